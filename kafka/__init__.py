@@ -1,0 +1,1 @@
+"""The Kafka client that Python programs never have to leave."""

@@ -1,0 +1,58 @@
+"""How the distribution kafka-evergreen is built; the import name is ``kafka``."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from setuptools import find_packages, setup
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def read(name):
+    """Return the text of a file that stands beside this one."""
+    with open(os.path.join(HERE, name), encoding='utf-8') as file:
+        return file.read()
+
+
+EXTRAS = {
+    'snappy': ['python-snappy'],
+    'lz4': ['lz4', 'xxhash'],
+    'zstd': ['zstandard'],
+    'crc32c': ['crc32c'],
+}
+EXTRAS['all'] = sorted({package for packages in EXTRAS.values() for package in packages})
+
+setup(
+    name='kafka-evergreen',
+    version=re.search(r"__version__ = '(.+)'", read('kafka/version.py')).group(1),
+    description='Apache Kafka client in pure Python: one engine for every broker since 0.8.0',
+    long_description=read('README.rst'),
+    long_description_content_type='text/x-rst',
+    license='Apache-2.0',
+    keywords='apache kafka client producer consumer',
+    python_requires='>=3.8',
+    packages=find_packages(include=['kafka', 'kafka.*']),
+    package_data={'kafka': ['py.typed']},
+    zip_safe=False,
+    install_requires=['six'],
+    extras_require=EXTRAS,
+    classifiers=[
+        'Development Status :: 3 - Alpha',
+        'Intended Audience :: Developers',
+        'Operating System :: OS Independent',
+        'Programming Language :: Python :: 3',
+        'Programming Language :: Python :: 3 :: Only',
+        'Programming Language :: Python :: 3.8',
+        'Programming Language :: Python :: 3.9',
+        'Programming Language :: Python :: 3.10',
+        'Programming Language :: Python :: 3.11',
+        'Programming Language :: Python :: 3.12',
+        'Programming Language :: Python :: 3.13',
+        'Programming Language :: Python :: Implementation :: CPython',
+        'Topic :: Software Development :: Libraries :: Python Modules',
+        'Topic :: System :: Networking',
+        'Typing :: Typed',
+    ],
+)

@@ -1,0 +1,46 @@
+"""What holds for every test: nothing stays behind, and how many examples hypothesis tries.
+
+Random order is pytest-randomly's, warnings become errors and hangs end by the settings in
+``pyproject.toml``.
+"""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+import pytest
+
+from test.leaks import leaked_since, take_stock
+
+# dev: quick, for work at a desk. ci: more, and the same ones in every run of one commit, so that a
+# red run can be repeated. thorough: what the declarations of the protocol were accepted with.
+for name, examples, same in (('dev', 20, False), ('ci', 50, True), ('thorough', 10000, False)):
+    hypothesis.settings.register_profile(
+        name,
+        max_examples=examples,
+        derandomize=same,
+        deadline=None,
+        database=None if same else hypothesis.settings.default.database,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+hypothesis.settings.load_profile(
+    os.environ.get('HYPOTHESIS_PROFILE', 'ci' if os.environ.get('CI') else 'dev')
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaks():
+    """Fail a test that leaves a thread, a socket or a child process behind."""
+    before = take_stock()
+    yield
+    leaked = leaked_since(before)
+    if any(leaked):
+        pytest.fail(
+            'left behind: '
+            + ', '.join(
+                '%s %s' % (kind, sorted(map(str, things)))
+                for kind, things in zip(leaked._fields, leaked)
+                if things
+            )
+        )

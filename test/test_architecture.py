@@ -1,0 +1,557 @@
+"""The plan of the house, checked: which floor may use which, who may touch the world, and sizes.
+
+The tables come first and are the law; an exception stands in its table with the reason beside it.
+A rule is a function from a module to a list of complaints. Each rule is run over the tree and, at
+the end, over a snippet that breaks it, so that a rule which has gone blind is noticed.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from typing import NamedTuple
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# --- the floors ---------------------------------------------------------------------------------
+
+HEIGHT = {'words': 0, 'wire': 1, 'machines': 2, 'net': 2, 'clients': 4, 'faces': 5}
+
+# The longest prefix decides. A module that no line covers has no place yet: give it one.
+FLOOR = {
+    'kafka': 'faces',
+    'kafka.common': 'faces',
+    'kafka.client': 'clients',
+    'kafka.consumer': 'clients',
+    'kafka.context': 'clients',
+    'kafka.producer': 'clients',
+    'kafka.conn': 'net',
+    'kafka.partitioner': 'machines',
+    'kafka.protocol': 'wire',
+    'kafka.record': 'wire',
+    'kafka.codec': 'wire',
+    'kafka.errors': 'words',
+    'kafka.structs': 'words',
+    'kafka.util': 'words',
+    'kafka.version': 'words',
+}
+
+# --- who may touch the world --------------------------------------------------------------------
+
+OUTSIDE = {'net', 'clients', 'faces'}
+
+# What -> (floors, modules) that may use it.
+MAY_USE = {
+    'socket': (set(), {'kafka.conn'}),
+    'ssl': (set(), set()),
+    'selectors': (set(), set()),
+    # The blocking client waits for the answers of several connections at once.
+    'select': (set(), {'kafka.client'}),
+    'asyncio': (set(), set()),
+    # 0.9.5's own worker threads and processes, and its timer.
+    'threading.Thread': (set(), {'kafka.producer.base', 'kafka.util'}),
+    'threading.Timer': (set(), {'kafka.util'}),
+    'multiprocessing': (set(), {'kafka.consumer.multiprocess'}),
+    'subprocess': (set(), set()),
+    'time': (OUTSIDE, set()),
+    'random': (OUTSIDE, set()),
+    'logging': (OUTSIDE, set()),
+    # The compiler writes one function per message and version; nothing else runs text as code.
+    'exec': (set(), {'kafka.protocol.compiler'}),
+    'eval': (set(), set()),
+    # Names that are resolved on first use.
+    'importlib': (set(), {'kafka', 'kafka.protocol', 'kafka.protocol.api'}),
+}
+
+# Packages that need not be installed, each known to one file.
+OPTIONAL = {
+    'crc32c': 'kafka.record.crc32c',
+    'lz4': 'kafka.codec',
+    'snappy': 'kafka.codec',
+    'xxhash': 'kafka.codec',
+    'zstandard': 'kafka.codec',
+}
+REQUIRED = {'six'}
+FOR_TYPES = {'typing_extensions'}  # read by type checkers, which bring it; never loaded
+
+# Nobody imports these: they are made for users.
+FOR_USERS_ONLY = {'kafka', 'kafka.common'}
+
+# --- what is tolerated, with the reason ---------------------------------------------------------
+
+LONG_FILES: dict[str, str] = {}
+LONG_FUNCTIONS: dict[str, str] = {}
+MANY_METHODS: dict[str, str] = {}
+LATE_IMPORTS: dict[str, str] = {}
+BROAD_EXCEPTS: dict[str, str] = {}
+
+MAX_FILE, MAX_FUNCTION, MAX_METHODS = 600, 60, 30
+
+TOP_LEVEL = {
+    # the rooms
+    'kafka',
+    'test',
+    'docs',
+    'servers',
+    'examples',
+    'benchmarks',
+    # what users read and run
+    'README.rst',
+    'LICENSE',
+    'CHANGES',
+    'build_integration.sh',
+    # what tools need
+    'setup.py',
+    'pyproject.toml',
+    'tox.ini',
+    '.ci',
+    '.gitignore',
+}
+
+
+# --- reading the tree ---------------------------------------------------------------------------
+
+
+class Module(NamedTuple):
+    """One source file: its dotted name, its path from the root, its text and its syntax tree."""
+
+    name: str
+    path: str
+    text: str
+    tree: ast.Module
+
+
+class Import(NamedTuple):
+    """One imported thing; `late` when the statement stands inside a function."""
+
+    target: str
+    late: bool
+    for_types: bool
+
+
+def parse(path, text):
+    """Return the module that stands at `path` from the root."""
+    name = re.sub(r'(/__init__)?\.py$', '', path).replace('/', '.')
+    return Module(name, path, text, ast.parse(text))
+
+
+def read_tree(*folders):
+    """Return every module below `folders`, sorted by path."""
+    found = []
+    for folder in folders:
+        for directory, _, files in os.walk(os.path.join(ROOT, folder)):
+            if 'kafka-bin' in directory or '_build' in directory:
+                continue
+            for file in files:
+                if file.endswith('.py'):
+                    full = os.path.join(directory, file)
+                    with open(full, encoding='utf-8') as source:
+                        found.append(parse(os.path.relpath(full, ROOT), source.read()))
+    return sorted(found, key=lambda module: module.path)
+
+
+def imports(module, names):
+    """Return the imports of `module`; `names` tells which names inside packages are modules."""
+    found = []
+
+    def visit(node, late, for_types):
+        if isinstance(node, ast.Import):
+            found.extend(Import(alias.name, late, for_types) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(module, node)
+            for alias in node.names:
+                inner = '%s.%s' % (base, alias.name)
+                known = inner in names or inner in MAY_USE
+                found.append(Import(inner if known else base, late, for_types))
+        for child in ast.iter_child_nodes(node):
+            inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            typing = isinstance(node, ast.If) and 'TYPE_CHECKING' in ast.dump(node.test)
+            visit(child, late or inside, for_types or typing)
+
+    visit(module.tree, False, False)
+    return found
+
+
+def _absolute(module, node):
+    if not node.level:
+        return node.module
+    package = module.name.split('.')
+    if not module.path.endswith('__init__.py'):
+        package = package[:-1]
+    package = package[: len(package) - node.level + 1]
+    return '.'.join(package + ([node.module] if node.module else []))
+
+
+def functions(tree, prefix=''):
+    """Yield (qualified name, node) for every function, methods and inner ones included."""
+    for node in ast.iter_child_nodes(tree):
+        named = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        name = prefix + node.name if named else prefix
+        if named and not isinstance(node, ast.ClassDef):
+            yield name, node
+        yield from functions(node, name + '.' if named else prefix)
+
+
+def floor_of(name):
+    """Return the floor of a module, or None where the table is silent."""
+    if name == 'kafka':
+        return FLOOR['kafka']
+    while name.count('.'):
+        if name in FLOOR:
+            return FLOOR[name]
+        name = name.rpartition('.')[0]
+    return None
+
+
+# --- the rules: module (and the names of all modules) -> complaints -----------------------------
+
+
+def every_module_has_a_floor(module, names):
+    """A new file says where it stands."""
+    return [] if floor_of(module.name) else ['%s: no floor in the table' % module.path]
+
+
+def imports_go_down(module, names):
+    """A floor imports itself and lower ones; machines and net do not know each other."""
+    here = floor_of(module.name)
+    complaints = []
+    for target in {i.target for i in imports(module, names) if i.target.split('.')[0] == 'kafka'}:
+        there = floor_of(target)
+        if there is None or here is None or here == there:
+            continue
+        if HEIGHT[there] >= HEIGHT[here]:
+            complaints.append('%s (%s) imports %s (%s)' % (module.path, here, target, there))
+    return complaints
+
+
+def faces_are_imported_by_nobody(module, names):
+    """What is made for users is no part of the engine."""
+    targets = {i.target for i in imports(module, names)} & FOR_USERS_ONLY
+    return ['%s imports the face %s' % (module.path, target) for target in sorted(targets)]
+
+
+def the_world_is_touched_by_few(module, names):
+    """Sockets, threads, clocks, chance, logs and code made from text have their places."""
+    used = {i.target for i in imports(module, names)}
+    used |= {target.split('.')[0] for target in used}
+    aliases = {
+        alias.asname or alias.name: alias.name
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            used.add('%s.%s' % (aliases.get(node.value.id, node.value.id), node.attr))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            used.add(node.func.id)
+    return [
+        '%s may not use %s' % (module.path, thing)
+        for thing, (floors, modules) in sorted(MAY_USE.items())
+        if thing in used and module.name not in modules and floor_of(module.name) not in floors
+    ]
+
+
+def other_packages_are_declared(module, names):
+    """Outside the standard library there is six; an optional package is known to one file."""
+    complaints = []
+    found = {(i.target.split('.')[0], i.for_types) for i in imports(module, names)}
+    for top, for_types in sorted(found):
+        if for_types and top in FOR_TYPES:
+            continue
+        if top in OPTIONAL:
+            if OPTIONAL[top] != module.name:
+                complaints.append('%s: %s belongs to %s' % (module.path, top, OPTIONAL[top]))
+        elif top not in sys.stdlib_module_names and top != 'kafka' and top not in REQUIRED:
+            complaints.append('%s: %s is no requirement' % (module.path, top))
+    return complaints
+
+
+def imports_stand_at_the_top(module, names):
+    """A late import hides a dependency."""
+    return [
+        '%s imports %s inside a function' % (module.path, i.target)
+        for i in imports(module, names)
+        if i.late and '%s: %s' % (module.path, i.target) not in LATE_IMPORTS
+    ]
+
+
+def modules_introduce_themselves(module, names):
+    """A docstring says what the file owns; annotations are text, because 3.8 must read them."""
+    if not module.text.strip() and module.path.startswith('test/'):
+        return []  # the mark of a package, nothing more
+    complaints = []
+    if not ast.get_docstring(module.tree):
+        complaints.append('%s has no docstring' % module.path)
+    code = [n for n in module.tree.body if not isinstance(n, ast.Expr)]
+    if code and not (
+        isinstance(code[0], ast.ImportFrom)
+        and code[0].module == '__future__'
+        and 'annotations' in {alias.name for alias in code[0].names}
+    ):
+        complaints.append('%s lacks from __future__ import annotations' % module.path)
+    return complaints
+
+
+def files_are_short(module, names):
+    """One concept fits 600 lines."""
+    lines = len(module.text.splitlines())
+    if lines <= MAX_FILE or module.path in LONG_FILES:
+        return []
+    return ['%s has %d lines' % (module.path, lines)]
+
+
+def functions_are_short(module, names):
+    """A function fits a screen."""
+    return [
+        '%s: %s has %d lines' % (module.path, name, length)
+        for name, node in functions(module.tree)
+        for length in [node.end_lineno - node.lineno + 1]
+        if length > MAX_FUNCTION and '%s: %s' % (module.path, name) not in LONG_FUNCTIONS
+    ]
+
+
+def classes_are_narrow(module, names):
+    """A class that does everything has no name that tells what."""
+    complaints = []
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ClassDef):
+            public = [
+                n
+                for n in node.body
+                if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.name[0] != '_'
+            ]
+            if (
+                len(public) > MAX_METHODS
+                and '%s: %s' % (module.path, node.name) not in MANY_METHODS
+            ):
+                complaints.append('%s: %s has %d methods' % (module.path, node.name, len(public)))
+    return complaints
+
+
+def excepts_name_errors(module, names):
+    """``except:`` and ``except Exception`` swallow the mistakes of the one who wrote them."""
+    complaints = []
+    for name, node in [*functions(module.tree), ('', module.tree)]:
+        for child in _own(node):
+            if not isinstance(child, ast.ExceptHandler):
+                continue
+            kinds = child.type.elts if isinstance(child.type, ast.Tuple) else [child.type]
+            broad = [k for k in kinds if k is None or _last(k) in ('Exception', 'BaseException')]
+            if broad and '%s: %s' % (module.path, name) not in BROAD_EXCEPTS:
+                complaints.append('%s: %s catches everything' % (module.path, name or 'module'))
+    return complaints
+
+
+def _own(node):
+    """Yield what is below `node` without the functions inside it, which are asked by themselves."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield child
+            yield from _own(child)
+
+
+def _last(node):
+    return getattr(node, 'id', None) or getattr(node, 'attr', None)
+
+
+def nothing_is_left_to_do(module, names):
+    """What remains to be done is an issue, not a comment."""
+    found = re.findall(r'#.*\b(TO[D]O|FIX[M]E|XX[X])\b', module.text)
+    return ['%s has a %s' % (module.path, word) for word in found]
+
+
+FOR_THE_PACKAGE = [
+    every_module_has_a_floor,
+    imports_go_down,
+    faces_are_imported_by_nobody,
+    the_world_is_touched_by_few,
+    other_packages_are_declared,
+    imports_stand_at_the_top,
+    classes_are_narrow,
+    excepts_name_errors,
+]
+FOR_EVERY_FILE = [
+    modules_introduce_themselves,
+    files_are_short,
+    functions_are_short,
+    nothing_is_left_to_do,
+]
+
+
+def circles(modules):
+    """Return each module that reaches itself through imports made while loading."""
+    names = {module.name for module in modules}
+    edges = {
+        module.name: {
+            i.target
+            for i in imports(module, names)
+            if i.target in names and not i.late and not i.for_types
+        }
+        for module in modules
+    }
+    return [name for name in sorted(names) if _reaches(edges, name, name)]
+
+
+def _reaches(edges, start, goal):
+    seen, waiting = set(), [start]
+    while waiting:
+        for target in edges[waiting.pop()]:
+            if target == goal:
+                return True
+            if target not in seen:
+                seen.add(target)
+                waiting.append(target)
+    return False
+
+
+# --- the tree keeps the rules -------------------------------------------------------------------
+
+PACKAGE = read_tree('kafka')
+EVERYTHING = PACKAGE + read_tree('test', 'servers', 'examples', 'benchmarks', 'docs')
+NAMES = {module.name for module in PACKAGE}
+needs_names_of_library = pytest.mark.skipif(
+    not hasattr(sys, 'stdlib_module_names'), reason='the list came with Python 3.10'
+)
+
+
+def marked(rule):
+    """Return `rule` as a parameter, skipped where this Python cannot tell."""
+    marks = [needs_names_of_library] if rule is other_packages_are_declared else []
+    return pytest.param(rule, id=rule.__name__, marks=marks)
+
+
+@pytest.mark.parametrize('rule', [marked(rule) for rule in FOR_THE_PACKAGE])
+def test_package(rule):
+    assert [complaint for module in PACKAGE for complaint in rule(module, NAMES)] == []
+
+
+@pytest.mark.parametrize('rule', [marked(rule) for rule in FOR_EVERY_FILE])
+def test_every_file(rule):
+    assert [complaint for module in EVERYTHING for complaint in rule(module, NAMES)] == []
+
+
+def test_no_import_circles():
+    assert circles(PACKAGE) == []
+
+
+def test_exceptions_are_still_needed():
+    """An exception whose subject is gone, or keeps the rule by now, is deleted."""
+    paths = {module.path for module in EVERYTHING}
+    for table in (LONG_FILES, LONG_FUNCTIONS, MANY_METHODS, LATE_IMPORTS, BROAD_EXCEPTS):
+        for key, reason in list(table.items()):
+            assert key.split(':')[0] in paths
+            assert reason
+            rules = FOR_THE_PACKAGE + FOR_EVERY_FILE
+            del table[key]
+            try:
+                assert any(rule(module, NAMES) for module in EVERYTHING for rule in rules), key
+            finally:
+                table[key] = reason
+
+
+def tracked():
+    """Return the paths that git keeps, or None outside a work tree."""
+    if not os.path.exists(os.path.join(ROOT, '.git')):
+        return None
+    return subprocess.check_output(['git', 'ls-files'], cwd=ROOT, text=True).splitlines()
+
+
+@pytest.mark.skipif(tracked() is None, reason='not a git work tree')
+def test_top_level():
+    """The first page of the repository shows the rooms and nothing else."""
+    assert {path.split('/')[0] for path in tracked()} == TOP_LEVEL
+
+
+def test_file_map_of_the_design_is_the_tree():
+    """``docs/design.rst`` lists every module; ``docs/filemap.py`` writes the list."""
+    sys.path.insert(0, os.path.join(ROOT, 'docs'))
+    try:
+        import filemap
+    finally:
+        sys.path.pop(0)
+    assert filemap.current() == filemap.wanted(), 'run python3 docs/filemap.py'
+
+
+# --- each rule can fail -------------------------------------------------------------------------
+
+WIRE, NET, CLIENT = 'kafka/protocol/x.py', 'kafka/conn.py', 'kafka/client.py'
+LONG = '\n'.join(['def f():'] + ['    pass'] * MAX_FUNCTION)
+WIDE = '\n'.join(['class C:'] + ['    def m%d(self): pass' % i for i in range(MAX_METHODS + 1)])
+
+OFFENCES = [
+    (every_module_has_a_floor, 'kafka/strange.py', ''),
+    (imports_go_down, WIRE, 'import kafka.conn'),
+    (imports_go_down, WIRE, 'from kafka import client'),
+    (imports_go_down, WIRE, 'from ..conn import KafkaConnection'),
+    (imports_go_down, WIRE, 'def f():\n    import kafka.client'),
+    (imports_go_down, NET, 'from kafka.client import KafkaClient'),
+    (imports_go_down, NET, 'from kafka.partitioner import hashed'),
+    (imports_go_down, 'kafka/partitioner/hashed.py', 'import kafka.conn'),
+    (imports_go_down, 'kafka/errors.py', 'from kafka.protocol import api'),
+    (faces_are_imported_by_nobody, CLIENT, 'from kafka.common import KafkaMessage'),
+    (faces_are_imported_by_nobody, CLIENT, 'from kafka import SimpleConsumer'),
+    (the_world_is_touched_by_few, WIRE, 'import socket'),
+    (the_world_is_touched_by_few, WIRE, 'from socket import create_connection'),
+    (the_world_is_touched_by_few, WIRE, 'import time as clock'),
+    (the_world_is_touched_by_few, WIRE, 'exec("pass")'),
+    (the_world_is_touched_by_few, WIRE, 'def f():\n    import logging.handlers'),
+    (the_world_is_touched_by_few, CLIENT, 'import socket'),
+    (the_world_is_touched_by_few, NET, 'import threading as t\nclass W(t.Thread): pass'),
+    (the_world_is_touched_by_few, NET, 'from threading import Thread'),
+    (other_packages_are_declared, WIRE, 'import requests'),
+    (other_packages_are_declared, WIRE, 'import typing_extensions'),
+    (other_packages_are_declared, WIRE, 'try:\n    import lz4.frame\nexcept ImportError: pass'),
+    (imports_stand_at_the_top, WIRE, 'def f():\n    import struct'),
+    (modules_introduce_themselves, WIRE, '"""Owns x."""\nimport struct'),
+    (modules_introduce_themselves, WIRE, 'from __future__ import annotations'),
+    (files_are_short, WIRE, '\n' * (MAX_FILE + 1)),
+    (functions_are_short, WIRE, LONG),
+    (
+        functions_are_short,
+        WIRE,
+        'class C:\n' + LONG.replace('def', '    def').replace('pass', ' 1'),
+    ),
+    (classes_are_narrow, WIRE, WIDE),
+    (excepts_name_errors, WIRE, 'try: pass\nexcept: pass'),
+    (excepts_name_errors, WIRE, 'def f():\n  try: pass\n  except (OSError, Exception): pass'),
+    (excepts_name_errors, WIRE, 'try: pass\nexcept builtins.BaseException: pass'),
+    (nothing_is_left_to_do, WIRE, 'x = 1  # TO' + 'DO: two'),
+]
+
+
+@pytest.mark.parametrize('rule, path, text', OFFENCES)
+def test_rule_can_fail(rule, path, text):
+    if rule is other_packages_are_declared and not hasattr(sys, 'stdlib_module_names'):
+        pytest.skip('the list came with Python 3.10')
+    assert rule(parse(path, text), NAMES | {'kafka.client', 'kafka.conn', 'kafka.common'})
+
+
+def test_every_rule_has_an_offence():
+    assert {rule for rule, _, _ in OFFENCES} == {*FOR_THE_PACKAGE, *FOR_EVERY_FILE}
+
+
+def test_rules_are_silent_about_good_code():
+    good = (
+        '"""Owns x."""\nfrom __future__ import annotations\n'
+        'import struct\nimport six\nfrom kafka.errors import ProtocolError\n'
+        'def f(data):\n'
+        '    try:\n        return struct.unpack(">h", data)\n'
+        '    except struct.error as error:\n        raise ProtocolError() from error\n'
+    )
+    module = parse(WIRE, good)
+    for rule in FOR_THE_PACKAGE + FOR_EVERY_FILE:
+        if rule is not other_packages_are_declared or hasattr(sys, 'stdlib_module_names'):
+            assert rule(module, NAMES) == [], rule.__name__
+
+
+def test_circle_is_seen_and_type_imports_make_none():
+    a = parse('kafka/a.py', 'import kafka.b')
+    assert circles([a, parse('kafka/b.py', 'from kafka import a')]) == ['kafka.a', 'kafka.b']
+    assert circles([a, parse('kafka/b.py', 'def f():\n    import kafka.a')]) == []
+    assert circles([a, parse('kafka/b.py', 'if TYPE_CHECKING:\n    import kafka.a')]) == []

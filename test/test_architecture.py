@@ -64,8 +64,8 @@ MAY_USE = {
     # The compiler writes one function per message and version; nothing else runs text as code.
     'exec': (set(), {'kafka.protocol.compiler'}),
     'eval': (set(), set()),
-    # Names that are resolved on first use.
-    'importlib': (set(), {'kafka', 'kafka.protocol', 'kafka.protocol.api'}),
+    # Names and optional packages that are resolved on first use.
+    'importlib': (set(), {'kafka', 'kafka.codec', 'kafka.protocol', 'kafka.protocol.api'}),
 }
 
 # Packages that need not be installed, each known to one file.

@@ -1,0 +1,303 @@
+"""Set up and run the tests, with nothing but Python 3.8 or later on the machine.
+
+    python3 test/run.py                      everything that can run here
+    python3 test/run.py --no-brokers         without the tests on real brokers
+    python3 test/run.py --python 3.8         with that Python too (repeatable; "all": each found)
+    python3 test/run.py --lint               format, rules and types in place of the tests
+    python3 test/run.py --docs               the documentation in place of the tests
+    python3 test/run.py -- -k codec -x       what follows -- goes to pytest
+    KAFKA_VERSION=4.4.0 python3 test/run.py  on that release in place of the default set
+
+Owns the virtual environments (.venv, .venv-3.8 ...), the order of the steps and the verdict. What
+the tests are is pytest's business, which releases of Apache Kafka there are build_integration.sh's.
+Uses the standard library alone, because it runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OLDEST, NEWEST = (3, 8), (3, 13)
+SUPPORTED = ['3.%d' % minor for minor in range(OLDEST[1], NEWEST[1] + 1)]
+JAVA_NEEDED = 17
+NOTHING_SELECTED = 5  # pytest's exit code
+
+TESTS = ['-r', 'test/requirements.txt', '-e', '.[all]']
+LINT = [*TESTS, '-r', 'test/requirements-lint.txt']
+DOCS = ['-r', 'docs/requirements.txt', '-e', '.[all]']
+
+
+class SetUpError(Exception):
+    """Something that only the user can put right; the text says what."""
+
+
+class Report:
+    """What ran, what failed, and what did not run and why."""
+
+    def __init__(self):
+        self.started = time.monotonic()
+        self.ran, self.failed, self.missing = [], [], []
+
+    def add(self, name, code, note=''):
+        """Note the end of a step."""
+        if code == NOTHING_SELECTED:
+            self.missing.append('%s: none selected' % name)
+        else:
+            (self.failed if code else self.ran).append(name + note)
+
+    def close(self):
+        """Print the verdict and return the exit code of the whole."""
+        print('\n=== %s, %d s' % (os.path.basename(sys.argv[0]), time.monotonic() - self.started))
+        for name in self.ran:
+            print('passed   %s' % name)
+        for name in self.failed:
+            print('FAILED   %s' % name)
+        for name in self.missing:
+            print('NOT RUN  %s' % name)
+        # Where nobody reads the last line, a gap is a failure.
+        bad = self.failed or not self.ran or (self.missing and os.environ.get('CI'))
+        gap = ' *** NOT RUN: %s ***' % '; '.join(self.missing) if self.missing else ''
+        print('%s.%s' % ('FAILED' if bad else 'passed', gap), flush=True)
+        return 1 if bad else 0
+
+
+# --- steps --------------------------------------------------------------------------------------
+
+
+def say(text):
+    """Print a heading at once, so that it stands above the output of what it starts."""
+    print('\n=== %s' % text, flush=True)
+
+
+def call(command, **more):
+    """Run a command with its output on ours and return its exit code."""
+    print('$ %s' % ' '.join(command), flush=True)
+    return subprocess.call(command, cwd=ROOT, stdin=subprocess.DEVNULL, **more)
+
+
+def version_of(python):
+    """Return the version of an interpreter as '3.11', or None when it cannot be started."""
+    program = 'import sys; print("%d.%d" % sys.version_info[:2])'
+    try:
+        shown = subprocess.run(
+            [python, '-c', program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return shown.stdout.decode().strip()
+
+
+def find_interpreter(version):
+    """Return an interpreter of `version` ('3.8'): this one, one on PATH, or pyenv's newest."""
+    pyenv = os.environ.get('PYENV_ROOT') or os.path.expanduser('~/.pyenv')
+    installed = glob.glob(os.path.join(pyenv, 'versions', version + '.*', 'bin', 'python'))
+    installed.sort(key=lambda path: [int(number) for number in re.findall(r'\d+', path)])
+    for python in [sys.executable, shutil.which('python' + version), *reversed(installed)]:
+        if python and version_of(python) == version:
+            return python
+    return None
+
+
+def environment(version, wanted):
+    """Return the python of the environment for `version`, made or completed as needed."""
+    own = version == '%d.%d' % sys.version_info[:2]
+    name = '.venv' if own else '.venv-' + version
+    folder = os.path.join(ROOT, name)
+    python = os.path.join(
+        folder, *(['Scripts', 'python.exe'] if os.name == 'nt' else ['bin', 'python'])
+    )
+    if version_of(python) != version:
+        say('making %s with Python %s' % (name, version))
+        base = sys.executable if own else find_interpreter(version)
+        if subprocess.call([base, '-c', 'import ensurepip'], stderr=subprocess.DEVNULL):
+            raise SetUpError(
+                'Python %s cannot make virtual environments: its module ensurepip is missing.'
+                ' Install it (Debian, Ubuntu: apt-get install python%s-venv)' % (version, version)
+            )
+        if call([base, '-m', 'venv', '--clear', folder]):
+            raise SetUpError('could not make %s (see above)' % name)
+    stamp = os.path.join(folder, 'installed-%s' % _fingerprint(wanted))
+    if not os.path.exists(stamp):
+        say('installing the package and its tools into %s' % name)
+        pip = [python, '-m', 'pip', '--disable-pip-version-check', '--no-input', 'install']
+        if call(pip + wanted):
+            raise SetUpError('pip could not install what is needed (see above)')
+        open(stamp, 'w').close()
+    return python
+
+
+def _fingerprint(wanted):
+    """Return a name for a set of requirements: it changes with any file that they are read from."""
+    digest = hashlib.sha256(' '.join(wanted).encode())
+    for path in ['setup.py', *(word for word in wanted if word.endswith('.txt'))]:
+        with open(os.path.join(ROOT, path), 'rb') as file:
+            digest.update(file.read())
+    return digest.hexdigest()[:12]
+
+
+def run_pytest(python, report, name, args):
+    """Run pytest and report what it did under `name`."""
+    say(name)
+    os.makedirs(os.path.join(ROOT, '.cache'), exist_ok=True)
+    results = os.path.join(ROOT, '.cache', 'results.xml')
+    if os.path.exists(results):
+        os.remove(results)
+    code = call([python, '-m', 'pytest', '--junitxml', results, *args])
+    report.add(name, code, _counts(results))
+
+
+def _counts(results):
+    if not os.path.exists(results):
+        return ' (no results)'
+    suite = next(xml.etree.ElementTree.parse(results).iter('testsuite'))
+    total, skipped = int(suite.get('tests')), int(suite.get('skipped'))
+    return ' (%d tests%s)' % (total, ', %d of them skipped' % skipped if skipped else '')
+
+
+# --- real brokers -------------------------------------------------------------------------------
+
+
+def missing_for_brokers():
+    """Return what this machine lacks for real brokers, one text each."""
+    lacking = []
+    java = shutil.which('java')
+    if not java:
+        lacking.append(
+            'no Java (Debian, Ubuntu: apt-get install openjdk-%d-jre-headless)' % JAVA_NEEDED
+        )
+    else:
+        shown = subprocess.run([java, '-version'], stderr=subprocess.PIPE).stderr.decode()
+        found = re.search(r'version "(?:1\.)?(\d+)', shown)
+        if not found or int(found.group(1)) < JAVA_NEEDED:
+            lacking.append(
+                'Java %s is too old, %d is needed' % (found and found.group(1), JAVA_NEEDED)
+            )
+    if not shutil.which('mvn'):
+        lacking.append('no Maven (Debian, Ubuntu: apt-get install maven)')
+    if not shutil.which('bash'):
+        lacking.append('no bash')
+    return lacking
+
+
+def fetch(python, lacking, report):
+    """Fetch what tests read and brokers run; return what could not be had (text) or ''."""
+    if lacking:
+        return ', '.join(lacking)
+    say('fetching the message descriptions of Apache Kafka')
+    if call([python, '-m', 'test.protocol.upstream']):
+        report.add('fetching the message descriptions', 1)
+    say('fetching releases of Apache Kafka')
+    if call(['bash', 'build_integration.sh']):
+        report.add('fetching releases of Apache Kafka', 1)
+        return 'they could not be fetched'
+    return ''
+
+
+# --- the three things that can be asked for -----------------------------------------------------
+
+
+def test(options, report):
+    """Run the unit tests with each interpreter, then the tests on real brokers with the same."""
+    reason = 'left out by --no-brokers' if options.no_brokers else ''
+    pythons = {version: environment(version, TESTS) for version in wanted_versions(options, report)}
+    lacking = missing_for_brokers()
+    for python in list(pythons.values())[:1]:
+        reason = reason or fetch(python, lacking, report)
+    for version, python in pythons.items():
+        name = 'tests without brokers, Python %s' % version
+        run_pytest(python, report, name, ['-m', 'not integration', *options.pytest])
+        if not reason:
+            name = 'tests on real brokers, Python %s' % version
+            run_pytest(python, report, name, ['-m', 'integration', *options.pytest])
+    if reason:
+        report.missing.append('the tests on real brokers (%s)' % reason)
+
+
+def wanted_versions(options, report):
+    """Return the Python versions to test with, this one first."""
+    own = '%d.%d' % sys.version_info[:2]
+    asked = SUPPORTED if 'all' in options.python else options.python
+    versions = [own]
+    for version in asked:
+        if find_interpreter(version) is None:
+            report.missing.append('Python %s (none on PATH or in pyenv)' % version)
+        elif version not in versions:
+            versions.append(version)
+    return versions
+
+
+def lint(options, report):
+    """Check format, rules and types."""
+    python = sys.executable if options.here else environment('%d.%d' % sys.version_info[:2], LINT)
+    for name, command in (
+        ('format', ['ruff', 'format', '--check', '.']),
+        ('rules', ['ruff', 'check', '.']),
+        ('types', ['mypy']),
+    ):
+        say(name)
+        report.add(name, call([python, '-m', *command]))
+
+
+def docs(options, report):
+    """Build the documentation, where every warning is an error."""
+    python = sys.executable if options.here else environment('%d.%d' % sys.version_info[:2], DOCS)
+    say('documentation')
+    command = [python, '-m', 'sphinx', '-W', '--keep-going', '-q', '-b', 'html', 'docs']
+    report.add('documentation', call([*command, 'docs/_build/html']))
+
+
+def parse(arguments):
+    """Return the options; what follows -- is pytest's."""
+    before, after = arguments, []
+    if '--' in arguments:
+        cut = arguments.index('--')
+        before, after = arguments[:cut], arguments[cut + 1 :]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument('--no-brokers', action='store_true', help='leave out real brokers')
+    parser.add_argument(
+        '--python',
+        action='append',
+        default=[],
+        metavar='3.8',
+        choices=[*SUPPORTED, 'all'],
+        help='test with this Python too; "all" for every supported one that is found',
+    )
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument('--lint', action='store_true', help='format, rules, types; no tests')
+    instead.add_argument('--docs', action='store_true', help='build the documentation; no tests')
+    parser.add_argument(
+        '--here', action='store_true', help='with --lint or --docs: use this Python as it is'
+    )
+    options = parser.parse_args(before)
+    options.pytest = after
+    return options
+
+
+def main(arguments):
+    """Do what is asked for and return the exit code."""
+    options = parse(arguments)
+    if sys.version_info < OLDEST:
+        print('Python %d.%d or later is needed, this is %s' % (*OLDEST, sys.version.split()[0]))
+        return 2
+    report = Report()
+    try:
+        (lint if options.lint else docs if options.docs else test)(options, report)
+    except SetUpError as error:
+        report.failed.append('set-up: %s' % error)
+    return report.close()
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -198,7 +198,7 @@ class BrokerResponseError(KafkaError):
         super().__init_subclass__(**kwargs)
         if errno is None:
             return
-        name = cls.__name__[: -len('Error')] if cls.__name__.endswith('Error') else cls.__name__
+        name = cls.__name__[: -len('Error')]
         cls.errno = errno
         cls.message = message or ''.join('_' + c if c.isupper() else c for c in name)[1:].upper()
         cls.description = cls.__doc__
@@ -553,9 +553,7 @@ RETRY_REFRESH_ERROR_TYPES: Tuple[Type[KafkaError], ...] = (
     LeaderNotAvailableError,
     KafkaConnectionError,
 )
-RETRY_ERROR_TYPES: Tuple[Type[KafkaError], ...] = (
-    RETRY_BACKOFF_ERROR_TYPES + RETRY_REFRESH_ERROR_TYPES
-)
+RETRY_ERROR_TYPES = RETRY_BACKOFF_ERROR_TYPES + RETRY_REFRESH_ERROR_TYPES
 
 
 def error_for_code(code: int) -> Type[BrokerResponseError]:

@@ -1,0 +1,306 @@
+"""The value tuples of every era: what goes into the calls of the clients and what comes back.
+
+Owns the tuples and nothing else; their bytes are made in ``kafka.protocol``. The names of 0.9.5 are
+the classes, the ``...Payload`` names of 1.x are the same classes. As in 1.x the module also offers
+every name of ``kafka.errors``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Union
+
+from kafka.errors import *  # noqa: F403 - 1.x programs import errors from here
+
+# bytes in the 0.9.5 dialect, str in the later ones.
+TopicName = Union[bytes, str]
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic (1.x and later)."""
+
+    topic: TopicName
+    partition: int
+
+
+class TopicAndPartition(TopicPartition):
+    """A partition of a topic (0.9.5); equal to a TopicPartition of the same values."""
+
+    __slots__ = ()
+
+
+class TopicPartitionReplica(NamedTuple):
+    """The copy of a partition that one broker keeps (3.0)."""
+
+    topic: str
+    partition: int
+    broker_id: int
+
+
+def _same_position(one: Any, other: object) -> Any:
+    """Compare two (offset, text or timestamp, leader epoch) tuples, ignoring an epoch left out.
+
+    Eras without the epoch built these tuples from two values and compare them with what we return.
+    """
+    if not isinstance(other, tuple):
+        return NotImplemented
+    if tuple(one[:2]) != tuple(other[:2]) or not 2 <= len(other) <= 3:
+        return False
+    unknown = (None, -1)
+    return len(other) == 2 or one[2] in unknown or other[2] in unknown or bool(one[2] == other[2])
+
+
+class OffsetAndMetadata(NamedTuple):
+    """A committed offset, the text stored with it, and the epoch of the leader it was read from.
+
+    Equality ignores the epoch where one side does not know it (-1 or None).
+    """
+
+    offset: int
+    metadata: Any = ''
+    leader_epoch: Optional[int] = -1
+
+    def __eq__(self, other: object) -> bool:
+        return _same_position(self, other)  # type: ignore[no-any-return]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:2])
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """The first offset at or after a time, the record's timestamp in ms, and the leader epoch.
+
+    Equality ignores the epoch where one side does not know it (-1 or None).
+    """
+
+    offset: int
+    timestamp: int
+    leader_epoch: Optional[int] = -1
+
+    def __eq__(self, other: object) -> bool:
+        return _same_position(self, other)  # type: ignore[no-any-return]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:2])
+
+
+class BrokerMetadata(NamedTuple):
+    """A broker and where it listens; host and port are None for a leader that is not listed."""
+
+    nodeId: int
+    host: Optional[TopicName]
+    port: Optional[int]
+
+    @property
+    def node_id(self) -> int:
+        """The node id under its name of 3.0."""
+        return self.nodeId
+
+
+class PartitionMetadata(NamedTuple):
+    """Who leads a partition and who keeps copies; error is the code the broker gave with it."""
+
+    topic: TopicName
+    partition: int
+    leader: int
+    replicas: Sequence[int]
+    isr: Sequence[int]
+    error: int
+
+
+class TopicMetadata(NamedTuple):
+    """A topic of a metadata answer (0.9.5)."""
+
+    topic: TopicName
+    error: int
+    partitions: Sequence[PartitionMetadata]
+
+
+class MetadataRequest(NamedTuple):
+    """The topics to describe (0.9.5)."""
+
+    topics: Sequence[TopicName]
+
+
+class MetadataResponse(NamedTuple):
+    """Brokers and topics of the cluster (0.9.5)."""
+
+    brokers: Sequence[BrokerMetadata]
+    topics: Sequence[TopicMetadata]
+
+
+class ConsumerMetadataRequest(NamedTuple):
+    """The group whose coordinator is sought (0.9.5)."""
+
+    groups: TopicName
+
+
+class ConsumerMetadataResponse(NamedTuple):
+    """The coordinator of a group (0.9.5)."""
+
+    error: int
+    nodeId: int
+    host: TopicName
+    port: int
+
+
+class Message(NamedTuple):
+    """A message of the old format; attributes carry the codec in bits 0 and 1 (0.9.5)."""
+
+    magic: int
+    attributes: int
+    key: Optional[bytes]
+    value: Optional[bytes]
+
+
+class OffsetAndMessage(NamedTuple):
+    """A message and its offset in the log (0.9.5)."""
+
+    offset: int
+    message: Any
+
+
+class KafkaMessage(NamedTuple):
+    """A message as the KafkaConsumer of 0.9.5 hands it out; value has been deserialized."""
+
+    topic: TopicName
+    partition: int
+    offset: int
+    key: Optional[bytes]
+    value: Any
+
+
+class ProduceRequest(NamedTuple):
+    """Messages for one partition."""
+
+    topic: TopicName
+    partition: int
+    messages: Sequence[Any]
+
+
+class ProduceResponse(NamedTuple):
+    """The offset that the first message of a ProduceRequest got, or an error code."""
+
+    topic: TopicName
+    partition: int
+    error: int
+    offset: int
+
+
+class FetchRequest(NamedTuple):
+    """From where and how many bytes to read of one partition."""
+
+    topic: TopicName
+    partition: int
+    offset: int
+    max_bytes: int
+
+
+class FetchResponse(NamedTuple):
+    """What one partition gave; highwaterMark is the offset after its last committed message."""
+
+    topic: TopicName
+    partition: int
+    error: int
+    highwaterMark: int
+    messages: Iterable[Any]
+
+
+class OffsetRequest(NamedTuple):
+    """The offsets of one partition before a time in ms; -1 asks for the latest, -2 the earliest."""
+
+    topic: TopicName
+    partition: int
+    time: int
+    max_offsets: int
+
+
+class OffsetResponse(NamedTuple):
+    """Offsets of one partition, the latest first, or an error code."""
+
+    topic: TopicName
+    partition: int
+    error: int
+    offsets: Sequence[int]
+
+
+class OffsetCommitRequest(NamedTuple):
+    """The offset to store for one partition, and a text to go with it."""
+
+    topic: TopicName
+    partition: int
+    offset: int
+    metadata: Optional[TopicName]
+
+
+class OffsetCommitResponse(NamedTuple):
+    """Whether the offset of one partition was stored: an error code, 0 for yes."""
+
+    topic: TopicName
+    partition: int
+    error: int
+
+
+class OffsetFetchRequest(NamedTuple):
+    """The partition whose stored offset is asked for."""
+
+    topic: TopicName
+    partition: int
+
+
+class OffsetFetchResponse(NamedTuple):
+    """The stored offset of one partition, -1 for none, or an error code."""
+
+    topic: TopicName
+    partition: int
+    offset: int
+    metadata: Optional[TopicName]
+    error: int
+
+
+class RetryOptions(NamedTuple):
+    """How an asynchronous producer retries: limit None for ever, pauses of backoff_ms."""
+
+    limit: Optional[int]
+    backoff_ms: int
+    retry_on_timeouts: bool
+
+
+class MemberInformation(NamedTuple):
+    """A member of a described group (2.0.2 to 2.3)."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    member_metadata: Any
+    member_assignment: Any
+
+
+class GroupInformation(NamedTuple):
+    """A described group (2.0.2 to 2.3)."""
+
+    error_code: int
+    group: str
+    state: str
+    protocol_type: str
+    protocol: str
+    members: List[MemberInformation]
+    authorized_operations: Any
+
+
+# The names of 1.x.
+ProduceRequestPayload = ProduceRequest
+ProduceResponsePayload = ProduceResponse
+FetchRequestPayload = FetchRequest
+FetchResponsePayload = FetchResponse
+OffsetRequestPayload = OffsetRequest
+OffsetResponsePayload = OffsetResponse
+OffsetCommitRequestPayload = OffsetCommitRequest
+OffsetCommitResponsePayload = OffsetCommitResponse
+OffsetFetchRequestPayload = OffsetFetchRequest
+OffsetFetchResponsePayload = OffsetFetchResponse

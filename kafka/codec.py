@@ -1,0 +1,387 @@
+"""
+Compression: gzip, snappy, lz4 and zstd, each bounded in what it may expand to.
+
+The functions ``has_x``, ``x_encode`` and ``x_decode`` are the interface of all eras;
+:func:`compress` and :func:`decompress` are what the record formats use. Helper packages are
+imported when first needed. Without them snappy and lz4 are still decoded, in Python
+(:mod:`kafka.record.snappy_blocks`, :mod:`kafka.record.lz4_frames`); everything else raises
+:class:`MissingCodecError`, which names the extra to install.
+"""
+
+from __future__ import annotations
+
+import importlib
+import struct
+import zlib
+from functools import lru_cache
+from typing import Any, List, Optional
+
+from kafka.errors import ProtocolError, UnsupportedCodecError
+from kafka.record import lz4_frames, snappy_blocks, zstd_frames
+from kafka.record.util import Buffer
+
+CODEC_NONE = 0
+CODEC_GZIP = 1
+CODEC_SNAPPY = 2
+CODEC_LZ4 = 3
+CODEC_ZSTD = 4
+
+CODEC_NAMES = {
+    CODEC_NONE: 'none',
+    CODEC_GZIP: 'gzip',
+    CODEC_SNAPPY: 'snappy',
+    CODEC_LZ4: 'lz4',
+    CODEC_ZSTD: 'zstd',
+}
+
+#: Largest decompressed size in bytes unless the caller says otherwise. A fetch response is 50 MiB
+#: by default and a broker takes batches of 1 MiB, so real data stays far below; compression bombs
+#: reach gigabytes.
+DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
+
+_XERIAL_MARK = b'\x82SNAPPY\x00'
+_XERIAL_HEADER = _XERIAL_MARK + struct.pack('>ii', 1, 1)
+
+
+class MissingCodecError(UnsupportedCodecError, NotImplementedError):
+    """
+    A helper package for compression is not installed.
+
+    It is a ``NotImplementedError`` too, because that is what ``snappy_encode`` and its like
+    raised in every release since 0.8.
+    """
+
+
+@lru_cache(maxsize=None)
+def _helper(*names: str) -> Any:
+    """Import the first of some optional packages when first needed; None when all are missing."""
+    for name in names:
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    return None
+
+
+def _required(codec: str, *names: str) -> Any:
+    helper = _helper(*names)
+    if helper is None:
+        raise MissingCodecError(
+            '%s needs a package that is not installed: pip install kafka-evergreen[%s]'
+            % (codec, codec)
+        )
+    return helper
+
+
+def _too_large(codec: str, limit: int) -> ProtocolError:
+    return ProtocolError('%s data expands to more than %d bytes' % (codec, limit))
+
+
+def has_gzip() -> bool:
+    """Tell whether gzip can be used: always."""
+    return True
+
+
+def has_snappy() -> bool:
+    """Tell whether snappy can be written. Reading it is always possible."""
+    return _helper('snappy') is not None
+
+
+def has_lz4() -> bool:
+    """Tell whether lz4 can be written. Reading it is always possible."""
+    return _helper('lz4.frame') is not None
+
+
+def has_zstd() -> bool:
+    """Tell whether zstd can be used."""
+    return _helper('zstandard', 'compression.zstd', 'backports.zstd') is not None
+
+
+# --- gzip
+
+
+def gzip_encode(payload: Buffer, compresslevel: Optional[int] = None) -> bytes:
+    """
+    Compress to a complete gzip stream.
+
+    ``compresslevel`` is 1 (fast) to 9 (small); None and 0 mean 9, as they always did here.
+    """
+    compressor = zlib.compressobj(compresslevel or 9, zlib.DEFLATED, 31)
+    return compressor.compress(payload) + compressor.flush()
+
+
+def gzip_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
+    """
+    Decompress a gzip stream of one or more members.
+
+    ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the stream is malformed,
+    ends too early or expands beyond the limit.
+    """
+    rest = bytes(payload)
+    parts: List[bytes] = []
+    room = limit + 1
+    while True:
+        member = zlib.decompressobj(31)
+        try:
+            part = member.decompress(rest, room)
+        except zlib.error as error:
+            raise ProtocolError('malformed gzip data: %s' % error) from error
+        parts.append(part)
+        room -= len(part)
+        if room <= 0:
+            raise _too_large('gzip', limit)
+        if not member.eof:
+            raise ProtocolError('the bytes end inside gzip data')
+        rest = member.unused_data
+        # Padding with zeros behind the last member is allowed by gzip and by Java's reader.
+        if not rest.strip(b'\x00'):
+            return parts[0] if len(parts) == 1 else b''.join(parts)
+
+
+# --- snappy
+
+
+def snappy_encode(
+    payload: Buffer, xerial_compatible: bool = True, xerial_blocksize: int = 32 * 1024
+) -> bytes:
+    """
+    Compress with snappy.
+
+    ``xerial_compatible`` chooses the framing of the snappy-java library that Kafka uses (the
+    default since 1.0; 0.9.5 wrote one raw block), ``xerial_blocksize`` how many bytes of input
+    make a block. Raises :class:`MissingCodecError` without python-snappy.
+    """
+    snappy = _required('snappy', 'snappy')
+    data = bytes(payload)
+    if not xerial_compatible:
+        return bytes(snappy.compress(data))
+    out = [_XERIAL_HEADER]
+    for start in range(0, len(data), xerial_blocksize):
+        block = snappy.compress(data[start : start + xerial_blocksize])
+        out.append(struct.pack('>i', len(block)))
+        out.append(block)
+    return b''.join(out)
+
+
+def _detect_xerial_stream(payload: Buffer) -> bool:
+    """
+    Tell snappy-java's framing from a raw block.
+
+    Only the marker decides. Some writers store the two version numbers behind it little end first.
+    """
+    return len(payload) > 16 and bytes(payload[:8]) == _XERIAL_MARK
+
+
+def snappy_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
+    """
+    Decompress snappy, framed by snappy-java or one raw block.
+
+    ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the data is malformed or
+    expands beyond the limit.
+    """
+    data = bytes(payload)
+    if data == _XERIAL_HEADER:
+        return b''
+    if not _detect_xerial_stream(data):
+        return _snappy_block(data, limit)
+    parts: List[bytes] = []
+    room = limit
+    pos = 16
+    while pos < len(data):
+        size = int.from_bytes(data[pos : pos + 4], 'big')
+        pos += 4
+        if pos + size > len(data):
+            raise ProtocolError('the bytes end inside a snappy block')
+        part = _snappy_block(data[pos : pos + size], room)
+        parts.append(part)
+        room -= len(part)
+        pos += size
+    return b''.join(parts)
+
+
+def _snappy_block(block: bytes, room: int) -> bytes:
+    size, _ = snappy_blocks.declared_size(block)
+    if size > room:
+        raise ProtocolError('snappy data expands to more than allowed (%d bytes left)' % room)
+    snappy = _helper('snappy')
+    if snappy is None:
+        return snappy_blocks.decode_block(block)
+    try:
+        out = bytes(snappy.uncompress(block))
+    except snappy.UncompressError as error:
+        raise ProtocolError('malformed snappy data') from error
+    if len(out) != size:
+        raise ProtocolError('a snappy block holds %d bytes, declares %d' % (len(out), size))
+    return out
+
+
+# --- lz4
+
+
+def lz4_encode(payload: Buffer) -> bytes:
+    """
+    Compress to one LZ4 frame as brokers from 0.10 on read it.
+
+    Blocks are independent and of 64 KiB and the header holds no content size, because Kafka's
+    reader knows nothing else. Raises :class:`MissingCodecError` without lz4.
+    """
+    frame = _required('lz4', 'lz4.frame')
+    return bytes(
+        frame.compress(
+            bytes(payload),
+            block_size=frame.BLOCKSIZE_MAX64KB,
+            block_linked=False,
+            store_size=False,
+        )
+    )
+
+
+def lz4_encode_old_kafka(payload: Buffer) -> bytes:
+    """Compress to an LZ4 frame with the wrong header checksum that Kafka 0.8.2 insists on."""
+    frame = lz4_encode(payload)
+    return lz4_frames.with_checksum(frame, lz4_frames.wrong_checksum(frame))
+
+
+def lz4_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
+    """
+    Decompress LZ4 frames.
+
+    ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the data is malformed
+    (a wrong header checksum included), ends too early or expands beyond the limit.
+    """
+    data = bytes(payload)
+    lz4_frames.read_header(data)
+    frame = _helper('lz4.frame')
+    if frame is None:
+        return lz4_frames.decode_frames(data, limit)
+    parts: List[bytes] = []
+    room = limit + 1
+    while True:
+        reader = frame.LZ4FrameDecompressor()
+        try:
+            part = reader.decompress(data, max_length=room)
+        except (RuntimeError, EOFError, ValueError) as error:
+            raise ProtocolError('malformed lz4 data: %s' % error) from error
+        parts.append(part)
+        room -= len(part)
+        if room <= 0:
+            raise _too_large('lz4', limit)
+        if not reader.eof:
+            raise ProtocolError('the bytes end inside an lz4 frame')
+        data = reader.unused_data
+        if not data:
+            return parts[0] if len(parts) == 1 else b''.join(parts)
+
+
+def lz4_decode_old_kafka(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
+    """Decompress LZ4 frames whose header checksum is right or wrong in the way of Kafka 0.8.2."""
+    data = bytes(payload)
+    size = lz4_frames.header_size(data)
+    if data[size - 1] == lz4_frames.wrong_checksum(data):
+        data = lz4_frames.with_checksum(data, lz4_frames.right_checksum(data))
+    return lz4_decode(data, limit)
+
+
+lz4f_decode = lz4_decode
+
+
+# --- zstd
+
+
+def zstd_encode(payload: Buffer, level: Optional[int] = None) -> bytes:
+    """
+    Compress to one zstd frame.
+
+    ``level`` is 1 to 22, None the library's default (3). Raises :class:`MissingCodecError`
+    without a zstd package.
+    """
+    zstd = _required('zstd', 'zstandard', 'compression.zstd', 'backports.zstd')
+    level = 3 if level is None else level
+    if hasattr(zstd, 'ZstdDecompressionReader'):
+        return bytes(zstd.ZstdCompressor(level=level).compress(bytes(payload)))
+    return bytes(zstd.compress(bytes(payload), level))
+
+
+def zstd_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
+    """
+    Decompress zstd frames.
+
+    ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the data is malformed,
+    ends too early or expands beyond the limit, :class:`MissingCodecError` without a zstd package.
+    """
+    zstd = _required('zstd', 'zstandard', 'compression.zstd', 'backports.zstd')
+    data = bytes(payload)
+    parts: List[bytes] = []
+    room = limit
+    for frame in zstd_frames.walk_frames(data):
+        if frame.least_bytes > room:
+            raise _too_large('zstd', limit)
+        part = _zstd_frame(zstd, data[frame.start : frame.end], min(frame.most_bytes, room))
+        parts.append(part)
+        room -= len(part)
+    return parts[0] if len(parts) == 1 else b''.join(parts)
+
+
+def _zstd_frame(zstd: Any, frame: bytes, most: int) -> bytes:
+    try:
+        if hasattr(zstd, 'ZstdDecompressionReader'):
+            return bytes(zstd.ZstdDecompressor().decompress(frame, max_output_size=max(1, most)))
+        reader = zstd.ZstdDecompressor()
+        part = bytes(reader.decompress(frame, max_length=most))
+        if not reader.eof:
+            part += bytes(reader.decompress(b'', max_length=1))
+    except zstd.ZstdError as error:
+        raise ProtocolError(
+            'zstd data is malformed or expands to more than %d bytes: %s' % (most, error)
+        ) from error
+    if not reader.eof or len(part) > most:
+        raise ProtocolError('zstd data expands to more than %d bytes' % most)
+    return part
+
+
+# --- by codec number
+
+
+def compress(codec: int, data: Buffer, level: Optional[int] = None, magic: int = 2) -> bytes:
+    """
+    Compress the records of a batch.
+
+    ``codec`` is the number in the batch's attributes. ``level`` None means gzip 6 (zlib's own
+    default: twice as fast as 9 for 1 % more bytes) and zstd 3; snappy and lz4 ignore it.
+    ``magic`` 0 writes the LZ4 frames that brokers of 0.8.2 and 0.9 insist on. Raises
+    ``UnsupportedCodecError`` for an unknown codec, :class:`MissingCodecError` for a missing
+    package.
+    """
+    if codec == CODEC_NONE:
+        return bytes(data)
+    if codec == CODEC_GZIP:
+        return gzip_encode(data, 6 if level is None else level)
+    if codec == CODEC_SNAPPY:
+        return snappy_encode(data)
+    if codec == CODEC_LZ4:
+        return lz4_encode_old_kafka(data) if magic == 0 else lz4_encode(data)
+    if codec == CODEC_ZSTD and magic >= 2:
+        return zstd_encode(data, level)
+    raise UnsupportedCodecError('codec %r does not exist in message format %d' % (codec, magic))
+
+
+def decompress(codec: int, data: Buffer, magic: int = 2, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
+    """
+    Decompress the records of a batch.
+
+    ``codec`` is the number in the batch's attributes, ``limit`` the largest result in bytes.
+    With ``magic`` 0 the header checksum of LZ4 may be right or wrong in the way of 0.8.2. Raises
+    ``ProtocolError`` for malformed or too large data, ``UnsupportedCodecError`` for an unknown
+    codec, :class:`MissingCodecError` for a missing package.
+    """
+    if codec == CODEC_NONE:
+        return bytes(data)
+    if codec == CODEC_GZIP:
+        return gzip_decode(data, limit)
+    if codec == CODEC_SNAPPY:
+        return snappy_decode(data, limit)
+    if codec == CODEC_LZ4:
+        return lz4_decode_old_kafka(data, limit) if magic == 0 else lz4_decode(data, limit)
+    if codec == CODEC_ZSTD and magic >= 2:
+        return zstd_decode(data, limit)
+    raise UnsupportedCodecError('codec %r does not exist in message format %d' % (codec, magic))

@@ -1,0 +1,326 @@
+"""
+Record batches of magic 2 (KIP-98, Kafka 0.11): encode a whole batch, read one.
+
+Owns the batch header and the records inside. Walking several batches is
+:mod:`kafka.record.memory_records`; message sets of magic 0 and 1 are
+:mod:`kafka.record.legacy_records`.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import chain
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from kafka import codec as codecs
+from kafka.errors import ChecksumError, ProtocolError
+from kafka.record.crc32c import crc32c
+from kafka.record.record import Header, Record
+from kafka.record.util import VARINTS, Buffer, decode_varint, encode_varint
+
+RecordFields = Tuple[int, Optional[bytes], Optional[bytes], Sequence[Header]]
+
+# base offset, length of what follows it, partition leader epoch, magic, crc, attributes, last
+# offset delta, base timestamp, max timestamp, producer id, producer epoch, base sequence, record
+# count
+HEADER = struct.Struct('>qiibIhiqqqhii')
+ATTRIBUTES_POS = 21
+CODEC_MASK = 0x07
+TIMESTAMP_TYPE_MASK = 0x08
+TRANSACTIONAL_MASK = 0x10
+CONTROL_MASK = 0x20
+DELETE_HORIZON_MASK = 0x40
+
+_CHUNK = 1000
+_MIN_RECORD_BYTES = 7
+
+
+def encode_batch(
+    records: Sequence[RecordFields],
+    *,
+    base_offset: int = 0,
+    codec: int = 0,
+    compresslevel: Optional[int] = None,
+    timestamp_type: int = 0,
+    max_timestamp: Optional[int] = None,
+    partition_leader_epoch: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+    control: bool = False,
+) -> bytes:
+    """
+    Encode one batch of magic 2.
+
+    ``records`` holds ``(timestamp_ms, key, value, headers)``; headers are ``(str, bytes or None)``.
+    Offsets count up from ``base_offset``. ``timestamp_type`` is 0 for create time, 1 for log append
+    time; ``max_timestamp`` (ms) None means the largest of the records. Raises ``TypeError`` for
+    records of other types, ``ProtocolError`` for numbers out of range, ``UnsupportedCodecError``.
+    """
+    base_timestamp = records[0][0] if records else -1
+    largest = base_timestamp
+    parts: List[bytes] = []
+    for offset, (timestamp, key, value, headers) in enumerate(records):
+        largest = max(largest, timestamp)
+        body = _encode_record(offset, timestamp - base_timestamp, key, value, headers)
+        parts.append(VARINTS[len(body)])
+        parts.append(body)
+    payload = codecs.compress(codec, b''.join(parts), compresslevel)
+    attributes = (
+        codec
+        | (TIMESTAMP_TYPE_MASK if timestamp_type else 0)
+        | (TRANSACTIONAL_MASK if transactional else 0)
+        | (CONTROL_MASK if control else 0)
+    )
+    batch = bytearray(HEADER.size)
+    try:
+        HEADER.pack_into(
+            batch,
+            0,
+            base_offset,
+            HEADER.size - 12 + len(payload),
+            partition_leader_epoch,
+            2,
+            0,
+            attributes,
+            len(records) - 1,
+            base_timestamp,
+            largest if max_timestamp is None else max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            len(records),
+        )
+    except struct.error as error:
+        raise ProtocolError('a field of the batch header is out of range: %s' % error) from error
+    batch += payload
+    struct.pack_into('>I', batch, 17, crc32c(memoryview(batch)[ATTRIBUTES_POS:]))
+    return bytes(batch)
+
+
+def _encode_record(
+    offset: int,
+    timestamp_delta: int,
+    key: Optional[bytes],
+    value: Optional[bytes],
+    headers: Sequence[Header],
+) -> bytes:
+    parts = [b'\x00', encode_varint(timestamp_delta), VARINTS[offset]]
+    for field in (key, value):
+        parts += (b'\x01',) if field is None else (VARINTS[len(field)], field)
+    parts.append(VARINTS[len(headers)])
+    for name, content in headers:
+        raw = name.encode('utf-8')
+        parts += (VARINTS[len(raw)], raw)
+        parts += (b'\x01',) if content is None else (VARINTS[len(content)], content)
+    return b''.join(parts)
+
+
+class BatchHeader(NamedTuple):
+    """The fields of a batch's header as they lie on the wire; ``length`` counts what follows it."""
+
+    base_offset: int
+    length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+
+class DefaultRecordBatch:
+    """
+    Read one batch of magic 2 out of a buffer that holds exactly this batch.
+
+    The header is read at once, records when the batch is iterated (again at every iteration).
+    """
+
+    __slots__ = ('_buffer', '_limit', 'header')
+
+    magic = 2
+
+    def __init__(
+        self, buffer: Buffer, max_decompressed_bytes: int = codecs.DEFAULT_LIMIT_BYTES
+    ) -> None:
+        """
+        Read the header.
+
+        ``max_decompressed_bytes`` bounds the records' size after decompression. Raises
+        ``ProtocolError`` when the header is incomplete or contradicts the buffer.
+        """
+        self._buffer = memoryview(buffer)
+        self._limit = max_decompressed_bytes
+        if len(self._buffer) < HEADER.size:
+            raise ProtocolError('a record batch of %d bytes is too short' % len(self._buffer))
+        self.header = header = BatchHeader._make(HEADER.unpack_from(self._buffer))
+        if header.length != len(self._buffer) - 12 or header.magic != 2:
+            raise ProtocolError('not exactly one record batch of magic 2')
+        if header.record_count < 0 or header.last_offset_delta < -1:
+            raise ProtocolError(
+                'record batch at offset %d has negative counts' % header.base_offset
+            )
+
+    @property
+    def base_offset(self) -> int:
+        """Offset of the first record that was written (compaction may have removed it)."""
+        return self.header.base_offset
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last record that was written (compaction may have removed it)."""
+        return self.header.base_offset + self.header.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        """Offset from which to fetch on."""
+        return self.last_offset + 1
+
+    @property
+    def codec(self) -> int:
+        """Compression: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+        return self.header.attributes & CODEC_MASK
+
+    @property
+    def timestamp_type(self) -> int:
+        """0 for create time, 1 for log append time."""
+        return 1 if self.header.attributes & TIMESTAMP_TYPE_MASK else 0
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the batch belongs to a transaction."""
+        return bool(self.header.attributes & TRANSACTIONAL_MASK)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the batch holds an end-of-transaction marker, not user data."""
+        return bool(self.header.attributes & CONTROL_MASK)
+
+    @property
+    def delete_horizon_ms(self) -> Optional[int]:
+        """When tombstones of this batch may go (KIP-534), None where no cleaner has set it."""
+        if self.header.attributes & DELETE_HORIZON_MASK:
+            return self.header.base_timestamp
+        return None
+
+    @property
+    def partition_leader_epoch(self) -> int:
+        """Epoch of the leader that appended the batch, -1 if unknown."""
+        return self.header.partition_leader_epoch
+
+    @property
+    def base_timestamp(self) -> int:
+        """Timestamp (ms) that the records' deltas are added to."""
+        return self.header.base_timestamp
+
+    @property
+    def max_timestamp(self) -> int:
+        """Largest timestamp (ms) of the batch, or its append time."""
+        return self.header.max_timestamp
+
+    @property
+    def producer_id(self) -> int:
+        """Producer's id, -1 for a producer without idempotence."""
+        return self.header.producer_id
+
+    @property
+    def producer_epoch(self) -> int:
+        """Producer's epoch, -1 without idempotence."""
+        return self.header.producer_epoch
+
+    @property
+    def base_sequence(self) -> int:
+        """Sequence number of the first record, -1 without idempotence."""
+        return self.header.base_sequence
+
+    @property
+    def record_count(self) -> int:
+        """How many records the header promises."""
+        return self.header.record_count
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Size of the batch on the wire, header included."""
+        return len(self._buffer)
+
+    def check_crc(self) -> None:
+        """Raise ``ChecksumError``, which names the offset, when the checksum is wrong."""
+        if crc32c(self._buffer[ATTRIBUTES_POS:]) != self.header.crc:
+            raise ChecksumError('wrong CRC in record batch at offset %d' % self.base_offset)
+
+    def __iter__(self) -> Iterator[Record]:
+        """
+        Decode the records, a thousand at a time.
+
+        Raises ``ProtocolError`` when the bytes are malformed or their number disagrees with the
+        header, ``UnsupportedCodecError``.
+        """
+        return chain.from_iterable(self._chunks())
+
+    def _chunks(self) -> Iterator[List[Record]]:
+        data = codecs.decompress(self.codec, self._buffer[HEADER.size :], 2, self._limit)
+        count = self.header.record_count
+        if count * _MIN_RECORD_BYTES > len(data):
+            raise ProtocolError(
+                '%d records do not fit into %d bytes (offset %d)'
+                % (count, len(data), self.base_offset)
+            )
+        append_time = self.header.max_timestamp if self.timestamp_type else None
+        pos = 0
+        while count:
+            chunk = []
+            for _ in range(min(count, _CHUNK)):
+                record, pos = _decode_record(data, pos, self.header, append_time)
+                chunk.append(record)
+            count -= len(chunk)
+            yield chunk
+        if pos != len(data):
+            raise ProtocolError(
+                '%d bytes behind the last record of the batch at offset %d'
+                % (len(data) - pos, self.base_offset)
+            )
+
+
+def _decode_record(
+    data: bytes, pos: int, header: BatchHeader, append_time: Optional[int]
+) -> Tuple[Record, int]:
+    length, pos = decode_varint(data, pos, 5)
+    end = pos + length
+    if length < 0 or end > len(data):
+        raise ProtocolError('a record of %d bytes does not fit into its batch' % length)
+    timestamp, pos = decode_varint(data, pos + 1)
+    offset, pos = decode_varint(data, pos, 5)
+    key, pos = _decode_bytes(data, pos, end)
+    value, pos = _decode_bytes(data, pos, end)
+    count, pos = decode_varint(data, pos, 5)
+    if not 0 <= count * 2 <= end - pos:
+        raise ProtocolError('%d headers do not fit into a record' % count)
+    headers = []
+    for _ in range(count):
+        name, pos = _decode_bytes(data, pos, end)
+        content, pos = _decode_bytes(data, pos, end)
+        if name is None:
+            raise ProtocolError('a header has no name')
+        try:
+            headers.append((name.decode('utf-8'), content))
+        except UnicodeDecodeError as error:
+            raise ProtocolError('the name of a header is not UTF-8') from error
+    if pos != end:
+        raise ProtocolError('the length of a record disagrees with its fields')
+    stamp = header.base_timestamp + timestamp if append_time is None else append_time
+    return Record((header.base_offset + offset, stamp, key, value, tuple(headers))), pos
+
+
+def _decode_bytes(data: bytes, pos: int, end: int) -> Tuple[Optional[bytes], int]:
+    length, pos = decode_varint(data, pos, 5)
+    if length < 0:
+        return None, pos
+    if pos + length > end:
+        raise ProtocolError('a field reaches behind its record')
+    return data[pos : pos + length], pos + length

@@ -1,0 +1,85 @@
+"""
+Variable-length integers of the record format (zigzag, little end first, seven bits a byte).
+
+Owns the plain functions and the tables that the batch encoder and decoder look up instead of
+calling them. The Kafka protocol guide calls the types VARINT (32 bits) and VARLONG (64 bits).
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Tuple, Union
+
+from kafka.errors import ProtocolError
+
+Buffer = Union[bytes, bytearray, memoryview]
+
+MAX_VARINT_BYTES = 5
+MAX_VARLONG_BYTES = 10
+
+
+def encode_varint(value: int) -> bytes:
+    """
+    Encode a signed integer of up to 64 bits as zigzag varint.
+
+    Returns 1 to 10 bytes; values of 32 bits need at most 5. Raises ``ProtocolError`` for an integer
+    outside the signed 64-bit range.
+    """
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ProtocolError('%d does not fit into a 64-bit varint' % value)
+    rest = value << 1 if value >= 0 else (~value << 1) | 1
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def decode_varint(buffer: Buffer, pos: int, max_bytes: int = MAX_VARLONG_BYTES) -> Tuple[int, int]:
+    """
+    Decode one zigzag varint.
+
+    ``max_bytes`` is 5 for a VARINT and 10 for a VARLONG. Returns the value and the position behind
+    it. Raises ``ProtocolError`` when the buffer ends inside the number or the number is too long.
+    """
+    rest = 0
+    shift = 0
+    try:
+        while True:
+            byte = buffer[pos]
+            pos += 1
+            rest |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+            if shift >= 7 * max_bytes:
+                raise ProtocolError('varint at byte %d is longer than %d bytes' % (pos, max_bytes))
+    except IndexError:
+        raise ProtocolError('the bytes end inside a varint at byte %d' % pos) from None
+    if rest >> (64 if max_bytes > MAX_VARINT_BYTES else 32):
+        raise ProtocolError('varint before byte %d is out of range' % pos)
+    return (rest >> 1) ^ -(rest & 1), pos
+
+
+def size_of_varint(value: int) -> int:
+    """Return how many bytes :func:`encode_varint` needs for ``value``."""
+    return len(encode_varint(value))
+
+
+class VarintTable(Dict[int, bytes]):
+    """
+    Map integers to their varints, filled on demand.
+
+    At most ``LIMIT`` entries are kept, so unusual lengths cannot make it grow without bound.
+    """
+
+    LIMIT = 1 << 16
+
+    def __missing__(self, value: int) -> bytes:
+        encoded = encode_varint(value)
+        if len(self) < self.LIMIT:
+            self[value] = encoded
+        return encoded
+
+
+VARINTS = VarintTable()

@@ -1,0 +1,63 @@
+"""Partitioners that go by a hash of the key: Java's MurmurHash2, and Python's own ``hash``."""
+
+from __future__ import annotations
+
+from struct import unpack_from
+from typing import Any, Optional, Sequence
+
+from kafka.partitioner.base import Partitioner
+
+_SEED = 0x9747B28C
+_M = 0x5BD1E995
+_MASK = 0xFFFFFFFF
+
+
+def murmur2(key: Any) -> int:
+    """Return the 32-bit MurmurHash2 of a key as an unsigned number, as the Java client has it.
+
+    Arguments: key: bytes or bytearray; anything else is turned to text and encoded as UTF-8.
+    """
+    if not isinstance(key, (bytes, bytearray)):
+        key = str(key).encode('utf-8')
+    length = len(key)
+    h = _SEED ^ length
+    # Products are masked only where high bits would come back down by a shift.
+    for k in unpack_from('<%dI' % (length >> 2), key):
+        k = k * _M & _MASK
+        h = (h * _M ^ (k ^ k >> 24) * _M) & _MASK
+    tail = length & 3
+    if tail:
+        h = (h ^ int.from_bytes(key[length - tail :], 'little')) * _M & _MASK
+    h = (h ^ h >> 13) * _M & _MASK
+    return h ^ h >> 15
+
+
+class Murmur2Partitioner(Partitioner):
+    """Choose the partition that the Java client chooses for the same key."""
+
+    def partition(self, key: Any, partitions: Optional[Sequence[int]] = None) -> int:
+        """Return the partition id for a key.
+
+        Arguments: key: what murmur2 takes; partitions: ids to choose from, the constructor's when
+        empty or None.
+        Raises: ValueError when there are no partitions at all.
+        """
+        choices = self._choices(partitions)
+        return choices[(murmur2(key) & 0x7FFFFFFF) % len(choices)]
+
+
+class LegacyPartitioner(Partitioner):
+    """Choose by Python's ``hash``: not the same in another process unless PYTHONHASHSEED is set."""
+
+    def partition(self, key: Any, partitions: Optional[Sequence[int]] = None) -> int:
+        """Return the partition id for a key.
+
+        Arguments: key: anything that can be hashed; partitions: ids to choose from, the
+        constructor's when empty or None.
+        Raises: ValueError when there are no partitions at all.
+        """
+        choices = self._choices(partitions)
+        return choices[hash(key) % len(choices)]
+
+
+HashedPartitioner = LegacyPartitioner

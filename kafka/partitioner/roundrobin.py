@@ -1,0 +1,29 @@
+"""The partitioner that takes one partition after the other."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import Any, Iterator, Optional, Sequence
+
+from kafka.partitioner.base import Partitioner
+
+
+class RoundRobinPartitioner(Partitioner):
+    """Choose each partition in turn, in the order of the list, whatever the key (0.9.5)."""
+
+    def __init__(self, partitions: Sequence[int]) -> None:
+        super().__init__(partitions)
+        self._next: Iterator[int] = cycle(partitions)
+
+    def partition(self, key: Any, partitions: Optional[Sequence[int]] = None) -> int:
+        """Return the next partition id.
+
+        Arguments: key: not looked at; partitions: ids to choose from; a list that differs from the
+        last one starts from its beginning, an empty one or None goes on with the last one.
+        Raises: ValueError when there are no partitions at all.
+        """
+        choices = self._choices(partitions)
+        if choices is not self.partitions and list(choices) != list(self.partitions):
+            self.partitions = choices
+            self._next = cycle(choices)
+        return next(self._next)

@@ -1,0 +1,186 @@
+"""Small helpers of 0.9.5: reading and writing sized strings, grouping, the bytes boundary, a timer.
+
+This is where the legacy classes turn names into bytes (``kafka_bytestring``, ``name_for``) and
+nowhere else. Messages of the protocol are declared and coded in ``kafka.protocol``, not here.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import threading
+import zlib
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple
+
+import six
+
+from kafka.errors import BufferUnderflowError, ProtocolError
+
+log = logging.getLogger(__name__)
+
+_INT16 = struct.Struct('>h')
+_INT32 = struct.Struct('>i')
+
+
+def crc32(data: Any) -> int:
+    """Return the CRC-32 of data as an unsigned number."""
+    return zlib.crc32(data) & 0xFFFFFFFF
+
+
+def kafka_bytestring(s: Any) -> bytes:
+    """Return bytes as they are and text as UTF-8; raise TypeError for anything else (0.9.5)."""
+    if isinstance(s, six.binary_type):
+        return s
+    if isinstance(s, six.text_type):
+        return s.encode('utf-8')
+    raise TypeError(s)
+
+
+def name_for(client: Any, name: Any, argument: str = 'topic') -> Any:
+    """Return a topic or group name in the form that the client's dialect keeps names in.
+
+    That is bytes, unless the client's class says that it takes names as they are given, as those of
+    1.x do, by the class attribute ``names_as_given = True``. Only the class is asked: a stand-in
+    object may answer every attribute with something true.
+
+    Raises: TypeError naming the argument when the name is neither text nor bytes.
+    """
+    if getattr(type(client), 'names_as_given', False) is True:
+        return name
+    try:
+        return kafka_bytestring(name)
+    except TypeError:
+        raise TypeError(
+            '%s must be str or bytes, not %s: %r' % (argument, type(name).__name__, name)
+        ) from None
+
+
+def _write_string(length: struct.Struct, s: Optional[bytes]) -> bytes:
+    if s is None:
+        return length.pack(-1)
+    if not isinstance(s, six.binary_type):
+        raise TypeError('expected %s to be bytes: %r' % (type(s).__name__, s))
+    return length.pack(len(s)) + s
+
+
+def write_int_string(s: Optional[bytes]) -> bytes:
+    """Return an int32 length and the bytes; length -1 for None.
+
+    Raises: TypeError for anything but bytes and None.
+    """
+    return _write_string(_INT32, s)
+
+
+def write_short_string(s: Optional[bytes]) -> bytes:
+    """Return an int16 length and the bytes; length -1 for None.
+
+    Raises: TypeError for anything but bytes and None; struct.error for more than 32767 bytes.
+    """
+    return _write_string(_INT16, s)
+
+
+def _read_string(length: struct.Struct, data: bytes, cur: int) -> Tuple[Optional[bytes], int]:
+    start = cur + length.size
+    if len(data) < start:
+        raise BufferUnderflowError('%d bytes end within a length at %d' % (len(data), cur))
+    (size,) = length.unpack_from(data, cur)
+    if size == -1:
+        return None, start
+    if size < 0:
+        raise ProtocolError('negative length %d at %d' % (size, cur))
+    if len(data) < start + size:
+        raise BufferUnderflowError(
+            '%d bytes end before the %d announced at %d' % (len(data), size, cur)
+        )
+    return data[start : start + size], start + size
+
+
+def read_int_string(data: bytes, cur: int) -> Tuple[Optional[bytes], int]:
+    """Read an int32 length and that many bytes at position cur.
+
+    Returns: the bytes, or None for length -1, and the position behind them.
+    Raises: BufferUnderflowError when data ends too early; ProtocolError for a length below -1.
+    """
+    return _read_string(_INT32, data, cur)
+
+
+def read_short_string(data: bytes, cur: int) -> Tuple[Optional[bytes], int]:
+    """Read an int16 length and that many bytes at position cur; otherwise as read_int_string."""
+    return _read_string(_INT16, data, cur)
+
+
+def relative_unpack(fmt: str, data: bytes, cur: int) -> Tuple[Tuple[Any, ...], int]:
+    """Unpack a struct format at position cur.
+
+    Returns: the tuple of values and the position behind them.
+    Raises: BufferUnderflowError when data ends too early.
+    """
+    end = cur + struct.calcsize(fmt)
+    if len(data) < end:
+        raise BufferUnderflowError('%d bytes end before position %d' % (len(data), end))
+    return struct.unpack_from(fmt, data, cur), end
+
+
+def group_by_topic_and_partition(items: Iterable[Any]) -> Dict[Any, Dict[int, Any]]:
+    """Return {topic: {partition: item}} in the order of the items.
+
+    Raises: AssertionError when a topic and partition come twice.
+    """
+    grouped: Dict[Any, Dict[int, Any]] = {}
+    for item in items:
+        partitions = grouped.setdefault(item.topic, {})
+        if item.partition in partitions:
+            raise AssertionError('more than one item for %r %r' % (item.topic, item.partition))
+        partitions[item.partition] = item
+    return grouped
+
+
+class ReentrantTimer:
+    """A background timer that calls a function again and again, and can be started again.
+
+    Arguments: t: interval in ms, more than 0; fn: what to call, with args and kwargs. The attribute
+    t holds the interval in seconds. What fn raises is logged, the timer goes on.
+    Raises: ValueError when t is not positive or fn cannot be called.
+    """
+
+    def __init__(self, t: float, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        if t <= 0:
+            raise ValueError('t must be more than 0 ms: %r' % (t,))
+        if not callable(fn):
+            raise ValueError('fn must be callable: %r' % (fn,))
+        self.t = t / 1000.0
+        self.fn = fn
+        self.args = args
+        self.kwargs = kwargs
+        self.thread: Optional[threading.Thread] = None
+        self._stopped = threading.Event()
+
+    def __repr__(self) -> str:
+        state = 'stopped' if self.thread is None else 'running'
+        return '<ReentrantTimer every %s s, %s>' % (self.t, state)
+
+    def _run(self, stopped: threading.Event) -> None:
+        while not stopped.wait(self.t):
+            try:
+                self.fn(*self.args, **self.kwargs)
+            except Exception:
+                # The last line of defence: a failed call must not end the calls that follow.
+                log.exception('timed call of %r failed', self.fn)
+
+    def start(self) -> None:
+        """Start calling, first after one interval; a running timer is stopped first."""
+        if self.thread is not None:
+            self.stop()
+        # One event per run, so that a thread that outlived its stop() does not take the next run up.
+        self._stopped = threading.Event()
+        self.thread = threading.Thread(
+            target=self._run, args=(self._stopped,), name='kafka timer', daemon=True
+        )
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Stop calling and wait for a call under way, for at most one interval and a second."""
+        self._stopped.set()
+        thread, self.thread = self.thread, None
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(self.t + 1)

@@ -37,6 +37,7 @@ FLOOR = {
     'kafka.codec': 'wire',
     'kafka.errors': 'words',
     'kafka.structs': 'words',
+    'kafka.topic_maps': 'words',
     'kafka.util': 'words',
     'kafka.version': 'words',
 }
@@ -60,7 +61,8 @@ MAY_USE = {
     'subprocess': (set(), set()),
     'time': (OUTSIDE, set()),
     'random': (OUTSIDE, set()),
-    'logging': (OUTSIDE, set()),
+    # The timer of 0.9.5 logs what its callback raises: nobody waits for it.
+    'logging': (OUTSIDE, {'kafka.util'}),
     # The compiler writes one function per message and version; nothing else runs text as code.
     'exec': (set(), {'kafka.protocol.compiler'}),
     'eval': (set(), set()),
@@ -88,7 +90,9 @@ LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {}
 MANY_METHODS: dict[str, str] = {}
 LATE_IMPORTS: dict[str, str] = {}
-BROAD_EXCEPTS: dict[str, str] = {}
+BROAD_EXCEPTS: dict[str, str] = {
+    'kafka/util.py: ReentrantTimer._run': 'a timer thread survives its callback, as in 0.9.5',
+}
 
 MAX_FILE, MAX_FUNCTION, MAX_METHODS = 600, 60, 30
 

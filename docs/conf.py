@@ -1,0 +1,25 @@
+"""Settings of Sphinx. Build with ``python3 test/run.py --docs``; a warning is an error."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from kafka.version import __version__
+
+project = 'kafka-evergreen'
+copyright = 'the kafka-evergreen authors, Apache License 2.0'
+version = release = __version__
+
+extensions = ['sphinx.ext.autodoc']
+autodoc_member_order = 'bysource'
+autodoc_typehints = 'signature'
+autodoc_default_options = {'members': True, 'show-inheritance': True}
+add_module_names = False
+
+html_theme = 'alabaster'
+html_theme_options = {'page_width': '1100px', 'sidebar_width': '240px'}
+html_show_sphinx = False
+exclude_patterns = ['_build']

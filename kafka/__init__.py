@@ -1,1 +1,107 @@
-"""The Kafka client that Python programs never have to leave."""
+"""The Kafka client that Python programs never have to leave: the names programs import from here.
+
+Owns where each name lives, nothing else. Nothing is loaded before it is used: names and submodules
+are resolved on first access (PEP 562), so that a program pays for what it touches only.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from kafka.version import __version__ as __version__
+
+__title__ = 'kafka'
+__author__ = 'The kafka-evergreen authors'
+__license__ = 'Apache License 2.0'
+__copyright__ = 'Copyright The kafka-evergreen authors'
+
+# What type checkers see. Importing typing would cost as much as all the rest of this file.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kafka import client as client
+    from kafka import codec as codec
+    from kafka import common as common
+    from kafka import conn as conn
+    from kafka import consumer as consumer
+    from kafka import errors as errors
+    from kafka import partitioner as partitioner
+    from kafka import producer as producer
+    from kafka import protocol as protocol
+    from kafka import structs as structs
+    from kafka import util as util
+    from kafka.client import KafkaClient as KafkaClient
+    from kafka.conn import KafkaConnection as KafkaConnection
+    from kafka.consumer import SimpleConsumer as SimpleConsumer
+    from kafka.partitioner import HashedPartitioner as HashedPartitioner
+    from kafka.partitioner import Murmur2Partitioner as Murmur2Partitioner
+    from kafka.partitioner import RoundRobinPartitioner as RoundRobinPartitioner
+    from kafka.producer import KeyedProducer as KeyedProducer
+    from kafka.producer import SimpleProducer as SimpleProducer
+    from kafka.protocol import create_gzip_message as create_gzip_message
+    from kafka.protocol import create_message as create_message
+    from kafka.protocol import create_snappy_message as create_snappy_message
+    from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
+    from kafka.structs import TopicPartition as TopicPartition
+
+# What a star import brings: the twelve names of 0.9.5, as far as they are there.
+__all__ = [
+    'KafkaClient',
+    'KafkaConnection',
+    'SimpleProducer',
+    'KeyedProducer',
+    'RoundRobinPartitioner',
+    'HashedPartitioner',
+    'SimpleConsumer',
+    'create_message',
+    'create_gzip_message',
+    'create_snappy_message',
+]
+
+_HOMES = {
+    'KafkaClient': 'kafka.client',
+    'KafkaConnection': 'kafka.conn',
+    'SimpleProducer': 'kafka.producer',
+    'KeyedProducer': 'kafka.producer',
+    'RoundRobinPartitioner': 'kafka.partitioner',
+    'HashedPartitioner': 'kafka.partitioner',
+    'Murmur2Partitioner': 'kafka.partitioner',
+    'SimpleConsumer': 'kafka.consumer',
+    'create_message': 'kafka.protocol',
+    'create_gzip_message': 'kafka.protocol',
+    'create_snappy_message': 'kafka.protocol',
+    'TopicPartition': 'kafka.structs',
+    'OffsetAndMetadata': 'kafka.structs',
+}
+
+# Reachable as attributes after a bare `import kafka`, as in 0.9.5.
+_SUBMODULES = (
+    'client',
+    'codec',
+    'common',
+    'conn',
+    'consumer',
+    'errors',
+    'partitioner',
+    'producer',
+    'protocol',
+    'structs',
+    'util',
+)
+
+
+def __getattr__(name: str) -> object:
+    """Load what is asked for by its name and keep it, so that this is called once per name."""
+    found: object
+    if name in _HOMES:
+        found = getattr(import_module(_HOMES[name]), name)
+    elif name in _SUBMODULES:
+        found = import_module('kafka.' + name)
+    else:
+        raise AttributeError('module %r has no attribute %r' % (__name__, name))
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """Name everything that can be reached, loaded or not."""
+    return sorted(set(globals()) | set(_HOMES) | set(_SUBMODULES))

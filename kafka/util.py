@@ -171,7 +171,7 @@ class ReentrantTimer:
         """Start calling, first after one interval; a running timer is stopped first."""
         if self.thread is not None:
             self.stop()
-        # One event per run, so that a thread that outlived its stop() does not take the next run up.
+        # One event per run: a thread that outlived its stop() must not go on with the next run.
         self._stopped = threading.Event()
         self.thread = threading.Thread(
             target=self._run, args=(self._stopped,), name='kafka timer', daemon=True

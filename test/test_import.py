@@ -18,7 +18,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # What `import kafka` loads besides what an interpreter that runs `pass` has: all of it.
 OWN = {'kafka', 'kafka.version'}
-STANDARD = {'__future__', 'importlib', 'importlib._bootstrap', 'warnings', 'types'}
+STANDARD = {
+    '__future__',
+    'importlib',
+    'importlib._bootstrap',
+    'importlib._bootstrap_external',
+    'types',
+    'warnings',
+}
 
 MAX_CPU_MS = 25
 MAX_MEMORY_KIB = 14 * 1024

@@ -1,0 +1,452 @@
+"""Start, stop and break a cluster of real Apache Kafka brokers on 127.0.0.1.
+
+Owns: the processes of a cluster (ZooKeeper or KRaft, one to three brokers), their ports, folder and
+logs; readiness; topics; the release's command-line tools. Used by the integration tests, by
+servers/run.py and by servers/start.py, so: standard library only. Does not own: the jars
+(build_integration.sh), the settings (servers/<release>/resources).
+
+Nothing outlives the program: each process is told to :mod:`servers.guard`, which kills what is left
+when the program ends in whatever way. Only processes started here are ever signalled, by their id.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar
+
+from servers import probe
+from servers.releases import SERVERS, Release
+
+HOST = '127.0.0.1'
+START_SECONDS = 90
+TOOL_SECONDS = 120
+CLUSTER_ID = 'a2Fma2EtZXZlcmdyZWVuLQ'  # KRaft wants a UUID in base64; every cluster here is its own
+JVM = ['-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-XX:-UsePerfData']
+CREATES_TOPICS = (0, 10, 1)  # first release with the CreateTopics API
+ONE_ZOOKEEPER_ADDRESS = (2, 2)  # first release whose TopicCommand talks to the brokers
+
+T = TypeVar('T')
+
+
+class ClusterError(RuntimeError):
+    """The cluster did not do what was asked in time; the text holds the end of the logs."""
+
+
+class Process:
+    """One JVM: the command, its log file, and whether it still runs."""
+
+    def __init__(self, name: str, command: Sequence[str], folder: Path, log: Path) -> None:
+        self.name = name
+        self.log = log
+        with log.open('wb') as output:
+            self.popen = subprocess.Popen(
+                command,
+                cwd=str(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for the program, which then stops it in order
+            )
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self.popen.poll() is None
+
+    def kill(self) -> None:
+        """Send SIGKILL and wait for the end."""
+        self.popen.kill()
+        self.popen.wait()
+
+    def log_text(self) -> str:
+        """Return all that it has printed so far."""
+        return self.log.read_text(errors='replace')
+
+
+class Cluster:
+    """Brokers of one release with node ids 0, 1, 2, alone in a temporary folder.
+
+    ``settings`` are lines for server.properties that win over the templates. Use it as a context
+    manager, or call :meth:`start` and :meth:`stop`.
+    """
+
+    def __init__(
+        self, release: Release, brokers: int = 1, settings: Optional[Dict[str, str]] = None
+    ) -> None:
+        self.release = release
+        self.size = brokers
+        self.settings = dict(settings or {})
+        self.ports: List[int] = []
+        self._own_ports: List[int] = []  # controllers' or ZooKeeper's
+        self._folder: Optional[Path] = None
+        self._guard: Optional[subprocess.Popen[bytes]] = None
+        self._zookeeper: Optional[Process] = None
+        self._brokers: Dict[int, Process] = {}
+        self._starts = 0
+
+    def __repr__(self) -> str:
+        return '<Cluster release=%s brokers=%s>' % (self.release.name, self.bootstrap or 'stopped')
+
+    def __enter__(self) -> Cluster:
+        self.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.stop()
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start everything and wait until every broker knows every broker.
+
+        ClusterError with the logs when that takes over 90 s or a process ends.
+        """
+        for attempts_left in (2, 1, 0):
+            try:
+                self._start()
+                return
+            except BaseException as error:
+                self.stop()
+                # Another program took a port between our look at it and the broker's bind.
+                if attempts_left == 0 or 'Address already in use' not in str(error):
+                    raise
+
+    def _start(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix='kafka-%s-' % self.release.name))
+        self._guard = subprocess.Popen(
+            [sys.executable, '-S', '-E', str(SERVERS / 'guard.py'), str(self._folder)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+        ports = free_ports(2 * self.size)
+        self.ports, self._own_ports = ports[: self.size], ports[self.size :]
+        for node in range(self.size):
+            self._write('server-%d.properties' % node, self._server_properties(node))
+        if self.release.has_zookeeper:
+            self._write('zookeeper.properties', self._template('zookeeper.properties'))
+            self._zookeeper = self._java(
+                'zookeeper',
+                ['-Xmx128m'],
+                'org.apache.zookeeper.server.quorum.QuorumPeerMain',
+                'zookeeper.properties',
+            )
+            self._wait('ZooKeeper to listen', lambda: _listens(self._own_ports[0]))
+        else:
+            self._format()
+        for node in range(self.size):
+            self._start_broker(node)
+        self.wait_ready()
+
+    def _format(self) -> None:
+        """Prepare each KRaft broker's folder, all at the same time: each is a JVM of its own."""
+        formats = [
+            self._java(
+                'format-%d' % node,
+                [],
+                'kafka.tools.StorageTool',
+                'format',
+                '-t',
+                CLUSTER_ID,
+                '-c',
+                'server-%d.properties' % node,
+            )
+            for node in range(self.size)
+        ]
+        for process in formats:
+            process.popen.wait(START_SECONDS)
+            self._tell_guard('-%d' % process.popen.pid)
+            if process.popen.returncode:
+                raise ClusterError('StorageTool failed:\n' + process.log_text())
+
+    def _start_broker(self, node: int) -> None:
+        self._starts += 1
+        self._brokers[node] = self._java(
+            'broker-%d.%d' % (node, self._starts),
+            ['-Xms64m', '-Xmx512m'],
+            'kafka.Kafka',
+            'server-%d.properties' % node,
+        )
+
+    def stop(self) -> None:
+        """Kill what this cluster started and remove its folder. May be called at any time."""
+        processes = list(self._brokers.values())
+        if self._zookeeper is not None:
+            processes.append(self._zookeeper)
+        for process in processes:
+            process.popen.kill()
+        for process in processes:
+            process.kill()
+        if self._guard is not None and self._guard.stdin is not None:
+            for process in processes:
+                self._tell_guard('-%d' % process.popen.pid)
+            self._guard.stdin.close()  # it removes the folder
+            self._guard.wait()
+        self._brokers, self._zookeeper, self._guard = {}, None, None
+        self.ports = []
+
+    def kill(self, node: int) -> None:
+        """Kill one broker without warning, as a crash would."""
+        process = self._brokers.pop(node)
+        process.kill()
+        self._tell_guard('-%d' % process.popen.pid)
+
+    def restart(self, node: int) -> None:
+        """Start a killed broker again on its old port and wait until the cluster knows it."""
+        self._start_broker(node)
+        self.wait_ready()
+
+    # -- what tests ask --------------------------------------------------------------------------
+
+    @property
+    def bootstrap(self) -> str:
+        """All brokers as ``host:port``, with commas between; killed ones too."""
+        return ','.join('%s:%d' % (HOST, port) for port in self.ports)
+
+    @property
+    def nodes(self) -> List[int]:
+        """The ids of the brokers that were started and not killed."""
+        return sorted(self._brokers)
+
+    def address(self, node: int) -> Tuple[str, int]:
+        """Return host and port of one broker."""
+        return HOST, self.ports[node]
+
+    def wait_ready(self) -> None:
+        """Wait until every running broker lists all running brokers (0.8: has said ``started``)."""
+        self._wait('the brokers to be ready', lambda: all(map(self._is_ready, self.nodes)))
+
+    def _is_ready(self, node: int) -> bool:
+        # 0.8 lists no brokers before the first topic exists.
+        if self.release.version < (0, 9):
+            said = self._brokers[node].log_text().lower()  # 0.8.0: Started, then started
+            return 'started (kafka.server.kafkaserver)' in said
+        try:
+            return sorted(probe.metadata(self.address(node)).brokers) == self.nodes
+        except OSError:
+            return False
+
+    def metadata(self, *topics: str) -> probe.Metadata:
+        """Return what the first running broker says of ``topics`` (none named: all)."""
+        return probe.metadata(self.address(self.nodes[0]), *topics)
+
+    def leader(self, topic: str, partition: int) -> int:
+        """Return the leader's node id as the first running broker knows it, -1 for none."""
+        return _leader(self.metadata(topic), topic, partition)
+
+    def wait_for_leader(self, topic: str, partition: int) -> int:
+        """Wait until the partition's leader is a running broker; return its id."""
+        return self._wait(
+            'a leader of %s/%d' % (topic, partition),
+            lambda: self._running_leader(topic, partition),
+        )[0]
+
+    def _running_leader(self, topic: str, partition: int) -> List[int]:
+        leader = self.leader(topic, partition)
+        return [leader] if leader in self.nodes else []
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = 2,
+        replication: Optional[int] = None,
+        config: Optional[Dict[str, str]] = None,
+    ) -> None:
+        """Create a topic and wait until every running broker knows a leader of each partition.
+
+        ``replication`` defaults to the number of brokers. ClusterError when it is refused.
+        """
+        copies = replication or self.size
+        if self.release.version >= CREATES_TOPICS:
+            self._create_by_protocol(topic, partitions, copies, config or {})
+        elif partitions == 2 and copies == self.size and not config:
+            self.metadata(topic)  # automatic creation makes the same; a tool costs a JVM
+        else:
+            self._create_by_tool(topic, partitions, copies, config or {})
+        self._wait('topic ' + topic, lambda: self._knows_leaders(topic, partitions))
+
+    def _create_by_protocol(
+        self, topic: str, partitions: int, copies: int, config: Dict[str, str]
+    ) -> None:
+        version = 2 if self.release.version >= (0, 11) else 0
+        error = probe.NOT_CONTROLLER
+        for node in self.nodes:  # with ZooKeeper only the controller does it
+            if error == probe.NOT_CONTROLLER:
+                error = probe.create_topic(
+                    self.address(node), topic, partitions, copies, config, version
+                )
+        if error:
+            raise ClusterError('CreateTopics of %s: error %d' % (topic, error))
+
+    def _create_by_tool(
+        self, topic: str, partitions: int, copies: int, config: Dict[str, str]
+    ) -> None:
+        arguments = ['--zookeeper', '%s:%d' % (HOST, self._own_ports[0]), '--topic', topic]
+        if self.release.version < (0, 8, 1):
+            command = 'kafka.admin.CreateTopicCommand'
+            arguments += ['--partition', str(partitions), '--replica', str(copies)]
+        else:
+            command = 'kafka.admin.TopicCommand'
+            arguments += ['--create', '--partitions', str(partitions)]
+            arguments += ['--replication-factor', str(copies)]
+            for name, value in config.items():
+                arguments += ['--config', '%s=%s' % (name, value)]
+        done = self.run_tool(command, *arguments)
+        if done.returncode:
+            raise ClusterError('%s failed:\n%s' % (command, done.stdout.decode(errors='replace')))
+
+    def _knows_leaders(self, topic: str, partitions: int) -> bool:
+        for node in self.nodes:
+            told = probe.metadata(self.address(node), topic)
+            if not all(_leader(told, topic, index) in self.nodes for index in range(partitions)):
+                return False
+        return True
+
+    def run_tool(
+        self, main_class: str, *arguments: str, stdin: bytes = b'', seconds: float = TOOL_SECONDS
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run one of the release's own programs to its end; standard output and error together.
+
+        subprocess.TimeoutExpired, the program killed, when it takes longer than ``seconds``.
+        """
+        return self.run_java('-cp', self.class_path, main_class, *arguments, stdin=stdin, seconds=seconds)
+
+    def run_java(
+        self, *arguments: str, stdin: bytes = b'', seconds: float = TOOL_SECONDS
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run ``java`` with these arguments in the cluster's folder; as :meth:`run_tool`."""
+        return subprocess.run(
+            ['java', '-Xmx256m', *JVM, *self._logging(), *arguments],
+            cwd=str(self._folder),
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=seconds,
+            check=False,
+        )
+
+    @property
+    def class_path(self) -> str:
+        """The release's jars as ``java -cp`` takes them."""
+        return str(self.release.libs / '*')
+
+    def logs(self, lines: int = 40) -> str:
+        """Return the last ``lines`` of each process's log."""
+        processes = list(self._brokers.values())
+        if self._zookeeper is not None:
+            processes.insert(0, self._zookeeper)
+        parts = []
+        for process in processes:
+            state = 'running' if process.running else 'ended: %s' % process.popen.returncode
+            tail = '\n'.join(process.log_text().splitlines()[-lines:])
+            parts.append('--- %s %s (%s)\n%s' % (self.release.name, process.name, state, tail))
+        return '\n'.join(parts)
+
+    # -- helpers ---------------------------------------------------------------------------------
+
+    def _wait(self, what: str, condition: Callable[[], T], seconds: float = START_SECONDS) -> T:
+        """Poll ``condition`` until it is true; return it. ClusterError at the end of the time."""
+        end = time.monotonic() + seconds
+        while True:
+            result = condition()
+            if result:
+                return result
+            ended = [process.name for process in self._processes() if not process.running]
+            if ended or time.monotonic() > end:
+                why = 'ended: ' + ', '.join(ended) if ended else 'gave up after %d s' % seconds
+                raise ClusterError('waiting for %s, %s\n%s' % (what, why, self.logs()))
+            time.sleep(0.05)
+
+    def _processes(self) -> List[Process]:
+        found = list(self._brokers.values())
+        return found + [self._zookeeper] if self._zookeeper is not None else found
+
+    def _java(self, name: str, options: List[str], main_class: str, *arguments: str) -> Process:
+        assert self._folder is not None
+        java = shutil.which('java') or 'java'
+        command = [java, *options, *JVM, *self._logging(), '-cp', self.class_path, main_class]
+        process = Process(name, [*command, *arguments], self._folder, self._folder / (name + '.log'))
+        self._tell_guard('+%d' % process.popen.pid)
+        return process
+
+    def _logging(self) -> List[str]:
+        one, two = (self.release.resources / name for name in ('log4j.properties', 'log4j2.properties'))
+        return ['-Dlog4j.configuration=file:%s' % one, '-Dlog4j2.configurationFile=%s' % two]
+
+    def _tell_guard(self, line: str) -> None:
+        assert self._guard is not None and self._guard.stdin is not None
+        try:
+            self._guard.stdin.write(line.encode() + b'\n')
+            self._guard.stdin.flush()
+        except BrokenPipeError:
+            pass  # somebody killed the guard: the orderly stop does without it
+
+    def _server_properties(self, node: int) -> str:
+        text = self._template('server.properties', node) + self._template('common.properties', node)
+        return text + ''.join('%s=%s\n' % item for item in self.settings.items())
+
+    def _template(self, name: str, node: int = 0) -> str:
+        own = self._own_ports
+        values = {
+            'folder': str(self._folder),
+            'node_id': node,
+            'brokers': self.size,
+            'port': self.ports[node],
+            'controller_port': own[node],
+            'zookeeper_port': own[0],
+            'voters': ','.join('%d@%s:%d' % (i, HOST, port) for i, port in enumerate(own)),
+        }
+        text = (self.release.resources / name).read_text()
+        for word, value in values.items():
+            text = text.replace('{%s}' % word, str(value))
+        return text
+
+    def _write(self, name: str, text: str) -> None:
+        assert self._folder is not None
+        (self._folder / name).write_text(text)
+
+
+def free_ports(count: int) -> List[int]:
+    """Return ports of 127.0.0.1 that nothing listens on, below those that the kernel gives out.
+
+    A port from the kernel's own range could be taken by any connection before the broker binds it.
+    """
+    found: List[int] = []
+    while len(found) < count:
+        port = random.randrange(15000, 32000)
+        with socket.socket() as attempt:
+            try:
+                attempt.bind((HOST, port))
+            except OSError:
+                continue
+        if port not in found:
+            found.append(port)
+    return found
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as attempt:
+        attempt.settimeout(1)
+        return attempt.connect_ex((HOST, port)) == 0
+
+
+def _leader(told: probe.Metadata, topic: str, partition: int) -> int:
+    found = told.topics.get(topic, {}).get(partition)
+    return -1 if found is None else found.leader
+
+
+def stop_on_signals() -> None:
+    """Make SIGTERM and SIGHUP end the program as Ctrl-C does: with its clean-up."""
+
+    def end(number: int, _: Any) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGHUP, end)

@@ -16,6 +16,7 @@ Uses the standard library alone, because it runs before anything is installed.
 from __future__ import annotations
 
 import argparse
+import collections
 import glob
 import hashlib
 import os
@@ -47,6 +48,7 @@ class Report:
     def __init__(self):
         self.started = time.monotonic()
         self.ran, self.failed, self.missing = [], [], []
+        self.skipped = collections.Counter()
 
     def add(self, name, code, note=''):
         """Note the end of a step."""
@@ -64,9 +66,12 @@ class Report:
             print('FAILED   %s' % name)
         for name in self.missing:
             print('NOT RUN  %s' % name)
+        for reason, number in sorted(self.skipped.items()):
+            print('skipped  %d: %s' % (number, reason))
         # Where nobody reads the last line, a gap is a failure.
         bad = self.failed or not self.ran or (self.missing and os.environ.get('CI'))
-        gap = ' *** NOT RUN: %s ***' % '; '.join(self.missing) if self.missing else ''
+        gaps = self.missing + ['%d skipped (above)' % n for n in [sum(self.skipped.values())] if n]
+        gap = ' *** NOT RUN: %s ***' % '; '.join(gaps) if gaps else ''
         print('%s.%s' % ('FAILED' if bad else 'passed', gap), flush=True)
         return 1 if bad else 0
 
@@ -153,15 +158,20 @@ def run_pytest(python, report, name, args):
     if os.path.exists(results):
         os.remove(results)
     code = call([python, '-m', 'pytest', '--junitxml', results, *args])
-    report.add(name, code, _counts(results))
+    number, skips = read_results(results)
+    report.skipped.update(skips)
+    report.add(name, code, ' (%d tests)' % (number - sum(skips.values())))
 
 
-def _counts(results):
-    if not os.path.exists(results):
-        return ' (no results)'
-    suite = next(xml.etree.ElementTree.parse(results).iter('testsuite'))
-    total, skipped = int(suite.get('tests')), int(suite.get('skipped'))
-    return ' (%d tests%s)' % (total, ', %d of them skipped' % skipped if skipped else '')
+def read_results(path):
+    """Return how many tests there were and, by reason, how many of them were skipped."""
+    if not os.path.exists(path):  # pytest did not come so far
+        return 0, collections.Counter()
+    suite = next(xml.etree.ElementTree.parse(path).iter('testsuite'))
+    skips = collections.Counter(
+        skip.get('message') for skip in suite.iter('skipped') if skip.get('type') == 'pytest.skip'
+    )
+    return int(suite.get('tests')), skips
 
 
 # --- real brokers -------------------------------------------------------------------------------

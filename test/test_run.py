@@ -1,0 +1,134 @@
+"""The verdict of the test command: its exit code, and a last line that hides nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from test import run
+
+OWN = '%d.%d' % sys.version_info[:2]
+
+
+@pytest.fixture
+def report(monkeypatch):
+    monkeypatch.delenv('CI', raising=False)
+    return run.Report()
+
+
+def last_line(capsys):
+    return capsys.readouterr().out.splitlines()[-1]
+
+
+def test_all_passed(report, capsys):
+    report.add('unit', 0)
+    assert report.close() == 0
+    assert last_line(capsys) == 'passed.'
+
+
+def test_failure_decides_the_exit_code(report, capsys):
+    report.add('unit', 1)
+    report.add('brokers', 0)
+    assert report.close() == 1
+    assert last_line(capsys) == 'FAILED.'
+
+
+def test_last_line_names_what_did_not_run_and_why(report, capsys):
+    report.add('unit', 0)
+    report.missing.append('real brokers (no Java)')
+    assert report.close() == 0
+    assert last_line(capsys) == 'passed. *** NOT RUN: real brokers (no Java) ***'
+
+
+def test_skipped_tests_are_counted_with_their_reasons(report, capsys, monkeypatch):
+    monkeypatch.setenv('CI', 'true')
+    report.add('unit', 0)
+    report.skipped.update({'0.8.0 stores no offsets': 3})
+    assert report.close() == 0
+    *_, reason, last = capsys.readouterr().out.splitlines()
+    assert reason == 'skipped  3: 0.8.0 stores no offsets'
+    assert last == 'passed. *** NOT RUN: 3 skipped (above) ***'
+
+
+def test_under_ci_what_did_not_run_is_a_failure(report, capsys, monkeypatch):
+    monkeypatch.setenv('CI', 'true')
+    report.add('unit', 0)
+    report.missing.append('real brokers (no Java)')
+    assert report.close() == 1
+    assert last_line(capsys).startswith('FAILED.')
+
+
+def test_nothing_selected_is_no_success(report, capsys):
+    report.add('unit', run.NOTHING_SELECTED)
+    assert report.close() == 1
+    assert 'NOT RUN: unit: none selected' in last_line(capsys)
+
+
+def test_arguments_after_two_dashes_are_pytests():
+    options = run.parse(['--no-brokers', '--', '-k', 'codec', '--', '-x'])
+    assert options.no_brokers
+    assert options.pytest == ['-k', 'codec', '--', '-x']
+
+
+def test_unsupported_python_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        run.parse(['--python', '2.7'])
+
+
+def test_own_interpreter_is_found():
+    assert run.find_interpreter(OWN) == sys.executable
+
+
+def test_interpreter_that_does_not_start_is_none(tmp_path):
+    """pyenv's stand-ins for versions that are not selected are such programs."""
+    (tmp_path / 'python').write_text('#!/bin/sh\nexit 127\n')
+    (tmp_path / 'python').chmod(0o755)
+    assert run.version_of(str(tmp_path / 'python')) is None
+    assert run.version_of(str(tmp_path / 'missing')) is None
+
+
+def test_interpreter_that_is_nowhere_is_reported(report, monkeypatch):
+    monkeypatch.setattr(run, 'find_interpreter', lambda version: None)
+    assert run.wanted_versions(run.parse(['--python', '3.8']), report) == [OWN]
+    assert report.missing == ['Python 3.8 (none on PATH or in pyenv)']
+
+
+def test_missing_java_and_maven_are_named(monkeypatch, tmp_path):
+    monkeypatch.setenv('PATH', str(tmp_path))
+    lacking = ' '.join(run.missing_for_brokers())
+    assert 'no Java' in lacking
+    assert 'no Maven' in lacking
+
+
+@pytest.mark.skipif(os.name == 'nt', reason='the stand-in is a shell script')
+@pytest.mark.parametrize(
+    'shown, fine',
+    [('openjdk version "17.0.15"', True), ('java version "1.8.0_292"', False), ('?', False)],
+)
+def test_java_must_be_recent(shown, fine, monkeypatch, tmp_path):
+    (tmp_path / 'java').write_text("#!/bin/sh\necho '%s' >&2\n" % shown)
+    (tmp_path / 'java').chmod(0o755)
+    monkeypatch.setenv('PATH', str(tmp_path))
+    assert any('Java' in text for text in run.missing_for_brokers()) is not fine
+
+
+def test_python_without_ensurepip_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setattr(run, 'ROOT', str(tmp_path))
+    monkeypatch.setattr(run.subprocess, 'call', lambda command, **more: 1)
+    with pytest.raises(run.SetUpError, match='apt-get install python%s-venv' % OWN):
+        run.environment(OWN, [])
+
+
+def test_counts_are_read_from_the_results(tmp_path):
+    results = tmp_path / 'results.xml'
+    results.write_text(
+        '<testsuites><testsuite tests="7">'
+        '<testcase><skipped type="pytest.skip" message="old"/></testcase>'
+        '<testcase><skipped type="pytest.skip" message="old"/></testcase>'
+        '<testcase><skipped type="pytest.xfail" message="known"/></testcase>'
+        '</testsuite></testsuites>'
+    )
+    assert run.read_results(str(results)) == (7, {'old': 2})
+    assert run.read_results(str(tmp_path / 'none.xml')) == (0, {})

@@ -1,0 +1,367 @@
+"""Which class speaks for which API key, what stands before each body, and which version to send.
+
+Owns: the table of APIs, request and response headers, the choice of a version. Does not own: the
+messages (family files, imported when first asked for) and conversations (session.py). Frames and
+their length prefix are the session's too.
+
+Headers follow KIP-482: request header 1, or 2 for flexible versions; response header 0, or 1 for
+flexible versions, except that ApiVersions always answers under header 0 (KIP-511), because who
+asks doesn't know yet what the broker speaks.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from importlib import import_module
+from typing import Mapping, NamedTuple, Optional, Tuple, Type, TypeVar
+
+from kafka.errors import BufferUnderflowError, ProtocolError, UnsupportedVersionError
+from kafka.protocol.primitives import read_tags
+from kafka.protocol.wire import Buffer, Message, Route
+
+__all__ = [
+    'ApiKey',
+    'RequestHeader',
+    'Route',
+    'choose_version',
+    'decode_request',
+    'decode_response',
+    'encode_request',
+    'encode_response',
+    'peek_request_header',
+    'request_class',
+    'response_class',
+]
+
+
+class ApiKey(enum.IntEnum):
+    """The calls that a client may send, by the protocol guide's names."""
+
+    PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
+    METADATA = 3
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
+    FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    LIST_GROUPS = 16
+    SASL_HANDSHAKE = 17
+    API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
+    DELETE_RECORDS = 21
+    INIT_PRODUCER_ID = 22
+    OFFSET_FOR_LEADER_EPOCH = 23
+    ADD_PARTITIONS_TO_TXN = 24
+    ADD_OFFSETS_TO_TXN = 25
+    END_TXN = 26
+    WRITE_TXN_MARKERS = 27
+    TXN_OFFSET_COMMIT = 28
+    DESCRIBE_ACLS = 29
+    CREATE_ACLS = 30
+    DELETE_ACLS = 31
+    DESCRIBE_CONFIGS = 32
+    ALTER_CONFIGS = 33
+    ALTER_REPLICA_LOG_DIRS = 34
+    DESCRIBE_LOG_DIRS = 35
+    SASL_AUTHENTICATE = 36
+    CREATE_PARTITIONS = 37
+    CREATE_DELEGATION_TOKEN = 38
+    RENEW_DELEGATION_TOKEN = 39
+    EXPIRE_DELEGATION_TOKEN = 40
+    DESCRIBE_DELEGATION_TOKEN = 41
+    DELETE_GROUPS = 42
+    ELECT_LEADERS = 43
+    INCREMENTAL_ALTER_CONFIGS = 44
+    ALTER_PARTITION_REASSIGNMENTS = 45
+    LIST_PARTITION_REASSIGNMENTS = 46
+    OFFSET_DELETE = 47
+    DESCRIBE_CLIENT_QUOTAS = 48
+    ALTER_CLIENT_QUOTAS = 49
+    DESCRIBE_USER_SCRAM_CREDENTIALS = 50
+    ALTER_USER_SCRAM_CREDENTIALS = 51
+    DESCRIBE_QUORUM = 55
+    UPDATE_FEATURES = 57
+    DESCRIBE_CLUSTER = 60
+    DESCRIBE_PRODUCERS = 61
+    UNREGISTER_BROKER = 64
+    DESCRIBE_TRANSACTIONS = 65
+    LIST_TRANSACTIONS = 66
+    CONSUMER_GROUP_HEARTBEAT = 68
+    CONSUMER_GROUP_DESCRIBE = 69
+    GET_TELEMETRY_SUBSCRIPTIONS = 71
+    PUSH_TELEMETRY = 72
+    LIST_CONFIG_RESOURCES = 74
+    DESCRIBE_TOPIC_PARTITIONS = 75
+    SHARE_GROUP_HEARTBEAT = 76
+    SHARE_GROUP_DESCRIBE = 77
+    SHARE_FETCH = 78
+    SHARE_ACKNOWLEDGE = 79
+    ADD_RAFT_VOTER = 80
+    REMOVE_RAFT_VOTER = 81
+    STREAMS_GROUP_HEARTBEAT = 88
+    STREAMS_GROUP_DESCRIBE = 89
+    DESCRIBE_SHARE_GROUP_OFFSETS = 90
+    ALTER_SHARE_GROUP_OFFSETS = 91
+    DELETE_SHARE_GROUP_OFFSETS = 92
+    STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = 93
+    UNREGISTER_CONTROLLER = 94
+
+
+#: Where each call is declared, and under which name.
+_FAMILIES = {
+    0: ('produce', 'Produce'),
+    1: ('fetch', 'Fetch'),
+    2: ('list_offsets', 'ListOffsets'),
+    3: ('metadata', 'Metadata'),
+    8: ('commit', 'OffsetCommit'),
+    9: ('commit', 'OffsetFetch'),
+    10: ('find_coordinator', 'FindCoordinator'),
+    11: ('group', 'JoinGroup'),
+    12: ('group', 'Heartbeat'),
+    13: ('group', 'LeaveGroup'),
+    14: ('group', 'SyncGroup'),
+    15: ('admin.groups', 'DescribeGroups'),
+    16: ('admin.groups', 'ListGroups'),
+    17: ('sasl', 'SaslHandshake'),
+    18: ('api_versions', 'ApiVersions'),
+    19: ('admin.topics', 'CreateTopics'),
+    20: ('admin.topics', 'DeleteTopics'),
+    21: ('admin.topics', 'DeleteRecords'),
+    22: ('transaction', 'InitProducerId'),
+    23: ('fetch', 'OffsetForLeaderEpoch'),
+    24: ('transaction', 'AddPartitionsToTxn'),
+    25: ('transaction', 'AddOffsetsToTxn'),
+    26: ('transaction', 'EndTxn'),
+    27: ('transaction', 'WriteTxnMarkers'),
+    28: ('transaction', 'TxnOffsetCommit'),
+    29: ('admin.acls', 'DescribeAcls'),
+    30: ('admin.acls', 'CreateAcls'),
+    31: ('admin.acls', 'DeleteAcls'),
+    32: ('admin.configs', 'DescribeConfigs'),
+    33: ('admin.configs', 'AlterConfigs'),
+    34: ('admin.partitions', 'AlterReplicaLogDirs'),
+    35: ('admin.partitions', 'DescribeLogDirs'),
+    36: ('sasl', 'SaslAuthenticate'),
+    37: ('admin.topics', 'CreatePartitions'),
+    38: ('admin.tokens', 'CreateDelegationToken'),
+    39: ('admin.tokens', 'RenewDelegationToken'),
+    40: ('admin.tokens', 'ExpireDelegationToken'),
+    41: ('admin.tokens', 'DescribeDelegationToken'),
+    42: ('admin.groups', 'DeleteGroups'),
+    43: ('admin.partitions', 'ElectLeaders'),
+    44: ('admin.configs', 'IncrementalAlterConfigs'),
+    45: ('admin.partitions', 'AlterPartitionReassignments'),
+    46: ('admin.partitions', 'ListPartitionReassignments'),
+    47: ('commit', 'OffsetDelete'),
+    48: ('admin.quotas', 'DescribeClientQuotas'),
+    49: ('admin.quotas', 'AlterClientQuotas'),
+    50: ('admin.users', 'DescribeUserScramCredentials'),
+    51: ('admin.users', 'AlterUserScramCredentials'),
+    55: ('admin.cluster', 'DescribeQuorum'),
+    57: ('admin.cluster', 'UpdateFeatures'),
+    60: ('admin.cluster', 'DescribeCluster'),
+    61: ('transaction', 'DescribeProducers'),
+    64: ('admin.cluster', 'UnregisterBroker'),
+    65: ('transaction', 'DescribeTransactions'),
+    66: ('transaction', 'ListTransactions'),
+    68: ('group', 'ConsumerGroupHeartbeat'),
+    69: ('admin.groups', 'ConsumerGroupDescribe'),
+    71: ('telemetry', 'GetTelemetrySubscriptions'),
+    72: ('telemetry', 'PushTelemetry'),
+    74: ('admin.configs', 'ListConfigResources'),
+    75: ('metadata', 'DescribeTopicPartitions'),
+    76: ('share', 'ShareGroupHeartbeat'),
+    77: ('share', 'ShareGroupDescribe'),
+    78: ('share', 'ShareFetch'),
+    79: ('share', 'ShareAcknowledge'),
+    80: ('admin.cluster', 'AddRaftVoter'),
+    81: ('admin.cluster', 'RemoveRaftVoter'),
+    88: ('streams', 'StreamsGroupHeartbeat'),
+    89: ('streams', 'StreamsGroupDescribe'),
+    90: ('share', 'DescribeShareGroupOffsets'),
+    91: ('share', 'AlterShareGroupOffsets'),
+    92: ('share', 'DeleteShareGroupOffsets'),
+    93: ('streams', 'StreamsGroupTopologyDescriptionUpdate'),
+    94: ('admin.cluster', 'UnregisterController'),
+}
+
+
+_REQUEST_START = struct.Struct('>hhih')  # api key, version, correlation id, length of client id
+_CORRELATION_ID = struct.Struct('>i')
+_NO_TAGS = b'\x00'
+
+
+class RequestHeader(NamedTuple):
+    """What stands before the body of a request."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: Optional[str]
+
+
+def request_class(api_key: int) -> Type[Message]:
+    """Return the request of an API. Raises ProtocolError for a key that no client may send."""
+    return _message_class(api_key, 'Request')
+
+
+def response_class(api_key: int) -> Type[Message]:
+    """Return the response of an API. Raises ProtocolError for a key that no client may send."""
+    return _message_class(api_key, 'Response')
+
+
+def _message_class(api_key: int, suffix: str) -> Type[Message]:
+    try:
+        module, name = _FAMILIES[api_key]
+    except (KeyError, TypeError):
+        raise ProtocolError('no client sends API key %r' % (api_key,)) from None
+    found: Type[Message] = getattr(import_module('kafka.protocol.' + module), name + suffix)
+    return found
+
+
+def encode_request(
+    request: Message, version: int, correlation_id: int, client_id: Optional[str]
+) -> bytes:
+    """Return header and body of a request, without the length prefix of the frame.
+
+    Raises ProtocolError when the request doesn't fit the version; see ``Message.encode``.
+    """
+    request.check_version(version)
+    name = b'' if client_id is None else client_id.encode('utf-8')
+    size = -1 if client_id is None else len(name)
+    try:
+        start = _REQUEST_START.pack(_api_key(type(request)), version, correlation_id, size)
+    except struct.error as error:
+        raise ProtocolError(
+            'correlation id %r or client id does not fit the request header' % (correlation_id,)
+        ) from error
+    tags = _NO_TAGS if request.is_flexible(version) else b''
+    return b''.join((start, name, tags, request.encode(version)))
+
+
+def peek_request_header(data: Buffer) -> RequestHeader:
+    """Read the header of a request whose key and version need not be known.
+
+    Raises BufferUnderflowError when the bytes end too early, ProtocolError when they can't be a
+    header.
+    """
+    return _read_request_start(data)[0]
+
+
+def decode_request(data: Buffer) -> Tuple[RequestHeader, Message]:
+    """Read header and body of a request that fills ``data`` completely.
+
+    Raises BufferUnderflowError when the bytes end too early, ProtocolError when they are malformed
+    or of an API or version that isn't known; ``peek_request_header`` still reads those.
+    """
+    header, pos = _read_request_start(data)
+    cls = request_class(header.api_key)
+    cls.check_version(header.api_version)
+    if cls.is_flexible(header.api_version):
+        pos = _skip_tags(data, pos)
+    return header, cls.decode_from(data, pos, header.api_version)
+
+
+def encode_response(response: Message, version: int, correlation_id: int) -> bytes:
+    """Return header and body of a response, without the length prefix of the frame.
+
+    Raises ProtocolError when the response doesn't fit the version; see ``Message.encode``.
+    """
+    response.check_version(version)
+    tags = _NO_TAGS if _has_response_tags(type(response), version) else b''
+    try:
+        start = _CORRELATION_ID.pack(correlation_id)
+    except struct.error as error:
+        raise ProtocolError('correlation id %r is no int32' % (correlation_id,)) from error
+    return b''.join((start, tags, response.encode(version)))
+
+
+M = TypeVar('M', bound=Message)
+
+
+def decode_response(response_cls: Type[M], data: Buffer, version: int) -> Tuple[int, M]:
+    """Read header and body of a response; return its correlation id and the message.
+
+    Raises BufferUnderflowError when the bytes end too early, ProtocolError when they are malformed.
+    """
+    response_cls.check_version(version)
+    if len(data) < _CORRELATION_ID.size:
+        raise BufferUnderflowError('a response of %d bytes has no correlation id' % len(data))
+    (correlation_id,) = _CORRELATION_ID.unpack_from(data)
+    pos = _CORRELATION_ID.size
+    if _has_response_tags(response_cls, version):
+        pos = _skip_tags(data, pos)
+    return correlation_id, response_cls.decode_from(data, pos, version)
+
+
+def choose_version(
+    request_cls: Type[Message],
+    broker_ranges: Mapping[int, Tuple[int, int]],
+    highest: Optional[int] = None,
+) -> int:
+    """Return the highest version of a request that both sides have, at most ``highest``.
+
+    broker_ranges: first and last version by API key, as the broker listed them.
+    Raises UnsupportedVersionError when there is none; it names the API and both ranges.
+    """
+    last = request_cls.max_version if highest is None else min(highest, request_cls.max_version)
+    offered = broker_ranges.get(_api_key(request_cls))
+    if offered is not None:
+        version = min(last, offered[1])
+        if version >= max(request_cls.min_version, offered[0]):
+            return version
+    raise UnsupportedVersionError(
+        '%s: this client has versions %d to %d, the broker %s'
+        % (
+            request_cls.__name__,
+            request_cls.min_version,
+            last,
+            'does not have it' if offered is None else '%d to %d' % offered,
+        )
+    )
+
+
+def _api_key(cls: Type[Message]) -> int:
+    if cls.api_key is None:
+        raise ProtocolError('%s is neither a request nor a response' % cls.__name__)
+    return cls.api_key
+
+
+def _has_response_tags(cls: Type[Message], version: int) -> bool:
+    return cls.api_key != ApiKey.API_VERSIONS and cls.is_flexible(version)
+
+
+def _read_request_start(data: Buffer) -> Tuple[RequestHeader, int]:
+    """Return the header up to the client id, and the position behind that."""
+    try:
+        api_key, version, correlation_id, size = _REQUEST_START.unpack_from(data)
+    except struct.error as error:
+        raise BufferUnderflowError('%d bytes hold no request header' % len(data)) from error
+    pos = _REQUEST_START.size
+    if size < -1:
+        raise ProtocolError('a client id of length %d' % size)
+    if size > len(data) - pos:
+        raise BufferUnderflowError('the client id ends too early')
+    if size == -1:
+        return RequestHeader(api_key, version, correlation_id, None), pos
+    try:
+        client_id = str(data[pos : pos + size], 'utf-8')
+    except UnicodeDecodeError as error:
+        raise ProtocolError('the client id is not UTF-8') from error
+    return RequestHeader(api_key, version, correlation_id, client_id), pos + size
+
+
+def _skip_tags(data: Buffer, pos: int) -> int:
+    """Return the position behind the tagged section of a header; upstream has defined none yet."""
+    try:
+        count = data[pos]
+        return pos + 1 if count == 0 else read_tags(bytes(data), pos + 1, len(data), count)[1]
+    except IndexError as error:
+        raise BufferUnderflowError('the tagged fields of a header end too early') from error

@@ -1,0 +1,69 @@
+"""What a broker understands: ApiVersions.
+
+Owns the messages only. A broker that doesn't have the version asked for answers with error 35 in
+the layout of version 0, whatever was asked (KIP-511): whoever reads responses looks at the error
+code, the first two bytes of the body, before choosing the version to decode.
+"""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+from kafka.protocol.wire import (
+    Bool,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    Route,
+    String,
+    Struct,
+    v,
+)
+
+
+class ApiVersionsRequest(Message, api_key=18, valid='0-5', flexible='3+', route=Route.BROKER):
+    """Ask for the versions that a broker understands (KIP-35).
+
+    v3 is flexible and names the client's software (KIP-511), v4 fixes feature ranges that begin
+    at 0 (KIP-1022), v5 says which node of which cluster is meant (KIP-1242).
+    """
+
+    client_software_name: String = v('3+', default='', ignorable=True)
+    client_software_version: String = v('3+', default='', ignorable=True)
+    cluster_id: Optional[String] = v('5+', default=None, ignorable=True)
+    node_id: Int32 = v('5+', default=-1, ignorable=True)
+
+
+class ApiVersion(Struct):
+    api_key: Int16
+    min_version: Int16
+    max_version: Int16
+
+
+class SupportedFeatureKey(Struct):
+    name: String
+    min_version: Int16
+    max_version: Int16
+
+
+class FinalizedFeatureKey(Struct):
+    name: String
+    max_version_level: Int16
+    min_version_level: Int16
+
+
+class ApiVersionsResponse(Message, api_key=18, valid='0-5', flexible='3+'):
+    """The versions and the features of a broker; always under header version 0.
+
+    v1 adds the throttle time, v3 is flexible and adds features as tags (KIP-584). With error 35
+    the layout is that of v0 (KIP-511).
+    """
+
+    error_code: Int16
+    api_keys: List[ApiVersion]
+    throttle_time_ms: Int32 = v('1+', default=0, ignorable=True)
+    supported_features: List[SupportedFeatureKey] = v('3+', tag=0, default=[], ignorable=True)
+    finalized_features_epoch: Int64 = v('3+', tag=1, default=-1, ignorable=True)
+    finalized_features: List[FinalizedFeatureKey] = v('3+', tag=2, default=[], ignorable=True)
+    zk_migration_ready: Bool = v('3+', tag=3, default=False, ignorable=True)

@@ -1,0 +1,73 @@
+"""Looking up offsets by time: ListOffsets, named Offset before 0.10.1.
+
+Owns the messages only. Version 0 is a different question from all later ones (KIP-79).
+"""
+
+from __future__ import annotations
+
+from typing import List
+
+from kafka.protocol.wire import (
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    Route,
+    String,
+    Struct,
+    v,
+)
+
+
+class ListOffsetsPartition(Struct):
+    partition_index: Int32
+    current_leader_epoch: Int32 = v('4+', default=-1, ignorable=True)
+    timestamp: Int64
+    max_num_offsets: Int32 = v('0', default=1)
+
+
+class ListOffsetsTopic(Struct):
+    name: String
+    partitions: List[ListOffsetsPartition]
+
+
+class ListOffsetsRequest(Message, api_key=2, valid='0-11', flexible='6+', route=Route.LEADER):
+    """Ask for the offset at a time in milliseconds, or -1 latest, -2 earliest.
+
+    v0 asks for up to ``max_num_offsets`` segment starts, v1 for one offset (KIP-79). v2 knows
+    isolation levels (KIP-98), v4 leader epochs (KIP-320), v6 is flexible. New special times:
+    -3 greatest timestamp in v7 (KIP-734), -4 local start in v8 (KIP-405), -5 tiered end in v9
+    (KIP-1005), -6 earliest pending upload in v11 (KIP-1023). v10 adds a timeout (KIP-1075).
+    4.0 dropped v0 (KIP-896).
+    """
+
+    replica_id: Int32
+    isolation_level: Int8 = v('2+', default=0)
+    topics: List[ListOffsetsTopic]
+    timeout_ms: Int32 = v('10+', default=0, ignorable=True)
+
+
+class ListOffsetsPartitionResponse(Struct):
+    partition_index: Int32
+    error_code: Int16
+    old_style_offsets: List[Int64] = v('0', default=[])
+    timestamp: Int64 = v('1+', default=-1)
+    offset: Int64 = v('1+', default=-1)
+    leader_epoch: Int32 = v('4+', default=-1)
+
+
+class ListOffsetsTopicResponse(Struct):
+    name: String
+    partitions: List[ListOffsetsPartitionResponse]
+
+
+class ListOffsetsResponse(Message, api_key=2, valid='0-11', flexible='6+'):
+    """The offset found in each partition, -1 for none.
+
+    v0 lists offsets in ``old_style_offsets``, v1 gives one with its timestamp (KIP-79), v2 adds
+    the throttle time, v4 the leader epoch (KIP-320), v6 is flexible.
+    """
+
+    throttle_time_ms: Int32 = v('2+', default=0, ignorable=True)
+    topics: List[ListOffsetsTopicResponse]

@@ -1,0 +1,144 @@
+"""What compiled messages call for the rare cases: long varints, tagged sections, and errors.
+
+Owns: unsigned varints, the tagged section of KIP-482, and the errors of malformed lengths. Does
+not own: the common cases, which compiler.py writes out in place.
+
+Counts are checked against the bytes that remain before anything is allocated for them.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, Dict, List, Mapping, Tuple
+
+from kafka.errors import BufferUnderflowError, KafkaError, ProtocolError
+
+#: Upstream reads no message with more tagged fields in one place (CVE-2026-111115).
+MAX_TAGS = 10000
+
+NO_TAGS: Mapping[int, bytes] = MappingProxyType({})
+
+
+def uvarint(value: int) -> bytes:
+    """Return an unsigned varint: seven bits a byte, the lowest first, high bit on all but the last.
+
+    Raises ProtocolError when the value doesn't fit 32 bits.
+    """
+    if not 0 <= value <= 0xFFFFFFFF:
+        raise ProtocolError('%d does not fit an unsigned 32-bit varint' % value)
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+class UVarints(Dict[int, bytes]):
+    """Unsigned varints by value; the one-byte ones are stored, the others made when asked for."""
+
+    def __missing__(self, value: int) -> bytes:
+        return uvarint(value)
+
+
+UVARINTS = UVarints((value, bytes([value])) for value in range(128))
+
+
+def long_uvarint(data: bytes, pos: int, first: int) -> Tuple[int, int]:
+    """Read on after the first byte of an unsigned varint, which had its high bit set.
+
+    Return the value and the position behind it. Raises ProtocolError for more than 5 bytes or 32
+    bits; IndexError when the bytes end.
+    """
+    value = first & 127
+    for shift in (7, 14, 21, 28):
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            if value > 0xFFFFFFFF:
+                raise ProtocolError('a varint of more than 32 bits')
+            return value, pos
+    raise ProtocolError('a varint of more than 5 bytes')
+
+
+def read_uvarint(data: bytes, pos: int) -> Tuple[int, int]:
+    """Read an unsigned varint; return the value and the position behind it."""
+    byte = data[pos]
+    return (byte, pos + 1) if byte < 128 else long_uvarint(data, pos + 1, byte)
+
+
+def read_tags(data: bytes, pos: int, end: int, count: int) -> Tuple[Dict[int, bytes], int]:
+    """Read a tagged section behind the first byte of its count.
+
+    Return the raw values by tag and the position behind the section. Raises ProtocolError for
+    more than MAX_TAGS fields and for a tag given twice; BufferUnderflowError for a cut value.
+    """
+    if count > 127:
+        count, pos = long_uvarint(data, pos, count)
+    if count > MAX_TAGS:
+        raise ProtocolError('%d tagged fields; at most %d are read' % (count, MAX_TAGS))
+    tags: Dict[int, bytes] = {}
+    for _ in range(count):
+        tag, pos = read_uvarint(data, pos)
+        size, pos = read_uvarint(data, pos)
+        if size > end - pos:
+            raise bad_length(size, 'tagged field %d' % tag)
+        if tag in tags:
+            raise ProtocolError('tagged field %d appears twice' % tag)
+        tags[tag] = data[pos : pos + size]
+        pos += size
+    return tags, pos
+
+
+def tag_section(known: Dict[int, bytes], unknown: Mapping[int, bytes]) -> bytes:
+    """Return a tagged section with these raw values, in the order of their tags."""
+    tags = {**known, **unknown}
+    if len(tags) != len(known) + len(unknown):
+        raise ProtocolError('unknown_tags repeats a declared tag: %s' % sorted(unknown))
+    out = [uvarint(len(tags))]
+    for tag in sorted(tags):
+        out += [uvarint(tag), uvarint(len(tags[tag])), tags[tag]]
+    return b''.join(out)
+
+
+def as_list(value: Any) -> List[Any]:
+    """Return the elements of a value given for an array field.
+
+    Raises TypeError for strings and bytes, whose elements are never what was meant.
+    """
+    if isinstance(value, (str, bytes, bytearray, memoryview, dict)):
+        raise TypeError('%s is no array' % type(value).__name__)
+    return list(value)
+
+
+def as_bytes(value: Any) -> memoryview:
+    """Return the bytes of any contiguous buffer. Raises TypeError for anything else."""
+    return memoryview(value).cast('B')
+
+
+def bad_length(length: int, path: str) -> KafkaError:
+    """Return the error for a length that is negative or reaches beyond the end."""
+    if length < 0:
+        return ProtocolError('%s has length %d' % (path, length))
+    return BufferUnderflowError(
+        '%s has length %d, which is more than what follows' % (path, length)
+    )
+
+
+def bad_count(count: int, path: str) -> KafkaError:
+    """Return the error for an array that is null or can't fit the bytes that remain."""
+    if count == -1:
+        return ProtocolError('%s is null' % path)
+    return ProtocolError('%s has %d elements, which do not fit what follows' % (path, count))
+
+
+def off_wire(path: str, version: int) -> KafkaError:
+    """Return the error for a value that a version can't carry."""
+    return ProtocolError('%s can not be written in version %d' % (path, version))
+
+
+def check_end(pos: int, end: int, path: str) -> None:
+    """Raise ProtocolError unless everything was read."""
+    if pos != end:
+        raise ProtocolError('%d bytes are left behind %s' % (end - pos, path))

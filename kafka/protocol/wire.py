@@ -1,0 +1,213 @@
+"""The language in which Kafka's messages are declared, and what a declared message can do.
+
+Owns: the names that declarations use, ``Struct`` and ``Message`` (construction, equality, repr,
+encode, decode). Does not own: how annotations are read (schema.py), the code that turns a
+declaration into bytes (compiler.py), headers and the choice of versions (api.py), the messages
+themselves (the family files).
+
+A declaration is a class whose annotations name wire types, in the order of the wire::
+
+    class HeartbeatRequest(
+        Message, api_key=12, valid='0-4', flexible='4+', route=Route.GROUP_COORDINATOR
+    ):
+        group_id: String
+        generation_id: Int32
+        member_id: String
+        group_instance_id: Optional[String] = v('3+', default=None)
+
+Follows the Kafka protocol guide, KIP-482 (flexible versions, tagged fields) and the semantics of
+upstream's message generator: a field that a version doesn't carry reads as its default, and a
+value other than the default can't be written there unless the field is ignorable.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, Optional, Type, TypeVar, Union
+
+from kafka.errors import ProtocolError
+from kafka.protocol import compiler
+from kafka.protocol.schema import KINDS, ZERO_UUID, Field, StructMeta, Versions, v
+
+__all__ = [
+    'ZERO_UUID',
+    'Bool',
+    'Bytes',
+    'Float64',
+    'Int8',
+    'Int16',
+    'Int32',
+    'Int64',
+    'Message',
+    'Records',
+    'Route',
+    'String',
+    'Struct',
+    'UInt16',
+    'UInt32',
+    'Uuid',
+    'v',
+]
+
+Buffer = Union[bytes, bytearray, memoryview]
+
+if TYPE_CHECKING:
+    Bool = bool
+    Int8 = int
+    Int16 = int
+    Int32 = int
+    Int64 = int
+    UInt16 = int
+    UInt32 = int
+    Float64 = float
+    Uuid = bytes  # the 16 raw bytes
+    String = str
+    Bytes = bytes
+    Records = Buffer
+else:
+    globals().update(KINDS)
+
+
+class Route(enum.Enum):
+    """Which broker must answer a request."""
+
+    ANY = 'any'  # brokers forward it where needed
+    BROKER = 'broker'  # the one that the caller means, or each in turn
+    LEADER = 'leader'  # of the partitions in the request
+    CONTROLLER = 'controller'  # with KRaft any broker, which forwards
+    GROUP_COORDINATOR = 'group coordinator'
+    TRANSACTION_COORDINATOR = 'transaction coordinator'
+
+
+class Struct(metaclass=StructMeta):
+    """A group of fields inside a message.
+
+    Constructed with keywords, or positionally in the order of the declaration; TypeError for an
+    unknown, repeated or missing field. Fields are plain attributes. Equal when of one class with
+    equal fields and unknown tags.
+    """
+
+    __slots__ = ('unknown_tags',)
+
+    if TYPE_CHECKING:
+
+        @property
+        def unknown_tags(self) -> Mapping[int, bytes]:
+            """Tagged fields that the declaration doesn't know; kept and written back (KIP-482)."""
+
+        @unknown_tags.setter
+        def unknown_tags(self, tags: Mapping[int, bytes]) -> None: ...
+
+    else:
+
+        def __init__(self, *values, **named):
+            """Give the class a constructor of its own and call that, from now on directly."""
+            cls = type(self)
+            cls.__init__ = compiler.constructor(cls)
+            cls.__init__(self, *values, **named)
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        assert isinstance(other, Struct)
+        return self.unknown_tags == other.unknown_tags and all(
+            getattr(self, field.name) == getattr(other, field.name) for field in type(self).fields
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # fields may be assigned to
+
+    def __repr__(self) -> str:
+        shown = ['%s=%s' % (field.name, self._show(field)) for field in type(self).fields]
+        if self.unknown_tags:
+            shown.append('unknown_tags=%s' % sorted(self.unknown_tags))
+        return '%s(%s)' % (type(self).__name__, ', '.join(shown))
+
+    def _show(self, field: Field) -> str:
+        value = getattr(self, field.name)
+        return '<hidden>' if field.secret and value else repr(value)
+
+
+M = TypeVar('M', bound='Message')
+
+
+class Message(Struct):
+    """A request, a response, or a piece of data with versions of its own.
+
+    Class keywords of a declaration: ``api_key`` (absent for data inside other messages),
+    ``valid`` (the versions that exist), ``flexible`` (those with compact types and tagged fields)
+    and, for requests, ``route``.
+    """
+
+    __slots__ = ()
+
+    api_key: ClassVar[Optional[int]]
+    min_version: ClassVar[int]
+    max_version: ClassVar[int]
+    flexible_from: ClassVar[Optional[int]]
+    route: ClassVar[Optional[Route]]
+    encoders: ClassVar[Dict[int, Any]]  # by version, filled by the compiler
+    decoders: ClassVar[Dict[int, Any]]
+
+    def __init_subclass__(
+        cls,
+        *,
+        valid: str,
+        api_key: Optional[int] = None,
+        flexible: Optional[str] = None,
+        route: Optional[Route] = None,
+    ) -> None:
+        super().__init_subclass__()
+        cls.api_key = api_key
+        cls.min_version, cls.max_version = Versions.parse(valid)
+        cls.flexible_from = None if flexible is None else Versions.parse(flexible).first
+        cls.route = route
+        cls.encoders = {}
+        cls.decoders = {}
+
+    @classmethod
+    def is_flexible(cls, version: int) -> bool:
+        """Tell whether this version has compact types and tagged fields."""
+        return cls.flexible_from is not None and version >= cls.flexible_from
+
+    @classmethod
+    def check_version(cls, version: int) -> None:
+        """Raise ProtocolError unless the message has this version."""
+        if not cls.min_version <= version <= cls.max_version:
+            raise ProtocolError(
+                '%s has versions %d to %d, not %r'
+                % (cls.__name__, cls.min_version, cls.max_version, version)
+            )
+
+    def encode(self, version: int) -> bytes:
+        """Return the body of the message, without header or length.
+
+        Raises ProtocolError, naming the field, when a value doesn't fit its type or this version
+        can't carry it, and when the message has no such version.
+        """
+        return compiler.encode(self, version)
+
+    @classmethod
+    def decode(cls: Type[M], data: Buffer, version: int) -> M:
+        """Read a body that fills ``data`` completely. Records are views into ``data``.
+
+        Raises BufferUnderflowError when the bytes end too early, ProtocolError when they can't be
+        a message of this kind, or the message has no such version.
+        """
+        return cls.decode_from(data, 0, version)
+
+    @classmethod
+    def decode_from(cls: Type[M], data: Buffer, start: int, version: int) -> M:
+        """Read a body that begins at ``start`` and fills the rest of ``data``; as ``decode``."""
+        return compiler.decode(cls, data, start, version)
+
+    @classmethod
+    def encode_source(cls, version: int) -> str:
+        """Return the Python code that writes this version."""
+        cls.check_version(version)
+        return compiler.encode_source(cls, version)
+
+    @classmethod
+    def decode_source(cls, version: int) -> str:
+        """Return the Python code that reads this version."""
+        cls.check_version(version)
+        return compiler.decode_source(cls, version)

@@ -2,7 +2,7 @@
 
     python3 test/run.py                      everything that can run here
     python3 test/run.py --no-brokers         without the tests on real brokers
-    python3 test/run.py --python 3.8         with that Python too (repeatable; "all": each found)
+    python3 test/run.py --python 3.8         with that Python (repeatable; "all": each one found)
     python3 test/run.py --lint               format, rules and types in place of the tests
     python3 test/run.py --docs               the documentation in place of the tests
     python3 test/run.py -- -k codec -x       what follows -- goes to pytest
@@ -47,7 +47,7 @@ class Report:
 
     def __init__(self):
         self.started = time.monotonic()
-        self.ran, self.failed, self.missing = [], [], []
+        self.ran, self.failed, self.missing, self.left_out = [], [], [], []
         self.skipped = collections.Counter()
 
     def add(self, name, code, note=''):
@@ -64,13 +64,14 @@ class Report:
             print('passed   %s' % name)
         for name in self.failed:
             print('FAILED   %s' % name)
-        for name in self.missing:
+        for name in self.missing + self.left_out:
             print('NOT RUN  %s' % name)
         for reason, number in sorted(self.skipped.items()):
             print('skipped  %d: %s' % (number, reason))
         # Where nobody reads the last line, a gap is a failure.
         bad = self.failed or not self.ran or (self.missing and os.environ.get('CI'))
-        gaps = self.missing + ['%d skipped (above)' % n for n in [sum(self.skipped.values())] if n]
+        gaps = self.missing + self.left_out
+        gaps += ['%d skipped (above)' % n for n in [sum(self.skipped.values())] if n]
         gap = ' *** NOT RUN: %s ***' % '; '.join(gaps) if gaps else ''
         print('%s.%s' % ('FAILED' if bad else 'passed', gap), flush=True)
         return 1 if bad else 0
@@ -199,18 +200,24 @@ def missing_for_brokers():
     return lacking
 
 
-def fetch(python, lacking, report):
-    """Fetch what tests read and brokers run; return what could not be had (text) or ''."""
+def fetch(python, options, report):
+    """Fetch what tests read and brokers run; return whether real brokers can be used."""
+    lacking = missing_for_brokers()
+    if not lacking:
+        say('fetching the message descriptions of Apache Kafka')
+        if call([python, '-m', 'test.protocol.upstream']):
+            report.add('fetching the message descriptions', 1)
+    if options.no_brokers:
+        report.left_out.append('the tests on real brokers (--no-brokers)')
+        return False
     if lacking:
-        return ', '.join(lacking)
-    say('fetching the message descriptions of Apache Kafka')
-    if call([python, '-m', 'test.protocol.upstream']):
-        report.add('fetching the message descriptions', 1)
+        report.missing.append('the tests on real brokers: %s' % ', '.join(lacking))
+        return False
     say('fetching releases of Apache Kafka')
     if call(['bash', 'build_integration.sh']):
         report.add('fetching releases of Apache Kafka', 1)
-        return 'they could not be fetched'
-    return ''
+        return False
+    return True
 
 
 # --- the three things that can be asked for -----------------------------------------------------
@@ -218,27 +225,23 @@ def fetch(python, lacking, report):
 
 def test(options, report):
     """Run the unit tests with each interpreter, then the tests on real brokers with the same."""
-    reason = 'left out by --no-brokers' if options.no_brokers else ''
     pythons = {version: environment(version, TESTS) for version in wanted_versions(options, report)}
-    lacking = missing_for_brokers()
-    for python in list(pythons.values())[:1]:
-        reason = reason or fetch(python, lacking, report)
+    if not pythons:
+        return
+    brokers = fetch(next(iter(pythons.values())), options, report)
     for version, python in pythons.items():
         name = 'tests without brokers, Python %s' % version
         run_pytest(python, report, name, ['-m', 'not integration', *options.pytest])
-        if not reason:
+        if brokers:
             name = 'tests on real brokers, Python %s' % version
             run_pytest(python, report, name, ['-m', 'integration', *options.pytest])
-    if reason:
-        report.missing.append('the tests on real brokers (%s)' % reason)
 
 
 def wanted_versions(options, report):
-    """Return the Python versions to test with, this one first."""
-    own = '%d.%d' % sys.version_info[:2]
+    """Return the Python versions to test with: this one unless others are asked for."""
     asked = SUPPORTED if 'all' in options.python else options.python
-    versions = [own]
-    for version in asked:
+    versions = []
+    for version in asked or ['%d.%d' % sys.version_info[:2]]:
         if find_interpreter(version) is None:
             report.missing.append('Python %s (none on PATH or in pyenv)' % version)
         elif version not in versions:
@@ -282,7 +285,7 @@ def parse(arguments):
         default=[],
         metavar='3.8',
         choices=[*SUPPORTED, 'all'],
-        help='test with this Python too; "all" for every supported one that is found',
+        help='test with this Python; "all" for every supported one that is found',
     )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument('--lint', action='store_true', help='format, rules, types; no tests')

@@ -93,7 +93,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 MANY_METHODS: dict[str, str] = {}
 LATE_IMPORTS: dict[str, str] = {}
 BROAD_EXCEPTS: dict[str, str] = {
-    'kafka/exchange.py: close': 'a connection that a program brought along may fail in any way',
+    'kafka/exchange.py: abandon': 'a connection that a program brought along may fail in any way',
     'kafka/util.py: ReentrantTimer._run': 'a timer thread survives its callback, as in 0.9.5',
 }
 

@@ -9,17 +9,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
-from kafka.protocol.wire import (
-    Bool,
-    Int16,
-    Int32,
-    Int64,
-    Message,
-    Route,
-    String,
-    Struct,
-    v,
-)
+from kafka.protocol.wire import Bool, Int16, Int32, Int64, Message, Route, String, Struct, v
 
 
 class ApiVersionsRequest(Message, api_key=18, valid='0-5', flexible='3+', route=Route.BROKER):

@@ -74,7 +74,7 @@ class FetchRequest(Message, api_key=1, valid='0-18', flexible='12+', route=Route
     rack_id: String = v('11+', default='', ignorable=True)
 
 
-class FetchEpochEndOffset(Struct):
+class DivergingEpoch(Struct):
     epoch: Int32 = v(default=-1)
     end_offset: Int64 = v(default=-1)
 
@@ -100,7 +100,7 @@ class PartitionData(Struct):
     high_watermark: Int64
     last_stable_offset: Int64 = v('4+', default=-1, ignorable=True)
     log_start_offset: Int64 = v('5+', default=-1, ignorable=True)
-    diverging_epoch: FetchEpochEndOffset = v('12+', tag=0, default=FetchEpochEndOffset())
+    diverging_epoch: DivergingEpoch = v('12+', tag=0, default=DivergingEpoch())
     current_leader: LeaderIdAndEpoch = v('12+', tag=1, default=LeaderIdAndEpoch())
     snapshot_id: SnapshotId = v('12+', tag=2, default=SnapshotId())
     aborted_transactions: Optional[List[AbortedTransaction]] = v('4+', default=[], ignorable=True)
@@ -159,7 +159,7 @@ class OffsetForLeaderEpochRequest(
     topics: List[OffsetForLeaderTopic]
 
 
-class OffsetForLeaderEpochEpochEndOffset(Struct):
+class EpochEndOffset(Struct):
     error_code: Int16
     partition: Int32
     leader_epoch: Int32 = v('1+', default=-1, ignorable=True)
@@ -168,7 +168,7 @@ class OffsetForLeaderEpochEpochEndOffset(Struct):
 
 class OffsetForLeaderTopicResult(Struct):
     topic: String
-    partitions: List[OffsetForLeaderEpochEpochEndOffset]
+    partitions: List[EpochEndOffset]
 
 
 class OffsetForLeaderEpochResponse(Message, api_key=23, valid='0-4', flexible='4+'):

@@ -7,16 +7,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
-from kafka.protocol.wire import (
-    Int8,
-    Int16,
-    Int32,
-    Message,
-    Route,
-    String,
-    Struct,
-    v,
-)
+from kafka.protocol.wire import Int8, Int16, Int32, Message, Route, String, Struct, v
 
 
 class FindCoordinatorRequest(Message, api_key=10, valid='0-6', flexible='3+', route=Route.ANY):

@@ -7,17 +7,7 @@ from __future__ import annotations
 
 from typing import List
 
-from kafka.protocol.wire import (
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Message,
-    Route,
-    String,
-    Struct,
-    v,
-)
+from kafka.protocol.wire import Int8, Int16, Int32, Int64, Message, Route, String, Struct, v
 
 
 class ListOffsetsPartition(Struct):

@@ -43,7 +43,7 @@ class DescribedGroupMember(Struct):
     member_assignment: Bytes
 
 
-class DescribeGroupsDescribedGroup(Struct):
+class DescribedGroup(Struct):
     error_code: Int16
     error_message: Optional[String] = v('6+', default=None)
     group_id: String
@@ -62,7 +62,7 @@ class DescribeGroupsResponse(Message, api_key=15, valid='0-6', flexible='5+'):
     """
 
     throttle_time_ms: Int32 = v('1+', default=0, ignorable=True)
-    groups: List[DescribeGroupsDescribedGroup]
+    groups: List[DescribedGroup]
 
 
 class ListGroupsRequest(Message, api_key=16, valid='0-5', flexible='3+', route=Route.BROKER):
@@ -153,7 +153,7 @@ class Member(Struct):
     member_type: Int8 = v('1+', default=-1, ignorable=True)
 
 
-class ConsumerGroupDescribeDescribedGroup(Struct):
+class DescribedConsumerGroup(Struct):
     error_code: Int16
     error_message: Optional[String] = v(default=None)
     group_id: String
@@ -172,4 +172,4 @@ class ConsumerGroupDescribeResponse(Message, api_key=69, valid='0-1', flexible='
     """
 
     throttle_time_ms: Int32
-    groups: List[ConsumerGroupDescribeDescribedGroup]
+    groups: List[DescribedConsumerGroup]

@@ -1,0 +1,41 @@
+"""Authentication over SASL: SaslHandshake (KIP-43) and SaslAuthenticate (KIP-152).
+
+Owns the messages only; what the bytes inside say belongs to each mechanism.
+"""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+from kafka.protocol.wire import Bytes, Int16, Int64, Message, Route, String, v
+
+
+class SaslHandshakeRequest(Message, api_key=17, valid='0-1', route=Route.BROKER):
+    """Name the mechanism to authenticate with. Never flexible.
+
+    After v0 the mechanism's bytes follow bare in frames, after v1 inside SaslAuthenticate.
+    """
+
+    mechanism: String
+
+
+class SaslHandshakeResponse(Message, api_key=17, valid='0-1'):
+    """The mechanisms the broker offers."""
+
+    error_code: Int16
+    mechanisms: List[String]
+
+
+class SaslAuthenticateRequest(Message, api_key=36, valid='0-2', flexible='2+', route=Route.BROKER):
+    """One step of the mechanism. v2 is flexible."""
+
+    auth_bytes: Bytes = v(secret=True)
+
+
+class SaslAuthenticateResponse(Message, api_key=36, valid='0-2', flexible='2+'):
+    """The broker's step; v1 adds how long the session lasts (KIP-368), v2 is flexible."""
+
+    error_code: Int16
+    error_message: Optional[String]
+    auth_bytes: Bytes = v(secret=True)
+    session_lifetime_ms: Int64 = v('1+', default=0, ignorable=True)

@@ -1,0 +1,561 @@
+"""KafkaProtocol of 0.9.5: requests of versions 0 and 1 as bytes, their answers as value tuples.
+
+Owns the old layouts with topics, groups and hosts as ``bytes``, and the constructors of messages.
+The same layouts are declared as messages in ``produce.py``, ``fetch.py`` and so on; they are not
+used here because their strings are text: 0.9.5 sent whatever bytes a program named its topics,
+groups and offset metadata with, text or not, and handed back what came. Its answers are generators
+too, of which a program may read as far as the bytes go. A test holds both against each other.
+Message sets are read by :mod:`kafka.record.legacy_records`.
+
+Decoders raise BufferUnderflowError where bytes end too early and ProtocolError where they
+contradict themselves; bytes behind the end of an answer are ignored, as by 0.9.5.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from kafka.codec import gzip_encode, snappy_encode
+from kafka.errors import (
+    BufferUnderflowError,
+    ConsumerFetchSizeTooSmall,
+    ProtocolError,
+    UnsupportedCodecError,
+)
+from kafka.record.legacy_records import ENTRY_HEADER, encode_message, iter_message_set
+from kafka.structs import (
+    BrokerMetadata,
+    ConsumerMetadataResponse,
+    FetchResponse,
+    Message,
+    MetadataResponse,
+    OffsetAndMessage,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+    OffsetResponse,
+    PartitionMetadata,
+    ProduceResponse,
+    TopicMetadata,
+)
+from kafka.util import (
+    group_by_topic_and_partition,
+    read_int_string,
+    read_short_string,
+    relative_unpack,
+)
+
+ATTRIBUTE_CODEC_MASK = 0x03
+CODEC_NONE = 0x00
+CODEC_GZIP = 0x01
+CODEC_SNAPPY = 0x02
+ALL_CODECS = (CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY)
+
+# The fewest bytes that an item of an array takes; more items than fit are not believed.
+_TOPIC_BYTES = 2 + 4
+_INT32_BYTES, _INT64_BYTES = 4, 8
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _pack(form: str, **fields: Any) -> bytes:
+    """Pack integers, given in order; say which one it was that cannot be packed."""
+    try:
+        return struct.pack('>' + form, *fields.values())
+    except struct.error as error:
+        for code, (name, value) in zip(form, fields.items()):
+            try:
+                struct.pack('>' + code, value)
+            except struct.error:
+                if not isinstance(value, int):
+                    raise TypeError(
+                        '%s must be an integer, not %s' % (name, type(value).__name__)
+                    ) from None
+                raise ProtocolError('%s is out of range: %d' % (name, value)) from None
+        raise ProtocolError('%s: %s' % (form, error)) from error
+
+
+def _string(name: str, value: Optional[bytes], nullable: bool = False) -> bytes:
+    """Write an int16 length and the bytes."""
+    if value is None and nullable:
+        return b'\xff\xff'
+    if not isinstance(value, bytes):
+        raise TypeError('expected %s to be bytes, not %s' % (name, type(value).__name__))
+    if len(value) > 0x7FFF:
+        raise ProtocolError('%s is longer than 32767 bytes: %d' % (name, len(value)))
+    return struct.pack('>h', len(value)) + value
+
+
+def _by_topic(payloads: Optional[Iterable[Any]], encode: Callable[[Any], bytes]) -> bytes:
+    """Write payloads as an array of topics with arrays of partitions; `encode` writes one of these.
+
+    Raises: AssertionError when a partition comes twice.
+    """
+    grouped = group_by_topic_and_partition(payloads or ())
+    parts = [_pack('i', topics=len(grouped))]
+    for topic, partitions in grouped.items():
+        parts.append(_string('topic', topic))
+        parts.append(_pack('i', partitions=len(partitions)))
+        parts += [encode(payload) for payload in partitions.values()]
+    return b''.join(parts)
+
+
+def _framed(*parts: bytes) -> bytes:
+    request = b''.join(parts)
+    return _pack('i', request_size=len(request)) + request
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _buffer(data: Any) -> bytes:
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, (bytearray, memoryview)):
+        return bytes(data)
+    raise TypeError('data must be bytes, not %s' % type(data).__name__)
+
+
+def _count(data: bytes, cur: int, item_bytes: int) -> Tuple[int, int]:
+    """Read the length of an array whose items take at least `item_bytes` each."""
+    (count,), cur = relative_unpack('>i', data, cur)
+    if count < 0:
+        raise ProtocolError('array of %d items at byte %d' % (count, cur - 4))
+    if count * item_bytes > len(data) - cur:
+        raise BufferUnderflowError(
+            '%d bytes are left at byte %d for %d items' % (len(data) - cur, cur, count)
+        )
+    return count, cur
+
+
+def _integers(data: bytes, cur: int, code: str, item_bytes: int) -> Tuple[Tuple[int, ...], int]:
+    count, cur = _count(data, cur, item_bytes)
+    return relative_unpack('>%d%s' % (count, code), data, cur)
+
+
+_Item = Callable[[Any, bytes, int], Tuple[Any, int]]
+
+
+def _each_partition(data: Any, item_bytes: int, decode: _Item) -> Iterator[Any]:
+    """Yield what `decode` makes of each partition in an answer that is an array of topics."""
+    data = _buffer(data)
+    topics, cur = _count(data, 4, _TOPIC_BYTES)
+    for _ in range(topics):
+        topic, cur = read_short_string(data, cur)
+        partitions, cur = _count(data, cur, item_bytes)
+        for _ in range(partitions):
+            item, cur = decode(topic, data, cur)
+            yield item
+
+
+def _produced(topic: Any, data: bytes, cur: int) -> Tuple[ProduceResponse, int]:
+    (partition, error, offset), cur = relative_unpack('>ihq', data, cur)
+    return ProduceResponse(topic, partition, error, offset), cur
+
+
+def _fetched(topic: Any, data: bytes, cur: int) -> Tuple[FetchResponse, int]:
+    (partition, error, high_watermark), cur = relative_unpack('>ihq', data, cur)
+    message_set, cur = read_int_string(data, cur)
+    messages: Any = KafkaProtocol._decode_message_set_iter(message_set or b'')
+    return FetchResponse(topic, partition, error, high_watermark, messages), cur
+
+
+def _listed(topic: Any, data: bytes, cur: int) -> Tuple[OffsetResponse, int]:
+    (partition, error), cur = relative_unpack('>ih', data, cur)
+    offsets, cur = _integers(data, cur, 'q', _INT64_BYTES)
+    return OffsetResponse(topic, partition, error, offsets), cur
+
+
+def _committed(topic: Any, data: bytes, cur: int) -> Tuple[OffsetCommitResponse, int]:
+    (partition, error), cur = relative_unpack('>ih', data, cur)
+    return OffsetCommitResponse(topic, partition, error), cur
+
+
+def _stored(topic: Any, data: bytes, cur: int) -> Tuple[OffsetFetchResponse, int]:
+    (partition, offset), cur = relative_unpack('>iq', data, cur)
+    metadata, cur = read_short_string(data, cur)
+    (error,), cur = relative_unpack('>h', data, cur)
+    return OffsetFetchResponse(topic, partition, offset, metadata, error), cur
+
+
+def _topic_metadata(data: bytes, cur: int) -> Tuple[TopicMetadata, int]:
+    (topic_error,), cur = relative_unpack('>h', data, cur)
+    topic: Any
+    topic, cur = read_short_string(data, cur)
+    count, cur = _count(data, cur, 2 + 4 + 4 + 4 + 4)
+    partitions = []
+    for _ in range(count):
+        (error, partition, leader), cur = relative_unpack('>hii', data, cur)
+        replicas, cur = _integers(data, cur, 'i', _INT32_BYTES)
+        isr, cur = _integers(data, cur, 'i', _INT32_BYTES)
+        partitions.append(PartitionMetadata(topic, partition, leader, replicas, isr, error))
+    return TopicMetadata(topic, topic_error, partitions), cur
+
+
+def _ends_inside_entry(data: bytes) -> bool:
+    """Tell whether a message set was cut off, by the sizes of its entries alone."""
+    pos = 0
+    while pos + ENTRY_HEADER.size <= len(data):
+        pos += ENTRY_HEADER.size + ENTRY_HEADER.unpack_from(data, pos)[1]
+    return pos != len(data)
+
+
+class KafkaProtocol:
+    """The encoders and decoders of 0.9.5; without state, purely for organization.
+
+    Encoders return the request with its length in front. They raise TypeError naming an argument
+    of the wrong type, ProtocolError naming one that is out of range, AssertionError when a topic
+    and partition come twice. Decoders take the answer without its length.
+    """
+
+    PRODUCE_KEY = 0
+    FETCH_KEY = 1
+    OFFSET_KEY = 2
+    METADATA_KEY = 3
+    OFFSET_COMMIT_KEY = 8
+    OFFSET_FETCH_KEY = 9
+    CONSUMER_METADATA_KEY = 10
+
+    # -- messages --------------------------------------------------------------------------------
+
+    @classmethod
+    def _encode_message_header(
+        cls, client_id: Any, correlation_id: int, request_key: int, version: int = 0
+    ) -> bytes:
+        """Encode what stands before the body of every request."""
+        return _pack(
+            'hhi', request_key=request_key, version=version, correlation_id=correlation_id
+        ) + _string('client_id', client_id, nullable=True)
+
+    @classmethod
+    def _encode_message_set(cls, messages: Iterable[Any]) -> bytes:
+        """Encode messages, each under offset 0: brokers number them."""
+        entries = []
+        for message in messages:
+            encoded = cls._encode_message(message)
+            entries.append(ENTRY_HEADER.pack(0, len(encoded)) + encoded)
+        return b''.join(entries)
+
+    @classmethod
+    def _encode_message(cls, message: Any) -> bytes:
+        """Encode one Message. Raises: ProtocolError for another magic than 0."""
+        try:
+            magic, key, value = message.magic, message.key, message.value
+        except AttributeError:
+            raise TypeError(
+                'messages must be made by create_message and its like, not %s'
+                % type(message).__name__
+            ) from None
+        if magic != 0:
+            raise ProtocolError('only messages of magic 0 can be encoded, not %r' % (magic,))
+        for name, field in (('key', key), ('value', value)):
+            if field is not None and not isinstance(field, bytes):
+                raise TypeError(
+                    'expected %s of a message to be bytes, not %s' % (name, type(field).__name__)
+                )
+        return encode_message(key, value, magic=0, attributes=message.attributes)
+
+    @classmethod
+    def _decode_message_set_iter(cls, data: Any) -> Iterator[OffsetAndMessage]:
+        """Yield the messages of a set, those inside compressed ones in their place.
+
+        A message that is cut off at the end is left out; when it is the first, it raises
+        ConsumerFetchSizeTooSmall. Other errors appear when the message in question is reached:
+        ChecksumError, ProtocolError, UnsupportedCodecError.
+        """
+        if isinstance(data, str) and len(data) < ENTRY_HEADER.size:
+            data = bytes(len(data))  # too short to be looked at, as 0.9.5 found before it looked
+        data = _buffer(data)
+        empty = True
+        for offset, magic, attributes, key, value in iter_message_set(data):
+            empty = False
+            yield OffsetAndMessage(offset, Message(magic, attributes, key, value))
+        if empty and _ends_inside_entry(data):
+            raise ConsumerFetchSizeTooSmall(
+                'the first message takes more than %d bytes' % len(data)
+            )
+
+    @classmethod
+    def _decode_message(cls, data: Any, offset: int) -> Iterator[Tuple[int, Message]]:
+        """Yield (offset, Message) for one encoded message, or for each inside a compressed one.
+
+        Inner messages come with the offsets stored with them. Raises on iteration: ChecksumError
+        before anything else is looked at; BufferUnderflowError for fewer than 6 bytes.
+        """
+        data = _buffer(data)
+        if len(data) < 6:
+            raise BufferUnderflowError('%d bytes are no message' % len(data))
+        entry = ENTRY_HEADER.pack(offset, len(data)) + data
+        for found, magic, attributes, key, value in iter_message_set(entry):
+            yield found, Message(magic, attributes, key, value)
+
+    # -- requests that go to leaders -------------------------------------------------------------
+
+    @classmethod
+    def encode_produce_request(
+        cls,
+        client_id: Any,
+        correlation_id: int,
+        payloads: Optional[Iterable[Any]] = None,
+        acks: int = 1,
+        timeout: int = 1000,
+    ) -> bytes:
+        """Encode ProduceRequests. `acks` is written as given; `timeout` is in ms."""
+
+        def encode(payload: Any) -> bytes:
+            message_set = cls._encode_message_set(payload.messages)
+            return (
+                _pack('ii', partition=payload.partition, message_set_size=len(message_set))
+                + message_set
+            )
+
+        return _framed(
+            cls._encode_message_header(client_id, correlation_id, cls.PRODUCE_KEY),
+            _pack('hi', acks=acks, timeout=timeout),
+            _by_topic(payloads, encode),
+        )
+
+    @classmethod
+    def decode_produce_response(cls, data: Any) -> Iterator[ProduceResponse]:
+        """Yield a ProduceResponse for each partition."""
+        return _each_partition(data, 4 + 2 + 8, _produced)
+
+    @classmethod
+    def encode_fetch_request(
+        cls,
+        client_id: Any,
+        correlation_id: int,
+        payloads: Optional[Iterable[Any]] = None,
+        max_wait_time: int = 100,
+        min_bytes: int = 4096,
+    ) -> bytes:
+        """Encode FetchRequests. The broker waits `max_wait_time` ms at most for `min_bytes`."""
+
+        def encode(payload: Any) -> bytes:
+            return _pack(
+                'iqi',
+                partition=payload.partition,
+                offset=payload.offset,
+                max_bytes=payload.max_bytes,
+            )
+
+        return _framed(
+            cls._encode_message_header(client_id, correlation_id, cls.FETCH_KEY),
+            _pack('iii', replica_id=-1, max_wait_time=max_wait_time, min_bytes=min_bytes),
+            _by_topic(payloads, encode),
+        )
+
+    @classmethod
+    def decode_fetch_response(cls, data: Any) -> Iterator[FetchResponse]:
+        """Yield a FetchResponse for each partition; its messages are decoded while iterating."""
+        return _each_partition(data, 4 + 2 + 8 + 4, _fetched)
+
+    @classmethod
+    def encode_offset_request(
+        cls, client_id: Any, correlation_id: int, payloads: Optional[Iterable[Any]] = None
+    ) -> bytes:
+        """Encode OffsetRequests. `time` is in ms, -1 for the latest, -2 for the earliest offset."""
+
+        def encode(payload: Any) -> bytes:
+            return _pack(
+                'iqi',
+                partition=payload.partition,
+                time=payload.time,
+                max_offsets=payload.max_offsets,
+            )
+
+        return _framed(
+            cls._encode_message_header(client_id, correlation_id, cls.OFFSET_KEY),
+            _pack('i', replica_id=-1),
+            _by_topic(payloads, encode),
+        )
+
+    @classmethod
+    def decode_offset_response(cls, data: Any) -> Iterator[OffsetResponse]:
+        """Yield an OffsetResponse for each partition; `offsets` is a tuple."""
+        return _each_partition(data, 4 + 2 + 4, _listed)
+
+    # -- requests to any broker ------------------------------------------------------------------
+
+    @classmethod
+    def encode_metadata_request(
+        cls,
+        client_id: Any,
+        correlation_id: int,
+        topics: Optional[Iterable[bytes]] = None,
+        payloads: Optional[Iterable[bytes]] = None,
+    ) -> bytes:
+        """Encode a request for metadata of topics, of all if there are none.
+
+        `payloads`, when given, takes the place of `topics`.
+        """
+        names = list(payloads if payloads is not None else topics or ())
+        return _framed(
+            cls._encode_message_header(client_id, correlation_id, cls.METADATA_KEY),
+            _pack('i', topics=len(names)),
+            *(_string('topics', topic) for topic in names),
+        )
+
+    @classmethod
+    def decode_metadata_response(cls, data: Any) -> MetadataResponse:
+        """Return the MetadataResponse, brokers and topics in the order of the wire."""
+        data = _buffer(data)
+        count, cur = _count(data, 4, 4 + 2 + 4)
+        brokers: List[BrokerMetadata] = []
+        for _ in range(count):
+            (node_id,), cur = relative_unpack('>i', data, cur)
+            host, cur = read_short_string(data, cur)
+            (port,), cur = relative_unpack('>i', data, cur)
+            brokers.append(BrokerMetadata(node_id, host, port))
+        count, cur = _count(data, cur, 2 + 2 + 4)
+        topics: List[TopicMetadata] = []
+        for _ in range(count):
+            topic, cur = _topic_metadata(data, cur)
+            topics.append(topic)
+        return MetadataResponse(brokers, topics)
+
+    @classmethod
+    def encode_consumer_metadata_request(
+        cls, client_id: Any, correlation_id: int, payloads: bytes
+    ) -> bytes:
+        """Encode the question who coordinates a group; `payloads` is its name."""
+        return _framed(
+            cls._encode_message_header(client_id, correlation_id, cls.CONSUMER_METADATA_KEY),
+            _string('payloads (the group)', payloads),
+        )
+
+    @classmethod
+    def decode_consumer_metadata_response(cls, data: Any) -> ConsumerMetadataResponse:
+        """Return the ConsumerMetadataResponse; its host is bytes."""
+        data = _buffer(data)
+        (error, node_id), cur = relative_unpack('>hi', data, 4)
+        host: Any
+        host, cur = read_short_string(data, cur)
+        (port,), cur = relative_unpack('>i', data, cur)
+        return ConsumerMetadataResponse(error, node_id, host, port)
+
+    # -- stored offsets --------------------------------------------------------------------------
+
+    @classmethod
+    def encode_offset_commit_request(
+        cls, client_id: Any, correlation_id: int, group: bytes, payloads: Optional[Iterable[Any]]
+    ) -> bytes:
+        """Encode OffsetCommitRequests of a group; metadata may be None."""
+
+        def encode(payload: Any) -> bytes:
+            return _pack('iq', partition=payload.partition, offset=payload.offset) + _string(
+                'metadata', payload.metadata, nullable=True
+            )
+
+        return _framed(
+            cls._encode_message_header(client_id, correlation_id, cls.OFFSET_COMMIT_KEY),
+            _string('group', group),
+            _by_topic(payloads, encode),
+        )
+
+    @classmethod
+    def decode_offset_commit_response(cls, data: Any) -> Iterator[OffsetCommitResponse]:
+        """Yield an OffsetCommitResponse for each partition."""
+        return _each_partition(data, 4 + 2, _committed)
+
+    @classmethod
+    def encode_offset_fetch_request(
+        cls,
+        client_id: Any,
+        correlation_id: int,
+        group: bytes,
+        payloads: Optional[Iterable[Any]],
+        from_kafka: bool = False,
+    ) -> bytes:
+        """Encode OffsetFetchRequests of a group.
+
+        Version 0 asks for what ZooKeeper has; version 1, with `from_kafka`, for what the
+        coordinator of the group has.
+        """
+        return _framed(
+            cls._encode_message_header(
+                client_id, correlation_id, cls.OFFSET_FETCH_KEY, version=1 if from_kafka else 0
+            ),
+            _string('group', group),
+            _by_topic(payloads, lambda payload: _pack('i', partition=payload.partition)),
+        )
+
+    @classmethod
+    def decode_offset_fetch_response(cls, data: Any) -> Iterator[OffsetFetchResponse]:
+        """Yield an OffsetFetchResponse for each partition; its metadata is bytes."""
+        return _each_partition(data, 4 + 8 + 2 + 2, _stored)
+
+
+# ---------------------------------------------------------------- messages
+
+
+def create_message(payload: Any, key: Any = None) -> Message:
+    """Return a plain Message; neither argument is looked at."""
+    return Message(0, 0, key, payload)
+
+
+def create_gzip_message(
+    payloads: Iterable[Tuple[Any, Any]], key: Any = None, compresslevel: Optional[int] = None
+) -> Message:
+    """Return one Message that holds (value, key) pairs compressed with gzip.
+
+    Arguments: key: of the outer message; compresslevel: 1 to 9, None for 9.
+    """
+    compressed = gzip_encode(_inner_set(payloads), compresslevel=compresslevel)
+    return Message(0, CODEC_GZIP & ATTRIBUTE_CODEC_MASK, key, compressed)
+
+
+def create_snappy_message(payloads: Iterable[Tuple[Any, Any]], key: Any = None) -> Message:
+    """Return one Message that holds (value, key) pairs compressed with snappy.
+
+    Raises: NotImplementedError when no snappy library is installed.
+    """
+    return Message(0, CODEC_SNAPPY & ATTRIBUTE_CODEC_MASK, key, snappy_encode(_inner_set(payloads)))
+
+
+def create_message_set(
+    messages: Iterable[Tuple[Any, Any]],
+    codec: int = CODEC_NONE,
+    key: Any = None,
+    compresslevel: Optional[int] = None,
+) -> List[Message]:
+    """Return (value, key) pairs as a list of Messages, or of one that holds them compressed.
+
+    Raises: UnsupportedCodecError for another codec than 0, 1 and 2.
+    """
+    if codec == CODEC_NONE:
+        create = _current('create_message')
+        return [create(value, inner_key) for value, inner_key in _pairs(messages)]
+    if codec == CODEC_GZIP:
+        return [_current('create_gzip_message')(messages, key, compresslevel)]
+    if codec == CODEC_SNAPPY:
+        return [_current('create_snappy_message')(messages, key)]
+    raise UnsupportedCodecError('codec %r is none of 0, 1 (gzip) and 2 (snappy)' % (codec,))
+
+
+def _inner_set(payloads: Iterable[Tuple[Any, Any]]) -> bytes:
+    create = _current('create_message')
+    return KafkaProtocol._encode_message_set([create(v, k) for v, k in _pairs(payloads)])
+
+
+def _pairs(payloads: Iterable[Any]) -> Iterator[Tuple[Any, Any]]:
+    for pair in payloads:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError('messages must be (value, key) pairs, not %s' % type(pair).__name__)
+        yield pair[0], pair[1]
+
+
+_ORIGINALS: Dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (create_message, create_gzip_message, create_snappy_message)
+}
+
+
+def _current(name: str) -> Callable[..., Any]:
+    """Return a constructor as a program may have replaced it: in ``kafka.protocol``, or here."""
+    replaced = vars(sys.modules['kafka.protocol']).get(name)
+    if replaced is not None and replaced is not _ORIGINALS[name]:
+        return replaced  # type: ignore[no-any-return]
+    return globals()[name]  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ nowhere else. Messages of the protocol are declared and coded in ``kafka.protoco
 from __future__ import annotations
 
 import logging
+import operator
 import struct
 import threading
 import zlib
@@ -53,6 +54,14 @@ def name_for(client: Any, name: Any, argument: str = 'topic') -> Any:
         raise TypeError(
             '%s must be str or bytes, not %s: %r' % (argument, type(name).__name__, name)
         ) from None
+
+
+def whole_number(value: Any, argument: str) -> int:
+    """Return an integer of whatever type as int; raise TypeError naming the argument otherwise."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError('%s must be an int, not %s' % (argument, type(value).__name__)) from None
 
 
 def _write_string(length: struct.Struct, s: Optional[bytes]) -> bytes:

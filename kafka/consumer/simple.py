@@ -1,0 +1,434 @@
+"""The consumer of 0.9.5 that fetches the partitions it was given, in the caller's thread.
+
+Owns fetching, what was fetched and not handed out yet, and the two positions of each partition: the
+next offset to hand out (``offsets``) and the next one to fetch (``fetch_offsets``).
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections import deque
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from kafka.consumer.base import (
+    AUTO_COMMIT_INTERVAL,
+    AUTO_COMMIT_MSG_COUNT,
+    EARLIEST,
+    FETCH_BUFFER_SIZE_BYTES,
+    FETCH_DEFAULT_BLOCK_TIMEOUT,
+    FETCH_MAX_WAIT_TIME,
+    FETCH_MIN_BYTES,
+    ITER_TIMEOUT_SECONDS,
+    LATEST,
+    MAX_FETCH_BUFFER_SIZE_BYTES,
+    NO_MESSAGES_WAIT_TIME_SECONDS,
+    Consumer,
+)
+from kafka.errors import (
+    ConsumerFetchSizeTooSmall,
+    FailedPayloadsError,
+    KafkaError,
+    NotLeaderForPartitionError,
+    OffsetOutOfRangeError,
+    ProtocolError,
+    UnknownTopicOrPartitionError,
+    check_error,
+)
+from kafka.structs import FetchRequest
+from kafka.util import whole_number
+
+log = logging.getLogger('kafka.consumer.simple')
+
+# A round that keeps failing is repeated at once this often, then after pauses (0.9.5 never paused).
+QUICK_RETRIES = 3
+FIRST_PAUSE_SECONDS = 0.01
+# max_bytes is an int32 on the wire.
+LARGEST_BUFFER_BYTES = 2**31 - 1
+
+
+class FetchContext:
+    """Set how long the fetches inside a with block wait, and set it back afterwards (0.9.5).
+
+    Arguments: consumer: whose fetch_max_wait_time and fetch_min_bytes to set; block: wait for the
+    first byte, or take what is there; timeout: seconds to wait, 1 for 0 or None.
+    """
+
+    def __init__(self, consumer: SimpleConsumer, block: Any, timeout: Optional[float]) -> None:
+        self.consumer = consumer
+        self.block = block
+        self.timeout = (timeout or FETCH_DEFAULT_BLOCK_TIMEOUT) * 1000
+
+    def __enter__(self) -> FetchContext:
+        consumer = self.consumer
+        self._before = consumer.fetch_max_wait_time, consumer.fetch_min_bytes
+        if self.block:
+            consumer.fetch_max_wait_time = self.timeout
+            consumer.fetch_min_bytes = 1
+        else:
+            consumer.fetch_min_bytes = 0
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self.consumer.fetch_max_wait_time, self.consumer.fetch_min_bytes = self._before
+
+
+class _Backlog(deque):  # type: ignore[type-arg]
+    """Fetched (partition, message) pairs; answers like the Queue that 0.9.5 kept them in."""
+
+    def qsize(self) -> int:
+        return len(self)
+
+    def empty(self) -> bool:
+        return not self
+
+
+class SimpleConsumer(Consumer):
+    """Consume all or some partitions of a topic (0.9.5).
+
+    Arguments: client, group, topic, auto_commit, partitions, auto_commit_every_n and
+    auto_commit_every_t as Consumer has them; note that auto_commit comes fourth.
+        fetch_size_bytes: fetch_min_bytes, how many bytes a fetch waits for unless a call says
+            otherwise.
+        buffer_size: how many bytes to ask for per partition.
+        max_buffer_size: up to how many bytes that grows, within a fetch, for a message that is
+            larger; None for no limit.
+        iter_timeout: seconds after which iteration ends when nothing comes; None for never.
+        auto_offset_reset: where to go on when the log does not hold the wanted offset: 'largest' or
+            'smallest'; anything else raises OffsetOutOfRangeError.
+
+    Messages are OffsetAndMessage(offset, Message) tuples; with provide_partition_info() each comes
+    as (partition, message).
+
+    Raises: ValueError when buffer_size is above max_buffer_size; otherwise as Consumer.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        group: Any,
+        topic: Any,
+        auto_commit: bool = True,
+        partitions: Optional[Iterable[int]] = None,
+        auto_commit_every_n: Optional[int] = AUTO_COMMIT_MSG_COUNT,
+        auto_commit_every_t: Optional[float] = AUTO_COMMIT_INTERVAL,
+        fetch_size_bytes: int = FETCH_MIN_BYTES,
+        buffer_size: int = FETCH_BUFFER_SIZE_BYTES,
+        max_buffer_size: Optional[int] = MAX_FETCH_BUFFER_SIZE_BYTES,
+        iter_timeout: Optional[float] = None,
+        auto_offset_reset: str = 'largest',
+    ) -> None:
+        if max_buffer_size is not None and buffer_size > max_buffer_size:
+            raise ValueError(
+                'buffer_size (%d) is above max_buffer_size (%d)' % (buffer_size, max_buffer_size)
+            )
+        self.buffer_size = buffer_size
+        self.max_buffer_size = max_buffer_size
+        self.fetch_max_wait_time: float = FETCH_MAX_WAIT_TIME
+        self.fetch_min_bytes = fetch_size_bytes
+        self.iter_timeout = iter_timeout
+        self.auto_offset_reset = auto_offset_reset
+        self.queue = _Backlog()
+        super().__init__(
+            client,
+            group,
+            topic,
+            partitions=partitions,
+            auto_commit=auto_commit,
+            auto_commit_every_n=auto_commit_every_n,
+            auto_commit_every_t=auto_commit_every_t,
+        )
+        self.fetch_offsets: Dict[int, int] = dict(self.offsets)
+
+    # ------------------------------------------------------------ positions
+
+    def reset_partition_offset(self, partition: int) -> Optional[int]:
+        """Go to the end or the beginning of a partition's log, as auto_offset_reset says.
+
+        Returns: the offset; None when asking for it failed (logged; positions stay).
+        Raises: with another setting the exception being handled, OffsetOutOfRangeError if none is.
+        """
+        if self.auto_offset_reset == 'largest':
+            end = LATEST
+        elif self.auto_offset_reset == 'smallest':
+            end = EARLIEST
+        elif sys.exc_info()[0] is not None:
+            raise
+        else:
+            raise OffsetOutOfRangeError(
+                'auto_offset_reset %r gives partition %r no offset'
+                % (self.auto_offset_reset, partition)
+            )
+        try:
+            offset = self._end_of_log(partition, end)
+        except KafkaError as error:
+            log.error('topic=%s partition=%s: no reset: %s', self.topic, partition, error)
+            return None
+        self.offsets[partition] = self.fetch_offsets[partition] = offset
+        return offset
+
+    def _end_of_log(self, partition: int, end: int) -> int:
+        for offset in self._ends_of_log([partition], end).values():
+            return offset
+        raise ProtocolError('no answer about the offsets of partition %r' % (partition,))
+
+    def seek(
+        self, offset: int, whence: Optional[int] = None, partition: Optional[int] = None
+    ) -> None:
+        """Set where to go on reading, and forget what was fetched and not handed out.
+
+        Arguments: offset: a number of messages; whence: None for the offset itself, 0 to count from
+        the beginning of the log, 1 from the current position, 2 from the end; partition: None for
+        all. From the ends, an offset for all partitions is divided among them.
+        Raises: ValueError for another whence, or a position relative to a partition that is not
+        consumed; TypeError when offset is no int; what the client raises.
+        """
+        offset = whole_number(offset, 'offset')
+        partitions = list(self.offsets) if partition is None else [partition]
+        if whence is None:
+            self.offsets.update((p, offset) for p in partitions)
+        elif whence == 1:
+            self.offsets.update((p, o + offset) for p, o in self._positions(partitions).items())
+        elif whence in (0, 2):
+            shares = dict(zip(partitions, _shares(offset, len(partitions))))
+            ends = self._ends_of_log(shares, EARLIEST if whence == 0 else LATEST) if shares else {}
+            self.offsets.update((p, end + shares[p]) for p, end in ends.items() if p in shares)
+        else:
+            raise ValueError('whence must be None, 0, 1 or 2, not %r' % (whence,))
+        self.fetch_offsets = dict(self.offsets)
+        self.queue.clear()
+        self.count_since_commit += 1
+        if self.auto_commit:
+            self.commit()
+
+    # ------------------------------------------------------------ handing out
+
+    def get_messages(
+        self, count: int = 1, block: Any = True, timeout: Optional[float] = 0.1
+    ) -> List[Any]:
+        """Return up to count messages.
+
+        Arguments: count: how many at most; block: True to wait until all came, an int to wait until
+        that many came, False to take what one fetch gives; timeout: how many seconds to wait
+        altogether, None for ever.
+        Raises: UnknownTopicOrPartitionError, ConsumerFetchSizeTooSmall for a message larger than
+        max_buffer_size, OffsetOutOfRangeError, and whatever else a broker or the client reports.
+        """
+        count = whole_number(count, 'count')
+        deadline = _deadline(timeout)
+        taken: List[Tuple[int, Any]] = []
+        try:
+            self._collect(taken, count, block, timeout, deadline)
+        except BaseException:
+            # The caller does not get to see what was taken: it stays for the next call.
+            self.queue.extendleft(reversed(taken))
+            raise
+        for partition, message in dict(taken).items():  # the last message of each partition
+            self.offsets[partition] = message.offset + 1
+        self.count_since_commit += len(taken)
+        self._auto_commit()
+        return taken if self.partition_info else [message for _, message in taken]
+
+    def _collect(
+        self,
+        taken: List[Tuple[int, Any]],
+        count: int,
+        block: Any,
+        wait: Optional[float],
+        deadline: Optional[float],
+    ) -> None:
+        """Move up to count pairs from the queue to taken, filling the queue as block allows."""
+        pop = self.queue.popleft
+        while len(taken) < count:
+            if not self.queue:
+                blocking = block is True or block > len(taken)
+                self._fill(blocking, wait, deadline)
+                if not self.queue:
+                    return
+                if deadline is not None:
+                    wait = deadline - time.monotonic()
+                if not blocking or (wait is not None and wait <= 0):
+                    # That was the last fetch of this call.
+                    count = min(count, len(taken) + len(self.queue))
+            for _ in range(min(len(self.queue), count - len(taken))):
+                taken.append(pop())
+
+    def get_message(
+        self,
+        block: bool = True,
+        timeout: Optional[float] = 0.1,
+        get_partition_info: Optional[bool] = None,
+    ) -> Any:
+        """Return the next message, or None.
+
+        Arguments: block: wait for one, or make a single attempt; timeout: how many seconds to wait,
+        None for ever; get_partition_info: True for (partition, message), False for the message,
+        None for what provide_partition_info() has set.
+        Raises: as get_messages.
+        """
+        if not self.queue:
+            self._fill(block, timeout, _deadline(timeout))
+            if not self.queue:
+                return None
+        partition, message = self.queue.popleft()
+        self.offsets[partition] = message.offset + 1
+        self.count_since_commit += 1
+        self._auto_commit()
+        if get_partition_info is None:
+            get_partition_info = self.partition_info
+        return (partition, message) if get_partition_info else message
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield message after message; end when iter_timeout seconds bring none, else never."""
+        while True:
+            endless = self.iter_timeout is None
+            message = self.get_message(True, ITER_TIMEOUT_SECONDS if endless else self.iter_timeout)
+            if message is not None:
+                yield message
+            elif endless:
+                time.sleep(NO_MESSAGES_WAIT_TIME_SECONDS)
+            else:
+                return
+
+    # ------------------------------------------------------------ fetching
+
+    def _fill(self, block: Any, wait: Optional[float], deadline: Optional[float]) -> None:
+        """Fetch until something is queued or the deadline has passed; once if not block.
+
+        Arguments: wait: how many seconds the first fetch may take.
+        """
+        while True:
+            until = deadline if block else time.monotonic() + self.fetch_max_wait_time / 1000
+            with FetchContext(self, block, wait):
+                fruitful = self._fetch(until)
+            if self.queue or not block:
+                return
+            if deadline is not None:
+                wait = deadline - time.monotonic()
+                if wait <= 0:
+                    return
+            if not fruitful:
+                # The brokers had no chance to wait for messages: do not ask them in a tight loop.
+                pause = NO_MESSAGES_WAIT_TIME_SECONDS
+                time.sleep(pause if wait is None else min(pause, wait))
+
+    def _fetch(self, deadline: Optional[float]) -> bool:
+        """Ask all partitions once, and those again that have to be, and queue what they bring.
+
+        Partitions that keep failing are given up for this round when the deadline has passed.
+        Returns: whether every partition could be asked.
+        """
+        sizes = dict.fromkeys(self.fetch_offsets, self.buffer_size)
+        outcome = _Outcome(fruitful=bool(sizes))
+        while sizes:
+            outcome.again, outcome.failed = {}, False
+            responses = self.client.send_fetch_request(
+                [
+                    FetchRequest(self.topic, partition, self.fetch_offsets[partition], size)
+                    for partition, size in sizes.items()
+                ],
+                max_wait_time=int(self.fetch_max_wait_time),
+                min_bytes=self.fetch_min_bytes,
+                fail_on_error=False,
+            )
+            for response in responses:
+                self._accept(response, sizes, outcome)
+            sizes = outcome.again
+            if outcome.failed and not self._may_retry(outcome, deadline):
+                log.warning('topic=%s partitions=%s cannot be fetched', self.topic, list(sizes))
+                return False
+        return outcome.fruitful
+
+    def _may_retry(self, outcome: _Outcome, deadline: Optional[float]) -> bool:
+        """Pause before another try, longer after many; return False when the time is over."""
+        outcome.tries += 1
+        if outcome.tries == 1:
+            return True
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            return False
+        if outcome.tries > QUICK_RETRIES:
+            pause = FIRST_PAUSE_SECONDS * 2 ** min(outcome.tries - QUICK_RETRIES - 1, 10)
+            pause = min(pause, NO_MESSAGES_WAIT_TIME_SECONDS)
+            time.sleep(pause if left is None else min(pause, left))
+        return True
+
+    def _accept(self, response: Any, sizes: Dict[int, int], outcome: _Outcome) -> None:
+        """Act upon one answer of a fetch: queue its messages, or note to ask again."""
+        if isinstance(response, FailedPayloadsError):
+            partition = response.payload.partition
+            outcome.again[partition] = sizes.get(partition, self.buffer_size)
+            outcome.failed = True
+            return
+        try:
+            check_error(response)
+        except UnknownTopicOrPartitionError:
+            self.client.reset_topic_metadata(self.topic)
+            raise
+        except NotLeaderForPartitionError:
+            # The next round finds the new leader.
+            self.client.reset_topic_metadata(self.topic)
+            outcome.fruitful = False
+            return
+        except OffsetOutOfRangeError:
+            partition = response.partition
+            log.warning('topic=%s partition=%s: offset out of range', self.topic, partition)
+            self.reset_partition_offset(partition)
+            outcome.again[partition] = sizes.get(partition, self.buffer_size)
+            outcome.failed = True
+            return
+        if response.partition in self.fetch_offsets:
+            self._queue_messages(response, sizes, outcome)
+
+    def _queue_messages(self, response: Any, sizes: Dict[int, int], outcome: _Outcome) -> None:
+        partition = response.partition
+        wanted = self.fetch_offsets[partition]
+        append = self.queue.append
+        try:
+            for message in response.messages:
+                offset = message.offset
+                # Compressed sets begin with the messages before the wanted one.
+                if offset >= wanted:
+                    append((partition, message))
+                    wanted = offset + 1
+        except ConsumerFetchSizeTooSmall:
+            outcome.again[partition] = self._larger(sizes.get(partition, self.buffer_size))
+        finally:
+            self.fetch_offsets[partition] = wanted
+
+    def _larger(self, size: int) -> int:
+        """Return the next buffer size; re-raise the error being handled when there is none."""
+        limit = LARGEST_BUFFER_BYTES if self.max_buffer_size is None else self.max_buffer_size
+        if size >= limit:
+            raise
+        return min(max(size * 2, 1), limit)
+
+
+class _Outcome:
+    """What a round of fetches has come to.
+
+    again: partitions to ask again, with their buffer sizes; failed: whether one of them got no
+    answer or stood at a lost position; tries: how often that was so; fruitful: whether every
+    partition could be asked.
+    """
+
+    __slots__ = ('again', 'failed', 'fruitful', 'tries')
+
+    def __init__(self, fruitful: bool) -> None:
+        self.again: Dict[int, int] = {}
+        self.failed = False
+        self.fruitful = fruitful
+        self.tries = 0
+
+
+def _deadline(timeout: Optional[float]) -> Optional[float]:
+    return None if timeout is None else time.monotonic() + timeout
+
+
+def _shares(offset: int, count: int) -> List[int]:
+    """Divide an offset among partitions: the first ones get one more where it does not come out."""
+    if not count:
+        return []
+    share, rest = divmod(offset, count)
+    return [share + 1] * rest + [share] * (count - rest)

@@ -1,0 +1,194 @@
+"""What the producers of 0.9.5 share: options, checks of what is sent, one request per call.
+
+Owns the way from ``send_messages`` to ``client.send_produce_request``. Which partition a message
+goes to is the subclasses' business, its bytes are ``kafka.protocol``'s, brokers are the client's.
+Any object with the client's public methods will do as client.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, List, Optional
+
+from kafka.errors import UnknownTopicOrPartitionError, UnsupportedCodecError
+from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
+from kafka.structs import ProduceRequest
+from kafka.util import name_for, whole_number
+
+log = logging.getLogger('kafka.producer')
+
+BATCH_SEND_DEFAULT_INTERVAL = 20
+BATCH_SEND_MSG_COUNT = 20
+ASYNC_QUEUE_MAXSIZE = 0
+ASYNC_QUEUE_PUT_TIMEOUT = 0
+ASYNC_RETRY_LIMIT = None
+ASYNC_RETRY_BACKOFF_MS = 100
+ASYNC_RETRY_ON_TIMEOUTS = True
+ASYNC_LOG_MESSAGES_ON_ERROR = True
+STOP_ASYNC_PRODUCER = -1
+ASYNC_STOP_TIMEOUT_SECS = 30
+SYNC_FAIL_ON_ERROR_DEFAULT = True
+
+
+class Producer:
+    """Send messages to a partition that the caller names (0.9.5); base of the other producers.
+
+    Arguments:
+        client: a KafkaClient, or any object with its public methods.
+        req_acks: how many replicas must have a message: one of the ACK_ constants, or a number
+            above 1 (brokers 0.8 only).
+        ack_timeout: how many ms the broker may wait for them.
+        codec: None or one of kafka.protocol.ALL_CODECS.
+        codec_compresslevel: the gzip level; None means the best, 9.
+        sync_fail_on_error: raise what goes wrong (True) or return it in the list of answers.
+        async_send: send from a background thread; also accepted as ``async`` in expanded keywords.
+        batch_send: accepted and ignored, as in 0.9.5.
+        batch_send_every_n, batch_send_every_t: a batch ends after so many messages or seconds.
+        async_retry_limit: how often a failed request is sent again, None without end.
+        async_retry_backoff_ms: the pause before that.
+        async_retry_on_timeouts: whether RequestTimedOutError is retried.
+        async_queue_maxsize: how many messages may wait, 0 without limit.
+        async_queue_put_timeout: how many seconds to wait for room among them.
+        async_log_messages_on_error: log failed messages themselves, or only their hash().
+        async_stop_timeout: for how many seconds stop() goes on sending.
+
+    Raises: UnsupportedCodecError for an unknown codec; AssertionError for a batch or queue size
+    below its minimum in asynchronous mode; TypeError for an unknown option; NotImplementedError
+    for asynchronous mode, which this release does not have: leave the option out.
+    """
+
+    ACK_NOT_REQUIRED = 0
+    ACK_AFTER_LOCAL_WRITE = 1
+    ACK_AFTER_CLUSTER_COMMIT = -1
+    DEFAULT_ACK_TIMEOUT = 1000
+
+    def __init__(
+        self,
+        client: Any,
+        req_acks: int = ACK_AFTER_LOCAL_WRITE,
+        ack_timeout: int = DEFAULT_ACK_TIMEOUT,
+        codec: Optional[int] = None,
+        codec_compresslevel: Optional[int] = None,
+        sync_fail_on_error: bool = SYNC_FAIL_ON_ERROR_DEFAULT,
+        async_send: bool = False,
+        batch_send: bool = False,
+        batch_send_every_n: int = BATCH_SEND_MSG_COUNT,
+        batch_send_every_t: float = BATCH_SEND_DEFAULT_INTERVAL,
+        async_retry_limit: Optional[int] = ASYNC_RETRY_LIMIT,
+        async_retry_backoff_ms: int = ASYNC_RETRY_BACKOFF_MS,
+        async_retry_on_timeouts: bool = ASYNC_RETRY_ON_TIMEOUTS,
+        async_queue_maxsize: int = ASYNC_QUEUE_MAXSIZE,
+        async_queue_put_timeout: float = ASYNC_QUEUE_PUT_TIMEOUT,
+        async_log_messages_on_error: bool = ASYNC_LOG_MESSAGES_ON_ERROR,
+        async_stop_timeout: float = ASYNC_STOP_TIMEOUT_SECS,
+        **kwargs: Any,
+    ) -> None:
+        if 'async' in kwargs:
+            log.warning('the option async is deprecated, its name is async_send now')
+            async_send = kwargs.pop('async')
+        for name in kwargs:
+            raise TypeError('%s has no option %r' % (type(self).__name__, name))
+        if codec is None:
+            codec = CODEC_NONE
+        elif codec not in ALL_CODECS:
+            raise UnsupportedCodecError('codec %r is not one of %r' % (codec, ALL_CODECS))
+        self.client = client
+        self.async_send = async_send
+        # The flag's name of 0.9.5, a keyword of the language today.
+        setattr(self, 'async', async_send)
+        self.req_acks = req_acks
+        self.ack_timeout = ack_timeout
+        self.codec = codec
+        self.codec_compresslevel = codec_compresslevel
+        self.stopped = False
+        if not async_send:
+            self.sync_fail_on_error = sync_fail_on_error
+            return
+        if not (batch_send_every_n > 0 and batch_send_every_t > 0 and async_queue_maxsize >= 0):
+            raise AssertionError(
+                'batch_send_every_n and batch_send_every_t must be more than 0 and '
+                'async_queue_maxsize not less: %r, %r, %r'
+                % (batch_send_every_n, batch_send_every_t, async_queue_maxsize)
+            )
+        raise NotImplementedError(
+            'asynchronous producers are not there yet: leave async_send (async) out'
+        )
+
+    def __repr__(self) -> str:
+        return '<%s batch=%s>' % (type(self).__name__, self.async_send)
+
+    def send_messages(self, topic: Any, partition: int, *msg: Optional[bytes]) -> List[Any]:
+        """Send messages without keys to one partition, in one request.
+
+        Arguments: topic: str or bytes; partition: int; msg: bytes each.
+        Returns: what client.send_produce_request returned, a list with one ProduceResponse; an
+        empty list where no answer is asked for (req_acks=0) or there is nothing to send.
+        Raises: TypeError naming the argument of a wrong type, before anything is sent; with
+        sync_fail_on_error what the broker or the connection reports, any KafkaError.
+        """
+        return self._send_messages(topic, partition, *msg)
+
+    def _send_messages(
+        self, topic: Any, partition: int, *msg: Optional[bytes], key: Optional[bytes] = None
+    ) -> List[Any]:
+        """Check the arguments, then send messages that share a key; otherwise as send_messages."""
+        topic = name_for(self.client, topic)
+        self._check_messages(msg, key)
+        partition = whole_number(partition, 'partition')
+        return self._send_now(topic, partition, msg, key) if msg else []
+
+    def _send_now(self, topic: Any, partition: int, msg: Any, key: Optional[bytes]) -> List[Any]:
+        messages = create_message_set(
+            [(m, key) for m in msg], self.codec, key, self.codec_compresslevel
+        )
+        request = ProduceRequest(topic, partition, messages)
+        try:
+            responses: List[Any] = self.client.send_produce_request(
+                [request],
+                acks=self.req_acks,
+                timeout=self.ack_timeout,
+                fail_on_error=self.sync_fail_on_error,
+            )
+        except Exception:
+            log.exception('could not send %d messages to %r %r', len(msg), topic, partition)
+            raise
+        return responses
+
+    @staticmethod
+    def _check_messages(msg: Any, key: Optional[bytes]) -> None:
+        """Raise TypeError unless messages are bytes (or None with a key), the key bytes or None."""
+        if key is not None and not isinstance(key, bytes):
+            raise TypeError('key must be bytes or None, not %s' % _kind(key))
+        for number, m in enumerate(msg, 1):
+            if not isinstance(m, bytes) and (m is not None or key is None):
+                raise TypeError('msg %d must be bytes, not %s' % (number, _kind(m)))
+
+    def _partitions_of(self, topic: Any) -> List[int]:
+        """Return the partition ids of a topic, sorted, loading its metadata where it is unknown.
+
+        Raises: UnknownTopicOrPartitionError or LeaderNotAvailableError as the client reports them;
+        the former also for a topic without partitions.
+        """
+        if not self.client.has_metadata_for_topic(topic):
+            self.client.load_metadata_for_topics(topic)
+        partitions = sorted(self.client.get_partition_ids_for_topic(topic))
+        if not partitions:
+            raise UnknownTopicOrPartitionError('topic %r has no partitions' % (topic,))
+        return partitions
+
+    def stop(self, timeout: Optional[float] = None) -> None:
+        """Stop the background thread once it has sent what is queued.
+
+        Without one (synchronous mode), and when stopped before, this only logs a warning.
+        Arguments: timeout: obsolete and ignored; async_stop_timeout bounds the wait.
+        """
+        if timeout is not None:
+            log.warning('the timeout of stop() is ignored, async_stop_timeout bounds the wait')
+        if not self.async_send:
+            log.warning('producer.stop() has nothing to stop: %r is not asynchronous', self)
+
+
+def _kind(value: Any) -> str:
+    """Name a value's type, and for text what to do about it."""
+    kind = type(value).__name__
+    return kind + ' (encode it first)' if isinstance(value, str) else kind

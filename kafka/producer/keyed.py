@@ -1,0 +1,53 @@
+"""The producer of 0.9.5 that chooses the partition by the key of a message."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any, Dict, List, Optional
+
+from kafka.partitioner import HashedPartitioner
+from kafka.producer.base import Producer
+from kafka.util import name_for
+
+log = logging.getLogger('kafka.producer.keyed')
+
+
+class KeyedProducer(Producer):
+    """Send messages to the partition that a partitioner chooses for their key (0.9.5).
+
+    Arguments: those of Producer; partitioner: a class made with the partition ids of a topic, whose
+    ``partition(key)`` returns one of them. One partitioner is kept per topic, in ``partitioners``.
+    """
+
+    def __init__(self, *args: Any, partitioner: Any = HashedPartitioner, **kwargs: Any) -> None:
+        self.partitioner_class = partitioner or HashedPartitioner
+        self.partitioners: Dict[Any, Any] = {}
+        super().__init__(*args, **kwargs)
+
+    def _next_partition(self, topic: Any, key: Optional[bytes]) -> int:
+        if topic not in self.partitioners:
+            self.partitioners[topic] = self.partitioner_class(self._partitions_of(topic))
+        partition: int = self.partitioners[topic].partition(key)
+        return partition
+
+    def send_messages(  # type: ignore[override]
+        self, topic: Any, key: Optional[bytes], *msg: Optional[bytes]
+    ) -> List[Any]:
+        """Send messages with one key to the partition of that key.
+
+        Arguments: topic: str or bytes; key: bytes or None; msg: bytes each, or None with a key.
+        Returns: a list with one ProduceResponse; empty with req_acks=0 or without messages.
+        Raises: TypeError naming the argument of a wrong type; UnknownTopicOrPartitionError or
+        LeaderNotAvailableError for a topic that is not there (yet); otherwise as Producer.
+        """
+        topic = name_for(self.client, topic)
+        self._check_messages(msg, key)
+        return self._send_messages(topic, self._next_partition(topic, key), *msg, key=key)
+
+    def send(self, topic: Any, key: Optional[bytes], msg: Optional[bytes]) -> List[Any]:
+        """Send one message: the deprecated name of send_messages."""
+        warnings.warn(
+            'KeyedProducer.send is deprecated, use send_messages', DeprecationWarning, stacklevel=2
+        )
+        return self.send_messages(topic, key, msg)

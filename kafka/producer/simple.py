@@ -1,0 +1,45 @@
+"""The producer of 0.9.5 that takes the partitions of a topic in turn."""
+
+from __future__ import annotations
+
+import logging
+import random
+from itertools import cycle
+from typing import Any, Dict, Iterator, List
+
+from kafka.producer.base import Producer
+from kafka.util import name_for
+
+log = logging.getLogger('kafka.producer.simple')
+
+
+class SimpleProducer(Producer):
+    """Send the messages of each call to the next partition of their topic (0.9.5).
+
+    Arguments: those of Producer; random_start: begin with any partition of a topic (True) or with
+    its lowest (False).
+    """
+
+    def __init__(self, *args: Any, random_start: bool = True, **kwargs: Any) -> None:
+        self.partition_cycles: Dict[Any, Iterator[int]] = {}
+        self.random_start = random_start
+        super().__init__(*args, **kwargs)
+
+    def _next_partition(self, topic: Any) -> int:
+        if topic not in self.partition_cycles:
+            partitions = self._partitions_of(topic)
+            start = random.randrange(len(partitions)) if self.random_start else 0
+            self.partition_cycles[topic] = cycle(partitions[start:] + partitions[:start])
+        return next(self.partition_cycles[topic])
+
+    def send_messages(self, topic: Any, *msg: bytes) -> List[Any]:  # type: ignore[override]
+        """Send messages to the next partition of a topic, all to the same one.
+
+        Arguments: topic: str or bytes; msg: bytes each.
+        Returns: a list with one ProduceResponse; empty with req_acks=0 or without messages.
+        Raises: TypeError naming the argument of a wrong type; UnknownTopicOrPartitionError or
+        LeaderNotAvailableError for a topic that is not there (yet); otherwise as Producer.
+        """
+        topic = name_for(self.client, topic)
+        self._check_messages(msg, None)
+        return self._send_messages(topic, self._next_partition(topic), *msg)

@@ -12,7 +12,6 @@ when the program ends in whatever way. Only processes started here are ever sign
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 import socket
 import subprocess
@@ -29,9 +28,14 @@ HOST = '127.0.0.1'
 START_SECONDS = 90
 TOOL_SECONDS = 120
 CLUSTER_ID = 'a2Fma2EtZXZlcmdyZWVuLQ'  # KRaft wants a UUID in base64; every cluster here is its own
-JVM = ['-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-XX:-UsePerfData']
+JVM = [
+    '-XX:+UseSerialGC',
+    '-XX:TieredStopAtLevel=1',
+    '-XX:-UsePerfData',
+    '-Djava.io.tmpdir=.',
+    '--add-opens=java.base/java.lang=ALL-UNNAMED',  # snappy-java of 0.8.0 and 0.8.1 loads itself so
+]
 CREATES_TOPICS = (0, 10, 1)  # first release with the CreateTopics API
-ONE_ZOOKEEPER_ADDRESS = (2, 2)  # first release whose TopicCommand talks to the brokers
 
 T = TypeVar('T')
 
@@ -211,6 +215,11 @@ class Cluster:
         return ','.join('%s:%d' % (HOST, port) for port in self.ports)
 
     @property
+    def zookeeper(self) -> str:
+        """ZooKeeper as ``host:port``, for the tools of old releases."""
+        return '%s:%d' % (HOST, self._own_ports[0])
+
+    @property
     def nodes(self) -> List[int]:
         """The ids of the brokers that were started and not killed."""
         return sorted(self._brokers)
@@ -288,7 +297,7 @@ class Cluster:
     def _create_by_tool(
         self, topic: str, partitions: int, copies: int, config: Dict[str, str]
     ) -> None:
-        arguments = ['--zookeeper', '%s:%d' % (HOST, self._own_ports[0]), '--topic', topic]
+        arguments = ['--zookeeper', self.zookeeper, '--topic', topic]
         if self.release.version < (0, 8, 1):
             command = 'kafka.admin.CreateTopicCommand'
             arguments += ['--partition', str(partitions), '--replica', str(copies)]
@@ -300,34 +309,39 @@ class Cluster:
                 arguments += ['--config', '%s=%s' % (name, value)]
         done = self.run_tool(command, *arguments)
         if done.returncode:
-            raise ClusterError('%s failed:\n%s' % (command, done.stdout.decode(errors='replace')))
+            raise ClusterError('%s failed: %r %r' % (command, done.stdout, done.stderr))
 
     def _knows_leaders(self, topic: str, partitions: int) -> bool:
+        told = probe.Metadata({}, {})
         for node in self.nodes:
             told = probe.metadata(self.address(node), topic)
             if not all(_leader(told, topic, index) in self.nodes for index in range(partitions)):
                 return False
-        return True
+        # A KRaft broker shows a leader before that broker has opened the log.
+        return self.release.has_zookeeper or not any(
+            probe.log_end_error(self.address(_leader(told, topic, index)), topic, index)
+            for index in range(partitions)
+        )
 
     def run_tool(
         self, main_class: str, *arguments: str, stdin: bytes = b'', seconds: float = TOOL_SECONDS
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run one of the release's own programs to its end; standard output and error together.
+        """Run one of the release's own programs to its end; its log (WARN) is in ``stderr``.
 
         subprocess.TimeoutExpired, the program killed, when it takes longer than ``seconds``.
         """
-        return self.run_java('-cp', self.class_path, main_class, *arguments, stdin=stdin, seconds=seconds)
+        arguments = ('-cp', self.class_path, main_class, *arguments)
+        return self.run_java(*arguments, stdin=stdin, seconds=seconds)
 
     def run_java(
         self, *arguments: str, stdin: bytes = b'', seconds: float = TOOL_SECONDS
     ) -> subprocess.CompletedProcess[bytes]:
         """Run ``java`` with these arguments in the cluster's folder; as :meth:`run_tool`."""
         return subprocess.run(
-            ['java', '-Xmx256m', *JVM, *self._logging(), *arguments],
+            ['java', '-Xmx256m', *JVM, *self._logging('WARN'), *arguments],
             cwd=str(self._folder),
             input=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             timeout=seconds,
             check=False,
         )
@@ -370,15 +384,18 @@ class Cluster:
 
     def _java(self, name: str, options: List[str], main_class: str, *arguments: str) -> Process:
         assert self._folder is not None
-        java = shutil.which('java') or 'java'
-        command = [java, *options, *JVM, *self._logging(), '-cp', self.class_path, main_class]
-        process = Process(name, [*command, *arguments], self._folder, self._folder / (name + '.log'))
+        command = ['java', *options, *JVM, *self._logging('INFO'), '-cp', self.class_path]
+        command += [main_class, *arguments]
+        process = Process(name, command, self._folder, self._folder / (name + '.log'))
         self._tell_guard('+%d' % process.popen.pid)
         return process
 
-    def _logging(self) -> List[str]:
-        one, two = (self.release.resources / name for name in ('log4j.properties', 'log4j2.properties'))
-        return ['-Dlog4j.configuration=file:%s' % one, '-Dlog4j2.configurationFile=%s' % two]
+    def _logging(self, level: str) -> List[str]:
+        return [
+            '-Dlog.level=' + level,
+            '-Dlog4j.configuration=file:%s' % (self.release.resources / 'log4j.properties'),
+            '-Dlog4j2.configurationFile=%s' % (self.release.resources / 'log4j2.properties'),
+        ]
 
     def _tell_guard(self, line: str) -> None:
         assert self._guard is not None and self._guard.stdin is not None

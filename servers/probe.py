@@ -11,6 +11,7 @@ import socket
 import struct
 from typing import Dict, List, NamedTuple, Tuple
 
+LIST_OFFSETS = 2
 METADATA = 3
 CREATE_TOPICS = 19
 NOT_CONTROLLER = 41
@@ -107,6 +108,20 @@ def metadata(address: Tuple[str, int], *topics: str, timeout: float = 5) -> Meta
             error, index, leader = answer.take('h'), answer.take('i'), answer.take('i')
             partitions[index] = Partition(error, leader, answer.integers(), answer.integers())
     return Metadata(brokers, found)
+
+
+def log_end_error(address: Tuple[str, int], topic: str, partition: int) -> int:
+    """Return the error code with which the broker answers ListOffsets v1 (0.10.1 and later).
+
+    It is 0 once the broker leads the partition: with KRaft that can be after it said so.
+    """
+    body = struct.pack('>ii', -1, 1) + string(topic)  # replica_id, one topic
+    body += struct.pack('>iiq', 1, partition, -1)  # one partition, latest
+    answer = call(address, LIST_OFFSETS, 1, body, timeout=5)
+    answer.take('i')  # one topic
+    answer.string()
+    answer.take('i'), answer.take('i')  # one partition, its number
+    return answer.take('h')
 
 
 def create_topic(

@@ -69,10 +69,11 @@ def releases() -> Dict[str, Release]:
 
 
 def chosen(words: Optional[str] = None) -> List[Release]:
-    """Return the releases that ``words`` name (default: ``KAFKA_VERSION``; without it the default set).
+    """Return the releases that ``words`` name, oldest first.
 
-    Words as build_integration.sh takes them, with commas or blanks between: releases, ``default``,
-    ``table`` (which holds the default set too), ``all``. ValueError for any other word.
+    Without words those of ``KAFKA_VERSION``, and without that the default set. Words as
+    build_integration.sh takes them, with commas or blanks between: releases, ``default``, ``table``
+    (which holds the default set too), ``all``. ValueError for any other word.
     """
     text = words or os.environ.get('KAFKA_VERSION') or 'default'
     wanted = re.split(r'[,\s]+', text.strip())
@@ -97,7 +98,11 @@ def java_problem() -> Optional[str]:
     if java is None:
         return 'Java is missing (a JDK, %d or later, on the PATH)' % LOWEST_JAVA
     told = subprocess.run(
-        [java, '-version'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=60
+        [java, '-version'],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        timeout=60,
     ).stdout.decode(errors='replace')
     found = re.search(r'version "(\d+)', told)
     if found is None or int(found.group(1)) < LOWEST_JAVA:

@@ -1,0 +1,123 @@
+"""Which test runs on which release, and the cluster, client and topic that it gets.
+
+Owns the parameter ``cluster``: a test that asks for it runs once per chosen release
+(``KAFKA_VERSION``, else the default set of servers/releases.txt), ordered so that one cluster at a
+time is up. Two markers narrow that, on a test or on one of its parameters: ``releases(since, until, some)``
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from typing import NamedTuple
+
+import pytest
+
+from servers.cluster import Cluster
+from servers.releases import Release, chosen, problem
+
+
+class Setting(NamedTuple):
+    """What one cluster is made of."""
+
+    release: Release
+    brokers: int
+
+    @property
+    def id(self):
+        """The name in brackets behind the test's."""
+        return self.release.name + ('-x%d' % self.brokers if self.brokers > 1 else '')
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        'markers',
+        'releases(since, until, some): first and last release that the test is for; which ones are'
+        ' enough when none was asked for by name',
+    )
+    config.addinivalue_line('markers', 'brokers(count): how many the cluster has')
+
+
+def pytest_generate_tests(metafunc):
+    if 'cluster' not in metafunc.fixturenames:
+        return
+    try:
+        wanted = chosen()
+    except ValueError as error:
+        raise pytest.UsageError('KAFKA_VERSION: %s' % error) from None
+    marker = metafunc.definition.get_closest_marker('brokers')
+    settings = [Setting(release, marker.args[0] if marker else 1) for release in wanted]
+    metafunc.parametrize(
+        'cluster',
+        settings,
+        indirect=True,
+        scope='session',
+        ids=[setting.id for setting in settings],
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what is not meant for a release: that is a choice, not a gap to be shown."""
+    kept = [item for item in items if _is_meant(item)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if not _is_meant(item)])
+        items[:] = kept
+
+
+def _is_meant(item):
+    """Whether the markers of a test, and of its other parameters, allow the release it got."""
+    setting = item.callspec.params.get('cluster') if hasattr(item, 'callspec') else None
+    return setting is None or all(
+        _allows(setting.release, **marker.kwargs) for marker in item.iter_markers('releases')
+    )
+
+
+def _allows(release, since='0', until='99', some=()):
+    lowest, highest = (tuple(map(int, text.split('.'))) for text in (since, until))
+    by_name = os.environ.get('KAFKA_VERSION') or 'default'
+    if some and by_name == 'default' and release.name not in some:
+        return False
+    return lowest <= release.version and release.version[: len(highest)] <= highest
+
+
+@pytest.fixture(scope='session')
+def cluster(request):
+    """A running cluster of the release that the test's parameter names."""
+    reason = problem(request.param.release)
+    if reason:
+        pytest.skip(reason)
+    with Cluster(*request.param) as running:
+        yield running
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def new_name(request):
+    """Return a function that gives a topic or group name nobody used before."""
+    test = re.sub(r'\W', '-', request.node.originalname)
+
+    def give():
+        return '%s-%d' % (test, next(_numbers))
+
+    return give
+
+
+@pytest.fixture
+def topic(cluster, new_name):
+    """The name (str) of a new topic with two partitions, each with a leader."""
+    name = new_name()
+    cluster.create_topic(name, 2)
+    return name
+
+
+@pytest.fixture
+def client(cluster):
+    """A client of 0.9.5 for the cluster."""
+    from kafka import KafkaClient  # late: what the chosen releases are can be told without it
+
+    made = KafkaClient(cluster.bootstrap)
+    yield made
+    made.close()

@@ -1,0 +1,121 @@
+"""Clients that nobody here wrote, as judges: Kafka's own console programs, and confluent-kafka.
+
+Each writes (key, value) pairs to partition 0 with a codec, and reads a topic. The console programs
+are the release's own; 4.4.0 came without them, so a page of Java on its kafka-clients stands in.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+JAVA_CONSOLE = Path(__file__).with_name('Console.java')
+
+
+class Console:
+    """The release's ConsoleProducer and ConsoleConsumer. Keys and values are lines of text."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.version = cluster.release.version
+        self.producer = cluster.release.main_class(
+            'org.apache.kafka.tools.ConsoleProducer',
+            'kafka.tools.ConsoleProducer',
+            'kafka.producer.ConsoleProducer',
+        )
+        self.consumer = cluster.release.main_class(
+            'org.apache.kafka.tools.consumer.ConsoleConsumer',
+            'kafka.tools.ConsoleConsumer',
+            'kafka.consumer.ConsoleConsumer',
+        )
+
+    def write(self, topic, codec, pairs):
+        """Write the pairs; they go to partitions by key."""
+        lines = b''.join(b'%s\t%s\n' % pair for pair in pairs)
+        if self.producer is None:
+            self._own('write', topic, codec, lines)
+            return
+        arguments = ['--topic', topic, '--property', 'parse.key=true']
+        if self.version < (2, 5):
+            arguments += ['--broker-list', self.cluster.bootstrap]
+        else:
+            arguments += ['--bootstrap-server', self.cluster.bootstrap]
+        if self.version >= (0, 8, 2):
+            arguments += ['--compression-codec', codec]
+        elif codec == 'gzip':
+            arguments += ['--compress']
+        done = self.cluster.run_tool(self.producer, *arguments, stdin=lines)
+        assert done.returncode == 0, done
+        assert b'ERROR' not in done.stdout + done.stderr, done
+
+    def read(self, topic, count):
+        """Return ``count`` pairs of all partitions, sorted."""
+        if self.consumer is None:
+            return self._pairs(self._own('read', topic, str(count), b'').stdout)
+        arguments = ['--topic', topic, '--from-beginning', '--max-messages', str(count)]
+        arguments += ['--property', 'print.key=true']
+        if self.version < (0, 9):
+            arguments += ['--zookeeper', self.cluster.zookeeper]
+        else:
+            arguments += ['--bootstrap-server', self.cluster.bootstrap]
+        if self.version < (0, 10):
+            arguments += ['--new-consumer'] * (self.version >= (0, 9))
+        done = self.cluster.run_tool(self.consumer, *arguments)
+        assert done.returncode == 0, done
+        return self._pairs(done.stdout)
+
+    def _own(self, verb, topic, argument, lines):
+        done = self.cluster.run_java(
+            '-cp',
+            self.cluster.class_path,
+            str(JAVA_CONSOLE),
+            verb,
+            self.cluster.bootstrap,
+            topic,
+            argument,
+            stdin=lines,
+        )
+        assert done.returncode == 0, done
+        return done
+
+    @staticmethod
+    def _pairs(output):
+        return sorted(tuple(line.split(b'\t')) for line in output.splitlines())
+
+
+class Confluent:
+    """confluent-kafka, which is librdkafka."""
+
+    def __init__(self, cluster):
+        self.config = {'bootstrap.servers': cluster.bootstrap, 'log_level': 0}
+        if cluster.release.version < (0, 10):  # it cannot ask these for their versions
+            own = '.'.join(map(str, cluster.release.version[:3]))
+            self.config.update({'api.version.request': False, 'broker.version.fallback': own})
+
+    def write(self, topic, codec, pairs):
+        """Write the pairs to partition 0, in batches as large as they come."""
+        from confluent_kafka import Producer  # late: one of two judges, and heavy
+
+        failed = []
+        producer = Producer({**self.config, 'compression.type': codec, 'linger.ms': 20})
+        for key, value in pairs:
+            producer.produce(
+                topic, value, key, 0, on_delivery=lambda error, _: error and failed.append(error)
+            )
+        assert (producer.flush(30), failed) == (0, [])
+
+    def read(self, topic, count, seconds=30):
+        """Return ``count`` pairs of partition 0 in their order."""
+        from confluent_kafka import Consumer, TopicPartition  # late, as above
+
+        found = []
+        consumer = Consumer({**self.config, 'group.id': 'judge', 'enable.auto.commit': False})
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        deadline = time.monotonic() + seconds
+        while len(found) < count and time.monotonic() < deadline:
+            message = consumer.poll(0.5)
+            if message is not None:
+                assert message.error() is None, message.error()
+                found.append((message.key(), message.value()))
+        consumer.close()
+        return found

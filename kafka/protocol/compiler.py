@@ -205,6 +205,12 @@ class _Coder(_Code):
             return 1
         return 2 if isinstance(kind, Kind) and kind.name == 'String' else 4
 
+    def arrays(self, verb: str, kind: Kind) -> str:
+        """Return the name of the packing or unpacking functions of an array of numbers."""
+        name = '%s_%ss' % (verb.split('_')[0], kind.name.lower())
+        self.names.setdefault(name, primitives.Arrays(kind.format, verb))
+        return name
+
     @contextmanager
     def variable(self, name: str) -> Iterator[str]:
         """Reserve a local name for as long as the code of a struct is being written."""
@@ -232,12 +238,24 @@ class _Reader(_Coder):
         self.add('%s = new(%s)' % (target, self.use(cls.__name__, cls)))
         self.add('%s.unknown_tags = NO_TAGS' % target)
         for field in absent + tagged:
-            self.add('%s.%s = %s' % (target, field.name, self.default(field)))
+            self.set_default(field, '%s.%s' % (target, field.name))
         for field in plain:
             self.field(field, '%s.%s' % (target, field.name), '%s.%s' % (path, field.name))
         if self.flexible:
             self.tags(tagged, target, path)
         self.flush()
+
+    def set_default(self, field: Field, target: str) -> None:
+        """Give a field its default; a struct is written out, which costs less than its call."""
+        cls = type(field.default)
+        if not isinstance(cls, StructMeta):
+            self.add('%s = %s' % (target, self.default(field)))
+            return
+        with self.variable(_snake(cls.__name__)) as inner:
+            self.add('%s = %s = new(%s)' % (inner, target, self.use(cls.__name__, cls)))
+            self.add('%s.unknown_tags = NO_TAGS' % inner)
+            for part in cls.fields:
+                self.set_default(part, '%s.%s' % (inner, part.name))
 
     def field(self, field: Field, target: str, path: str) -> None:
         self.value(field.type, target, path, field.is_nullable(self.version))
@@ -305,8 +323,7 @@ class _Reader(_Coder):
         if kind.name == 'Uuid':
             self.add('%s = [data[i : i + 16] for i in range(pos, pos + 16 * n, 16)]' % target)
         else:
-            unpack = self.use('unpack_from', struct.unpack_from)
-            self.add("%s = list(%s('>%%d%s' %% n, data, pos))" % (target, unpack, kind.format))
+            self.add('%s = list(%s[n](data, pos))' % (target, self.arrays('unpack_from', kind)))
         self.add('pos += %d * n' % kind.size)
 
     def nested(self, cls: StructMeta, target: str, path: str, nullable: bool) -> None:
@@ -469,8 +486,7 @@ class _Writer(_Coder):
                 self.add('n = len(%s)' % items)
             self.length('i')
             if isinstance(kind, Kind) and kind.format and kind.name != 'Uuid':
-                pack = self.use('pack', struct.pack)
-                self.add("write(%s('>%%d%s' %% len(%s), *%s))" % (pack, kind.format, items, items))
+                self.add('write(%s[len(%s)](*%s))' % (self.arrays('pack', kind), items, items))
                 return
             self.loop(kind, items, path)
 

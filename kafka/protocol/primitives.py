@@ -8,8 +8,9 @@ Counts are checked against the bytes that remain before anything is allocated fo
 
 from __future__ import annotations
 
+import struct
 from types import MappingProxyType
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from kafka.errors import BufferUnderflowError, KafkaError, ProtocolError
 
@@ -39,6 +40,24 @@ class UVarints(Dict[int, bytes]):
 
     def __missing__(self, value: int) -> bytes:
         return uvarint(value)
+
+
+class Arrays(Dict[int, Callable[..., Any]]):
+    """Functions of ``struct`` for arrays of numbers, by count; those of short arrays are kept."""
+
+    _LONGEST_KEPT = 64
+
+    def __init__(self, format: str, verb: str) -> None:
+        super().__init__()
+        self._format = format
+        self._verb = verb
+
+    def __missing__(self, count: int) -> Callable[..., Any]:
+        layout = struct.Struct('>%d%s' % (count, self._format))
+        function: Callable[..., Any] = getattr(layout, self._verb)
+        if count <= self._LONGEST_KEPT:
+            self[count] = function
+        return function
 
 
 UVARINTS = UVarints((value, bytes([value])) for value in range(128))

@@ -1,0 +1,107 @@
+"""Frames: how Kafka cuts a byte stream into requests and responses.
+
+A frame is an int32 length, big-endian, and that many bytes. This file owns the cutting and the
+limit; what is inside a frame is the business of session.py. It follows the protocol guide
+("Protocol Primitives", "Network"); the default limit is the one brokers have for requests
+(``socket.request.max.bytes``).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Optional, Union
+
+from kafka.errors import FrameError
+
+__all__ = ['DEFAULT_MAX_FRAME_BYTES', 'FrameReader', 'frame']
+
+DEFAULT_MAX_FRAME_BYTES = 100 * 1024 * 1024
+LENGTH_BYTES = 4
+
+_LENGTH = struct.Struct('>i')
+
+# The first four bytes of what answers on a port that is not Kafka's. Read as a length each is far
+# beyond any limit, so this list only makes the error clearer and can never refuse a good frame.
+_STRANGERS = (
+    (b'HTTP', 'an HTTP answer; this is a web server'),
+    (b'GET ', 'an HTTP request'),
+    (b'POST', 'an HTTP request'),
+    (b'PUT ', 'an HTTP request'),
+    (b'HEAD', 'an HTTP request'),
+    (b'<htm', 'a web page'),
+    (b'<!DO', 'a web page'),
+    (b'SSH-', 'the greeting of an SSH server'),
+    (b'220 ', 'the greeting of a mail or FTP server'),
+    (b'220-', 'the greeting of a mail or FTP server'),
+    (b'-ERR', 'an answer of Redis or of a mail server'),
+    (b'\x15\x03', 'a TLS alert; this port wants TLS'),
+    (b'\x16\x03', 'a TLS handshake; the peer speaks TLS and this side does not'),
+)
+
+
+def frame(data: bytes) -> bytes:
+    """Return `data` with its length in front, ready for the wire."""
+    return _LENGTH.pack(len(data)) + data
+
+
+class FrameReader:
+    """Cuts frames out of bytes that arrive in pieces of any size.
+
+    Arguments: max_frame_bytes: the largest length that is believed.
+
+    Memory is taken as bytes arrive, never because a length announces them.
+    """
+
+    def __init__(self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
+        self._limit = max_frame_bytes
+        self._buffer = bytearray()
+        self._length: Optional[int] = None  # of the frame at the head, once it was read
+
+    def __repr__(self) -> str:
+        return '<FrameReader buffered=%d missing=%d>' % (len(self._buffer), self.missing_bytes)
+
+    @property
+    def missing_bytes(self) -> int:
+        """How many bytes may be read, at most, without reading into the following frame.
+
+        First the rest of the length field, then the rest of the frame; 0: ask next_frame().
+        """
+        wanted = LENGTH_BYTES if self._length is None else LENGTH_BYTES + self._length
+        return max(0, wanted - len(self._buffer))
+
+    @property
+    def inside_frame(self) -> bool:
+        """Whether a frame has begun and was not taken: a stream that ends here was cut off."""
+        return bool(self._buffer)
+
+    def receive_data(self, data: Union[bytes, bytearray, memoryview]) -> None:
+        """Add bytes as they came from the peer."""
+        self._buffer += data
+
+    def next_frame(self) -> Optional[bytes]:
+        """Return the next frame without its length, or None until it is complete.
+
+        Raises FrameError as soon as a length shows that the peer doesn't speak Kafka.
+        """
+        if self._length is None and not self.missing_bytes:
+            (length,) = _LENGTH.unpack_from(self._buffer)
+            if not 0 <= length <= self._limit:
+                raise FrameError(self._explain(length))
+            self._length = length
+        if self._length is None or self.missing_bytes:
+            return None
+        end = LENGTH_BYTES + self._length
+        with memoryview(self._buffer) as view:
+            body = bytes(view[LENGTH_BYTES:end])
+        del self._buffer[:end]
+        self._length = None
+        return body
+
+    def _explain(self, length: int) -> str:
+        head = bytes(self._buffer[:LENGTH_BYTES])
+        for start, what in _STRANGERS:
+            if head.startswith(start):
+                return 'the peer does not speak Kafka: it sent %s' % what
+        if length < 0:
+            return 'the peer announced a frame of negative length (%d)' % length
+        return 'the peer announced a frame of %d bytes; the limit is %d' % (length, self._limit)

@@ -1,0 +1,552 @@
+"""One conversation between a client and a broker, without the connection it runs over.
+
+Owns: which bytes a request becomes and which request a response answers; the version each request
+is sent in; what may be said when. Knows both sides: the same class is the client's and the broker's
+end. Does not own: sockets, time, retries (they belong to whoever drives it), the cutting of frames
+(frames.py), what a list of versions says (negotiation.py), what the messages mean.
+
+A driver moves bytes and nothing else::
+
+    session = Session(Role.CLIENT, 'my-client')
+    write(session.negotiate())
+    while True:
+        event = session.next_event()
+        if event is NEED_DATA:
+            session.receive_data(read())        # b'' once the peer has closed
+        elif isinstance(event, SendData):
+            write(event.data)
+        ...
+
+The states and the moves between them are the table TRANSITIONS and nothing else. SASL will be a
+state between NEGOTIATING and READY: its tokens travel as frames, so it needs a row in the table and
+a branch in ``_take_frame``.
+
+On one connection a broker answers strictly in the order of the requests, so the correlation id of a
+response is checked and never searched for. The one exception, old brokers that ignore a request
+they do not know, is the business of probe.py.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections import deque
+from typing import Any, Deque, Dict, NamedTuple, Optional, Tuple, Union
+
+from kafka.errors import (
+    CorrelationIdError,
+    IllegalStateError,
+    KafkaError,
+    ProtocolError,
+    TooManyInFlightRequests,
+    UnsupportedVersionError,
+)
+from kafka.protocol import api
+from kafka.protocol.api import ApiKey, RequestHeader
+from kafka.protocol.api_versions import ApiVersionsRequest
+from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader, frame
+from kafka.protocol.negotiation import (
+    SOFTWARE_NAME,
+    BrokerVersions,
+    Ranges,
+    broker_versions,
+    read_versions,
+    versions_request,
+)
+from kafka.protocol.wire import Message
+from kafka.version import __version__
+
+__all__ = [
+    'NEED_DATA',
+    'TRANSITIONS',
+    'ConnectionClosed',
+    'Event',
+    'Input',
+    'RequestReceived',
+    'ResponseReceived',
+    'Role',
+    'SendData',
+    'Session',
+    'State',
+    'UnsupportedRequest',
+    'VersionsNegotiated',
+    'is_answered',
+]
+
+MAX_CORRELATION_ID = 2**31 - 1
+
+_HEADER_START = struct.Struct('>hhi')  # api key, api version, correlation id
+
+
+class Role(enum.Enum):
+    """Which end of the connection a session is."""
+
+    CLIENT = 'client'
+    SERVER = 'server'
+
+
+class State(enum.Enum):
+    """What may be said now."""
+
+    FRESH = 'fresh'  # connected; the client knows nothing of the broker yet
+    NEGOTIATING = 'negotiating'  # the client has asked for the broker's versions
+    READY = 'ready'  # requests and responses flow
+    CLOSED = 'closed'  # one side has closed the connection
+    FAILED = 'failed'  # the peer broke the protocol; only closing is left
+
+
+class Input(enum.Enum):
+    """What moves a session from state to state."""
+
+    NEGOTIATE = 'ask for versions'
+    ADOPT = 'learn the versions'
+    SEND = 'send'
+    CLOSE = 'close'
+    FAIL = 'fail'
+
+
+# A server starts READY: asking for versions is a request to it like any other.
+TRANSITIONS: Dict[State, Dict[Input, State]] = {
+    State.FRESH: {
+        Input.NEGOTIATE: State.NEGOTIATING,
+        Input.ADOPT: State.READY,
+        Input.CLOSE: State.CLOSED,
+        Input.FAIL: State.FAILED,
+    },
+    State.NEGOTIATING: {
+        Input.NEGOTIATE: State.NEGOTIATING,  # once more, in another version
+        Input.ADOPT: State.READY,
+        Input.CLOSE: State.CLOSED,
+        Input.FAIL: State.FAILED,
+    },
+    State.READY: {
+        Input.NEGOTIATE: State.NEGOTIATING,  # anew: features may rise, SASL may show more
+        Input.ADOPT: State.READY,
+        Input.SEND: State.READY,
+        Input.CLOSE: State.CLOSED,
+        Input.FAIL: State.FAILED,
+    },
+    State.CLOSED: {Input.CLOSE: State.CLOSED},
+    State.FAILED: {Input.CLOSE: State.CLOSED},
+}
+
+
+class NeedData(NamedTuple):
+    """Nothing more can be said before more bytes arrive."""
+
+
+class SendData(NamedTuple):
+    """Bytes the session itself has to send now."""
+
+    data: bytes
+
+
+class VersionsNegotiated(NamedTuple):
+    """The client knows the broker's versions; requests may be sent."""
+
+    versions: BrokerVersions
+    throttle_time_ms: int
+    client_throttles: bool
+
+
+class ResponseReceived(NamedTuple):
+    """The answer to the oldest unanswered request.
+
+    When ``client_throttles``, the broker has not waited itself: nothing may be sent to it for
+    ``throttle_time_ms`` (KIP-219). Otherwise that time has already passed.
+    """
+
+    correlation_id: int
+    request: Message
+    version: int
+    response: Message
+    throttle_time_ms: int
+    client_throttles: bool
+
+
+class RequestReceived(NamedTuple):
+    """A client's request. One that is not answered (acks=0) needs no respond()."""
+
+    header: RequestHeader
+    request: Message
+
+
+class UnsupportedRequest(NamedTuple):
+    """A client's request for an API or version this server does not serve.
+
+    What to do is the server's choice: brokers close the connection, except that they answer
+    ApiVersions in version 0 with error 35.
+    """
+
+    header: RequestHeader  # without client id, which can't be read in an unknown version
+    supported: Optional[Tuple[int, int]]  # None: the API is unknown
+    data: bytes  # the whole frame
+
+
+class ConnectionClosed(NamedTuple):
+    """The peer closed the connection."""
+
+    inside_frame: bool  # in the middle of a frame, which is lost
+    unanswered: Tuple[Message, ...]  # a client's requests that will stay without answer
+
+
+NEED_DATA = NeedData()
+
+Event = Union[
+    NeedData,
+    SendData,
+    VersionsNegotiated,
+    ResponseReceived,
+    RequestReceived,
+    UnsupportedRequest,
+    ConnectionClosed,
+]
+
+
+class _Sent(NamedTuple):
+    """A client's request that waits for its answer."""
+
+    correlation_id: int
+    request: Message
+    version: int
+
+
+# From these versions on a broker answers a request over quota at once, tells the time in the
+# answer, and reads nothing from the connection until it has passed (KIP-219).
+CLIENT_THROTTLES_FROM = {
+    ApiKey.PRODUCE: 6,
+    ApiKey.FETCH: 8,
+    ApiKey.LIST_OFFSETS: 3,
+    ApiKey.METADATA: 6,
+    ApiKey.OFFSET_COMMIT: 4,
+    ApiKey.OFFSET_FETCH: 4,
+    ApiKey.FIND_COORDINATOR: 2,
+    ApiKey.JOIN_GROUP: 3,
+    ApiKey.HEARTBEAT: 2,
+    ApiKey.LEAVE_GROUP: 2,
+    ApiKey.SYNC_GROUP: 2,
+    ApiKey.DESCRIBE_GROUPS: 2,
+    ApiKey.LIST_GROUPS: 2,
+    ApiKey.API_VERSIONS: 2,
+    ApiKey.CREATE_TOPICS: 3,
+    ApiKey.DELETE_TOPICS: 2,
+    ApiKey.DELETE_RECORDS: 1,
+    ApiKey.INIT_PRODUCER_ID: 1,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: 2,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 1,
+    ApiKey.ADD_OFFSETS_TO_TXN: 1,
+    ApiKey.END_TXN: 1,
+    ApiKey.TXN_OFFSET_COMMIT: 1,
+}
+
+
+def is_answered(request: Message) -> bool:
+    """Tell whether a broker answers the request: all are, but Produce with acks=0."""
+    return request.api_key != ApiKey.PRODUCE or getattr(request, 'acks', None) != 0
+
+
+class Session:
+    """One end of one connection: bytes in, events out; messages in, bytes out.
+
+    Arguments:
+        role: which end this is.
+        client_id: what a client calls itself in each request; None sends null.
+        max_frame_bytes: larger frames from the peer are refused.
+        max_in_flight: how many requests may wait for their answers; None for no limit.
+        supported: what a server serves, {api key: (lowest, highest version)}; None for everything
+            this package can read.
+        software_name, software_version: what ApiVersions tells the broker (KIP-511).
+
+    Every error that the peer causes puts the session into FAILED before it is raised: the bytes
+    that follow cannot be trusted, close the connection.
+    """
+
+    def __init__(
+        self,
+        role: Role,
+        client_id: Optional[str] = None,
+        *,
+        max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
+        max_in_flight: Optional[int] = None,
+        supported: Optional[Ranges] = None,
+        software_name: str = SOFTWARE_NAME,
+        software_version: str = __version__,
+    ) -> None:
+        self.role = role
+        self.client_id = client_id
+        self.state = State.FRESH if role is Role.CLIENT else State.READY
+        self.versions = BrokerVersions({})
+        self._frames = FrameReader(max_frame_bytes)
+        self._max_in_flight = max_in_flight
+        self._supported = supported
+        self._software = software_name, software_version
+        self._last_correlation_id = -1
+        self._sent: Deque[_Sent] = deque()  # client: waiting for answers, oldest first
+        self._asked: Deque[RequestHeader] = deque()  # server: to be answered, oldest first
+        self._to_send: Deque[SendData] = deque()
+        self._peer_closed = False
+
+    def __repr__(self) -> str:
+        return '<Session %s %s client_id=%s in_flight=%d>' % (
+            self.role.value,
+            self.state.value,
+            self.client_id,
+            self.in_flight,
+        )
+
+    # ------------------------------------------------------------ both ends
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests have no answer yet."""
+        return len(self._sent) + len(self._asked)
+
+    @property
+    def missing_bytes(self) -> int:
+        """How many bytes to read at most, so that none of the following frame is read."""
+        return self._frames.missing_bytes
+
+    def receive_data(self, data: Union[bytes, bytearray, memoryview]) -> None:
+        """Take bytes from the peer, cut anywhere; empty means that the peer has closed."""
+        if data:
+            self._frames.receive_data(data)
+        else:
+            self._peer_closed = True
+
+    def next_event(self) -> Event:
+        """Return what happened next, or NEED_DATA.
+
+        Raises FrameError for a frame that no Kafka peer sends, CorrelationIdError for an answer to
+        another request, ProtocolError or BufferUnderflowError for a message that can't be read,
+        UnsupportedVersionError if the broker serves none of our ApiVersions versions, and
+        IllegalStateError after such an error or after close().
+        """
+        if self._to_send:
+            return self._to_send.popleft()
+        if self.state in (State.CLOSED, State.FAILED):
+            raise IllegalStateError('no more events: the session is %s' % self.state.value)
+        try:
+            data = self._frames.next_frame()
+            if data is not None:
+                return self._take_frame(data)
+        except KafkaError:
+            self._move(Input.FAIL)
+            raise
+        return self._end() if self._peer_closed else NEED_DATA
+
+    def receive_frame(self, data: bytes) -> Event:
+        """Take one whole frame, without its length, and return its event; errors as next_event.
+
+        For drivers that cut the stream themselves; not to be mixed with receive_data().
+        """
+        self._require(Input.SEND if self.state is State.READY else Input.ADOPT)
+        try:
+            return self._take_frame(data)
+        except KafkaError:
+            self._move(Input.FAIL)
+            raise
+
+    def close(self) -> None:
+        """Note that this side has closed the connection."""
+        self._move(Input.CLOSE)
+
+    def _take_frame(self, data: bytes) -> Event:
+        if self.role is Role.SERVER:
+            return self._take_request(data)
+        return self._take_response(data)
+
+    def _end(self) -> Event:
+        unanswered = tuple(sent.request for sent in self._sent)
+        self._sent.clear()
+        self._asked.clear()
+        self._move(Input.CLOSE)
+        return ConnectionClosed(self._frames.inside_frame, unanswered)
+
+    def _require(self, move: Input) -> State:
+        after = TRANSITIONS[self.state].get(move)
+        if after is None:
+            wanted = sorted(s.value for s, moves in TRANSITIONS.items() if move in moves)
+            raise IllegalStateError(
+                'cannot %s in state %s, only in %s' % (move.value, self.state.value, wanted)
+            )
+        return after
+
+    def _move(self, move: Input) -> None:
+        self.state = self._require(move)
+
+    # ------------------------------------------------------------ the client's end
+
+    def negotiate(self) -> bytes:
+        """Return the bytes that ask for the broker's versions; VersionsNegotiated follows.
+
+        Asked in the highest version known here; the session repeats the question (SendData) in a
+        lower one if the broker wants that.
+        """
+        self._require(Input.NEGOTIATE)
+        return self._ask_versions(ApiVersionsRequest.max_version)
+
+    def adopt(self, versions: BrokerVersions) -> None:
+        """Take over what is already known of the broker, instead of asking it."""
+        self._move(Input.ADOPT)
+        self.versions = versions
+
+    def choose_version(
+        self, request: Message, version: Optional[int] = None, highest: Optional[int] = None
+    ) -> int:
+        """Return the version in which the broker gets `request`.
+
+        Arguments:
+            version: a wish. It is granted if the broker serves it; below what the broker serves,
+                the lowest that it does is taken.
+            highest: without a wish, the best version up to this one.
+
+        Raises UnsupportedVersionError, naming the API and both ranges, if there is none.
+        """
+        if version is None:
+            return api.choose_version(type(request), self.versions.ranges, highest)
+        low, high = self.versions.ranges.get(_key(request), (0, -1))
+        chosen = max(version, low)
+        if not request.min_version <= chosen <= min(high, request.max_version):
+            raise UnsupportedVersionError(
+                '%s in version %d was asked for; the broker serves %s, this client %d to %d'
+                % (
+                    type(request).__name__,
+                    version,
+                    'versions %d to %d' % (low, high) if high >= 0 else 'none',
+                    request.min_version,
+                    request.max_version,
+                )
+            )
+        return chosen
+
+    def send(
+        self,
+        request: Message,
+        *,
+        version: Optional[int] = None,
+        highest: Optional[int] = None,
+        correlation_id: Optional[int] = None,
+    ) -> bytes:
+        """Return the bytes of a request; its ResponseReceived follows, unless acks=0.
+
+        Arguments: version, highest as choose_version(); correlation_id: None counts up.
+
+        Raises IllegalStateError before the versions are known, TooManyInFlightRequests at the
+        limit, UnsupportedVersionError as choose_version(), ProtocolError if a field's value cannot
+        be sent in that version. After an error nothing has changed.
+        """
+        self._require(Input.SEND)
+        if self.role is not Role.CLIENT:
+            raise IllegalStateError('a server session answers, it does not send requests')
+        if self._max_in_flight is not None and len(self._sent) >= self._max_in_flight:
+            raise TooManyInFlightRequests('%d requests wait for answers' % len(self._sent))
+        chosen = self.choose_version(request, version, highest)
+        if correlation_id is None:
+            correlation_id = self._next_correlation_id()
+        return self._encode(request, chosen, correlation_id)
+
+    def _next_correlation_id(self) -> int:
+        return (self._last_correlation_id + 1) & MAX_CORRELATION_ID
+
+    def _encode(self, request: Message, version: int, correlation_id: int) -> bytes:
+        data = frame(api.encode_request(request, version, correlation_id, self.client_id))
+        self._last_correlation_id = correlation_id
+        if is_answered(request):
+            self._sent.append(_Sent(correlation_id, request, version))
+        return data
+
+    def _take_response(self, data: bytes) -> Event:
+        if len(data) < 4:
+            raise ProtocolError('a response of %d bytes has no correlation id' % len(data))
+        correlation_id = int.from_bytes(data[:4], 'big', signed=True)
+        if not self._sent:
+            raise CorrelationIdError(
+                'a response with correlation id %d, but no request waits' % correlation_id
+            )
+        sent = self._sent[0]
+        if correlation_id != sent.correlation_id:
+            raise CorrelationIdError(
+                'a response with correlation id %d where %d, for %s, was due'
+                % (correlation_id, sent.correlation_id, type(sent.request).__name__)
+            )
+        self._sent.popleft()
+        if self.state is State.NEGOTIATING and isinstance(sent.request, ApiVersionsRequest):
+            return self._take_versions(data, sent)
+        response_cls = api.response_class(_key(sent.request))
+        _, response = api.decode_response(response_cls, data, sent.version)
+        wait_ms, client_throttles = _throttle(response, sent.version)
+        return ResponseReceived(*sent, response, wait_ms, client_throttles)
+
+    # ------------------------------------------------------------ versions
+
+    def _ask_versions(self, version: int) -> bytes:
+        request = versions_request(version, *self._software)
+        data = self._encode(request, version, self._next_correlation_id())
+        self._move(Input.NEGOTIATE)
+        return data
+
+    def _take_versions(self, data: bytes, sent: _Sent) -> Event:
+        answer = read_versions(data, sent.version)
+        if isinstance(answer, int):
+            self._to_send.append(SendData(self._ask_versions(answer)))
+            return self._to_send.popleft()
+        self.versions = broker_versions(answer)
+        self._move(Input.ADOPT)
+        return VersionsNegotiated(self.versions, *_throttle(answer, sent.version))
+
+    # ------------------------------------------------------------ the server's end
+
+    def _take_request(self, data: bytes) -> Event:
+        if len(data) < _HEADER_START.size:
+            raise ProtocolError('a request of %d bytes has no header' % len(data))
+        key, version, correlation_id = _HEADER_START.unpack_from(data)
+        supported = self._supported_range(key)
+        if supported is None or not supported[0] <= version <= supported[1]:
+            header = RequestHeader(key, version, correlation_id, None)
+            self._asked.append(header)
+            return UnsupportedRequest(header, supported, data)
+        header, request = api.decode_request(data)
+        if is_answered(request):
+            self._asked.append(header)
+        return RequestReceived(header, request)
+
+    def _supported_range(self, key: int) -> Optional[Tuple[int, int]]:
+        if self._supported is not None:
+            return self._supported.get(key)
+        try:
+            cls = api.request_class(key)
+        except ProtocolError:
+            return None
+        return cls.min_version, cls.max_version
+
+    def respond(
+        self, header: RequestHeader, response: Message, *, version: Optional[int] = None
+    ) -> bytes:
+        """Return the bytes that answer the oldest unanswered request.
+
+        Arguments: header: of that request; version: other than the request's, for ApiVersions
+        with error 35, which is answered in version 0.
+
+        Raises IllegalStateError if it is another request's turn, ProtocolError if the response
+        cannot be written in that version.
+        """
+        self._require(Input.SEND)
+        if not self._asked or self._asked[0] != header:
+            raise IllegalStateError(
+                'correlation id %d is not the oldest unanswered request' % header.correlation_id
+            )
+        chosen = header.api_version if version is None else version
+        data = frame(api.encode_response(response, chosen, header.correlation_id))
+        self._asked.popleft()
+        return data
+
+
+def _key(message: Message) -> int:
+    assert message.api_key is not None  # requests and responses have one
+    return message.api_key
+
+
+def _throttle(response: Any, version: int) -> Tuple[int, bool]:
+    wait_ms = getattr(response, 'throttle_time_ms', 0)
+    since = CLIENT_THROTTLES_FROM.get(response.api_key)
+    return wait_ms, wait_ms > 0 and since is not None and version >= since

@@ -1,0 +1,288 @@
+"""Old Produce and Fetch requests, asked of brokers that keep and send magic 2.
+
+Owns: what is sent instead of Produce 0 to 2 and Fetch 0 to 3, how the answers become the old ones,
+and what the fetches over one connection teach the next. Which requests come here is decided in
+translation.py, which also tells what has no equal today; record/conversion.py converts the records.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, cast
+
+from kafka.errors import BufferUnderflowError, ChecksumError, KafkaError, ProtocolError
+from kafka.protocol.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from kafka.protocol.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from kafka.protocol.wire import Message
+from kafka.record.conversion import MessageSet, down_convert, up_convert
+from kafka.record.legacy_records import encode_message_set
+
+__all__ = ['FetchMemory', 'Substitute', 'substitute_produce', 'with_acks_from_all']
+
+# The last versions that name topics; later ones use ids, which these callers don't know.
+LAST_PRODUCE_BY_NAME = 12
+LAST_FETCH_BY_NAME = 12
+
+UNKNOWN_ERROR = -1
+INVALID_MESSAGE = 2
+
+_CRC_POSITION = 12  # in an entry of a message set, behind offset and size
+
+TopicPartition = Tuple[str, int]
+
+
+class Substitute(NamedTuple):
+    """What is asked instead of an old request, and how the answers become its answer."""
+
+    requests: List[Message]  # one after the other; none: nothing needs to be asked
+    highest: Optional[int]  # the last version to use; None for no limit
+    answer: Callable[[Sequence[Message]], Message]
+    remark: str = ''  # what the caller should know, in a log
+
+
+# ---------------------------------------------------------------- Produce
+
+
+def substitute_produce(old: ProduceRequest, now_ms: int) -> Substitute:
+    """Return what to send for message sets: one batch of magic 2 for each partition.
+
+    A damaged set is answered with error 2 and an empty one with offset -1, as brokers do, and
+    neither is sent. With acks=0, where nobody would see that answer, the ChecksumError or
+    ProtocolError is raised.
+    Raises UnsupportedCodecError if a codec is missing, ProtocolError if a partition comes twice.
+    """
+    known: Dict[TopicPartition, Tuple[int, int]] = {}  # error and offset that need no broker
+    topics: List[TopicProduceData] = []
+    for topic in old.topic_data:
+        partitions: List[PartitionProduceData] = []
+        for part in topic.partition_data:
+            key = topic.name, part.index
+            if key in known:
+                raise ProtocolError('topic %s partition %d comes twice' % key)
+            known[key] = 0, -1
+            try:
+                batch = up_convert(part.records, now_ms)
+            except (ChecksumError, ProtocolError, BufferUnderflowError) as error:
+                if old.acks == 0:
+                    raise type(error)('topic %s partition %d: %s' % (*key, error)) from error
+                known[key] = INVALID_MESSAGE, -1
+            else:
+                if batch is not None:
+                    partitions.append(PartitionProduceData(index=part.index, records=batch))
+        if partitions:
+            topics.append(TopicProduceData(name=topic.name, partition_data=partitions))
+    request = ProduceRequest(
+        acks=_usable_acks(old.acks), timeout_ms=old.timeout_ms, topic_data=topics
+    )
+
+    def answer(responses: Sequence[Message]) -> ProduceResponse:
+        return _produce_answer(old, known, request, cast('Sequence[ProduceResponse]', responses))
+
+    requests: List[Message] = [request] if topics else []
+    return Substitute(requests, LAST_PRODUCE_BY_NAME, answer, _acks_remark(old.acks))
+
+
+def with_acks_from_all(old: ProduceRequest, version: int) -> Substitute:
+    """Return the same request without a number of acknowledgements above 1."""
+    request = ProduceRequest(
+        acks=_usable_acks(old.acks), timeout_ms=old.timeout_ms, topic_data=old.topic_data
+    )
+    return Substitute([request], version, lambda responses: responses[0], _acks_remark(old.acks))
+
+
+def _usable_acks(acks: int) -> int:
+    return -1 if acks > 1 else acks
+
+
+def _acks_remark(acks: int) -> str:
+    if acks <= 1:
+        return ''
+    return 'acks=%d was given up in Kafka 0.9: acks=-1, all in-sync replicas, is sent' % acks
+
+
+def _produce_answer(
+    old: ProduceRequest,
+    known: Dict[TopicPartition, Tuple[int, int]],
+    request: ProduceRequest,
+    responses: Sequence[ProduceResponse],
+) -> ProduceResponse:
+    asked = {(t.name, p.index) for t in request.topic_data for p in t.partition_data}
+    given = {
+        (topic.name, part.index): part
+        for response in responses
+        for topic in response.responses
+        for part in topic.partition_responses
+    }
+
+    def result(name: str, index: int) -> PartitionProduceResponse:
+        part = given.get((name, index))
+        if part is None:
+            missing = (name, index) in asked
+            error, offset = (UNKNOWN_ERROR, -1) if missing else known[name, index]
+            return PartitionProduceResponse(index=index, error_code=error, base_offset=offset)
+        return PartitionProduceResponse(
+            index=index,
+            error_code=part.error_code,
+            base_offset=part.base_offset,
+            log_append_time_ms=part.log_append_time_ms,
+        )
+
+    topics = [
+        TopicProduceResponse(
+            name=topic.name,
+            partition_responses=[result(topic.name, part.index) for part in topic.partition_data],
+        )
+        for topic in old.topic_data
+    ]
+    return ProduceResponse(
+        responses=topics, throttle_time_ms=max([r.throttle_time_ms for r in responses] or [0])
+    )
+
+
+# ---------------------------------------------------------------- Fetch
+
+
+class FetchMemory:
+    """Old Fetch requests of one connection.
+
+    An old consumer asks again from the offset after the last message it got, in the same order of
+    partitions. Two habits of today's brokers would keep it from getting anywhere, so two things are
+    remembered for each partition that was asked for:
+
+    * Offsets that hold nothing for it: control batches, and what compaction took away. The next
+      fetch from such an offset is sent from the end of the gap.
+    * Partitions that got nothing though there was something: only the first partition of a response
+      with data gets its first batch whatever its size, others get nothing when theirs is larger
+      than their limit. The next fetch asks for such a partition first.
+    """
+
+    def __init__(self) -> None:
+        self._gaps: Dict[TopicPartition, Tuple[int, int]] = {}
+        self._hungry: Dict[TopicPartition, None] = {}  # in the order in which they got nothing
+
+    def substitute(self, old: FetchRequest) -> Substitute:
+        """Return what to send: a fetch of the same partitions, outside of any fetch session."""
+        request = FetchRequest(
+            max_wait_ms=old.max_wait_ms,
+            min_bytes=old.min_bytes,
+            max_bytes=old.max_bytes,
+            topics=self._in_order(
+                [
+                    FetchTopic(
+                        topic=topic.topic,
+                        partitions=[
+                            self._partition(topic.topic, part) for part in topic.partitions
+                        ],
+                    )
+                    for topic in old.topics
+                ]
+            ),
+        )
+
+        def answer(responses: Sequence[Message]) -> FetchResponse:
+            return self._answer(old, cast(FetchResponse, responses[0]))
+
+        return Substitute([request], LAST_FETCH_BY_NAME, answer)
+
+    def _partition(self, topic: str, old: FetchPartition) -> FetchPartition:
+        start, end = self._gaps.get((topic, old.partition), (0, 0))
+        return FetchPartition(
+            partition=old.partition,
+            fetch_offset=end if start <= old.fetch_offset < end else old.fetch_offset,
+            partition_max_bytes=old.partition_max_bytes,
+        )
+
+    def _in_order(self, topics: List[FetchTopic]) -> List[FetchTopic]:
+        if not self._hungry:
+            return topics
+        turns = {key: turn for turn, key in enumerate(self._hungry)}
+        last = len(turns)
+        for topic in topics:
+            topic.partitions.sort(key=lambda p: turns.get((topic.topic, p.partition), last))
+        return sorted(
+            topics,
+            key=lambda t: min(
+                [turns.get((t.topic, p.partition), last) for p in t.partitions] or [last]
+            ),
+        )
+
+    def _answer(self, old: FetchRequest, response: FetchResponse) -> FetchResponse:
+        given = {
+            (topic.topic, part.partition_index): part
+            for topic in response.responses
+            for part in topic.partitions
+        }
+        topics = [
+            FetchableTopicResponse(
+                topic=topic.topic,
+                partitions=[
+                    self._result(
+                        topic.topic,
+                        wanted,
+                        given.get((topic.topic, wanted.partition)),
+                        response.error_code or UNKNOWN_ERROR,
+                    )
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in old.topics
+        ]
+        return FetchResponse(throttle_time_ms=response.throttle_time_ms, responses=topics)
+
+    def _result(
+        self, topic: str, wanted: FetchPartition, given: Optional[PartitionData], error: int
+    ) -> PartitionData:
+        key = topic, wanted.partition
+        if given is None:
+            return PartitionData(
+                partition_index=wanted.partition, error_code=error, high_watermark=-1, records=b''
+            )
+        messages = b''
+        if given.error_code:
+            self._hungry.pop(key, None)
+        else:
+            messages = self._messages(key, wanted, given)
+        return PartitionData(
+            partition_index=wanted.partition,
+            error_code=given.error_code,
+            high_watermark=given.high_watermark,
+            records=messages,
+        )
+
+    def _messages(self, key: TopicPartition, wanted: FetchPartition, given: PartitionData) -> bytes:
+        if given.records:
+            self._hungry.pop(key, None)
+        elif given.high_watermark > self._partition(key[0], wanted).fetch_offset:
+            self._hungry[key] = None
+        converted = _convert(key, wanted, given)
+        if converted.next_offset > converted.end:
+            self._gaps[key] = converted.end, converted.next_offset
+        elif given.records:
+            self._gaps.pop(key, None)
+        return converted.data
+
+
+def _convert(key: TopicPartition, wanted: FetchPartition, given: PartitionData) -> MessageSet:
+    try:
+        return down_convert(given.records, wanted.fetch_offset, wanted.partition_max_bytes)
+    except ChecksumError:
+        # In the message set the old reader finds the damage where it always did, and the other
+        # partitions of the response stay readable.
+        entry = bytearray(encode_message_set([(wanted.fetch_offset, None, None, None)], magic=0))
+        entry[_CRC_POSITION] ^= 0xFF
+        return MessageSet(bytes(entry), wanted.fetch_offset, wanted.fetch_offset)
+    except KafkaError as error:
+        raise type(error)('topic %s partition %d: %s' % (*key, error)) from error

@@ -1,0 +1,119 @@
+"""
+Move records between the message sets of 0.8 and the batches of 0.11, as brokers of the years
+between did for their clients.
+
+Owns the conversion of whole sets: what a message set of magic 0 or 1 becomes as one batch of magic
+2, and the other way round, with the limit that a fetch of version 0 puts on a partition. Bytes are
+read and written by :mod:`kafka.record.memory_records` and its neighbours; requests are translated
+in :mod:`kafka.protocol.translation`.
+
+Going up, a message gets a timestamp if it has none. Going down, it loses timestamp and headers;
+control batches vanish.
+"""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Tuple
+
+from kafka.errors import KafkaError, ProtocolError
+from kafka.record.default_records import encode_batch
+from kafka.record.legacy_records import encode_message_set
+from kafka.record.memory_records import MemoryRecords, RecordBatch
+from kafka.record.util import Buffer
+
+MessageFields = Tuple[int, Optional[int], Optional[bytes], Optional[bytes]]
+
+# Bytes of an entry of magic 0 besides key and value: offset, size, CRC, magic, attributes and the
+# two lengths.
+ENTRY_OVERHEAD = 26
+
+
+class MessageSet(NamedTuple):
+    """Records as a message set of magic 0, and how far they reach."""
+
+    data: bytes
+    end: int  # the offset after the last message in `data`, or the offset that was wanted
+    next_offset: int  # no message lies between `end` and this offset
+
+
+def up_convert(message_set: Optional[Buffer], now_ms: int) -> Optional[bytes]:
+    """
+    Return one batch of magic 2 with the messages of a set of magic 0 or 1; None if it has none.
+
+    The batch has the codec of the first wrapper. ``now_ms`` is the timestamp of messages that have
+    none. Raises ``ChecksumError`` for a wrong CRC, ``ProtocolError`` for other damage and for magic
+    2, ``UnsupportedCodecError``.
+    """
+    memory = MemoryRecords(message_set)
+    if memory.partial:
+        raise ProtocolError('the message set ends inside a message')
+    records = []
+    codec = 0
+    for batch in memory:
+        if batch.magic > 1:
+            raise ProtocolError('a batch of magic %d in a message set' % batch.magic)
+        codec = codec or batch.codec
+        records += [
+            (now_ms if timestamp is None or timestamp < 0 else timestamp, key, value, ())
+            for _, timestamp, key, value, _ in batch
+        ]
+    return encode_batch(records, codec=codec) if records else None
+
+
+def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> MessageSet:
+    """
+    Return the records from offset ``wanted`` on as a message set of magic 0, without wrappers.
+
+    A message whose entry is larger than ``max_bytes`` ends the set; if it is the first, it comes
+    cut off after ``max_bytes``, as 0.8 to 0.10.0 sent it, and consumers enlarge their buffer. That
+    does not concern a compressed batch which itself is small enough: there, the batch was the
+    message. The set as a whole may be larger than ``max_bytes``: brokers send whole batches, and
+    whatever was left out would have to be sent, and read, again.
+
+    Raises ``ChecksumError``, ``ProtocolError`` or ``UnsupportedCodecError`` if the first batch
+    that counts cannot be read; one further behind ends the set.
+    """
+    messages: List[MessageFields] = []
+    reached = wanted
+    fragment = b''
+    try:
+        for batch in MemoryRecords(records):
+            if batch.next_offset <= wanted:
+                continue
+            if not batch.is_control:
+                before = len(messages)
+                _read(batch, wanted, messages)
+                large = _too_large(batch, messages, before, max_bytes)
+                if large is not None:
+                    reached = messages[large][0]
+                    if large == 0:
+                        fragment = encode_message_set(messages[:1], magic=0)[:max_bytes]
+                    del messages[large:]
+                    break
+            reached = batch.next_offset
+    except KafkaError:
+        if reached == wanted and not messages:
+            raise
+    end = messages[-1][0] + 1 if messages else wanted
+    data = encode_message_set(messages, magic=0) if messages else fragment
+    return MessageSet(data, end, max(end, reached))
+
+
+def _read(batch: RecordBatch, wanted: int, messages: List[MessageFields]) -> None:
+    """Append what is wanted; when an error is raised, the messages before it are there."""
+    for record in batch:
+        if record[0] >= wanted:
+            messages.append(record[:4])
+
+
+def _too_large(
+    batch: RecordBatch, messages: List[MessageFields], start: int, max_bytes: int
+) -> Optional[int]:
+    """Return the index of the first message, from ``start`` on, beyond the limit, or None."""
+    # The entry of a single message is never larger than the batch it comes in.
+    if batch.size_in_bytes > max_bytes:
+        for index in range(start, len(messages)):
+            _, _, key, value = messages[index]
+            if ENTRY_OVERHEAD + len(key or b'') + len(value or b'') > max_bytes:
+                return index
+    return None

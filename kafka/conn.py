@@ -1,0 +1,461 @@
+"""KafkaConnection: one blocking connection to one broker; and the parsing of host lists.
+
+Owns: the socket of the 0.9.5 client and what happens on it: connecting, framing, time-outs,
+closing; asking a broker for its versions when first needed. Does not own: what requests mean.
+Requests of old versions are recognised and translated by protocol/translation.py where a broker
+dropped those versions; everything else passes untouched.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import socket
+import threading
+import time
+from collections import deque
+from typing import (
+    Any,
+    Deque,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    NoReturn,
+    Optional,
+    Tuple,
+    Type,
+    Union,
+)
+
+from kafka.errors import (
+    FrameError,
+    KafkaConfigurationError,
+    KafkaConnectionError,
+    KafkaError,
+)
+from kafka.protocol.frames import FrameReader
+from kafka.protocol.negotiation import BrokerVersions
+from kafka.protocol.probe import ProbeResult, ProbeStep, probe_versions
+from kafka.protocol.session import ResponseReceived, Role, Session, is_answered
+from kafka.protocol.translation import OldRequest, Translation, Translator, parse_old_request
+
+__all__ = [
+    'DEFAULT_KAFKA_PORT',
+    'DEFAULT_SOCKET_TIMEOUT_SECONDS',
+    'KafkaConnection',
+    'collect_hosts',
+    'get_ip_port_afi',
+]
+
+log = logging.getLogger(__name__)
+
+DEFAULT_SOCKET_TIMEOUT_SECONDS = 120
+DEFAULT_KAFKA_PORT = 9092
+
+MAX_READ_BYTES = 4096
+
+# How many unread answers are kept in mind. More than anyone asks for at once; the bound is for
+# programs that send unrecognised requests which get no answer.
+MAX_WAITING = 1000
+
+Host = Tuple[str, int, int]
+
+
+# ---------------------------------------------------------------- hosts
+
+
+def collect_hosts(hosts: Union[str, Iterable[str]], randomize: bool = True) -> List[Host]:
+    """Parse a list of brokers.
+
+    Arguments: hosts: text with commas between, or an iterable of texts, each ``host``,
+    ``host:port``, an IPv6 address or one in brackets with or without ``:port``; randomize: shuffle.
+
+    Returns (host, port, address family) triples; the port is 9092 where none is given.
+    Raises TypeError for anything but text, KafkaConfigurationError for a port that is no number.
+
+    From 1.0 on; 0.9.5 returned pairs, which are the first two elements.
+    """
+    if isinstance(hosts, (str, bytes)):
+        hosts = _text(hosts).split(',')
+    try:
+        entries = [_text(entry) for entry in hosts]
+    except TypeError as error:
+        raise TypeError('hosts must be text or an iterable of texts, not %r' % (hosts,)) from error
+    result = [get_ip_port_afi(entry) for entry in entries if entry.strip()]
+    if randomize:
+        random.shuffle(result)
+    return result
+
+
+def get_ip_port_afi(host_and_port_str: str) -> Host:
+    """Parse one broker's address; see collect_hosts().
+
+    The family is AF_INET or AF_INET6 for an address, AF_INET6 for whatever stands in brackets, else
+    AF_UNSPEC. A negative port is taken as none.
+    """
+    text = host_and_port_str.strip()
+    if text.startswith('['):
+        host, _, rest = text[1:].partition(']')
+        return host, _port(rest.strip().lstrip(':'), text), socket.AF_INET6
+    if _is_address(socket.AF_INET6, text):
+        return text, DEFAULT_KAFKA_PORT, socket.AF_INET6
+    host, _, port = text.rpartition(':') if ':' in text else (text, '', '')
+    host = host.strip()
+    family = socket.AF_INET if _is_address(socket.AF_INET, host) else socket.AF_UNSPEC
+    return host, _port(port, text), family
+
+
+def _text(entry: Any) -> str:
+    if isinstance(entry, bytes):
+        return entry.decode('utf-8')
+    if isinstance(entry, str):
+        return entry
+    raise TypeError('not text: %r' % (entry,))
+
+
+def _port(text: str, whole: str) -> int:
+    try:
+        port = int(text) if text.strip() else DEFAULT_KAFKA_PORT
+    except ValueError as error:
+        raise KafkaConfigurationError('the port in %r is no number' % whole) from error
+    return DEFAULT_KAFKA_PORT if port < 0 else port
+
+
+def _is_address(family: int, text: str) -> bool:
+    try:
+        socket.inet_pton(family, text)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+# ---------------------------------------------------------------- the connection
+
+
+class _Waiting(NamedTuple):
+    """A request whose answer was not read yet."""
+
+    correlation_id: Optional[int]  # None: the bytes were too short to have one
+    translation: Optional[Translation]  # None: the answer passes untouched
+
+
+class KafkaConnection(threading.local):
+    """A blocking connection to one broker, connected as soon as it is made.
+
+    Arguments:
+        host, port: the broker; the host goes to ``socket.create_connection`` as it is.
+        timeout: seconds that connecting, each send and each read may take; None waits for ever.
+
+    Raises kafka.errors.KafkaConnectionError if no connection can be made.
+
+    The object is local to the thread: every other thread that touches it gets a connection of its
+    own, made at that moment. After any error of the connection the socket is closed; the next use
+    connects again.
+
+    A request of an old version (Produce 0-2, Fetch 0-3, ListOffsets 0, Metadata 0, OffsetCommit
+    0-1, OffsetFetch 0-1, ConsumerMetadata 0) is recognised in send(): if the broker no longer
+    serves it, or serves Produce and Fetch with record batches, it is sent in a later version, and
+    recv() returns the answer in the layout of the old one. All other bytes pass as they are.
+
+    From 0.9.5.
+    """
+
+    def __init__(
+        self, host: str, port: int, timeout: Optional[float] = DEFAULT_SOCKET_TIMEOUT_SECONDS
+    ) -> None:
+        super().__init__()
+        self._assign(host, port, timeout)
+        self.reinit()
+
+    def _assign(self, host: str, port: int, timeout: Optional[float]) -> None:
+        self.host = host
+        self.port = port
+        self.timeout = timeout
+        self._sock: Any = None
+        # What an old broker's behaviour told, since it can't be asked: kept until an error, because
+        # finding it out costs connections and the broker may have been replaced after an error.
+        self._inferred: Optional[BrokerVersions] = None
+        self._client_id: Optional[str] = None
+        self._remarks = {''}  # what the log has been told already
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what belongs to one connection."""
+        self._reader = FrameReader()
+        self._session = Session(Role.CLIENT)
+        self._translator: Optional[Translator] = None
+        self._waiting: Deque[_Waiting] = deque(maxlen=MAX_WAITING)
+        self._read_early: Deque[bytes] = deque()  # answers that came while versions were asked for
+
+    def __repr__(self) -> str:
+        return '<KafkaConnection host=%s port=%s>' % (self.host, self.port)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # Copies, deep ones and those for other processes, are made like copy().
+        return _unconnected, (type(self), self.host, self.port, self.timeout)
+
+    # ------------------------------------------------------------ public
+
+    def send(self, request_id: int, payload: bytes) -> None:
+        """Send one request, length prefix included; connects first if need be.
+
+        Arguments: request_id: for the log only; payload: the bytes.
+
+        Raises TypeError if payload is not bytes; KafkaConnectionError if the connection fails;
+        UnsupportedVersionError if the broker serves neither this old request nor a later version of
+        it; ChecksumError or ProtocolError for a damaged message set with acks=0, whose answer could
+        not tell; UnsupportedCodecError if a message set needs a codec that is missing.
+        """
+        if not isinstance(payload, (bytes, bytearray, memoryview)):
+            raise TypeError('payload must be bytes, not %s' % type(payload).__name__)
+        log.debug('About to send %d bytes to %s, request %s', len(payload), self, request_id)
+        self.get_connected_socket()
+        old = parse_old_request(payload)
+        translation = None if old is None else self._translate(old)
+        if translation is None:
+            correlation_id = int.from_bytes(payload[8:12], 'big', signed=True)
+            data = payload
+        else:
+            assert old is not None
+            correlation_id = old.header.correlation_id
+            data = b''.join(
+                self._session.send(
+                    request, version=translation.version, correlation_id=correlation_id
+                )
+                for request in translation.requests
+            )
+        if data:
+            self._write(data)
+        if old is None or is_answered(old.message):
+            self._waiting.append(_Waiting(correlation_id, translation))
+
+    def recv(self, request_id: int) -> bytes:
+        """Read one response and return its body, without the length.
+
+        Arguments: request_id: for the log only.
+
+        Raises KafkaConnectionError if the connection fails, times out or is closed by the broker,
+        FrameError (one of those) for bytes that no broker sends; UnsupportedCodecError or
+        ProtocolError if fetched records cannot be read.
+        """
+        log.debug('Reading a response from %s, request %s', self, request_id)
+        first = self._waiting[0] if self._waiting else None
+        if first is not None and first.translation is not None and not first.translation.requests:
+            self._waiting.popleft()
+            return first.translation.answer([])
+        frame = self._next_frame()
+        translation = self._whose(frame)
+        return frame if translation is None else self._finish(translation, frame)
+
+    def api_versions(self) -> Dict[int, Tuple[int, int]]:
+        """Return what the broker serves, {api key: (lowest, highest version)}; asks if need be.
+
+        Versions that a broker lists but refuses are left out: Produce below 3 from 4.0 on, and
+        offsets in ZooKeeper where there is none. Raises KafkaConnectionError, FrameError (one of
+        those) if the broker gives no usable answer.
+        """
+        self.get_connected_socket()
+        self._learn()
+        return dict(self._session.versions.ranges)
+
+    def get_connected_socket(self) -> Any:
+        """Return the socket, connecting first if need be. Raises KafkaConnectionError."""
+        if self._sock is None:
+            self._connect()
+        return self._sock
+
+    def close(self) -> None:
+        """Close the connection. The object stays usable: the next use connects again."""
+        sock, self._sock = self._sock, None
+        self._forget()
+        if sock is None:
+            return
+        try:
+            sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it was broken already
+        try:
+            sock.close()
+        except OSError:
+            pass
+
+    def reinit(self) -> None:
+        """Close the connection if there is one, and connect. Raises KafkaConnectionError."""
+        self.close()
+        self._connect()
+
+    def copy(self) -> KafkaConnection:
+        """Return an object for the same broker with the same timeout, not connected."""
+        return _unconnected(type(self), self.host, self.port, self.timeout)
+
+    # ------------------------------------------------------------ the socket
+
+    def _connect(self) -> None:
+        log.debug('Connecting to %s:%s', self.host, self.port)
+        self._forget()
+        try:
+            self._sock = socket.create_connection((self.host, self.port), self.timeout)
+        except (OSError, OverflowError, UnicodeError) as error:
+            # The last two: a port beyond 65535, a host that can be no name.
+            raise KafkaConnectionError(
+                'Unable to connect to Kafka at %s:%s: %s' % (self.host, self.port, error)
+            ) from error
+
+    def _write(self, data: bytes) -> None:
+        try:
+            self._sock.sendall(data)
+        except OSError as error:
+            self._fail(error)
+
+    def _next_frame(self) -> bytes:
+        """Return the next frame, which may have been read before its turn."""
+        if self._read_early:
+            return self._read_early.popleft()
+        self.get_connected_socket()
+        try:
+            return self._read_frame()
+        except OSError as error:
+            self._fail(error)
+
+    def _read_frame(self) -> bytes:
+        """Read one frame. Raises OSError, FrameError."""
+        while True:
+            try:
+                frame = self._reader.next_frame()
+            except FrameError as error:
+                self._fail_frame(error)
+            if frame is not None:
+                return frame
+            data = self._sock.recv(min(self._reader.missing_bytes, MAX_READ_BYTES))
+            if not data:
+                raise ConnectionResetError(
+                    'the broker closed the connection%s'
+                    % (' in the middle of a response' if self._reader.inside_frame else '')
+                )
+            self._reader.receive_data(data)
+
+    def _fail(self, error: OSError) -> NoReturn:
+        self.close()
+        self._inferred = None
+        raise KafkaConnectionError(
+            'Kafka @ %s:%s went away: %s' % (self.host, self.port, error)
+        ) from error
+
+    def _fail_frame(self, error: KafkaError) -> NoReturn:
+        self.close()
+        self._inferred = None
+        raise FrameError(
+            '%s:%s: %s' % (self.host, self.port, ' '.join(map(str, error.args)))
+        ) from error
+
+    # ------------------------------------------------------------ old requests
+
+    def _translate(self, old: OldRequest) -> Optional[Translation]:
+        self._client_id = old.header.client_id
+        if self._translator is None:
+            if not old.needs_versions:
+                return None
+            self._learn()
+        assert self._translator is not None
+        self._session.client_id = old.header.client_id
+        translation = self._translator.translate(old, int(time.time() * 1000))
+        if translation is not None and translation.remark not in self._remarks:
+            self._remarks.add(translation.remark)
+            log.warning('%s: %s', self, translation.remark)
+        return translation
+
+    def _whose(self, frame: bytes) -> Optional[Translation]:
+        """Return what the frame is an answer to, None if it passes untouched."""
+        correlation_id = int.from_bytes(frame[:4], 'big', signed=True)
+        while self._waiting and self._waiting[0].translation is None:
+            entry = self._waiting.popleft()
+            # An unrecognised request may have been one without an answer.
+            if entry.correlation_id == correlation_id or not any(
+                later.translation is not None and later.correlation_id == correlation_id
+                for later in self._waiting
+            ):
+                return None
+        return self._waiting.popleft().translation if self._waiting else None
+
+    def _finish(self, translation: Translation, frame: bytes) -> bytes:
+        """Read the remaining answers of a translated request and put the old answer together."""
+        responses = []
+        for number in range(len(translation.requests)):
+            if number:
+                frame = self._next_frame()
+            try:
+                event = self._session.receive_frame(frame)
+            except KafkaError as error:
+                self._fail_frame(error)
+            assert isinstance(event, ResponseReceived)
+            responses.append(event.response)
+        return translation.answer(responses)
+
+    # ------------------------------------------------------------ versions
+
+    def _learn(self) -> None:
+        """Find out what the broker serves, unless it is known of this connection."""
+        if self._translator is not None:
+            return
+        versions = self._inferred if self._inferred is not None else self._probe()
+        self._session.adopt(versions)
+        self._translator = Translator(versions.ranges)
+
+    def _probe(self) -> BrokerVersions:
+        probe = probe_versions(self._client_id)
+        try:
+            step = next(probe)
+            while True:
+                step = probe.send(self._answer_to(step))
+        except StopIteration as done:
+            result: ProbeResult = done.value
+        except KafkaError as error:
+            self._fail_probe(error)
+        if result.release is not None:
+            self._inferred = result.versions
+        if not result.connected:
+            self._reconnect()
+        return result.versions
+
+    def _fail_probe(self, error: KafkaError) -> NoReturn:
+        if isinstance(error, KafkaConnectionError):
+            self.close()
+            raise error
+        self._fail_frame(error)
+
+    def _answer_to(self, step: ProbeStep) -> Optional[bytes]:
+        """Do one step of the probe; None if the broker closes the connection."""
+        if step.reconnect:
+            self._reconnect()
+        try:
+            if step.data:
+                self._sock.sendall(step.data)
+            while True:
+                frame = self._read_frame()
+                # The answers to earlier requests, which nobody has read yet, come first.
+                if len(self._read_early) < len(self._waiting) and frame[:1] < b'\x80':
+                    self._read_early.append(frame)
+                else:
+                    return frame
+        except ConnectionError:
+            return None
+        except OSError as error:
+            self._fail(error)
+
+    def _reconnect(self) -> None:
+        """Connect anew and keep the answers that had come; those that had not never will."""
+        early = self._read_early
+        waiting = list(self._waiting)[: len(early)]
+        self.reinit()
+        self._read_early.extend(early)
+        self._waiting.extend(waiting)
+
+
+def _unconnected(
+    cls: Type[KafkaConnection], host: str, port: int, timeout: Optional[float]
+) -> KafkaConnection:
+    make: Any = cls.__new__  # which keeps the arguments: other threads will connect with them
+    connection: KafkaConnection = make(cls, host, port, timeout)
+    connection._assign(host, port, timeout)
+    return connection

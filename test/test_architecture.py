@@ -300,10 +300,15 @@ def modules_introduce_themselves(module, names):
     if not ast.get_docstring(module.tree):
         complaints.append('%s has no docstring' % module.path)
     code = [n for n in module.tree.body if not isinstance(n, ast.Expr)]
-    if code and not (
-        isinstance(code[0], ast.ImportFrom)
-        and code[0].module == '__future__'
-        and 'annotations' in {alias.name for alias in code[0].names}
+    # An example is a program as its user writes it.
+    if (
+        code
+        and not module.path.startswith('examples/')
+        and not (
+            isinstance(code[0], ast.ImportFrom)
+            and code[0].module == '__future__'
+            and 'annotations' in {alias.name for alias in code[0].names}
+        )
     ):
         complaints.append('%s lacks from __future__ import annotations' % module.path)
     return complaints

@@ -1,0 +1,1 @@
+"""The messages that administer a cluster, one family a file."""

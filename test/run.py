@@ -239,11 +239,13 @@ def test(options, report):
 
 def wanted_versions(options, report):
     """Return the Python versions to test with: this one unless others are asked for."""
-    asked = SUPPORTED if 'all' in options.python else options.python
+    every = 'all' in options.python
     versions = []
-    for version in asked or ['%d.%d' % sys.version_info[:2]]:
+    for version in SUPPORTED if every else options.python or ['%d.%d' % sys.version_info[:2]]:
         if find_interpreter(version) is None:
-            report.missing.append('Python %s (none on PATH or in pyenv)' % version)
+            # "all" means those that are there; a version asked for by name must be.
+            gaps = report.left_out if every else report.missing
+            gaps.append('Python %s (none on PATH or in pyenv)' % version)
         elif version not in versions:
             versions.append(version)
     return versions

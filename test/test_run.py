@@ -101,6 +101,8 @@ def test_interpreter_that_is_nowhere_is_reported(report, monkeypatch):
     monkeypatch.setattr(run, 'find_interpreter', lambda version: None)
     assert run.wanted_versions(run.parse(['--python', '3.8']), report) == []
     assert report.missing == ['Python 3.8 (none on PATH or in pyenv)']
+    assert run.wanted_versions(run.parse(['--python', 'all']), report) == []
+    assert len(report.left_out) == len(run.SUPPORTED)
 
 
 def test_missing_java_and_maven_are_named(monkeypatch, tmp_path):

@@ -1,0 +1,307 @@
+"""kafka.consumer.simple: what is fetched, and what an answer leads to."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kafka.consumer import SimpleConsumer
+from kafka.consumer.simple import FetchContext
+from kafka.errors import (
+    ChecksumError,
+    ConsumerFetchSizeTooSmall,
+    FailedPayloadsError,
+    KafkaUnavailableError,
+    OffsetOutOfRangeError,
+    RequestTimedOutError,
+    UnknownTopicOrPartitionError,
+)
+from kafka.structs import FetchResponse, OffsetAndMessage, OffsetResponse
+from test.consumer.helpers import WaitingClient, consumer, offsets_of
+from test.fake_client import FakeClient, failing, record
+
+# ---------------------------------------------------------------- positions are live
+
+
+def test_fetching_goes_by_fetch_offsets_as_programs_write_them():
+    client = FakeClient((0, 9), (0, 9))
+    made = consumer(client)
+    made.fetch_offsets[0] = 7
+    del made.fetch_offsets[1]
+    assert offsets_of(made.get_messages(2)) == [7, 8]
+    assert made.offsets == {0: 9, 1: 0}
+
+
+def test_all_partitions_go_into_one_request_with_their_own_offsets():
+    client = FakeClient((0, 9), (0, 9))
+    made = consumer(client, buffer_size=777)
+    made.fetch_offsets[1] = 5
+    made.get_message(False)
+    assert client.asked() == [[(0, 0, 777), (1, 5, 777)]]
+    assert client.called('send_fetch_request')[0][0][0][0].topic == b'topic'
+
+
+def test_nothing_to_fetch_pauses_instead_of_spinning(clock):
+    client = WaitingClient(clock)
+    made = consumer(client, partitions=[])
+    assert made.get_message(True, 0.35) is None
+    assert client.asked() == []
+    assert clock.now == pytest.approx(1000.35)
+    assert len(clock.slept) == 4
+
+
+# ---------------------------------------------------------------- answers that are no messages
+
+
+def answer(error=0, messages=(), partition=0):
+    return FetchResponse(b'topic', partition, error, -1, messages)
+
+
+def test_an_unknown_topic_is_forgotten_and_raised():
+    client = FakeClient()
+    client.answers['send_fetch_request'] = [[answer(3)]]
+    with pytest.raises(UnknownTopicOrPartitionError):
+        consumer(client).get_message()
+    assert client.called('reset_topic_metadata') == [((b'topic',), {})]
+
+
+def test_a_moved_leader_is_looked_up_again_without_an_error_and_asked_next_round(clock):
+    client = WaitingClient(clock, (0, 1), (0, 1))
+    client.answers['send_fetch_request'] = [
+        lambda payloads, **kw: [answer(6), client.fetched(payloads[1])]
+    ]
+    made = consumer(client)
+    assert offsets_of(made.get_messages(2)) == [0, 0]
+    assert client.called('reset_topic_metadata') == [((b'topic',), {})]
+    assert client.asked() == [[(0, 0, 4096), (1, 0, 4096)], [(0, 0, 4096), (1, 1, 4096)]]
+
+
+def test_a_leader_that_keeps_moving_is_not_asked_in_a_tight_loop(clock):
+    client = WaitingClient(clock)
+    client.answers['send_fetch_request'] = [[answer(6)] for _ in range(100)]
+    assert consumer(client).get_message(True, 1) is None
+    assert len(client.asked()) <= 11
+
+
+@pytest.mark.parametrize('policy, offset', [('largest', 9), ('smallest', 4)])
+def test_an_offset_out_of_range_is_reset_by_policy_and_asked_at_once(policy, offset):
+    client = FakeClient((4, 9))
+    made = consumer(client, auto_offset_reset=policy)
+    made.get_message(False)
+    assert client.asked() == [[(0, 0, 4096)], [(0, offset, 4096)]]
+    assert made.offsets[0] == (9 if policy == 'largest' else 5)
+
+
+def test_an_offset_out_of_range_without_a_policy_is_raised():
+    client = FakeClient((4, 9))
+    made = consumer(client, auto_offset_reset='none')
+    with pytest.raises(OffsetOutOfRangeError) as caught:
+        made.get_message(False)
+    assert caught.value.args[0].partition == 0
+    assert made.fetch_offsets == {0: 0}
+
+
+def test_failed_payloads_are_asked_again_at_once_without_the_others():
+    client = FakeClient((0, 0), (0, 2))
+    client.answers['send_fetch_request'] = [failing(1), failing(1)]
+    made = consumer(client)
+    assert offsets_of(made.get_messages(2)) == [0, 1]
+    assert client.asked() == [[(0, 0, 4096), (1, 0, 4096)], [(1, 0, 4096)], [(1, 0, 4096)]]
+
+
+def test_a_broker_that_stays_away_is_given_up_when_the_time_is_over(clock, caplog):
+    client = WaitingClient(clock)
+    client.answers['send_fetch_request'] = [failing(0)] * 1000
+    made = consumer(client)
+    assert made.get_messages(5, True, 1) == []
+    assert clock.now == pytest.approx(1001)
+    assert len(client.asked()) < 30
+    assert 'cannot be fetched' in caplog.text
+
+
+def test_a_broker_that_stays_away_is_given_up_without_blocking_too(clock):
+    client = WaitingClient(clock)
+    client.answers['send_fetch_request'] = [failing(0)] * 1000
+    assert consumer(client).get_message(False) is None
+    assert clock.now <= 1000.11
+
+
+def test_another_error_is_raised_and_what_came_before_stays_for_the_next_call():
+    client = FakeClient((0, 2), (0, 2))
+    client.answers['send_fetch_request'] = [
+        lambda payloads, **kw: [client.fetched(payloads[0]), answer(7, partition=1)]
+    ]
+    made = consumer(client)
+    with pytest.raises(RequestTimedOutError):
+        made.get_messages(4)
+    assert made.offsets == {0: 0, 1: 0}
+    made.provide_partition_info()
+    got = made.get_messages(4)
+    assert [(p, m.offset) for p, m in got] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def test_messages_taken_before_a_later_fetch_fails_are_handed_out_by_the_next_call():
+    client = FakeClient((0, 4), per_fetch=2)
+    made = consumer(client)
+    client.answers['send_fetch_request'] = [None, KafkaUnavailableError()]
+    with pytest.raises(KafkaUnavailableError):
+        made.get_messages(4)
+    assert (made.offsets, made.count_since_commit) == ({0: 0}, 0)
+    assert offsets_of(made.get_messages(4)) == [0, 1, 2, 3]
+
+
+def test_an_exception_instance_of_another_kind_is_raised():
+    client = FakeClient()
+    client.answers['send_fetch_request'] = [[KafkaUnavailableError('none left')]]
+    with pytest.raises(KafkaUnavailableError):
+        consumer(client).get_message()
+
+
+def test_messages_below_the_wanted_offset_are_dropped():
+    client = FakeClient((0, 9))
+    client.answers['send_fetch_request'] = [[answer(0, [record(n) for n in range(6)])]]
+    made = consumer(client)
+    made.seek(4)
+    assert offsets_of(made.get_messages(2)) == [4, 5]
+
+
+def test_messages_may_be_any_iterable_of_anything_with_an_offset():
+    class Thing:
+        offset = 0
+        message = {'any': 'thing'}
+
+    for messages in ([Thing], (Thing,), iter([Thing])):
+        client = FakeClient()
+        client.answers['send_fetch_request'] = [[answer(0, messages)]]
+        assert consumer(client).get_message() is Thing
+
+
+def test_messages_before_a_damaged_one_are_handed_out():
+    def damaged():
+        yield record(0)
+        raise ChecksumError('at 1')
+
+    client = FakeClient()
+    client.answers['send_fetch_request'] = [[answer(0, damaged())], [answer(0, damaged())]]
+    made = consumer(client)
+    with pytest.raises(ChecksumError):
+        made.get_message()
+    assert made.get_message() == record(0)
+    assert made.fetch_offsets == {0: 1}
+
+
+def test_an_answer_for_a_partition_that_is_not_fetched_is_dropped():
+    client = FakeClient()
+    client.answers['send_fetch_request'] = [[answer(0, [record(0)], partition=5)]]
+    assert consumer(client).get_message(False) is None
+
+
+# ---------------------------------------------------------------- buffer growth
+
+
+def needing(size):
+    """Return an answer whose first message needs so many bytes."""
+
+    def messages(buffer):
+        if buffer < size:
+            raise ConsumerFetchSizeTooSmall()
+        yield record(0)
+
+    return lambda payloads, **kw: [
+        answer(0, messages(p.max_bytes), partition=p.partition) for p in payloads
+    ]
+
+
+def test_a_small_buffer_is_doubled_up_to_its_maximum_and_only_where_needed():
+    client = FakeClient((0, 1), (0, 1))
+    fits, needs = client.fetched, needing(11)
+    client.answers['send_fetch_request'] = [
+        lambda payloads, **kw: [fits(payloads[0]), *needs(payloads[1:])],
+        needs,
+        needs,
+    ]
+    made = consumer(client, buffer_size=4, max_buffer_size=11)
+    assert len(made.get_messages(2)) == 2
+    assert client.asked() == [[(0, 0, 4), (1, 0, 4)], [(1, 0, 8)], [(1, 0, 11)]]
+
+
+def test_the_larger_buffer_holds_for_one_round_only():
+    client = FakeClient()
+    client.answers['send_fetch_request'] = [needing(8)] * 2 + [[answer(0, [record(1)])]]
+    made = consumer(client, buffer_size=4)
+    made.get_messages(2)
+    assert client.asked() == [[(0, 0, 4)], [(0, 0, 8)], [(0, 1, 4)]]
+
+
+def test_a_message_above_the_maximum_is_raised():
+    client = FakeClient()
+    client.answers['send_fetch_request'] = [needing(50)] * 9
+    made = consumer(client, buffer_size=4, max_buffer_size=20)
+    with pytest.raises(ConsumerFetchSizeTooSmall):
+        made.get_message(False, 0.1)
+    assert [asked[0][2] for asked in client.asked()] == [4, 8, 16, 20]
+
+
+def test_without_a_maximum_the_buffer_grows_as_far_as_the_wire_can_say():
+    client = FakeClient()
+    client.answers['send_fetch_request'] = [needing(10**6)] * 30
+    made = consumer(client, max_buffer_size=None)
+    assert made.get_message(False) == record(0)
+    client.answers['send_fetch_request'] = [needing(2**40)] * 30
+    with pytest.raises(ConsumerFetchSizeTooSmall):
+        made.get_message(False)
+    assert client.asked()[-1][0][2] == 2**31 - 1
+
+
+def test_a_buffer_of_0_can_grow_too():
+    client = FakeClient()
+    client.answers['send_fetch_request'] = [needing(2)] * 9
+    assert consumer(client, buffer_size=0).get_message(False) == record(0)
+
+
+# ---------------------------------------------------------------- FetchContext
+
+
+def test_fetch_context_sets_and_restores_the_waits():
+    made = consumer(FakeClient())
+    made.fetch_max_wait_time, made.fetch_min_bytes = 55, 66
+    with FetchContext(made, True, 2.5):
+        assert (made.fetch_max_wait_time, made.fetch_min_bytes) == (2500, 1)
+    with FetchContext(made, True, None):
+        assert (made.fetch_max_wait_time, made.fetch_min_bytes) == (1000, 1)
+    with pytest.raises(KeyError):
+        with FetchContext(made, False, 2):
+            assert (made.fetch_max_wait_time, made.fetch_min_bytes) == (55, 0)
+            raise KeyError
+    assert (made.fetch_max_wait_time, made.fetch_min_bytes) == (55, 66)
+
+
+# ---------------------------------------------------------------- logs
+
+
+def test_log_lines_format_whatever_they_are_given(caplog):
+    """Topics may be str or bytes, messages of any type, levels down to DEBUG switched on."""
+    caplog.set_level(logging.DEBUG)
+
+    class LaterClient(FakeClient):
+        names_as_given = True
+
+    for kind in (FakeClient, LaterClient):
+        client = kind((4, 9))
+        made = SimpleConsumer(client, 'gr\xfcn', 't\xf6pic', auto_commit=False)
+        made.get_messages(2)
+        client.answers['send_offset_commit_request'] = [FailedPayloadsError('payload')]
+        made.commit()
+        client.answers['send_offset_request'] = [FailedPayloadsError('payload')]
+        made.reset_partition_offset(0)
+    assert all(log_record.getMessage() for log_record in caplog.records)
+
+
+def test_offset_answers_are_iterated_never_indexed():
+    client = FakeClient((0, 9))
+    made = consumer(client)
+    client.answers['send_offset_request'] = [iter([OffsetResponse(b'topic', 0, 0, [5])])]
+    made.seek(0, 2)
+    assert made.offsets == {0: 5}
+    assert isinstance(made.get_message(), OffsetAndMessage)

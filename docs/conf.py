@@ -19,6 +19,10 @@ autodoc_typehints = 'signature'
 autodoc_default_options = {'members': True, 'show-inheritance': True}
 add_module_names = False
 
+# Two classes are called Message, that of 0.9.5 and that of the protocol; Sphinx cannot tell which one
+# an annotation means.
+suppress_warnings = ['ref.python']
+
 html_theme = 'alabaster'
 html_theme_options = {'page_width': '1100px', 'sidebar_width': '240px'}
 html_show_sphinx = False

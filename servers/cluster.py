@@ -207,6 +207,11 @@ class Cluster:
         self._start_broker(node)
         self.wait_ready()
 
+    def restart_killed(self) -> None:
+        """Do that for every broker that was killed, if any was."""
+        for node in set(range(self.size)) - set(self.nodes):
+            self.restart(node)
+
     # -- what tests ask --------------------------------------------------------------------------
 
     @property

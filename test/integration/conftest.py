@@ -2,7 +2,8 @@
 
 Owns the parameter ``cluster``: a test that asks for it runs once per chosen release
 (``KAFKA_VERSION``, else the default set of servers/releases.txt), ordered so that one cluster at a
-time is up. Two markers narrow that, on a test or on one of its parameters: ``releases(since, until, some)``
+time is up. Two markers narrow that, on a test or on one of its parameters: ``brokers(count)`` and
+``releases(since, until, some)``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ class Setting(NamedTuple):
     def id(self):
         """The name in brackets behind the test's."""
         return self.release.name + ('-x%d' % self.brokers if self.brokers > 1 else '')
+
+
+RUNNING = pytest.StashKey()  # the setting and the cluster that is up
 
 
 def pytest_configure(config):
@@ -81,6 +85,14 @@ def _allows(release, since='0', until='99', some=()):
     return lowest <= release.version and release.version[: len(highest)] <= highest
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Start again what the test before killed, before this one's belongings are counted."""
+    setting, cluster = item.config.stash.get(RUNNING, (None, None))
+    if hasattr(item, 'callspec') and setting == item.callspec.params.get('cluster', ()):
+        cluster.restart_killed()
+
+
 @pytest.fixture(scope='session')
 def cluster(request):
     """A running cluster of the release that the test's parameter names."""
@@ -88,7 +100,9 @@ def cluster(request):
     if reason:
         pytest.skip(reason)
     with Cluster(*request.param) as running:
+        request.config.stash[RUNNING] = (request.param, running)
         yield running
+    del request.config.stash[RUNNING]
 
 
 _numbers = itertools.count(1)

@@ -40,20 +40,6 @@ GONE = (
 )
 
 
-@pytest.fixture
-def crash(cluster):
-    """Return a function that kills a broker; each is started again after the test."""
-    killed = []
-
-    def kill(node):
-        cluster.kill(node)
-        killed.append(node)
-
-    yield kill
-    for node in killed:
-        cluster.restart(node)
-
-
 def test_metadata_names_all_three(cluster, client, topic):
     client.load_metadata_for_topics(topic)
     assert {node: (b.host, b.port) for node, b in client.brokers.items()} == {
@@ -82,13 +68,13 @@ def test_responses_of_several_brokers_come_in_the_order_of_the_payloads(cluster,
     assert [list(answer.offsets) for answer in ends] == [[p + 1] for p in wanted]
 
 
-def test_the_producer_fails_then_recovers_when_the_leader_is_killed(cluster, topic, crash):
+def test_the_producer_fails_then_recovers_when_the_leader_is_killed(cluster, topic):
     client = KafkaClient(cluster.bootstrap)
     producer = SimpleProducer(client, req_acks=-1, ack_timeout=5000, random_start=False)
     for i in range(10):
         producer.send_messages(topic, b'before %d' % i)
     leader = cluster.leader(topic, 0)
-    crash(leader)
+    cluster.kill(leader)
 
     delivered, failures = [], 0
     deadline = time.monotonic() + 90
@@ -110,14 +96,14 @@ def test_the_producer_fails_then_recovers_when_the_leader_is_killed(cluster, top
     client.close()
 
 
-def test_the_consumer_goes_on_when_the_leader_is_killed(cluster, client, topic, crash):
+def test_the_consumer_goes_on_when_the_leader_is_killed(cluster, client, topic):
     producer = KeyedProducer(client, req_acks=-1)
     for i in range(20):
         producer.send_messages(topic, b'%d' % i, b'%d' % i)
     consumer = SimpleConsumer(client, None, topic, auto_commit=False)
     found = values(consumer.get_messages(count=5, timeout=10))
     assert len(found) == 5
-    crash(cluster.leader(topic, 1))
+    cluster.kill(cluster.leader(topic, 1))
     cluster.wait_for_leader(topic, 0)
     cluster.wait_for_leader(topic, 1)
 
@@ -130,8 +116,8 @@ def test_the_consumer_goes_on_when_the_leader_is_killed(cluster, client, topic, 
     consumer.stop()
 
 
-def test_a_client_starts_with_the_first_host_dead(cluster, topic, crash):
-    crash(0)
+def test_a_client_starts_with_the_first_host_dead(cluster, topic):
+    cluster.kill(0)
     client = KafkaClient([cluster.bootstrap.split(',')[0], cluster.bootstrap.split(',')[1]])
     assert client.has_metadata_for_topic(topic)
     client.close()

@@ -362,6 +362,10 @@ class Session:
         self._move(Input.CLOSE)
         return ConnectionClosed(self._frames.inside_frame, unanswered)
 
+    def _only(self, role: Role) -> None:
+        if self.role is not role:
+            raise IllegalStateError('only the %s does this' % role.value)
+
     def _require(self, move: Input) -> State:
         after = TRANSITIONS[self.state].get(move)
         if after is None:
@@ -382,11 +386,13 @@ class Session:
         Asked in the highest version known here; the session repeats the question (SendData) in a
         lower one if the broker wants that.
         """
+        self._only(Role.CLIENT)
         self._require(Input.NEGOTIATE)
         return self._ask_versions(ApiVersionsRequest.max_version)
 
     def adopt(self, versions: BrokerVersions) -> None:
         """Take over what is already known of the broker, instead of asking it."""
+        self._only(Role.CLIENT)
         self._move(Input.ADOPT)
         self.versions = versions
 
@@ -435,9 +441,8 @@ class Session:
         limit, UnsupportedVersionError as choose_version(), ProtocolError if a field's value cannot
         be sent in that version. After an error nothing has changed.
         """
+        self._only(Role.CLIENT)
         self._require(Input.SEND)
-        if self.role is not Role.CLIENT:
-            raise IllegalStateError('a server session answers, it does not send requests')
         if self._max_in_flight is not None and len(self._sent) >= self._max_in_flight:
             raise TooManyInFlightRequests('%d requests wait for answers' % len(self._sent))
         chosen = self.choose_version(request, version, highest)
@@ -530,6 +535,7 @@ class Session:
         Raises IllegalStateError if it is another request's turn, ProtocolError if the response
         cannot be written in that version.
         """
+        self._only(Role.SERVER)
         self._require(Input.SEND)
         if not self._asked or self._asked[0] != header:
             raise IllegalStateError(

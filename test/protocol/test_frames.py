@@ -1,0 +1,116 @@
+"""Frames: cut anywhere, bounded, and clear about peers that do not speak Kafka."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka.errors import FrameError, KafkaConnectionError, ProtocolError
+from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader, frame
+
+
+def frames_of(reader):
+    return list(iter(reader.next_frame, None))
+
+
+def test_frame_is_the_length_and_the_bytes():
+    assert frame(b'abc') == (
+        b'\x00\x00\x00\x03'  # length
+        b'abc'
+    )
+
+
+@given(st.lists(st.binary(max_size=20)), st.lists(st.integers(1, 9)))
+def test_frames_come_out_whole_however_the_stream_is_cut(bodies, cuts):
+    stream = b''.join(map(frame, bodies))
+    reader, got = FrameReader(), []
+    for size in cuts + [len(stream)]:
+        reader.receive_data(stream[:size])
+        stream = stream[size:]
+        got += frames_of(reader)
+    assert got == bodies
+    assert not reader.inside_frame
+
+
+@given(st.lists(st.binary(max_size=20), min_size=1), st.integers(1, 7))
+def test_a_driver_that_reads_what_is_missing_never_reads_into_the_next_frame(bodies, most):
+    stream = b''.join(map(frame, bodies))
+    reader = FrameReader()
+    for body in bodies:
+        got = None
+        while got is None:
+            count = min(reader.missing_bytes, most)
+            reader.receive_data(stream[:count])
+            stream = stream[count:]
+            got = reader.next_frame()
+        assert got == body
+    assert stream == b''
+
+
+def test_missing_bytes_first_asks_for_the_length_then_for_the_body():
+    reader = FrameReader()
+    assert reader.missing_bytes == 4
+    reader.receive_data(b'\x00\x00')
+    assert reader.missing_bytes == 2
+    reader.receive_data(b'\x00\x05')
+    assert (reader.missing_bytes, reader.next_frame(), reader.missing_bytes) == (0, None, 5)
+    reader.receive_data(b'ab')
+    assert (reader.missing_bytes, reader.inside_frame) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ('head', 'told'),
+    [
+        (b'HTTP/1.1 400 Bad Request', 'HTTP answer'),
+        (b'GET / HTTP/1.1', 'HTTP request'),
+        (b'\x15\x03\x03\x00\x02', 'TLS alert'),
+        (b'\x16\x03\x01\x02\x00', 'TLS handshake'),
+        (b'SSH-2.0-OpenSSH', 'SSH'),
+        (b'220 mail.example', 'mail'),
+        (b'\xff\xff\xff\xff', 'negative length (-1)'),
+        (b'\x80\x00\x00\x00', 'negative length (-2147483648)'),
+        (b'\x7f\xff\xff\xff', '2147483647 bytes; the limit is 104857600'),
+    ],
+)
+def test_an_impossible_length_is_refused_with_what_it_probably_is(head, told):
+    reader = FrameReader()
+    reader.receive_data(head)
+    with pytest.raises(FrameError) as caught:
+        reader.next_frame()
+    assert told in str(caught.value)
+    assert isinstance(caught.value, (KafkaConnectionError, ProtocolError))
+
+
+def test_the_limit_itself_is_allowed():
+    reader = FrameReader(max_frame_bytes=3)
+    reader.receive_data(frame(b'abc'))
+    assert reader.next_frame() == b'abc'
+    reader.receive_data(frame(b'abcd'))
+    with pytest.raises(FrameError):
+        reader.next_frame()
+
+
+def test_the_default_limit_is_that_of_brokers():
+    assert DEFAULT_MAX_FRAME_BYTES == 100 * 1024 * 1024
+
+
+def test_a_good_frame_before_an_impossible_length_is_delivered():
+    reader = FrameReader()
+    reader.receive_data(frame(b'good') + b'\xff\xff\xff\xff')
+    assert reader.next_frame() == b'good'
+    with pytest.raises(FrameError):
+        reader.next_frame()
+
+
+def test_an_announced_length_takes_no_memory():
+    reader = FrameReader()
+    reader.receive_data(DEFAULT_MAX_FRAME_BYTES.to_bytes(4, 'big'))
+    assert reader.next_frame() is None
+    assert reader.__sizeof__() + reader._buffer.__sizeof__() < 1000
+
+
+def test_repr_tells_how_much_is_there_and_missing():
+    reader = FrameReader()
+    reader.receive_data(b'\x00')
+    assert repr(reader) == '<FrameReader buffered=1 missing=3>'

@@ -94,6 +94,7 @@ MANY_METHODS: dict[str, str] = {}
 LATE_IMPORTS: dict[str, str] = {}
 BROAD_EXCEPTS: dict[str, str] = {
     'kafka/exchange.py: abandon': 'a connection that a program brought along may fail in any way',
+    'kafka/client.py: KafkaClient._send_broker_unaware_request': 'any failure: the next host',
     'kafka/util.py: ReentrantTimer._run': 'a timer thread survives its callback, as in 0.9.5',
     'kafka/producer/base.py: Producer._send_now': 'logs what the client raises, and raises it on',
     'kafka/consumer/simple.py: SimpleConsumer.get_messages': 'puts messages back, and raises on',

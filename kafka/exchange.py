@@ -1,0 +1,143 @@
+"""One round of requests: everything is sent before the first answer is read.
+
+Owns the order of sending and reading over several connections, and that no answer is left unread on
+a connection that will be used again: a later request would take it for its own. Whom to ask, and
+what a failure means, is the client's business.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from kafka.errors import FailedPayloadsError, KafkaConnectionError, ProtocolError
+
+log = logging.getLogger('kafka.client')
+
+Address = Tuple[str, int]
+
+
+class Request(NamedTuple):
+    """One encoded request; `address` is None where the broker is known by its node id alone."""
+
+    address: Optional[Address]
+    request_id: int
+    data: Any
+    payloads: List[Any]
+
+
+class Outcome(NamedTuple):
+    """What became of a request: the answer as received, or the error of its connection."""
+
+    request: Request
+    answer: Any
+    error: Optional[KafkaConnectionError]
+
+
+def address_of(broker: Any) -> Optional[Address]:
+    """Return where a broker of the metadata listens; None for a leader that is not listed."""
+    host = broker.host
+    if host is None or broker.port is None:
+        return None
+    return (host.decode('utf-8') if isinstance(host, bytes) else host), broker.port
+
+
+def request_tuples(payloads: Any) -> List[Any]:
+    """Return the payloads as a list; TypeError for what is no list of request tuples."""
+    try:
+        listed = list(payloads)
+        for payload in listed:
+            payload.topic, payload.partition  # noqa: B018 - that they are there is the question
+    except (TypeError, AttributeError) as error:
+        raise TypeError(
+            'payloads must be a list of tuples with topic and partition, not %s'
+            % type(payloads).__name__
+        ) from error
+    return listed
+
+
+def failed(payload: Any, cause: BaseException) -> FailedPayloadsError:
+    """Return the response of a payload whose broker could not be asked; it knows the cause."""
+    error = FailedPayloadsError(payload)
+    error.__cause__ = cause
+    return error
+
+
+def in_order(payloads: List[Any], responses: Dict[Any, Any]) -> List[Any]:
+    """Return the responses in the order of the payloads; ProtocolError where one is missing."""
+    ordered = []
+    for payload in payloads:
+        key = (payload.topic, payload.partition)
+        if key not in responses:
+            raise ProtocolError('the answer says nothing about %r, partition %r' % key)
+        ordered.append(responses[key])
+    return ordered
+
+
+def abandon(conn: Any) -> None:
+    """Close a connection on which an answer may still come.
+
+    A connection that a program brought along need not have ``close``, and it may fail in any way.
+    """
+    try:
+        conn.close()
+    except Exception:
+        log.debug('closing %s failed', conn, exc_info=True)
+
+
+def ask(conn: Any, request_id: int, data: Any, decode: Callable[[Any], Any]) -> Any:
+    """Send one request and return its decoded answer; close the connection if that fails."""
+    try:
+        conn.send(request_id, data)
+        return decode(conn.recv(request_id))
+    except BaseException:
+        abandon(conn)
+        raise
+
+
+def exchange(
+    requests: List[Request], connect: Callable[[Address], Any], wants_answers: bool
+) -> List[Outcome]:
+    """Send every request, then read every answer.
+
+    Arguments: connect: gives the connection to an address, and may raise KafkaConnectionError;
+        wants_answers: False for requests that brokers do not answer.
+    Returns: one Outcome a request, in no particular order; an error of one connection leaves the
+        others alone. Any other exception, an interrupt too, passes through, after every connection
+        that still owes an answer was closed.
+    """
+    outcomes: List[Outcome] = []
+    waiting: List[Tuple[Request, Any]] = []
+    try:
+        for request in requests:
+            conn = None
+            try:
+                conn = _connected(request.address, connect)
+                waiting.append((request, conn))
+                conn.send(request.request_id, request.data)
+            except KafkaConnectionError as error:
+                if conn is not None:
+                    abandon(conn)
+                    waiting.pop()
+                outcomes.append(Outcome(request, None, error))
+        if not wants_answers:
+            outcomes += [Outcome(request, None, None) for request, _ in waiting]
+            waiting.clear()
+        while waiting:
+            request, conn = waiting[0]
+            try:
+                outcomes.append(Outcome(request, conn.recv(request.request_id), None))
+            except KafkaConnectionError as error:
+                abandon(conn)
+                outcomes.append(Outcome(request, None, error))
+            del waiting[0]
+    finally:
+        for _, conn in waiting:
+            abandon(conn)
+    return outcomes
+
+
+def _connected(address: Optional[Address], connect: Callable[[Address], Any]) -> Any:
+    if address is None:
+        raise KafkaConnectionError('the metadata names no address for this broker')
+    return connect(address)

@@ -1,0 +1,105 @@
+"""The client's topic maps: plain dicts to look at, found under ``str`` and ``bytes`` alike.
+
+Owns how a key is spelled, nothing else. 0.9.5 keyed its maps by the bytes of the wire, programs
+look topics up as text too; both find the entry. An entry keeps the key it was stored under, so
+the maps compare equal to plain dicts with the keys as decoded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, TypeVar
+
+_Map = TypeVar('_Map', bound='TopicDict')
+
+
+def _respelled(topic: Any) -> Any:
+    """Return a topic in its other spelling; itself where it has none."""
+    try:
+        if isinstance(topic, bytes):
+            return topic.decode('utf-8')
+        if isinstance(topic, str):
+            return topic.encode('utf-8')
+    except UnicodeError:
+        pass  # not text, so there is no second way to write it
+    return topic
+
+
+class TopicDict(Dict[Any, Any]):
+    """A dict whose keys are topics, or tuples that begin with one (``TopicAndPartition``).
+
+    Every access takes ``str`` and ``bytes`` for the same topic. A new entry keeps the spelling of
+    its key; storing under the other spelling replaces the value. Comparison is that of ``dict``.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        self.update(*args, **kwargs)
+
+    def stored_key(self, key: Any) -> Any:
+        """Return the key under which an entry is stored, or `key` as it is if there is none."""
+        if super().__contains__(key):
+            return key
+        if isinstance(key, tuple) and key:
+            other: Any = (_respelled(key[0]),) + tuple(key[1:])
+        else:
+            other = _respelled(key)
+        # A dict does not tell which object it stores; equal keys are as good.
+        return other if super().__contains__(other) else key
+
+    def __contains__(self, key: Any) -> bool:
+        return super().__contains__(self.stored_key(key))
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(self.stored_key(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(self.stored_key(key), value)
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(self.stored_key(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key in either spelling, or `default`."""
+        return super().get(self.stored_key(key), default)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key in either spelling; store `default` where there is none."""
+        return super().setdefault(self.stored_key(key), default)
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        """Remove a key in either spelling and return its value (or the default, if given)."""
+        return super().pop(self.stored_key(key), *default)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Store all entries of a mapping or of an iterable of pairs."""
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def copy(self: _Map) -> _Map:
+        """Return a shallow copy of the same kind."""
+        return type(self)(self)
+
+    @classmethod
+    def fromkeys(cls, iterable: Iterable[Any], value: Any = None) -> TopicDict:
+        """Return a map with these keys, all with one value."""
+        return cls((key, value) for key in iterable)
+
+    def __or__(self: _Map, other: Any) -> _Map:
+        if not isinstance(other, dict):
+            return NotImplemented
+        merged = self.copy()
+        merged.update(other)
+        return merged
+
+    def __ror__(self: _Map, other: Any) -> _Map:
+        if not isinstance(other, dict):
+            return NotImplemented
+        merged = type(self)(other)
+        merged.update(self)
+        return merged
+
+    def __ior__(self: _Map, other: Any) -> _Map:
+        self.update(other)
+        return self

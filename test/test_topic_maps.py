@@ -1,0 +1,113 @@
+"""TopicDict: a dict for all purposes, found under str and bytes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from kafka.structs import TopicAndPartition
+from kafka.topic_maps import TopicDict
+
+
+def test_equals_a_plain_dict_with_the_keys_as_stored():
+    plain = {b'a': 1, 'b': 2}
+    assert TopicDict(plain) == plain
+    assert plain == TopicDict(plain)
+    assert list(TopicDict(plain)) == [b'a', 'b']
+    assert isinstance(TopicDict(), dict)
+    assert TopicDict({b'a': 1}) != {'a': 1}
+
+
+@pytest.mark.parametrize(
+    'stored, asked',
+    [
+        (b'topic', 'topic'),
+        ('topic', b'topic'),
+        ('tópic', 'tópic'.encode()),
+        (TopicAndPartition(b't', 3), TopicAndPartition('t', 3)),
+        (TopicAndPartition('t', 3), (b't', 3)),
+    ],
+)
+def test_every_access_takes_both_spellings(stored, asked):
+    for key in (stored, asked):
+        found = TopicDict({stored: 1})
+        assert found[key] == 1
+        assert key in found
+        assert found.get(key) == 1
+        assert found.get(key, 5) == 1
+        assert found.setdefault(key, 5) == 1
+        found[key] = 2
+        assert found == {stored: 2}
+        found.update({key: 3})
+        assert found == {stored: 3}
+        assert found | {key: 4} == {stored: 4}
+        assert found.pop(key) == 3
+        assert found == {}
+        found = TopicDict({stored: 1})
+        del found[key]
+        assert found == {}
+
+
+def test_missing_key_is_missing_in_both_spellings():
+    found = TopicDict({b'a': 1})
+    for key in ('b', b'b', TopicAndPartition('a', 0), None, 5, ()):
+        assert key not in found
+        assert found.get(key) is None
+        assert found.pop(key, 7) == 7
+        with pytest.raises(KeyError):
+            found[key]
+        with pytest.raises(KeyError):
+            found.pop(key)
+        with pytest.raises(KeyError):
+            del found[key]
+    assert found.setdefault('c', 2) == 2
+    assert found == {b'a': 1, 'c': 2}
+
+
+def test_bytes_that_are_no_text_have_one_spelling():
+    found = TopicDict({b'\xff': 1})
+    assert found[b'\xff'] == 1
+    assert '\xff' not in found
+    assert '\udcff' not in found
+
+
+def test_spellings_of_one_topic_never_stand_side_by_side():
+    assert TopicDict([(b'a', 1), ('a', 2)]) == {b'a': 2}
+    assert TopicDict({b'a': 1}, a=2) == {b'a': 2}
+    assert TopicDict.fromkeys([b'a', 'a'], 0) == {b'a': 0}
+    found = TopicDict({b'a': 1})
+    found |= {'a': 2}
+    assert (found, type(found)) == ({b'a': 2}, TopicDict)
+    assert {'a': 1} | found == {'a': 2}
+
+
+@pytest.mark.parametrize(
+    'duplicate',
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda found: found.copy(),
+        *(
+            lambda found, p=p: pickle.loads(pickle.dumps(found, p))
+            for p in range(pickle.HIGHEST_PROTOCOL + 1)
+        ),
+    ],
+)
+def test_copies_are_of_the_same_kind(duplicate):
+    found = TopicDict({b'a': {0: 'zero'}})
+    made = duplicate(found)
+    assert (type(made), made) == (TopicDict, {b'a': {0: 'zero'}})
+    assert made['a'] == {0: 'zero'}
+    made['b'] = 1
+    assert 'b' not in found
+
+
+def test_stays_a_dict_in_the_rest():
+    found = TopicDict({b'a': 1, b'b': 2})
+    assert (len(found), list(found.values()), list(found.items())[0]) == (2, [1, 2], (b'a', 1))
+    assert repr(found) == repr({b'a': 1, b'b': 2})
+    assert found.popitem() == (b'b', 2)
+    found.clear()
+    assert not found

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DOCS = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(DOCS), DOCS]
 
-from kafka.version import __version__
+__version__ = importlib.import_module('kafka.version').__version__
 
 project = 'kafka-evergreen'
 copyright = 'the kafka-evergreen authors, Apache License 2.0'
 version = release = __version__
 
-extensions = ['sphinx.ext.autodoc']
+extensions = ['sphinx.ext.autodoc', 'docstrings']
 autodoc_member_order = 'bysource'
 autodoc_typehints = 'signature'
 autodoc_default_options = {'members': True, 'show-inheritance': True}
 add_module_names = False
 
-# Two classes are called Message, that of 0.9.5 and that of the protocol; Sphinx cannot tell which one
-# an annotation means.
+# Two classes are called Message, that of 0.9.5 and that of the protocol; Sphinx cannot tell which
+# one an annotation means.
 suppress_warnings = ['ref.python']
 
 html_theme = 'alabaster'

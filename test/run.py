@@ -267,7 +267,7 @@ def docs(options, report):
     """Build the documentation, where every warning is an error."""
     python = sys.executable if options.here else environment('%d.%d' % sys.version_info[:2], DOCS)
     say('documentation')
-    command = [python, '-m', 'sphinx', '-W', '--keep-going', '-q', '-b', 'html', 'docs']
+    command = [python, '-m', 'sphinx', '-E', '-W', '--keep-going', '-q', '-b', 'html', 'docs']
     report.add('documentation', call([*command, 'docs/_build/html']))
 
 

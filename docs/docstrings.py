@@ -1,0 +1,75 @@
+"""Turn the docstrings of this package, written to be read in the source, into reStructuredText.
+
+Owns the one convention that reStructuredText does not share: ``Arguments:``, ``Returns:`` and the
+like, with text behind the colon, ``name: text`` items below it, or both.
+"""
+
+from __future__ import annotations
+
+import re
+
+LABEL = re.compile(r'^(Arguments|Attributes|Raises|Returns|Yields): ?(.*)$')
+ITEM = re.compile(r'^([\w*][\w*, ]*): (.*)$')
+# A word that ends in an underscore, outside of a literal, would be a reference.
+REFERENCE = re.compile(r'(?<![`\w])(\w+)_(?=[\s,.;:)])')
+
+
+def convert(lines):
+    """Return a docstring's lines as lines of reStructuredText."""
+    done = []
+    for block in _blocks(lines):
+        label = LABEL.match(block[0])
+        if label:
+            done.append(':%s: %s' % label.groups())
+            done += _items(block[1:], 4)
+        elif len(block) > 1 and all(ITEM.match(line) or line[0] == ' ' for line in block):
+            done += _items(block, 0)
+        else:
+            done += _prose(block)
+        done.append('')
+    return [REFERENCE.sub(r'\1\\_', line) for line in done]
+
+
+def _blocks(lines):
+    """Return the paragraphs; a label begins one, whatever stands above it."""
+    blocks = [[]]
+    for line in lines:
+        if not line.strip() or LABEL.match(line):
+            blocks.append([])
+        if line.strip():
+            blocks[-1].append(line)
+    return [block for block in blocks if block]
+
+
+def _items(block, indent):
+    """Return ``name: text`` lines as a list; what stands deeper goes on with the line above."""
+    done = []
+    for line in block:
+        text = line.strip()
+        item = ITEM.match(text)
+        if item and len(line) - len(line.lstrip()) == indent:
+            done += ['', '%s- ``%s``: %s' % (' ' * indent, *item.groups())]
+        else:
+            done.append(' ' * (indent + 2 if '' in done else indent or 4) + text)
+    return done
+
+
+def _prose(block):
+    """Return text as it is, with a blank line where a definition ends."""
+    done = block[:1]
+    for line in block[1:]:
+        if done[-1][0] == ' ' != line[0]:
+            done.append('')
+        done.append(line)
+    return done
+
+
+def process(app, what, name, obj, options, lines):
+    """Convert in place; called by Sphinx for each docstring."""
+    lines[:] = convert(lines)
+
+
+def setup(app):
+    """Register with Sphinx."""
+    app.connect('autodoc-process-docstring', process)
+    return {'parallel_read_safe': True}

@@ -31,6 +31,7 @@ FLOOR = {
     'kafka.context': 'clients',
     'kafka.producer': 'clients',
     'kafka.exchange': 'drivers',
+    'kafka.new_topics': 'drivers',
     'kafka.stored_offsets': 'drivers',
     'kafka.conn': 'net',
     'kafka.partitioner': 'machines',
@@ -96,6 +97,10 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/exchange.py: abandon': 'a connection that a program brought along may fail in any way',
     'kafka/client.py: KafkaClient._send_broker_unaware_request': 'any failure: the next host',
     'kafka/util.py: ReentrantTimer._run': 'a timer thread survives its callback, as in 0.9.5',
+    'kafka/producer/upstream.py: Upstream._connect': 'tried again: nobody could handle it here',
+    'kafka/producer/upstream.py: Upstream._requests': 'logged: later messages must go on',
+    'kafka/producer/upstream.py: Upstream._prepare_retry': 'logged: the retry follows anyway',
+    'kafka/producer/upstream.py: Upstream._send': 'becomes the verdict on the request',
     'kafka/producer/base.py: Producer._send_now': 'logs what the client raises, and raises it on',
     'kafka/consumer/simple.py: SimpleConsumer.get_messages': 'puts messages back, and raises on',
 }

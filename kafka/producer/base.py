@@ -7,12 +7,23 @@ Any object with the client's public methods will do as client.
 
 from __future__ import annotations
 
+import atexit
+import functools
 import logging
+import threading
+import weakref
+from queue import Full, Queue
 from typing import Any, List, Optional
 
-from kafka.errors import UnknownTopicOrPartitionError, UnsupportedCodecError
+from kafka.errors import (
+    AsyncProducerQueueFull,
+    IllegalStateError,
+    UnknownTopicOrPartitionError,
+    UnsupportedCodecError,
+)
+from kafka.producer.upstream import STOP, SendOptions, Upstream
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
-from kafka.structs import ProduceRequest
+from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
 from kafka.util import name_for, whole_number
 
 log = logging.getLogger('kafka.producer')
@@ -25,7 +36,7 @@ ASYNC_RETRY_LIMIT = None
 ASYNC_RETRY_BACKOFF_MS = 100
 ASYNC_RETRY_ON_TIMEOUTS = True
 ASYNC_LOG_MESSAGES_ON_ERROR = True
-STOP_ASYNC_PRODUCER = -1
+STOP_ASYNC_PRODUCER = STOP
 ASYNC_STOP_TIMEOUT_SECS = 30
 SYNC_FAIL_ON_ERROR_DEFAULT = True
 
@@ -53,8 +64,11 @@ class Producer:
         async_stop_timeout: for how many seconds stop() goes on sending.
 
     Raises: UnsupportedCodecError for an unknown codec; AssertionError for a batch or queue size
-    below its minimum in asynchronous mode; TypeError for an unknown option; NotImplementedError
-    for asynchronous mode, which this release does not have: leave the option out.
+    below its minimum in asynchronous mode; TypeError for an unknown option.
+
+    In asynchronous mode a thread sends what send_messages puts into ``queue``, through a copy of
+    the client. It is stopped, which means flushed, by stop(), at interpreter exit, and when the
+    producer is collected.
     """
 
     ACK_NOT_REQUIRED = 0
@@ -104,15 +118,40 @@ class Producer:
         if not async_send:
             self.sync_fail_on_error = sync_fail_on_error
             return
+        self.async_queue_put_timeout = async_queue_put_timeout
         if not (batch_send_every_n > 0 and batch_send_every_t > 0 and async_queue_maxsize >= 0):
             raise AssertionError(
                 'batch_send_every_n and batch_send_every_t must be more than 0 and '
                 'async_queue_maxsize not less: %r, %r, %r'
                 % (batch_send_every_n, batch_send_every_t, async_queue_maxsize)
             )
-        raise NotImplementedError(
-            'asynchronous producers are not there yet: leave async_send (async) out'
+        retry = RetryOptions(async_retry_limit, async_retry_backoff_ms, async_retry_on_timeouts)
+        self._start(
+            async_queue_maxsize,
+            (batch_send_every_t, batch_send_every_n, req_acks, ack_timeout, retry),
+            async_log_messages_on_error,
+            async_stop_timeout,
         )
+
+    def _start(self, maxsize: int, options: Any, log_messages: bool, stop_timeout: float) -> None:
+        """Make the queue and the thread that sends what is put there."""
+        self.queue: Queue[Any] = Queue(maxsize)
+        self.thread_stop_event = threading.Event()
+        self.thread = threading.Thread(
+            target=_send_upstream,
+            args=(self.queue, self.client.copy(), self.codec, *options, self.thread_stop_event),
+            kwargs={
+                'log_messages_on_error': log_messages,
+                'stop_timeout': stop_timeout,
+                'codec_compresslevel': self.codec_compresslevel,
+            },
+            name='kafka producer',
+            daemon=True,
+        )
+        self.thread.start()
+        self._cleanup_func = _stop_unless_stopped
+        self._exit_hook = functools.partial(_at_exit, weakref.ref(self))
+        atexit.register(self._exit_hook)
 
     def __repr__(self) -> str:
         return '<%s batch=%s>' % (type(self).__name__, self.async_send)
@@ -122,9 +161,12 @@ class Producer:
 
         Arguments: topic: str or bytes; partition: int; msg: bytes each.
         Returns: what client.send_produce_request returned, a list with one ProduceResponse; an
-        empty list where no answer is asked for (req_acks=0) or there is nothing to send.
+        empty list in asynchronous mode, where no answer is asked for (req_acks=0), and where there
+        is nothing to send.
         Raises: TypeError naming the argument of a wrong type, before anything is sent; with
-        sync_fail_on_error what the broker or the connection reports, any KafkaError.
+        sync_fail_on_error what the broker or the connection reports, any KafkaError; in
+        asynchronous mode AsyncProducerQueueFull when the queue has no room, with the messages that
+        were not queued, and IllegalStateError after stop().
         """
         return self._send_messages(topic, partition, *msg)
 
@@ -135,7 +177,25 @@ class Producer:
         topic = name_for(self.client, topic)
         self._check_messages(msg, key)
         partition = whole_number(partition, 'partition')
+        if self.async_send:
+            self._enqueue(TopicAndPartition(topic, partition), msg, key)
+            return []
         return self._send_now(topic, partition, msg, key) if msg else []
+
+    def _enqueue(self, target: TopicAndPartition, msg: Any, key: Optional[bytes]) -> None:
+        if self.thread_stop_event.is_set():
+            raise IllegalStateError('the producer is stopped')
+        timeout = self.async_queue_put_timeout
+        for number, m in enumerate(msg):
+            try:
+                # In that many seconds there may be room; without any, an error now.
+                self.queue.put((target, m, key), timeout > 0, timeout if timeout > 0 else None)
+            except Full:
+                raise AsyncProducerQueueFull(
+                    msg[number:],
+                    'the queue is full: %d messages wait, %d were not queued'
+                    % (self.queue.qsize(), len(msg) - number),
+                ) from None
 
     def _send_now(self, topic: Any, partition: int, msg: Any, key: Optional[bytes]) -> List[Any]:
         messages = create_message_set(
@@ -186,6 +246,67 @@ class Producer:
             log.warning('the timeout of stop() is ignored, async_stop_timeout bounds the wait')
         if not self.async_send:
             log.warning('producer.stop() has nothing to stop: %r is not asynchronous', self)
+            return
+        if self.stopped:
+            log.warning('producer.stop() was called before')
+            return
+        self.thread_stop_event.set()
+        try:
+            # Wakes a thread that waits for messages. In a full queue it has no reason to wait.
+            self.queue.put_nowait((STOP_ASYNC_PRODUCER, None, None))
+        except Full:
+            pass
+        # A producer may be collected by its own thread, which then ends by itself.
+        if self.thread is not threading.current_thread():
+            self.thread.join()
+        atexit.unregister(self._exit_hook)
+        self.stopped = True
+
+    def __del__(self) -> None:
+        # The constructor may have failed before there was a thread.
+        if getattr(self, 'async_send', False) and hasattr(self, '_exit_hook'):
+            _stop_unless_stopped(self)
+
+
+def _stop_unless_stopped(producer: Producer) -> None:
+    if not producer.stopped:
+        producer.stop()
+
+
+def _at_exit(reference: Any) -> None:
+    """Stop a producer that still exists: programs end right after send_messages."""
+    producer = reference()
+    if producer is not None:
+        producer._cleanup_func(producer)
+
+
+def _send_upstream(
+    queue: Any,
+    client: Any,
+    codec: int,
+    batch_time: float,
+    batch_size: int,
+    req_acks: int,
+    ack_timeout: int,
+    retry_options: RetryOptions,
+    stop_event: Any,
+    log_messages_on_error: bool = ASYNC_LOG_MESSAGES_ON_ERROR,
+    stop_timeout: float = ASYNC_STOP_TIMEOUT_SECS,
+    codec_compresslevel: Optional[int] = None,
+) -> None:
+    """Send what comes through the queue until stopped: what the thread runs, under its old name."""
+    options = SendOptions(
+        codec=codec,
+        codec_compresslevel=codec_compresslevel,
+        batch_time=batch_time,
+        batch_size=batch_size,
+        req_acks=req_acks,
+        ack_timeout=ack_timeout,
+        retry=retry_options,
+        log_messages=log_messages_on_error,
+        stop_timeout=stop_timeout,
+    )
+    Upstream(queue, client, stop_event, options).run()
 
 
 def _kind(value: Any) -> str:

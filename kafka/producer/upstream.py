@@ -1,0 +1,222 @@
+"""The background half of an asynchronous producer of 0.9.5: from its queue to the brokers.
+
+Owns batching, retrying and giving up. The thread it runs in, the queue and the checks of what comes
+in are ``kafka.producer.base``'s. Nothing new is taken from the queue while requests wait to be sent
+again, so that the messages of a partition keep their order.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from queue import Empty
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from kafka.errors import (
+    RETRY_BACKOFF_ERROR_TYPES,
+    RETRY_ERROR_TYPES,
+    RETRY_REFRESH_ERROR_TYPES,
+    FailedPayloadsError,
+    RequestTimedOutError,
+    error_for_code,
+)
+from kafka.protocol import create_message_set
+from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
+
+log = logging.getLogger('kafka.producer')
+
+# In place of a topic and partition, the mark in the queue that nothing more will come.
+STOP = -1
+
+
+class SendOptions(NamedTuple):
+    """How an asynchronous producer sends; times in seconds but for ack_timeout (ms)."""
+
+    codec: int
+    codec_compresslevel: Optional[int]
+    batch_time: float
+    batch_size: int
+    req_acks: int
+    ack_timeout: int
+    retry: RetryOptions
+    log_messages: bool
+    stop_timeout: float
+
+
+class Pending(NamedTuple):
+    """A request that is not delivered yet, and how often it was sent."""
+
+    request: ProduceRequest
+    tries: int
+
+
+class Upstream:
+    """Send what comes through a queue, until a stop is requested and everything is sent.
+
+    Arguments: queue: of (TopicAndPartition, message, key); client: one of its own, not connected
+    yet; stop_event: set to request a stop, as the mark in the queue does too.
+    """
+
+    def __init__(self, queue: Any, client: Any, stop_event: Any, options: SendOptions) -> None:
+        self.queue = queue
+        self.client = client
+        self.stop_event = stop_event
+        self.options = options
+        self.backoff = options.retry.backoff_ms / 1000.0
+        retriable = RETRY_ERROR_TYPES
+        if options.retry.retry_on_timeouts:
+            retriable += (RequestTimedOutError,)
+        self.retriable = retriable
+        self.pending: List[Pending] = []
+
+    def run(self) -> None:
+        """Work until a stop is requested and done, or stop_timeout seconds after it was noticed."""
+        try:
+            self._connect()
+            self._work()
+        finally:
+            # Connections belong to the thread that uses them: no other can close these.
+            self.client.close()
+
+    def _work(self) -> None:
+        give_up_at: Optional[float] = None
+        while True:
+            if self.stop_event.is_set():
+                if not self.pending and self.queue.empty():
+                    return
+                now = time.monotonic()
+                if give_up_at is None:
+                    give_up_at = now + self.options.stop_timeout
+                elif now >= give_up_at:
+                    break
+            if not self.pending:
+                self.pending = self._requests(self._batch())
+            if self.pending:
+                self._deliver()
+        log.error(
+            'stopped before everything was sent: %d requests and about %d queued messages are lost',
+            len(self.pending),
+            self.queue.qsize(),
+        )
+
+    def _connect(self) -> None:
+        while not self.stop_event.is_set():
+            try:
+                self.client.reinit()
+                return
+            except Exception as error:
+                log.warning('no connection yet: %s', error)
+                self.stop_event.wait(self.backoff)
+
+    def _batch(self) -> List[Tuple[Any, Any, Any]]:
+        """Take up to batch_size items, or as many as come within batch_time seconds."""
+        batch: List[Tuple[Any, Any, Any]] = []
+        deadline = time.monotonic() + self.options.batch_time
+        while len(batch) < self.options.batch_size:
+            # Once a stop is requested there is nothing to wait for.
+            left = 0 if self.stop_event.is_set() else deadline - time.monotonic()
+            try:
+                item = self.queue.get(timeout=left) if left > 0 else self.queue.get_nowait()
+            except Empty:
+                break
+            if item[0] == STOP:
+                self.stop_event.set()
+                break
+            batch.append(item)
+        return batch
+
+    def _requests(self, batch: List[Tuple[Any, Any, Any]]) -> List[Pending]:
+        """Return one request per partition, its messages in the order of the queue."""
+        grouped: Dict[TopicAndPartition, List[Any]] = {}
+        for target, message, key in batch:
+            grouped.setdefault(target, []).append((message, key))
+        requests = []
+        for (topic, partition), messages in grouped.items():
+            try:
+                made = create_message_set(
+                    messages, self.options.codec, None, self.options.codec_compresslevel
+                )
+            except Exception:
+                # What cannot be compressed cannot be compressed later: later messages go on.
+                log.exception('%d messages for %r %r are lost', len(messages), topic, partition)
+                continue
+            requests.append(Pending(ProduceRequest(topic, partition, tuple(made)), 0))
+        return requests
+
+    def _deliver(self) -> None:
+        """Send what is pending and keep what has to be sent again."""
+        failed = self._send([pending.request for pending in self.pending])
+        retried = []
+        kinds = set()
+        for pending in self.pending:
+            error = failed.get(pending.request[:2])
+            if error is None:
+                continue
+            log.warning('failed: %s: %s', self._shown(pending.request), error)
+            if not isinstance(error, self.retriable):
+                log.error('lost: %s', self._shown(pending.request))
+                continue
+            kinds.add(type(error))
+            retried.append(pending)
+        if retried:
+            self._prepare_retry(kinds)
+        limit = self.options.retry.limit
+        self.pending = []
+        for request, tries in retried:
+            if limit is None or tries < limit:
+                self.pending.append(Pending(request, tries + 1))
+            else:
+                log.error('lost after %d retries: %s', tries, self._shown(request))
+
+    def _prepare_retry(self, kinds: Any) -> None:
+        """Pause and refresh the metadata as the kinds of errors demand."""
+        if any(issubclass(kind, RETRY_BACKOFF_ERROR_TYPES) for kind in kinds):
+            time.sleep(self.backoff)
+        if any(issubclass(kind, RETRY_REFRESH_ERROR_TYPES) for kind in kinds):
+            try:
+                self.client.load_metadata_for_topics()
+            except Exception as error:
+                log.warning('metadata could not be refreshed: %s', error)
+
+    def _send(self, requests: List[ProduceRequest]) -> Dict[Any, Exception]:
+        """Send requests in one call. Return {(topic, partition): error} of those that failed."""
+        try:
+            responses = self.client.send_produce_request(
+                requests,
+                acks=self.options.req_acks,
+                timeout=self.options.ack_timeout,
+                fail_on_error=False,
+            )
+        except Exception as error:
+            # A partition without a leader, or a message that cannot be encoded, fails the call for
+            # all of them: one by one the others get through.
+            if len(requests) == 1:
+                return {requests[0][:2]: error}
+            failed: Dict[Any, Exception] = {}
+            for request in requests:
+                failed.update(self._send([request]))
+            return failed
+        return self._failures(requests, responses)
+
+    @staticmethod
+    def _failures(requests: List[ProduceRequest], responses: Any) -> Dict[Any, Exception]:
+        """Return the errors among the responses, which come in the order of the requests."""
+        failed: Dict[Any, Exception] = {}
+        for request, response in zip(requests, responses):
+            if isinstance(response, FailedPayloadsError) and isinstance(response.payload, tuple):
+                failed[response.payload[:2]] = response
+            elif isinstance(response, Exception):
+                failed[request[:2]] = response
+            elif response.error:
+                failed[request[:2]] = error_for_code(response.error)(response)
+        return failed
+
+    def _shown(self, request: ProduceRequest) -> str:
+        """Show a request in a log line, or only a number that its retries share."""
+        if self.options.log_messages:
+            return repr(request)
+        return 'messages with hash %d for %r %r' % (
+            hash(request.messages),
+            request.topic,
+            request.partition,
+        )

@@ -9,7 +9,6 @@ Counts are checked against the bytes that remain before anything is allocated fo
 from __future__ import annotations
 
 import struct
-from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from kafka.errors import BufferUnderflowError, KafkaError, ProtocolError
@@ -17,7 +16,20 @@ from kafka.errors import BufferUnderflowError, KafkaError, ProtocolError
 #: Upstream reads no message with more tagged fields in one place (CVE-2026-111115).
 MAX_TAGS = 10000
 
-NO_TAGS: Mapping[int, bytes] = MappingProxyType({})
+
+class _NoTags(Dict[int, bytes]):
+    """The empty mapping that all messages without unknown tags share, so it never changes."""
+
+    def _refuse(self, *_given: Any, **_named: Any) -> Any:
+        raise TypeError('assign a new dict to unknown_tags')
+
+    __setitem__ = setdefault = update = __ior__ = _refuse
+
+    def __reduce__(self) -> str:
+        return 'NO_TAGS'
+
+
+NO_TAGS: Mapping[int, bytes] = _NoTags()
 
 
 def uvarint(value: int) -> bytes:

@@ -144,7 +144,7 @@ class Field:
         if optional and self.nullable is None:
             self.nullable = self.versions
         if optional == (self.nullable is None):
-            raise TypeError('%s: nullable versions need an Optional annotation' % name)
+            raise TypeError('nullable versions need an Optional annotation')
         if self.required:
             self.default = zero_of(self.type)
 
@@ -225,7 +225,7 @@ class StructMeta(type):
                 try:
                     field.bind(field_name, annotation, known)
                 except TypeError as error:
-                    raise TypeError('%s.%s' % (name, error)) from None
+                    raise TypeError('%s.%s: %s' % (name, field_name, error)) from None
                 fields.append(field)
             namespace['__slots__'] = tuple(field.name for field in fields)
         cls = super().__new__(mcs, name, bases, namespace, **options)

@@ -124,7 +124,11 @@ class Struct(metaclass=StructMeta):
 
     def _show(self, field: Field) -> str:
         value = getattr(self, field.name)
-        return '<hidden>' if field.secret and value else repr(value)
+        if field.secret and value:
+            return '<hidden>'
+        if field.type is KINDS['Records'] and value is not None:
+            return '<%d bytes>' % len(value)
+        return repr(value)
 
 
 M = TypeVar('M', bound='Message')

@@ -40,6 +40,7 @@ from kafka.exchange import (
     in_order,
     request_tuples,
 )
+from kafka.new_topics import NewTopics
 from kafka.protocol import KafkaProtocol
 from kafka.protocol.api import ApiKey
 from kafka.stored_offsets import Decoder, Encoder, StoredOffsets
@@ -48,10 +49,6 @@ from kafka.topic_maps import TopicDict
 from kafka.util import kafka_bytestring
 
 log = logging.getLogger(__name__)
-
-# How long a new topic is asked for where the broker answers before it has created it, in seconds.
-CREATION_SECONDS = 2.0
-CREATION_PAUSE_SECONDS = 0.05
 
 # The class itself: the global of that name may be replaced, and is not asked about its kind.
 _OwnConnection = KafkaConnection
@@ -81,7 +78,7 @@ def _pairs(hosts: Any) -> List[Address]:
     return [(host[0], host[1]) for host in found]
 
 
-class KafkaClient(StoredOffsets):
+class KafkaClient(NewTopics, StoredOffsets):
     """The blocking client of 0.9.5.
 
     Constructing it asks the first host that answers for all metadata; further connections are
@@ -252,8 +249,7 @@ class KafkaClient(StoredOffsets):
         else:
             self.reset_all_metadata()
         response = self.send_metadata_request(names)
-        if names:
-            response = self._wait_for_creation(names, response)
+        response, created = self._wait_for_creation(names, response)
         self.brokers = {broker.nodeId: broker for broker in response.brokers}
         failure = None
         for topic in response.topics:
@@ -269,6 +265,8 @@ class KafkaClient(StoredOffsets):
                 failure = failure or error_for_code(code)(topic)
         if failure is not None:
             raise failure
+        if created and not self._wait_for_leaders(names):
+            self.load_metadata_for_topics(*topics)
 
     def _remember_topic(self, topic: Any) -> None:
         partitions = self.topic_partitions[topic.topic] = {}
@@ -283,26 +281,6 @@ class KafkaClient(StoredOffsets):
 
     def _broker(self, node_id: int) -> Any:
         return self.brokers.get(node_id, BrokerMetadata(node_id, None, None))
-
-    def _wait_for_creation(self, names: List[bytes], response: Any) -> Any:
-        """Ask again while a broker that creates topics behind its answer does not know them.
-
-        Up to 2.7 the first answer says "no leader yet" (5); from 2.8 on, told by DescribeCluster,
-        "unknown" (3) although the topic is on its way, which 0.9.5 programs take for final.
-        """
-        deadline = time.monotonic() + CREATION_SECONDS
-        while (
-            any(
-                topic.error == UnknownTopicOrPartitionError.errno
-                and kafka_bytestring(topic.topic) in names
-                for topic in response.topics
-            )
-            and time.monotonic() < deadline
-            and ApiKey.DESCRIBE_CLUSTER in self._versions_of(self._metadata_from)
-        ):
-            time.sleep(CREATION_PAUSE_SECONDS)
-            response = self.send_metadata_request(names)
-        return response
 
     def _versions_of(self, address: Optional[Address]) -> Mapping[int, Tuple[int, int]]:
         """Return what the broker at an address speaks; empty where only a request can tell.

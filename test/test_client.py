@@ -7,6 +7,7 @@ import copy
 import pytest
 
 import kafka.client
+import kafka.new_topics
 from kafka.client import KafkaClient
 from kafka.errors import (
     InvalidTopicError,
@@ -52,6 +53,7 @@ def clock(monkeypatch):
 
     found = Clock()
     monkeypatch.setattr(kafka.client, 'time', found)
+    monkeypatch.setattr(kafka.new_topics, 'time', found)
     return found
 
 
@@ -347,54 +349,6 @@ def test_topic_that_brokers_do_not_create_is_unknown(cluster, clock):
     with pytest.raises(UnknownTopicOrPartitionError):
         client.ensure_topic_exists('new')
     assert clock.pauses == []
-
-
-@pytest.fixture
-def own_connections(cluster, monkeypatch):
-    """Make the client take the fakes for its own connections, which tell versions."""
-
-    class Own:
-        versions = {ApiKey.DESCRIBE_CLUSTER: (0, 1)}
-
-        def __init__(self, host, port, timeout):
-            self.fake = cluster.connect(host, port, timeout)
-            self.send, self.recv, self.close = self.fake.send, self.fake.recv, self.fake.close
-
-        def api_versions(self):
-            return self.versions
-
-    monkeypatch.setattr(kafka.client, 'KafkaConnection', Own)
-    monkeypatch.setattr(kafka.client, '_OwnConnection', Own)
-    return Own
-
-
-def test_broker_that_creates_behind_its_answer_is_asked_again(cluster, clock, own_connections):
-    """From 2.8 on the first answer is 3, where older brokers said 5."""
-    client = KafkaClient(cluster.hosts)
-
-    def create(node, request):
-        if len(cluster.requests) == 4:
-            cluster.topics['new'] = [0]
-
-    cluster.answers[ApiKey.METADATA] = create
-    client.load_metadata_for_topics('new')
-    assert client.has_metadata_for_topic('new')
-    assert len(clock.pauses) == 2
-
-
-def test_broker_that_creates_nothing_is_not_asked_for_ever(cluster, clock, own_connections):
-    client = KafkaClient(cluster.hosts)
-    with pytest.raises(UnknownTopicOrPartitionError):
-        client.load_metadata_for_topics('new')
-    assert sum(clock.pauses) == pytest.approx(kafka.client.CREATION_SECONDS)
-
-
-def test_broker_that_says_5_while_it_creates_is_asked_once(cluster, clock, own_connections):
-    own_connections.versions = {}
-    client = KafkaClient(cluster.hosts)
-    with pytest.raises(UnknownTopicOrPartitionError):
-        client.load_metadata_for_topics('new')
-    assert (clock.pauses, len(cluster.requests)) == ([], 2)
 
 
 # --- leaders ------------------------------------------------------------------------------------

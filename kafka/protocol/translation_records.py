@@ -251,8 +251,9 @@ class FetchMemory:
                 partition_index=wanted.partition, error_code=error, high_watermark=-1, records=b''
             )
         messages = b''
-        if given.error_code:
+        if given.error_code:  # what was known of the log may be true no more
             self._hungry.pop(key, None)
+            self._gaps.pop(key, None)
         else:
             messages = self._messages(key, wanted, given)
         return PartitionData(

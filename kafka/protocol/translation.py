@@ -330,7 +330,10 @@ def _substitute_offset_commit(old: OffsetCommitRequest) -> Substitute:
 
 
 def _substitute_offset_fetch(old: OffsetFetchRequest, version: int) -> Substitute:
-    """Version 0 told "none stored" by error 3, later ones by the offset alone."""
+    """Version 0 told "none stored" by error 3, later ones by the offset alone.
+
+    Version 0 took metadata and never gave it back: ZooKeeper had a place for the offset only.
+    """
 
     def answer(responses: Sequence[Message]) -> OffsetFetchResponse:
         return _offset_fetch_answer(old, cast(OffsetFetchResponse, responses[0]), version)
@@ -352,12 +355,12 @@ def _offset_fetch_answer(
         if part is None:
             offset, metadata, error = -1, '', response.error_code or -1
         else:
-            offset, metadata = part.committed_offset, part.metadata or ''
+            offset, metadata = part.committed_offset, part.metadata if version else ''
             error = response.error_code or part.error_code
         if version == 0 and offset < 0 and not error:
             error = UNKNOWN_TOPIC_OR_PARTITION
         return OffsetFetchResponsePartition(
-            partition_index=index, committed_offset=offset, metadata=metadata, error_code=error
+            partition_index=index, committed_offset=offset, metadata=metadata or '', error_code=error
         )
 
     topics = [

@@ -48,8 +48,9 @@ _KINDS = {
     'Records': _BYTES,
 }
 
+# Above those that upstream has used so far; its Java code knows none above 2**31 - 2.
 _UNKNOWN_TAGS = st.just({}) | st.dictionaries(
-    st.integers(100, 110) | st.integers(0, 2**32 - 1).filter(lambda tag: tag > 99),
+    st.integers(100, 110) | st.integers(100, 2**31 - 2),
     st.binary(max_size=3),
     max_size=2,
 )

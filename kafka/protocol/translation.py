@@ -355,12 +355,12 @@ def _offset_fetch_answer(
         if part is None:
             offset, metadata, error = -1, '', response.error_code or -1
         else:
-            offset, metadata = part.committed_offset, part.metadata if version else ''
+            offset, metadata = part.committed_offset, (part.metadata or '') if version else ''
             error = response.error_code or part.error_code
         if version == 0 and offset < 0 and not error:
             error = UNKNOWN_TOPIC_OR_PARTITION
         return OffsetFetchResponsePartition(
-            partition_index=index, committed_offset=offset, metadata=metadata or '', error_code=error
+            partition_index=index, committed_offset=offset, metadata=metadata, error_code=error
         )
 
     topics = [

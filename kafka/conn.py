@@ -29,6 +29,7 @@ from typing import (
 )
 
 from kafka.errors import (
+    CorrelationIdError,
     FrameError,
     KafkaConfigurationError,
     KafkaConnectionError,
@@ -137,6 +138,7 @@ class _Waiting(NamedTuple):
     """A request whose answer was not read yet."""
 
     correlation_id: Optional[int]  # None: the bytes were too short to have one
+    recognised: bool  # False: it may be one that gets no answer
     translation: Optional[Translation]  # None: the answer passes untouched
 
 
@@ -228,7 +230,7 @@ class KafkaConnection(threading.local):
         if data:
             self._write(data)
         if old is None or is_answered(old.message):
-            self._waiting.append(_Waiting(correlation_id, translation))
+            self._waiting.append(_Waiting(correlation_id, old is not None, translation))
 
     def recv(self, request_id: int) -> bytes:
         """Read one response and return its body, without the length.
@@ -366,17 +368,31 @@ class KafkaConnection(threading.local):
         return translation
 
     def _whose(self, frame: bytes) -> Optional[Translation]:
-        """Return what the frame is an answer to, None if it passes untouched."""
-        correlation_id = int.from_bytes(frame[:4], 'big', signed=True)
-        while self._waiting and self._waiting[0].translation is None:
+        """Return what the frame is an answer to, None if it passes untouched.
+
+        Raises FrameError if it is not the answer to the old request that was next.
+        """
+        whole = len(frame) >= 4
+        correlation_id = int.from_bytes(frame[:4], 'big', signed=True) if whole else None
+        while self._waiting:
             entry = self._waiting.popleft()
+            if entry.recognised:
+                # A translated one has several answers, which the session checks.
+                if entry.translation is None and entry.correlation_id != correlation_id:
+                    self._fail_frame(
+                        CorrelationIdError(
+                            'a response has correlation id %s where %s was next'
+                            % (correlation_id, entry.correlation_id)
+                        )
+                    )
+                return entry.translation
             # An unrecognised request may have been one without an answer.
             if entry.correlation_id == correlation_id or not any(
-                later.translation is not None and later.correlation_id == correlation_id
+                later.recognised and later.correlation_id == correlation_id
                 for later in self._waiting
             ):
                 return None
-        return self._waiting.popleft().translation if self._waiting else None
+        return None
 
     def _finish(self, translation: Translation, frame: bytes) -> bytes:
         """Read the remaining answers of a translated request and put the old answer together."""

@@ -617,6 +617,22 @@ def test_an_answer_to_another_request_is_a_frame_error(monkeypatch):
     assert broker.closed
 
 
+@pytest.mark.parametrize('body', [b'\x00\x00\x00\x55' + b'\x00' * 8, b'', b'\x00\x09'])
+def test_so_is_one_that_would_have_passed_untouched(monkeypatch, body):
+    conn, _, sock = connect(monkeypatch, FakeSocket(frame(body)))
+    conn.send(9, bytes_of(METADATA, correlation_id=9))
+    with pytest.raises(FrameError, match='where 9 was next'):
+        conn.recv(9)
+    assert sock.closed
+
+
+def test_an_unrecognised_request_without_answer_does_not_shift_untouched_answers(monkeypatch):
+    conn, _, _ = connect(monkeypatch, Broker({0: lambda _: None}))
+    conn.send(1, bytes_of(produce(acks=0), version=3, correlation_id=1))
+    conn.send(2, bytes_of(METADATA, correlation_id=2))
+    assert conn.recv(2)[:4] == b'\x00\x00\x00\x02'
+
+
 def test_an_answer_that_cannot_be_read_is_a_frame_error(monkeypatch):
     conn, _, broker = connect(monkeypatch, Broker({0: stores}))
     ask(conn, produce())

@@ -83,8 +83,10 @@ class Consumer:
         self.count_since_commit = 0
         self.partition_info = False
         self.commit_timer: Optional[ReentrantTimer] = None
-        # Guards one commit against another, the timer's against the program's.
-        self.commit_lock = threading.Lock()
+        # Guards one commit against another, the timer's against the program's. Reentrant, because a
+        # signal handler may call stop() while its own thread commits; the flag tells that apart.
+        self.commit_lock = threading.RLock()
+        self._committing = False
 
         client.load_metadata_for_topics(self.topic)
         if partitions is None:
@@ -148,24 +150,31 @@ class Consumer:
         Raises: ValueError for a partition that is not consumed.
         """
         with self.commit_lock:
-            if self.count_since_commit == 0 or self.group is None:
+            if self._committing or self.count_since_commit == 0 or self.group is None:
                 return None
-            positions = self._positions(partitions)
-            requests = [
-                OffsetCommitRequest(self.topic, partition, offset, None)
-                for partition, offset in positions.items()
-            ]
+            self._committing = True
             try:
-                self.client.send_offset_commit_request(self.group, requests)
-            except KafkaError as error:
-                log.error('group=%s topic=%s: commit failed: %s', self.group, self.topic, error)
-                return False
-            self.count_since_commit = 0
-            # Sequence: the timer reads the offsets; the program takes a message; the timer resets
-            # the counter. What was taken meanwhile must not count as committed.
-            if any(self.offsets.get(p) != offset for p, offset in positions.items()):
-                self.count_since_commit = 1
-            return True
+                return self._commit(self._positions(partitions))
+            finally:
+                self._committing = False
+
+    def _commit(self, positions: Dict[int, int]) -> bool:
+        """Store some offsets and reset the counter; return whether that worked."""
+        requests = [
+            OffsetCommitRequest(self.topic, partition, offset, None)
+            for partition, offset in positions.items()
+        ]
+        try:
+            self.client.send_offset_commit_request(self.group, requests)
+        except KafkaError as error:
+            log.error('group=%s topic=%s: commit failed: %s', self.group, self.topic, error)
+            return False
+        self.count_since_commit = 0
+        # Sequence: the timer reads the offsets; the program takes a message; the timer resets the
+        # counter. What was taken meanwhile must not count as committed.
+        if any(self.offsets.get(p) != offset for p, offset in positions.items()):
+            self.count_since_commit = 1
+        return True
 
     def _positions(self, partitions: Optional[Iterable[int]]) -> Dict[int, int]:
         """Return the offsets of some partitions, or of all; ValueError for one not consumed."""

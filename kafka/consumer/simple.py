@@ -99,7 +99,8 @@ class SimpleConsumer(Consumer):
             'smallest'; anything else raises OffsetOutOfRangeError.
 
     Messages are OffsetAndMessage(offset, Message) tuples; with provide_partition_info() each comes
-    as (partition, message).
+    as (partition, message). While a broker is away its partitions bring nothing, which is logged as
+    a warning; they are asked again by the next call.
 
     Raises: ValueError when buffer_size is above max_buffer_size; otherwise as Consumer.
     """

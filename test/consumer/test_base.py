@@ -277,6 +277,18 @@ def test_a_second_commit_waits_for_the_first():
     assert order == ['first', None]
 
 
+def test_a_commit_from_inside_a_commit_does_nothing():
+    """As when a signal handler calls stop() while its own thread commits."""
+    client = FakeClient()
+    made = consumer(client)
+    made.count_since_commit = 1
+    inner = []
+    client.answers['send_offset_commit_request'] = [lambda *args: inner.append(made.commit())]
+    assert made.commit() is True
+    assert inner == [None]
+    assert len(committed(client)) == 1
+
+
 def test_the_timer_runs_only_with_auto_commit_and_an_interval(timers):
     for options in ({'auto_commit': False}, {'auto_commit': True, 'auto_commit_every_t': None}):
         assert consumer(**options).commit_timer is None

@@ -3,7 +3,7 @@
 Owns: the text of ``read(data, pos, end, view)``, which returns the message and the position behind
 it, and of one function per tagged field. ``data`` is bytes, ``view`` a memoryview of the caller's
 buffer, of which records are slices. What is read is checked before it is used: a length against
-the bytes that follow, a count against the room that its elements need at least.
+the bytes that follow, a count against the room that its elements need at least, and upstream's cap.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import List
 
 from kafka.protocol.emit import Emitter, snake
+from kafka.protocol.primitives import MAX_ELEMENTS
 from kafka.protocol.schema import Field, FieldType, Kind, ListOf, StructMeta
 
 
@@ -93,7 +94,7 @@ class ReaderEmitter(Emitter):
 
     def elements(self, kind: FieldType, target: str, path: str) -> None:
         smallest = max(self.min_size(kind), 1)
-        self.add('if n < 0 or n > (end - pos) // %d:' % smallest)
+        self.add('if n < 0 or n > %d or n > (end - pos) // %d:' % (MAX_ELEMENTS, smallest))
         self.add('    raise bad_count(n, %r)' % path)
         if isinstance(kind, Kind) and kind.format:
             self.numbers(kind, target)

@@ -13,7 +13,9 @@ from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from kafka.errors import BufferUnderflowError, KafkaError, ProtocolError
 
-#: Upstream reads no message with more tagged fields in one place (CVE-2026-111115).
+#: Upstream reads no array with more elements, and no more tagged fields in one place, since 4.4
+#: (CVE-2026-111108, CVE-2026-111115).
+MAX_ELEMENTS = 1000000
 MAX_TAGS = 10000
 
 

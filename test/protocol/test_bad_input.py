@@ -15,7 +15,7 @@ from kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.fetch import FetchResponse
 from kafka.protocol.find_coordinator import FindCoordinatorRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
-from kafka.protocol.primitives import MAX_TAGS, uvarint
+from kafka.protocol.primitives import MAX_ELEMENTS, MAX_TAGS, uvarint
 from kafka.protocol.sasl import SaslAuthenticateRequest
 from test.protocol.strategies import MESSAGES, instances
 
@@ -111,6 +111,13 @@ def test_a_count_is_measured_by_the_least_room_of_its_elements():
     with pytest.raises(BufferUnderflowError, match='records has length'):
         one = struct.pack('>ihqq', 0, 0, 0, 0) + struct.pack('>ii', -1, 2_000_000_000)
         FetchResponse.decode(start + struct.pack('>i', 1) + one, 4)
+
+
+def test_an_array_has_at_most_a_million_elements_however_small_they_are():
+    """Objects take far more memory than their bytes do."""
+    data = struct.pack('>i', MAX_ELEMENTS + 1) + bytes(2 * MAX_ELEMENTS + 2)
+    with pytest.raises(ProtocolError, match='topics has 1000001 elements'):
+        MetadataRequest.decode(data, 1)
 
 
 @pytest.mark.parametrize(

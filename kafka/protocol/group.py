@@ -1,4 +1,4 @@
-"""Membership of groups: the classic protocol, KIP-848's, and the groups of Kafka Streams.
+"""Membership of groups: the classic protocol and that of KIP-848.
 
 Owns the messages only; what members put inside the classic ones is in consumer_protocol.py.
 """

@@ -8,6 +8,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from kafka.errors import BufferUnderflowError
+from kafka.protocol.fetch import FetchPartition
+from kafka.protocol.group import HeartbeatRequest
 from test.protocol import interpreter
 from test.protocol.strategies import PAIRS, instances
 
@@ -31,3 +34,25 @@ def test_random_instances_agree_with_the_interpreter(cls, version):
         assert interpreter.decode(cls, data, version) == message
 
     agree()
+
+
+def test_code_is_compiled_on_first_use_and_kept():
+    HeartbeatRequest.encoders.clear()
+    request = HeartbeatRequest('g', 1, 'm')
+    request.encode(2)
+    writer = HeartbeatRequest.encoders[2]
+    request.encode(2)
+    assert HeartbeatRequest.encoders == {2: writer}
+
+
+def test_constructors_are_compiled_on_first_use():
+    FetchPartition(0, fetch_offset=0, partition_max_bytes=0)
+    assert FetchPartition.__init__.__qualname__ == 'FetchPartition.__init__'
+
+
+def test_generated_code_is_named_after_what_it_reads():
+    """So that a traceback through it tells which message and version it was."""
+    with pytest.raises(BufferUnderflowError) as caught:
+        HeartbeatRequest.decode(b'', 3)
+    frame = caught.value.__cause__.__traceback__.tb_next.tb_frame
+    assert frame.f_code.co_filename == '<HeartbeatRequest v3 read>'

@@ -1,49 +1,11 @@
-"""The generated code is flat: one call of struct for neighbours, and nested structs in place."""
+"""What readers and writers have in common: lines, names, and what a version looks like."""
 
 from __future__ import annotations
 
-from kafka.protocol.emit import Code, snake
-from kafka.protocol.fetch import FetchPartition, FetchRequest, FetchResponse
+from kafka.protocol.emit import Code, Emitter, snake
+from kafka.protocol.fetch import PartitionData
 from kafka.protocol.group import HeartbeatRequest
-
-
-def test_neighbours_of_fixed_width_are_read_in_one_call_with_the_length_behind_them():
-    source = FetchResponse.decode_source(11)
-    assert (
-        'message.throttle_time_ms, message.error_code, message.session_id, n = unpack_ihii('
-        in source
-    )
-    assert source.count('def ') == 1
-
-
-def test_neighbours_of_fixed_width_are_written_in_one_call_with_the_length_behind_them():
-    source = FetchRequest.encode_source(11)
-    assert 'write(pack_iiiibiii(' in source
-    assert source.count('def ') == 1
-
-
-def test_a_flexible_length_is_read_with_its_neighbours_when_it_has_one_byte():
-    assert 'unpack_ihiB(data, pos)' in FetchResponse.decode_source(12)
-
-
-def test_each_tagged_field_has_a_function_of_its_own():
-    assert FetchResponse.decode_source(16).count('\n\n\ndef read_') == 4
-    assert FetchRequest.encode_source(18).count('\n\n\ndef write_') == 4
-
-
-def test_code_is_compiled_on_first_use_and_kept():
-    HeartbeatRequest.encoders.clear()
-    request = HeartbeatRequest('g', 1, 'm')
-    request.encode(2)
-    writer = HeartbeatRequest.encoders[2]
-    request.encode(2)
-    assert list(HeartbeatRequest.encoders) == [2]
-    assert HeartbeatRequest.encoders[2] is writer
-
-
-def test_constructors_are_compiled_on_first_use():
-    FetchPartition(0, fetch_offset=0, partition_max_bytes=0)
-    assert FetchPartition.__init__.__qualname__ == 'FetchPartition.__init__'
+from kafka.protocol.metadata import Cursor
 
 
 def test_one_name_stands_for_one_value():
@@ -52,7 +14,46 @@ def test_one_name_stands_for_one_value():
     assert [code.use('x', first), code.use('x', second), code.use('x', first)] == ['x', 'x_', 'x']
 
 
+def test_lines_are_indented_when_they_are_to_be():
+    code = Code()
+    code.add('if x:')
+    with code.indented():
+        code.add('a')
+        with code.indented(False):
+            code.add('b')
+    code.add('c')
+    assert code.source == 'if x:\n    a\n    b\nc\n'
+
+
+def test_a_variable_is_never_taken_twice_nor_one_of_the_code_s_own():
+    emitter = Emitter(HeartbeatRequest, 0)
+    with emitter.variable('topic') as outer, emitter.variable('topic') as inner:
+        assert (outer, inner) == ('topic', 'topic_')
+    for name in ('data', 'new', 'n'):
+        with emitter.variable(name) as taken:
+            assert taken == name + '_'
+    with emitter.variable('topic') as again:
+        assert again == 'topic'
+
+
+def test_the_least_size_counts_what_a_version_carries():
+    assert Emitter(HeartbeatRequest, 0).min_size(HeartbeatRequest) == 2 + 4 + 2
+    assert Emitter(HeartbeatRequest, 3).min_size(HeartbeatRequest) == 2 + 4 + 2 + 2
+    assert Emitter(HeartbeatRequest, 4).min_size(HeartbeatRequest) == 1 + 4 + 1 + 1 + 1
+    assert Emitter(HeartbeatRequest, 0).min_size(Cursor, nullable=True) == 1
+
+
+def test_fields_are_parted_into_placed_tagged_and_absent():
+    emitter = Emitter(HeartbeatRequest, 0)
+    emitter.version = 12
+    plain, tagged, absent = emitter.split(PartitionData)
+    assert plain[0].name == 'partition_index'
+    assert [field.tag for field in tagged] == [0, 1, 2]
+    assert absent == []
+    emitter.version = 0
+    assert 'last_stable_offset' in [field.name for field in emitter.split(PartitionData)[2]]
+
+
 def test_names_in_snake_case():
     assert snake('PartitionData') == 'partition_data'
-    assert snake('TopicPartitions') == 'topic_partitions'
     assert snake('topics') == 'topics'

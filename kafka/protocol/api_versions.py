@@ -15,8 +15,8 @@ from kafka.protocol.wire import Bool, Int16, Int32, Int64, Message, Route, Strin
 class ApiVersionsRequest(Message, api_key=18, valid='0-5', flexible='3+', route=Route.BROKER):
     """Ask for the versions that a broker understands (KIP-35).
 
-    v3 is flexible and names the client's software (KIP-511), v4 fixes feature ranges that begin
-    at 0 (KIP-1022), v5 says which node of which cluster is meant (KIP-1242).
+    v3 is flexible and names the client's software (KIP-511), v4 can hear of feature ranges that
+    begin at 0 (KAFKA-17011), v5 says which node of which cluster is meant (KIP-1242).
     """
 
     client_software_name: String = v('3+', default='', ignorable=True)

@@ -45,7 +45,7 @@ class OffsetCommitRequest(
     v0 stores in ZooKeeper and has no membership. v1 adds it and a timestamp per partition, v2 has
     a retention time instead, gone again in v5 (KIP-211). v6 adds leader epochs (KIP-320), v7
     static members (KIP-345), v8 is flexible, v9 allows the members of KIP-848, v10 names topics by
-    id (KIP-516). 4.0 dropped v0 and v1 (KIP-896).
+    id (KIP-848). 4.0 dropped v0 and v1 (KIP-896).
     """
 
     group_id: String
@@ -70,7 +70,7 @@ class OffsetCommitResponseTopic(Struct):
 class OffsetCommitResponse(Message, api_key=8, valid='0-10', flexible='8+'):
     """One error code per partition.
 
-    v3 adds the throttle time, v8 is flexible, v10 names topics by id (KIP-516).
+    v3 adds the throttle time, v8 is flexible, v10 names topics by id (KIP-848).
     """
 
     throttle_time_ms: Int32 = v('3+', default=0, ignorable=True)
@@ -102,7 +102,7 @@ class OffsetFetchRequest(
 
     v0 reads ZooKeeper. v6 is flexible, v7 can insist on offsets that no open transaction may
     change (KIP-447), v8 asks for several groups (KIP-709), v9 has the members of KIP-848, v10
-    names topics by id (KIP-516). 4.0 dropped v0 (KIP-896).
+    names topics by id (KIP-848). 4.0 dropped v0 (KIP-896).
     """
 
     group_id: String = v('0-7', default='')
@@ -148,7 +148,7 @@ class OffsetFetchResponse(Message, api_key=9, valid='0-10', flexible='6+'):
     """The stored offsets, -1 for none; topics at the top until v7, per group since v8.
 
     v2 adds an error for the whole, v3 the throttle time, v5 leader epochs (KIP-320), v6 is
-    flexible, v8 holds several groups (KIP-709), v10 names topics by id (KIP-516).
+    flexible, v8 holds several groups (KIP-709), v10 names topics by id (KIP-848).
     """
 
     throttle_time_ms: Int32 = v('3+', default=0, ignorable=True)

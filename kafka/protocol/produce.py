@@ -84,8 +84,8 @@ class NodeEndpoint(Struct):
 class ProduceResponse(Message, api_key=0, valid='0-13', flexible='9+'):
     """One result per partition.
 
-    v1 adds the throttle time (KIP-13), v2 the append time (KIP-32), v5 the start of the log
-    (KIP-207). v8 names bad records (KIP-467), v10 the new leader (KIP-951), v13 ids (KIP-516).
+    v1 adds the throttle time (KIP-13), v2 the append time (KIP-32), v5 the start of the log.
+    v8 names bad records (KIP-467), v10 the new leader (KIP-951), v13 ids (KIP-516).
     """
 
     responses: List[TopicProduceResponse]

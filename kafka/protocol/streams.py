@@ -1,4 +1,4 @@
-"""Groups of Kafka Streams programs (KIP-1071, KIP-1284).
+"""Groups of Kafka Streams programs (KIP-1071).
 
 Owns the messages only. A Python client watches such groups; the heartbeat is here so that the
 embedded broker and tools can read it.

@@ -36,7 +36,7 @@ class TopicProduceData(Struct):
 class ProduceRequest(Message, api_key=0, valid='0-13', flexible='9+', route=Route.LEADER):
     """Append records to partitions. With ``acks`` 0 the broker sends no response.
 
-    v1 and v2 only changed the response. v2 allows magic 1 (KIP-32), v3 magic 2 and transactions
+    v1 and v2 look like v0, but v2 allows magic 1 (KIP-32); v3 allows magic 2 and transactions
     (KIP-98), v7 zstd (KIP-110). v9 is flexible (KIP-482), v12 may add its partitions to the
     transaction (KIP-890), v13 names topics by id (KIP-516). 4.0 dropped v0 to v2 (KIP-896).
     """

@@ -122,6 +122,8 @@ class KafkaClient(NewTopics, StoredOffsets):
         if timeout is not None:
             _check_kind('timeout', timeout, (int, float), 'seconds or None')
         _check_kind('correlation_id', correlation_id, int, 'an integer')
+        if isinstance(client_id, int):  # the second argument was a port until 0.8.1
+            raise TypeError("client_id must be bytes or str, not int; hosts is 'host:port'")
         self.client_id = _as_bytes(client_id, 'client_id')
         self.timeout = timeout
         self.hosts = _pairs(hosts)

@@ -35,6 +35,9 @@ JVM = [
     '-Djava.io.tmpdir=.',
     '--add-opens=java.base/java.lang=ALL-UNNAMED',  # snappy-java of 0.8.0 and 0.8.1 loads itself so
 ]
+ZOOKEEPER_SESSION_SECONDS = (
+    8  # zookeeper.session.timeout.ms and ZooKeeper's rounding up to its ticks
+)
 CREATES_TOPICS = (0, 10, 1)  # first release with the CreateTopics API
 
 T = TypeVar('T')
@@ -94,6 +97,7 @@ class Cluster:
         self._guard: Optional[subprocess.Popen[bytes]] = None
         self._zookeeper: Optional[Process] = None
         self._brokers: Dict[int, Process] = {}
+        self._killed_at: Dict[int, float] = {}  # node id -> monotonic seconds
         self._starts = 0
 
     def __repr__(self) -> str:
@@ -200,10 +204,16 @@ class Cluster:
         """Kill one broker without warning, as a crash would."""
         process = self._brokers.pop(node)
         process.kill()
+        self._killed_at[node] = time.monotonic()
         self._tell_guard('-%d' % process.popen.pid)
 
     def restart(self, node: int) -> None:
         """Start a killed broker again on its old port and wait until the cluster knows it."""
+        if (
+            self.release.has_zookeeper
+        ):  # 0.11 to 2.8 end when ZooKeeper still holds their old session
+            expired = self._killed_at[node] + ZOOKEEPER_SESSION_SECONDS
+            time.sleep(max(0, expired - time.monotonic()))
         self._start_broker(node)
         self.wait_ready()
 

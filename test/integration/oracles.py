@@ -36,6 +36,7 @@ class Console:
             self._own('write', topic, codec, lines)
             return
         arguments = ['--topic', topic, '--property', 'parse.key=true']
+        arguments += ['--request-required-acks', '1']  # default 0, lost when the program ends early
         if self.version < (2, 5):
             arguments += ['--broker-list', self.cluster.bootstrap]
         else:
@@ -58,8 +59,8 @@ class Console:
             arguments += ['--zookeeper', self.cluster.zookeeper]
         else:
             arguments += ['--bootstrap-server', self.cluster.bootstrap]
-        if self.version < (0, 10):
-            arguments += ['--new-consumer'] * (self.version >= (0, 9))
+        if (0, 9) <= self.version < (0, 10, 1):
+            arguments += ['--new-consumer']
         done = self.cluster.run_tool(self.consumer, *arguments)
         assert done.returncode == 0, done
         return self._pairs(done.stdout)
@@ -80,7 +81,8 @@ class Console:
 
     @staticmethod
     def _pairs(output):
-        return sorted(tuple(line.split(b'\t')) for line in output.splitlines())
+        # Lines without a tab are advice, as that an option will go.
+        return sorted(tuple(line.split(b'\t')) for line in output.splitlines() if b'\t' in line)
 
 
 class Confluent:

@@ -253,7 +253,7 @@ def test_without_a_policy_the_error_comes_out(consume, filled):
     consumer = consume(partitions=[0], auto_offset_reset=None)
     consumer.seek(5000)
     with pytest.raises(OffsetOutOfRangeError):
-        consumer.get_message(timeout=5)
+        consumer.get_message(timeout=1)
 
 
 # --- commits ------------------------------------------------------------------------------------

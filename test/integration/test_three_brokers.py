@@ -55,7 +55,7 @@ def test_responses_of_several_brokers_come_in_the_order_of_the_payloads(cluster,
     wanted = [4, 0, 5, 2, 1, 3]
     name = name.encode()
     requests = [ProduceRequest(name, p, [create_message(b'%d' % p)] * (p + 1)) for p in wanted]
-    produced = client.send_produce_request(requests, acks=-1)
+    produced = client.send_produce_request(requests, acks=-1, timeout=10000)
     leaders = {found.leader for found in client.topic_partitions[name].values()}
     assert leaders == {0, 1, 2}
     assert [answer.partition for answer in produced] == wanted

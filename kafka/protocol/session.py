@@ -212,8 +212,9 @@ class _Sent(NamedTuple):
 
 
 # From these versions on a broker answers a request over quota at once, tells the time in the
-# answer, and reads nothing from the connection until it has passed (KIP-219).
-CLIENT_THROTTLES_FROM = {
+# answer, and reads nothing from the connection until it has passed (KIP-219, Kafka 2.0). Of the
+# APIs of that time the others do so from version 1 on, later APIs always.
+CLIENT_THROTTLES_FROM: Dict[int, int] = {
     ApiKey.PRODUCE: 6,
     ApiKey.FETCH: 8,
     ApiKey.LIST_OFFSETS: 3,
@@ -230,14 +231,10 @@ CLIENT_THROTTLES_FROM = {
     ApiKey.API_VERSIONS: 2,
     ApiKey.CREATE_TOPICS: 3,
     ApiKey.DELETE_TOPICS: 2,
-    ApiKey.DELETE_RECORDS: 1,
-    ApiKey.INIT_PRODUCER_ID: 1,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: 2,
-    ApiKey.ADD_PARTITIONS_TO_TXN: 1,
-    ApiKey.ADD_OFFSETS_TO_TXN: 1,
-    ApiKey.END_TXN: 1,
-    ApiKey.TXN_OFFSET_COMMIT: 1,
+    ApiKey.DESCRIBE_CONFIGS: 2,
 }
+LAST_API_OF_1_1 = ApiKey.DELETE_GROUPS
 
 
 def is_answered(request: Message) -> bool:
@@ -554,5 +551,6 @@ def _key(message: Message) -> int:
 
 def _throttle(response: Any, version: int) -> Tuple[int, bool]:
     wait_ms = getattr(response, 'throttle_time_ms', 0)
-    since = CLIENT_THROTTLES_FROM.get(response.api_key)
-    return wait_ms, wait_ms > 0 and since is not None and version >= since
+    key = response.api_key
+    since = CLIENT_THROTTLES_FROM.get(key, 1 if key <= LAST_API_OF_1_1 else 0)
+    return wait_ms, wait_ms > 0 and version >= since

@@ -18,6 +18,7 @@ from kafka.errors import (
 )
 from kafka.protocol.api import encode_response
 from kafka.protocol.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.commit import OffsetDeleteRequest, OffsetDeleteResponse
 from kafka.protocol.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.frames import frame
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
@@ -37,6 +38,7 @@ from kafka.protocol.session import (
     UnsupportedRequest,
     VersionsNegotiated,
 )
+from kafka.protocol.transaction import InitProducerIdRequest, InitProducerIdResponse
 
 METADATA = MetadataRequest(topics=[])
 METADATA_ANSWER = MetadataResponse(brokers=[], topics=[])
@@ -273,6 +275,26 @@ def test_throttle_time_tells_whether_the_client_has_to_wait(version, waits):
     slow = MetadataResponse(throttle_time_ms=40, brokers=[], topics=[])
     event = event_of(me, answered(0, slow, version))
     assert (event.throttle_time_ms, event.client_throttles) == (40, waits)
+
+
+INIT = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
+INIT_ANSWER = InitProducerIdResponse(throttle_time_ms=40, error_code=0, producer_epoch=0)
+DELETE = OffsetDeleteRequest(group_id='g', topics=[])
+DELETE_ANSWER = OffsetDeleteResponse(error_code=0, throttle_time_ms=40, topics=[])
+
+
+@pytest.mark.parametrize(
+    ('request_', 'response', 'version', 'waits'),
+    [
+        (INIT, INIT_ANSWER, 0, False),  # as old as throttling by the broker
+        (INIT, INIT_ANSWER, 1, True),
+        (DELETE, DELETE_ANSWER, 0, True),  # younger than KIP-219
+    ],
+)
+def test_throttling_of_apis_without_an_entry_of_their_own(request_, response, version, waits):
+    me = client({22: (0, 1), 47: (0, 0)})
+    me.send(request_, version=version)
+    assert event_of(me, answered(0, response, version)).client_throttles == waits
 
 
 def test_without_throttle_time_nobody_waits():

@@ -53,6 +53,7 @@ log = logging.getLogger(__name__)
 
 DEFAULT_SOCKET_TIMEOUT_SECONDS = 120
 DEFAULT_KAFKA_PORT = 9092
+MAX_PORT = 65535
 
 MAX_READ_BYTES = 4096
 
@@ -73,7 +74,7 @@ def collect_hosts(hosts: Union[str, Iterable[str]], randomize: bool = True) -> L
     ``host:port``, an IPv6 address or one in brackets with or without ``:port``; randomize: shuffle.
 
     Returns (host, port, address family) triples; the port is 9092 where none is given.
-    Raises TypeError for anything but text, KafkaConfigurationError for a port that is no number.
+    Raises TypeError for anything but text, KafkaConfigurationError for a port that can be none.
 
     From 1.0 on; 0.9.5 returned pairs, which are the first two elements.
     """
@@ -120,6 +121,9 @@ def _port(text: str, whole: str) -> int:
         port = int(text) if text.strip() else DEFAULT_KAFKA_PORT
     except ValueError as error:
         raise KafkaConfigurationError('the port in %r is no number' % whole) from error
+    if port > MAX_PORT:
+        # The resolver would take it modulo 65536, and another program's port would be reached.
+        raise KafkaConfigurationError('the port in %r is beyond %d' % (whole, MAX_PORT))
     return DEFAULT_KAFKA_PORT if port < 0 else port
 
 
@@ -149,7 +153,8 @@ class KafkaConnection(threading.local):
         host, port: the broker; the host goes to ``socket.create_connection`` as it is.
         timeout: seconds that connecting, each send and each read may take; None waits for ever.
 
-    Raises kafka.errors.KafkaConnectionError if no connection can be made.
+    Raises kafka.errors.KafkaConnectionError if no connection can be made, TypeError or ValueError,
+    naming the argument, if one cannot be meant.
 
     The object is local to the thread: every other thread that touches it gets a connection of its
     own, made at that moment. After any error of the connection the socket is closed; the next use
@@ -167,6 +172,7 @@ class KafkaConnection(threading.local):
         self, host: str, port: int, timeout: Optional[float] = DEFAULT_SOCKET_TIMEOUT_SECONDS
     ) -> None:
         super().__init__()
+        _check_types(host, port, timeout)
         self._assign(host, port, timeout)
         self.reinit()
 
@@ -466,6 +472,20 @@ class KafkaConnection(threading.local):
         self.reinit()
         self._read_early.extend(early)
         self._waiting.extend(waiting)
+
+
+def _check_types(host: Any, port: Any, timeout: Any) -> None:
+    """Name a wrong argument; create_connection() would fail in its own words, or not at all."""
+    if not isinstance(host, (str, bytes)):
+        raise TypeError('host must be text, not %r' % (host,))
+    if not isinstance(port, (int, str)):
+        raise TypeError('port must be a number, not %r' % (port,))
+    if timeout is None:
+        return
+    if not isinstance(timeout, (int, float)):
+        raise TypeError('timeout must be seconds or None, not %r' % (timeout,))
+    if timeout < 0:
+        raise ValueError('timeout must not be negative: %r' % (timeout,))
 
 
 def _unconnected(

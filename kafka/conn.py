@@ -35,7 +35,7 @@ from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
 )
-from kafka.protocol.frames import FrameReader
+from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.probe import ProbeResult, ProbeStep, probe_versions
 from kafka.protocol.session import ResponseReceived, Role, Session, is_answered
@@ -56,6 +56,7 @@ DEFAULT_KAFKA_PORT = 9092
 MAX_PORT = 65535
 
 MAX_READ_BYTES = 4096
+MAX_FRAME_BYTES = 2**31 - 1  # what a length can say
 
 # How many unread answers are kept in mind. More than anyone asks for at once; the bound is for
 # programs that send unrecognised requests which get no answer.
@@ -220,7 +221,10 @@ class KafkaConnection(threading.local):
         log.debug('About to send %d bytes to %s, request %s', len(payload), self, request_id)
         self.get_connected_socket()
         old = parse_old_request(payload)
-        translation = None if old is None else self._translate(old)
+        translation = None
+        if old is not None:
+            translation = self._translate(old)
+            self._expect(old.asked_bytes)
         if translation is None:
             correlation_id = int.from_bytes(payload[8:12], 'big', signed=True)
             data = payload
@@ -309,6 +313,11 @@ class KafkaConnection(threading.local):
             raise KafkaConnectionError(
                 'Unable to connect to Kafka at %s:%s: %s' % (self.host, self.port, error)
             ) from error
+
+    def _expect(self, asked_bytes: int) -> None:
+        """Believe larger frames where the program itself has asked for more than is usual."""
+        limit = min(DEFAULT_MAX_FRAME_BYTES + asked_bytes, MAX_FRAME_BYTES)
+        self._reader.max_frame_bytes = max(self._reader.max_frame_bytes, limit)
 
     def _write(self, data: bytes) -> None:
         try:

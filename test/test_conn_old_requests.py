@@ -75,8 +75,8 @@ def stores(request):
     return ProduceResponse(responses=topics) if request.acks else None
 
 
-def fetch(offset=0):
-    part = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1000)
+def fetch(max_bytes=1000):
+    part = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)
     topics = [FetchTopic(topic='t', partitions=[part])]
     return FetchRequest(max_wait_ms=1, min_bytes=1, topics=topics)
 
@@ -120,6 +120,20 @@ def test_fetched_batches_come_back_as_message_sets(monkeypatch):
     ((batch,),) = [list(MemoryRecords(records))]
     assert (batch.magic, [(r.key, r.value) for r in batch]) == (0, [(b'k', b'v')])
     assert broker.requests[-1] == (1, 12)
+
+
+def test_the_frame_limit_grows_with_what_a_fetch_asks_for(monkeypatch):
+    """200 partitions of 1 MiB each are no sign of a peer that speaks another protocol."""
+    conn, _, broker = connect(monkeypatch, Broker({1: has_one_message}))
+    wish = 200 * 1024 * 1024
+    ask(conn, fetch(max_bytes=wish))
+    broker.script[:] = [(wish + 1000).to_bytes(4, 'big'), b'']
+    with pytest.raises(KafkaConnectionError, match='in the middle of a response'):
+        conn.recv(1)
+    conn.reinit()
+    conn.get_connected_socket().script[:] = [(wish + 1000).to_bytes(4, 'big')]
+    with pytest.raises(FrameError, match='the limit is 104857600'):
+        conn.recv(1)
 
 
 def test_a_request_that_needs_several_answers_reads_them_all(monkeypatch):

@@ -47,13 +47,13 @@ def frame(data: bytes) -> bytes:
 class FrameReader:
     """Cuts frames out of bytes that arrive in pieces of any size.
 
-    Arguments: max_frame_bytes: the largest length that is believed.
+    Arguments, and attributes: max_frame_bytes: the largest length that is believed.
 
     Memory is taken as bytes arrive, never because a length announces them.
     """
 
     def __init__(self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
-        self._limit = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
         self._buffer = bytearray()
         self._length: Optional[int] = None  # of the frame at the head, once it was read
 
@@ -85,7 +85,7 @@ class FrameReader:
         """
         if self._length is None and not self.missing_bytes:
             (length,) = _LENGTH.unpack_from(self._buffer)
-            if not 0 <= length <= self._limit:
+            if not 0 <= length <= self.max_frame_bytes:
                 raise FrameError(self._explain(length))
             self._length = length
         if self._length is None or self.missing_bytes:
@@ -104,4 +104,7 @@ class FrameReader:
                 return 'the peer does not speak Kafka: it sent %s' % what
         if length < 0:
             return 'the peer announced a frame of negative length (%d)' % length
-        return 'the peer announced a frame of %d bytes; the limit is %d' % (length, self._limit)
+        return 'the peer announced a frame of %d bytes; the limit is %d' % (
+            length,
+            self.max_frame_bytes,
+        )

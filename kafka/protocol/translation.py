@@ -95,6 +95,13 @@ class OldRequest(NamedTuple):
         """Whether the broker's versions decide what is sent."""
         return self.header.api_key not in NEVER_DROPPED
 
+    @property
+    def asked_bytes(self) -> int:
+        """How many bytes of records the answer may hold because it was asked for them."""
+        if not isinstance(self.message, FetchRequest):
+            return 0
+        return sum(max(0, p.partition_max_bytes) for t in self.message.topics for p in t.partitions)
+
 
 def parse_old_request(payload: Buffer) -> Optional[OldRequest]:
     """Return the old request that these bytes are, length prefix included, or None.

@@ -21,7 +21,7 @@ from kafka.protocol.commit import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka.protocol.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.frames import frame
 from kafka.protocol.list_offsets import (
@@ -188,6 +188,16 @@ def test_topics_are_always_named_never_numbered():
 def test_only_requests_that_may_have_been_dropped_need_the_brokers_versions():
     needs = {m.api_key for m, _ in REQUESTS if old(m).needs_versions}
     assert needs == {0, 1, 2, 8, 9}
+
+
+def test_a_fetch_tells_how_many_bytes_it_asks_for():
+    parts = [
+        FetchPartition(partition=p, fetch_offset=0, partition_max_bytes=size)
+        for p, size in enumerate((1000, 500, -1))
+    ]
+    topics = [FetchTopic(topic='t', partitions=parts), FetchTopic(topic='s', partitions=parts)]
+    assert old(FetchRequest(max_wait_ms=1, min_bytes=1, topics=topics)).asked_bytes == 3000
+    assert old(MetadataRequest(topics=[])).asked_bytes == 0
 
 
 def test_repr_tells_what_becomes_of_the_request():

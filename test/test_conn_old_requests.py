@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka.errors import (
     ChecksumError,
     FrameError,
     KafkaConnectionError,
+    KafkaError,
     UnsupportedVersionError,
 )
 from kafka.protocol import api
@@ -330,3 +333,27 @@ def test_a_new_connection_is_asked_anew(monkeypatch):
     conn.close()
     ask(conn, produce())
     assert network.made[1].requests == [(18, 5), (3, 0), (0, 3)]
+
+
+@given(st.lists(st.binary(max_size=60), max_size=5), st.booleans())
+def test_no_answer_of_a_server_leads_to_an_undocumented_error(bodies, framed):
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        script = [frame(body) if framed else body for body in bodies] + [b'']
+        conn, _, _ = connect(monkeypatch, FakeSocket(*script))
+        try:
+            conn.send(1, bytes_of(produce()))
+            conn.recv(1)
+        except KafkaError:
+            pass
+
+
+@given(st.binary(max_size=80))
+def test_no_answer_to_a_translated_request_leads_to_an_undocumented_error(body):
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        conn, _, broker = connect(monkeypatch, Broker({1: has_one_message}))
+        conn.send(7, bytes_of(fetch()))
+        broker.script[:] = [frame(b'\x00\x00\x00\x07' + body)]
+        try:
+            conn.recv(7)
+        except KafkaError:
+            pass

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka.errors import ChecksumError, ProtocolError
+from kafka.errors import ChecksumError, KafkaError, ProtocolError
 from kafka.record.conversion import ENTRY_OVERHEAD, MessageSet, down_convert, up_convert
 from kafka.record.default_records import encode_batch
 from kafka.record.legacy_records import encode_message_set
@@ -221,3 +221,22 @@ def test_messages_before_a_damaged_one_of_an_old_set_are_delivered():
     assert values(down_convert(data, 0, NO_LIMIT)) == [(0, b'a')]
     with pytest.raises(ChecksumError):
         down_convert(data, 1, NO_LIMIT)
+
+
+@given(
+    st.sampled_from([batch([b'a', b'bb']), message_set([(b'k', b'v')] * 3, codec=1), control(0)]),
+    st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255)), max_size=4),
+    st.integers(0, 200),
+)
+def test_no_damage_leads_to_an_undocumented_error(data, changes, length):
+    damaged = bytearray(data)
+    for position, value in changes:
+        damaged[position % len(damaged)] = value
+    for convert in (
+        lambda: down_convert(bytes(damaged[:length]), 0, NO_LIMIT),
+        lambda: up_convert(bytes(damaged[:length]), NOW),
+    ):
+        try:
+            convert()
+        except KafkaError:
+            pass

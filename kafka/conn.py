@@ -147,6 +147,24 @@ class _Waiting(NamedTuple):
     translation: Optional[Translation]  # None: the answer passes untouched
 
 
+class _Closer:
+    """Closes the socket that a thread leaves behind when it ends.
+
+    Nobody else can: the socket belongs to that thread's view of the connection, and a timer that
+    commits, say, does not know that it made one.
+    """
+
+    def __init__(self, sock: Any) -> None:
+        self.sock = sock  # None: it was closed in order
+
+    def __del__(self) -> None:
+        if self.sock is not None:
+            try:
+                self.sock.close()
+            except OSError:
+                pass
+
+
 class KafkaConnection(threading.local):
     """A blocking connection to one broker, connected as soon as it is made.
 
@@ -182,6 +200,7 @@ class KafkaConnection(threading.local):
         self.port = port
         self.timeout = timeout
         self._sock: Any = None
+        self._closer: Optional[_Closer] = None
         # What an old broker's behaviour told, since it can't be asked: kept until an error, because
         # finding it out costs connections and the broker may have been replaced after an error.
         self._inferred: Optional[BrokerVersions] = None
@@ -280,6 +299,8 @@ class KafkaConnection(threading.local):
     def close(self) -> None:
         """Close the connection. The object stays usable: the next use connects again."""
         sock, self._sock = self._sock, None
+        if self._closer is not None:
+            self._closer.sock = None
         self._forget()
         if sock is None:
             return
@@ -313,6 +334,8 @@ class KafkaConnection(threading.local):
             raise KafkaConnectionError(
                 'Unable to connect to Kafka at %s:%s: %s' % (self.host, self.port, error)
             ) from error
+        if threading.current_thread() is not threading.main_thread():
+            self._closer = _Closer(self._sock)
 
     def _expect(self, asked_bytes: int) -> None:
         """Believe larger frames where the program itself has asked for more than is usual."""

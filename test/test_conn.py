@@ -293,6 +293,27 @@ def test_another_thread_has_a_connection_of_its_own(monkeypatch):
     assert conn.get_connected_socket() is sock
 
 
+def test_a_thread_that_ends_leaves_no_open_socket_behind(monkeypatch):
+    conn, _, sock = connect(monkeypatch)
+    theirs = FakeSocket()
+    FakeNetwork(monkeypatch, theirs)
+    thread = threading.Thread(target=conn.get_connected_socket)
+    thread.start()
+    thread.join()
+    assert theirs.calls == ['close']
+    assert sock.calls == []
+
+
+def test_a_thread_that_closes_leaves_nothing_to_be_closed_at_its_end(monkeypatch):
+    conn, _, _ = connect(monkeypatch)
+    theirs = FakeSocket()
+    FakeNetwork(monkeypatch, theirs)
+    thread = threading.Thread(target=lambda: (conn.get_connected_socket(), conn.close()))
+    thread.start()
+    thread.join()
+    assert theirs.calls == ['shutdown', 'close']
+
+
 def test_repr(monkeypatch):
     conn, _, _ = connect(monkeypatch)
     assert repr(conn) == '<KafkaConnection host=host port=9>'

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka.codec import has_lz4, has_snappy
 from kafka.errors import ChecksumError, KafkaError, ProtocolError
 from kafka.record.conversion import ENTRY_OVERHEAD, MessageSet, down_convert, up_convert
 from kafka.record.default_records import encode_batch
@@ -14,6 +15,8 @@ from kafka.record.memory_records import MemoryRecords
 
 NOW = 1_700_000_000_000
 NO_LIMIT = 2**31 - 1
+
+CODECS = [0, 1] + [2] * has_snappy() + [3] * has_lz4()
 
 texts = st.one_of(st.none(), st.binary(max_size=12))
 pairs = st.lists(st.tuples(texts, texts), min_size=1, max_size=8)
@@ -48,7 +51,7 @@ def values(converted):
 # ---------------------------------------------------------------- up
 
 
-@given(pairs, st.sampled_from([0, 1, 2, 3]))
+@given(pairs, st.sampled_from(CODECS))
 def test_a_message_set_becomes_one_batch_of_the_same_codec(pairs, codec):
     (only,) = MemoryRecords(up_convert(message_set(pairs, codec=codec), NOW))
     assert (only.magic, only.codec, only.base_offset) == (2, codec, 0)
@@ -97,7 +100,7 @@ def test_a_cut_off_message_is_not_left_out_in_silence():
 # ---------------------------------------------------------------- down
 
 
-@given(pairs, st.sampled_from([0, 1, 2, 3]), st.integers(0, 8))
+@given(pairs, st.sampled_from(CODECS), st.integers(0, 8))
 def test_a_batch_becomes_the_messages_from_the_wanted_offset_on(pairs, codec, wanted):
     records = [(NOW, key, value, (('h', b'x'),)) for key, value in pairs]
     data = encode_batch(records, base_offset=0, codec=codec)

@@ -311,6 +311,8 @@ def zstd_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     """
     zstd = _required('zstd', 'zstandard', 'compression.zstd', 'backports.zstd')
     data = bytes(payload)
+    if not data:
+        raise ProtocolError('not a zstd frame')
     parts: List[bytes] = []
     room = limit
     for frame in zstd_frames.walk_frames(data):

@@ -251,4 +251,6 @@ class DefaultRecordBatch:
                 data, count, self.base_offset, self.base_timestamp, append_time
             )
         except ProtocolError as error:
-            raise ProtocolError('batch at offset %d: %s' % (self.base_offset, error)) from error
+            raise ProtocolError(
+                'batch at offset %d: %s' % (self.base_offset, error.args[0])
+            ) from error

@@ -10,8 +10,9 @@ of its last message.
 from __future__ import annotations
 
 import struct
-from itertools import chain, repeat
-from typing import Iterable, Iterator, List, Optional, Sequence, Tuple
+from collections import deque
+from itertools import chain, islice, repeat
+from typing import Iterable, Iterator, List, NoReturn, Optional, Sequence, Tuple
 from zlib import crc32
 
 from kafka import codec as codecs
@@ -36,12 +37,15 @@ MessageFields = Tuple[int, Optional[int], Optional[bytes], Optional[bytes]]
 
 #: Offset and size of an entry.
 ENTRY_HEADER = struct.Struct('>qi')
+# Runs of a wrapper that are kept until its last offset is known.
+_KEPT_RUNS = 16
+
 _INT32 = struct.Struct('>i')
 _INT64 = struct.Struct('>q')
 
 
 def _sized(field: Optional[bytes]) -> bytes:
-    return b'\xff\xff\xff\xff' if field is None else _INT32.pack(len(field)) + field
+    return b'\xff\xff\xff\xff' if field is None else b''.join((_INT32.pack(len(field)), field))
 
 
 def encode_message(
@@ -53,10 +57,11 @@ def encode_message(
     timestamp: Optional[int] = None,
 ) -> bytes:
     """
-    Encode one message: CRC, magic, attributes, timestamp (ms; magic 1 only, None means -1), key,
-    value.
+    Encode one message, without the offset and size before it.
 
-    Raises ``ProtocolError`` for another magic than 0 and 1 and for numbers out of range.
+    ``timestamp`` is in ms, None means -1; magic 0 has none. Raises ``ProtocolError`` for another
+    magic than 0 and 1 and for numbers out of range, ``TypeError`` naming the field of a wrong
+    type.
     """
     if magic not in (0, 1):
         raise ProtocolError('messages of magic %r do not exist' % magic)
@@ -65,9 +70,25 @@ def encode_message(
         if magic:
             head += _INT64.pack(-1 if timestamp is None else timestamp)
         body = b''.join((head, _sized(key), _sized(value)))
+    except TypeError as error:
+        _complain(error, key=key, value=value)
     except struct.error as error:
+        if not isinstance(timestamp, (int, type(None))):
+            raise TypeError(
+                'timestamp of a message must be int or None, not %s' % type(timestamp).__name__
+            ) from error
         raise ProtocolError('a field of the message is out of range: %s' % error) from error
     return struct.pack('>I', crc32(body)) + body
+
+
+def _complain(error: TypeError, **fields: object) -> NoReturn:
+    """Raise what says which field has the wrong type."""
+    for name, field in fields.items():
+        if field is not None and not isinstance(field, (bytes, bytearray, memoryview)):
+            raise TypeError(
+                '%s of a message must be bytes or None, not %s' % (name, type(field).__name__)
+            ) from error
+    raise error
 
 
 def encode_message_set(
@@ -257,10 +278,16 @@ class LegacyRecordBatch:
             for run in runs:
                 yield run.records()
             return
-        # Relative offsets count from the last message, so all of them have to be seen first.
-        found = list(runs)
+        # Relative offsets count back from the last message, so it has to be seen first. Few runs
+        # are kept in the meantime, many are read twice: memory stays bounded.
+        found = list(islice(runs, _KEPT_RUNS))
         if not found:
             raise ProtocolError('the wrapper at offset %d is empty' % wrapper.offset)
-        shift = wrapper.offset - found[-1].offsets[-1]
-        for run in found:
+        last = deque(runs, maxlen=1) or found[-1:]
+        shift = wrapper.offset - last[0].offsets[-1]
+        kept: Iterable[Run] = found
+        if last[0] is not found[-1]:
+            del found
+            kept = unwrap(wrapper, self._limit)
+        for run in kept:
             yield run.records(shift, append_time)

@@ -67,7 +67,7 @@ class MemoryRecords:
     def _entry_size(self, pos: int) -> int:
         size = entry_size(self._buffer, pos)
         if size and size < 12 + MIN_MESSAGE_BYTES[0]:
-            raise ProtocolError('a batch of %d bytes' % size)
+            raise ProtocolError('an entry of %d bytes is too small for a message' % (size - 12))
         return size
 
     def __iter__(self) -> Iterator[RecordBatch]:

@@ -1,0 +1,182 @@
+"""The fast ways through a batch's records give what the obvious way gives, whatever the mixture."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka.errors import ProtocolError
+from kafka.record import batch_decoder
+from kafka.record.batch_decoder import CHUNK, decode_record, decode_records
+from kafka.record.record import Record
+from test.record import oracle
+from test.record.oracle import R, varint_bytes
+from test.record.strategies import EDGES, rows
+
+TRACE = (('trace', b'0123456789abcdef'),)
+
+
+def encode(records):
+    """Encode records as they lie in a batch of base offset 0 and base timestamp 0."""
+    return b''.join(oracle.write_record(r, 0, 0) for r in records)
+
+
+def decode(data, count):
+    return [record for chunk in decode_records(data, count, 0, 0, None) for record in chunk]
+
+
+def same(records):
+    return decode(encode(records), len(records)) == records
+
+
+@given(rows(max_size=60))
+def test_any_mixture(chosen):
+    assert same([R(i, *row) for i, row in enumerate(chosen)])
+
+
+@given(rows(max_size=30), st.lists(st.integers(1, 200), min_size=1, max_size=200))
+def test_compaction_leaves_gaps_between_offsets(chosen, steps):
+    offset, records = 0, []
+    for number, row in enumerate(chosen):
+        records.append(R(offset, *row))
+        offset += steps[number % len(steps)]
+    assert same(records)
+
+
+@pytest.mark.parametrize('size', EDGES)
+@pytest.mark.parametrize('key', [None, b'', b'key', b'k' * 63, b'k' * 64])
+@pytest.mark.parametrize('headers', [(), TRACE])
+def test_streaks_of_one_size(size, key, headers):
+    """Lengths of fields and of the record change their widths here, and offsets at 64."""
+    assert same([R(i, i // 9, key, b'v' * size, headers) for i in range(80)])
+
+
+@pytest.mark.parametrize('odd', [None, b'', b'v' * 20, b'v' * 60, b'v' * 64, b'v' * 9000])
+@pytest.mark.parametrize('key', [None, b'key'])
+def test_the_odd_one_out_does_not_derail_a_streak(odd, key):
+    for place in (0, 1, 2, 40, 63, 64, 65, 78, 79):
+        records = [R(i, i, key, b'v' * 100) for i in range(80)]
+        records[place] = records[place]._replace(value=odd)
+        assert same(records)
+
+
+def test_keys_and_headers_may_come_late():
+    """A streak of records without key and headers is left for good when one has any."""
+    for change in ({'key': b'k'}, {'headers': TRACE}, {'key': b''}):
+        records = [R(i, i, None, b'v' * 100) for i in range(80)]
+        for place in (50, 51, 70):
+            records[place] = records[place]._replace(**change)
+        assert same(records)
+
+
+@pytest.mark.parametrize('step', [1, 63, 64, 100, 8191, 8192, 1 << 21, -1, -65, -9000])
+def test_timestamps_of_every_width(step):
+    assert same([R(i, i * step, None, b'v' * 70) for i in range(80)])
+    assert same([R(i, i * step, b'k%d' % i, b'v' * 70, TRACE) for i in range(80)])
+
+
+def test_more_records_than_a_chunk_and_than_the_offset_tables():
+    rng = random.Random(5)
+    records = [R(i, i // 50, None, b'v' * rng.randrange(50, 70)) for i in range(9000)]
+    assert same(records)
+    chunks = list(decode_records(encode(records), len(records), 0, 0, None))
+    assert [len(chunk) for chunk in chunks] == [CHUNK] * 9
+
+
+def test_base_values_are_added_and_append_time_overrides():
+    data = encode([R(i, i, None, b'v') for i in range(5)])
+    (chunk,) = decode_records(data, 5, 1 << 40, 1600000000000, None)
+    assert chunk[4] == ((1 << 40) + 4, 1600000000004, None, b'v', ())
+    (chunk,) = decode_records(data, 5, 0, 0, 77)
+    assert [record.timestamp for record in chunk] == [77] * 5
+
+
+def test_records_are_made_lazily():
+    """What is malformed is reported when it is reached; a thousand records before it come first."""
+    data = encode([R(i, 0, None, b'v' * 70) for i in range(CHUNK)]) + b'\x0e' * 10
+    chunks = decode_records(data, CHUNK + 1, 0, 0, None)
+    assert len(next(chunks)) == CHUNK
+    with pytest.raises(ProtocolError):
+        next(chunks)
+
+
+@given(rows(max_size=12), st.data())
+def test_damaged_records_read_as_the_obvious_way_reads_them(chosen, data):
+    """Any byte changed, anything cut off or put in: same records or both refuse."""
+    good = bytearray(encode([R(i, *row) for i, row in enumerate(chosen)]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(good) - 1))
+        good[place : place + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=2))
+        good = good or bytearray(b'\x00')
+    count = len(chosen) + data.draw(st.sampled_from([0, 0, 0, 1, -1]))
+    reader = oracle.Reader(bytes(good))
+    try:
+        expected = [oracle.read_record(reader, 0, 0, None) for _ in range(count)]
+        if reader.left():
+            raise oracle.Malformed('bytes behind')
+    except oracle.Malformed:
+        with pytest.raises(ProtocolError):
+            decode(bytes(good), count)
+    else:
+        assert decode(bytes(good), count) == expected
+
+
+@pytest.mark.parametrize(
+    'record, complaint',
+    [
+        ('', 'does not fit'),  # no bytes at all
+        ('00', 'does not fit'),  # size 0
+        ('7e 00', 'does not fit'),  # size 63, one byte there
+        ('01', 'does not fit'),  # size -1
+        ('0c 00 00 00 01 01 80', 'end inside'),  # header count cut off
+        ('0c 00 00 00 01 01 01', 'headers do not fit'),  # -1 headers
+        ('0c 00 00 00 01 01 02', 'headers do not fit'),  # 1 header, no byte for it
+        ('10 00 00 00 01 01 02 01 00', 'no name'),  # header with a null name
+        ('12 00 00 00 01 01 02 02 ff 00', 'UTF-8'),
+        ('0e 00 00 00 01 01 00 00', 'disagrees'),  # a byte behind the headers
+        ('0c 00 00 00 01 04 00', 'reaches behind'),  # value of 2 bytes, one there
+        ('0c 00 00 00 80 80 80', 'longer than|end inside|reaches behind'),
+    ],
+)
+def test_malformed_records(record, complaint):
+    data = bytes.fromhex(record)
+    with pytest.raises(ProtocolError, match=complaint):
+        decode(data, 1)
+
+
+def test_a_record_that_announces_headers_in_a_streak_of_plain_ones():
+    """The fast way looks at a record's header count together with the next record."""
+    records = [R(i, i, None, b'v' * 100) for i in range(80)]
+    single = [encode([r]) for r in records]
+    for place in (10, 79):
+        damaged = b''.join(single[:place]) + single[place][:-1] + b'\x02'
+        damaged += b''.join(single[place + 1 :])
+        with pytest.raises(ProtocolError, match='headers'):
+            decode(damaged, 80)
+
+
+def test_long_varints_are_read_too():
+    """A writer may use more bytes for a number than it needs."""
+    body = b'\x00' + b'\x80\x00' + b'\x80\x00' + b'\x81\x00' + b'\x82\x80\x00' + b'v' + b'\x80\x00'
+    data = varint_bytes(len(body)) + body
+    (_, delta, key, value, headers), end = decode_record(data, 0, len(data))
+    assert (delta, key, value, headers, end) == (0, None, b'v', (), len(data))
+    assert decode(data, 1) == [R(0, 0, None, b'v')]
+
+
+def test_the_header_caches_are_bounded():
+    for number in range(5000):
+        name = 'h%d' % number
+        record = R(0, 0, b'k', b'v', ((name, b'x'),))
+        assert decode(encode([record]), 1) == [record]
+    assert len(batch_decoder.HEADERS) <= 1024
+    assert len(batch_decoder._NAMES) <= 1024
+
+
+def test_repeated_headers_are_shared():
+    records = decode(encode([R(i, 0, b'k', b'v', TRACE) for i in range(3)]), 3)
+    assert records[0].headers is records[2].headers
+    assert type(records[0]) is Record

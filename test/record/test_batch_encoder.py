@@ -1,0 +1,79 @@
+"""The columns of a batch become the bytes that the obvious writer writes record by record."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka.errors import ProtocolError
+from kafka.record.batch_encoder import encode_records
+from test.record import oracle
+from test.record.oracle import R
+from test.record.strategies import EDGES, rows
+
+
+def obvious(records):
+    base = records[0][0]
+    return b''.join(oracle.write_record(R(i, *row), 0, base) for i, row in enumerate(records))
+
+
+@given(rows())
+def test_any_mixture(records):
+    assert encode_records(records, records[0][0]) == obvious(records)
+
+
+@given(st.lists(st.sampled_from(EDGES), min_size=1, max_size=90))
+def test_records_without_key_and_headers_at_one_time(sizes):
+    records = [(7, None, b'v' * size, ()) for size in sizes]
+    assert encode_records(records, 7) == obvious(records)
+
+
+@pytest.mark.parametrize('size', EDGES)
+@pytest.mark.parametrize('count', [1, 16, 17, 64, 65, 100])
+def test_equal_lengths(size, count):
+    records = [
+        (7, None, b'%0*d' % (size, i) if size > 3 else b'v' * size, ()) for i in range(count)
+    ]
+    assert encode_records(records, 7) == obvious(records)
+
+
+def test_offsets_of_three_bytes():
+    for size in (1, 70):
+        records = [(7, None, b'v' * size, ()) for _ in range(8300)]
+        assert encode_records(records, 7) == obvious(records)
+
+
+def test_nothing():
+    assert encode_records([], 0) == b''
+
+
+@pytest.mark.parametrize('kind', [bytes, bytearray, memoryview])
+def test_any_buffer_can_be_key_and_value(kind):
+    records = [(7, kind(b'key'), kind(b'value'), ())] * 2
+    assert encode_records(records, 7) == obvious([(7, b'key', b'value', ())] * 2)
+
+
+@pytest.mark.parametrize(
+    'wrong, complaint',
+    [
+        ((0, None, 'text', ()), 'value of record 1 must be bytes or None, not str'),
+        ((0, 5, b'', ()), 'key of record 1 must be bytes or None, not int'),
+        (('now', None, b'', ()), 'timestamp of record 1 must be int, not str'),
+        ((None, None, b'', ()), 'timestamp of record 1 must be int, not NoneType'),
+        ((0, None, b'', [('h', 'text')]), 'headers of record 1 must be pairs'),
+        ((0, None, b'', [(b'h', b'x')]), 'headers of record 1 must be pairs'),
+        ((0, None, b'', [b'h']), 'headers of record 1 must be pairs'),
+        ((0, None, b'', 5), 'headers of record 1 must be pairs'),
+        ((0, None, b''), r'record 1 must be \(timestamp, key, value, headers\)'),
+        (None, r'record 1 must be \(timestamp, key, value, headers\)'),
+    ],
+)
+def test_wrong_types_are_named(wrong, complaint):
+    with pytest.raises(TypeError, match=complaint):
+        encode_records([(0, None, b'v', ()), wrong], 0)
+
+
+def test_a_timestamp_too_far_from_the_first_is_refused():
+    with pytest.raises(ProtocolError, match='64-bit'):
+        encode_records([(-(1 << 62), None, b'', ()), (1 << 63, None, b'', ())], -(1 << 62))

@@ -32,12 +32,16 @@ class Wire:
 
     def ask(self, request, version):
         """Send a request in that version and return the response, every byte of it read."""
+        return self.ask_as(request, version, version)
+
+    def ask_as(self, request, version, answered):
+        """Send a request in one version and read the response in the layout of another."""
         number = next(self.ids)
         data = encode_request(request, version, number, 'wire')
         self.socket.sendall(struct.pack('>i', len(data)) + data)
         (size,) = struct.unpack('>i', self._exactly(4))
         answer = self._exactly(size)
-        found, response = decode_response(response_class(request.api_key), answer, version)
+        found, response = decode_response(response_class(request.api_key), answer, answered)
         assert found == number
         return response
 

@@ -266,9 +266,12 @@ def lint(options, report):
 def docs(options, report):
     """Build the documentation, where every warning is an error."""
     python = sys.executable if options.here else environment('%d.%d' % sys.version_info[:2], DOCS)
-    say('documentation')
-    command = [python, '-m', 'sphinx', '-E', '-W', '--keep-going', '-q', '-b', 'html', 'docs']
-    report.add('documentation', call([*command, 'docs/_build/html']))
+    for name, command in (
+        ('readme', ['docutils', '--halt=2', 'README.rst', os.devnull]),
+        ('documentation', ['sphinx', '-E', '-W', '--keep-going', '-q', 'docs', 'docs/_build/html']),
+    ):
+        say(name)
+        report.add(name, call([python, '-m', *command]))
 
 
 def parse(arguments):

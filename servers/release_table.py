@@ -1,0 +1,134 @@
+"""Run the integration tests on every release of the table and write down what happened.
+
+    python3 servers/release_table.py                  all of them, docs/brokers.rst is rewritten
+    python3 servers/release_table.py 0.8.0 4.4.0      these only, shown and not written
+
+Owns the table between ``.. BEGIN release-table`` and ``.. END release-table`` of docs/brokers.rst:
+a row for each release of the sets "default" and "table", a column for each file of tests. A cell is
+filled from pytest's own report of one run; nothing is typed in. Run it with a Python that has the
+package and its test requirements. Takes about a minute per release.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Dict, List
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[0] = str(ROOT)  # run as a script: find the package
+
+from servers.releases import Release, chosen, problem  # noqa: E402  (after the path)
+
+PAGE = ROOT / 'docs' / 'brokers.rst'
+BEGIN, END = '.. BEGIN release-table\n', '.. END release-table\n'
+SECONDS_PER_RELEASE = 1200
+
+# File of tests in test/integration -> the column that counts it.
+COLUMN = {
+    'test_client': 'KafkaClient',
+    'test_connection': 'KafkaConnection',
+    'test_producer': 'producers',
+    'test_simple_consumer': 'SimpleConsumer',
+    'test_three_brokers': 'three brokers',
+    'test_formats': 'codecs and formats',
+    'test_versions': 'versions',
+    'test_program': 'whole programs',
+    'test_readme': 'whole programs',
+}
+TITLES = list(dict.fromkeys(COLUMN.values()))
+
+Row = Dict[str, Counter]
+
+
+def run(release: Release) -> Row:
+    """Run the tests on one release and return the outcomes by column, from pytest's report."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / 'report.xml'
+        command = [sys.executable, '-m', 'pytest', '-q', '--junitxml', str(report)]
+        subprocess.run(
+            [*command, *('test/integration/%s.py' % name for name in COLUMN)],
+            cwd=str(ROOT),
+            env={**os.environ, 'KAFKA_VERSION': release.name},
+            timeout=SECONDS_PER_RELEASE,
+            check=False,
+        )
+        return read(ElementTree.parse(str(report)).getroot())
+
+
+def read(report: ElementTree.Element) -> Row:
+    """Return column -> how many tests passed, failed, and were skipped, of a JUnit report."""
+    row: Row = {title: Counter() for title in TITLES}
+    outcomes: Dict[tuple, str] = {}
+    for case in report.iter('testcase'):
+        outcome = 'passed'
+        if case.find('failure') is not None or case.find('error') is not None:
+            outcome = 'failed'
+        elif case.find('skipped') is not None:
+            outcome = 'skipped'
+        key = (case.get('classname', '').split('.')[-1], case.get('name'))
+        # A test that passed and whose clean-up failed is reported twice.
+        if outcomes.get(key) != 'failed':
+            outcomes[key] = outcome
+    for (module, _), outcome in outcomes.items():
+        row[COLUMN[module]][outcome] += 1
+    return row
+
+
+def cell(counts: Counter) -> str:
+    """Return what a cell says: the number that passed, and loudly any that did not."""
+    words = [str(counts['passed'])] if counts['passed'] else []
+    words += ['**%d %s**' % (counts[kind], kind) for kind in ('failed', 'skipped') if counts[kind]]
+    return ', '.join(words) or '–'
+
+
+def render(rows: Dict[str, Row], note: str) -> str:
+    """Return the table as reStructuredText, with a line on the run above it."""
+    lines = [BEGIN.rstrip(), '', note, '', '.. csv-table::', '   :header-rows: 1', '']
+    lines.append('   ' + ', '.join(['release', *TITLES]))
+    for release, row in rows.items():
+        lines.append('   ' + ', '.join([release, *('"%s"' % cell(row[title]) for title in TITLES)]))
+    return '\n'.join([*lines, '', END])
+
+
+def replace(page: str, table: str) -> str:
+    """Return the page with the table between its markers."""
+    before, rest = page.split(BEGIN)
+    return before + table + rest.split(END)[1]
+
+
+def main(words: List[str]) -> int:
+    """Run what the words name (none: the whole table); the exit code is 1 when anything failed."""
+    rows: Dict[str, Row] = {}
+    for release in chosen(' '.join(words) or 'table'):
+        reason = problem(release)
+        if reason:
+            raise SystemExit(reason)
+        print('=== Apache Kafka %s' % release.name, flush=True)
+        rows[release.name] = run(release)
+    java = subprocess.run(['java', '-version'], stderr=subprocess.PIPE, check=True).stderr.decode()
+    total = sum((counts for row in rows.values() for counts in row.values()), Counter())
+    note = 'Run of %s: Python %s, Java %s, %d tests passed, %d failed, %d skipped.' % (
+        datetime.date.today(),
+        platform.python_version(),
+        java.split('"')[1],
+        total['passed'],
+        total['failed'],
+        total['skipped'],
+    )
+    table = render(rows, note)
+    print(table)
+    if not words:
+        PAGE.write_text(replace(PAGE.read_text(encoding='utf-8'), table), encoding='utf-8')
+    return 1 if total['failed'] or total['skipped'] else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -117,11 +117,10 @@ def find_interpreter(version):
 def environment(version, wanted):
     """Return the python of the environment for `version`, made or completed as needed."""
     own = version == '%d.%d' % sys.version_info[:2]
-    name = '.venv' if own else '.venv-' + version
-    folder = os.path.join(ROOT, name)
-    python = os.path.join(
-        folder, *(['Scripts', 'python.exe'] if os.name == 'nt' else ['bin', 'python'])
-    )
+    # The first Python that comes gets .venv; one that comes later does not take it away.
+    first = own and version_of(_python_of('.venv')) in (None, version)
+    name = '.venv' if first else '.venv-' + version
+    folder, python = os.path.join(ROOT, name), _python_of(name)
     if version_of(python) != version:
         say('making %s with Python %s' % (name, version))
         base = sys.executable if own else find_interpreter(version)
@@ -140,6 +139,11 @@ def environment(version, wanted):
             raise SetUpError('pip could not install what is needed (see above)')
         open(stamp, 'w').close()
     return python
+
+
+def _python_of(name):
+    inside = ['Scripts', 'python.exe'] if os.name == 'nt' else ['bin', 'python']
+    return os.path.join(ROOT, name, *inside)
 
 
 def _fingerprint(wanted):

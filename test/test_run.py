@@ -131,6 +131,18 @@ def test_python_without_ensurepip_says_what_to_install(monkeypatch, tmp_path):
         run.environment(OWN, [])
 
 
+def test_environment_of_another_python_is_left_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(run, 'ROOT', str(tmp_path))
+    monkeypatch.setattr(run, 'version_of', lambda python: '3.7')
+    made = []
+    monkeypatch.setattr(run.subprocess, 'call', lambda command, **more: made.append(command[-1]))
+    monkeypatch.setattr(run, '_fingerprint', lambda wanted: 'x')
+    for name in ('.venv', '.venv-' + OWN):
+        (tmp_path / name).mkdir()
+    assert run.environment(OWN, []) == run._python_of('.venv-' + OWN)
+    assert str(tmp_path / '.venv') not in made
+
+
 def test_counts_are_read_from_the_results(tmp_path):
     results = tmp_path / 'results.xml'
     results.write_text(

@@ -28,7 +28,7 @@ import time
 import xml.etree.ElementTree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-OLDEST, NEWEST = (3, 8), (3, 13)
+OLDEST, NEWEST, LINT_OLDEST = (3, 8), (3, 13), (3, 10)
 SUPPORTED = ['3.%d' % minor for minor in range(OLDEST[1], NEWEST[1] + 1)]
 JAVA_NEEDED = 17
 NOTHING_SELECTED = 5  # pytest's exit code
@@ -257,6 +257,8 @@ def wanted_versions(options, report):
 
 def lint(options, report):
     """Check format, rules and types."""
+    if sys.version_info < LINT_OLDEST:
+        raise SetUpError('the type checker needs Python %d.%d or later' % LINT_OLDEST)
     python = sys.executable if options.here else environment('%d.%d' % sys.version_info[:2], LINT)
     for name, command in (
         ('format', ['ruff', 'format', '--check', '.']),

@@ -2,7 +2,7 @@
 
     python3 test/run.py                      everything that can run here
     python3 test/run.py --no-brokers         without the tests on real brokers
-    python3 test/run.py --python 3.8         with that Python (repeatable; "all": each one found)
+    python3 test/run.py --python 3.8         with that Python (repeatable; "all", "others")
     python3 test/run.py --lint               format, rules and types in place of the tests
     python3 test/run.py --docs               the documentation in place of the tests
     python3 test/run.py -- -k codec -x       what follows -- goes to pytest
@@ -243,11 +243,15 @@ def test(options, report):
 
 def wanted_versions(options, report):
     """Return the Python versions to test with: this one unless others are asked for."""
-    every = 'all' in options.python
+    own = '%d.%d' % sys.version_info[:2]
+    every = 'all' in options.python or 'others' in options.python
+    asked = SUPPORTED if every else options.python or [own]
     versions = []
-    for version in SUPPORTED if every else options.python or ['%d.%d' % sys.version_info[:2]]:
+    for version in asked:
+        if version == own and 'others' in options.python:
+            continue
         if find_interpreter(version) is None:
-            # "all" means those that are there; a version asked for by name must be.
+            # "all" are those that are there; a version asked for by name must be.
             gaps = report.left_out if every else report.missing
             gaps.append('Python %s (none on PATH or in pyenv)' % version)
         elif version not in versions:
@@ -295,8 +299,8 @@ def parse(arguments):
         action='append',
         default=[],
         metavar='3.8',
-        choices=[*SUPPORTED, 'all'],
-        help='test with this Python; "all" for every supported one that is found',
+        choices=[*SUPPORTED, 'all', 'others'],
+        help='test with this Python; "all": every supported one that is found; "others": those but this',
     )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument('--lint', action='store_true', help='format, rules, types; no tests')

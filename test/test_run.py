@@ -105,6 +105,12 @@ def test_interpreter_that_is_nowhere_is_reported(report, monkeypatch):
     assert len(report.left_out) == len(run.SUPPORTED)
 
 
+def test_others_are_all_but_this_one(report, monkeypatch):
+    monkeypatch.setattr(run, 'find_interpreter', lambda version: 'python')
+    found = run.wanted_versions(run.parse(['--python', 'others']), report)
+    assert found == [version for version in run.SUPPORTED if version != OWN]
+
+
 def test_missing_java_and_maven_are_named(monkeypatch, tmp_path):
     monkeypatch.setenv('PATH', str(tmp_path))
     lacking = ' '.join(run.missing_for_brokers())

@@ -28,9 +28,13 @@ import time
 import xml.etree.ElementTree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if __name__ == '__main__':
+    sys.path[0] = ROOT  # run as a script: find the package servers
+
+from servers.releases import java_problem  # noqa: E402  (after the path)
+
 OLDEST, NEWEST, LINT_OLDEST = (3, 8), (3, 13), (3, 10)
 SUPPORTED = ['3.%d' % minor for minor in range(OLDEST[1], NEWEST[1] + 1)]
-JAVA_NEEDED = 17
 NOTHING_SELECTED = 5  # pytest's exit code
 
 TESTS = ['-r', 'test/requirements.txt', '-e', '.[all]']
@@ -185,22 +189,13 @@ def read_results(path):
 def missing_for_brokers():
     """Return what this machine lacks for real brokers, one text each."""
     lacking = []
-    java = shutil.which('java')
-    if not java:
-        lacking.append(
-            'no Java (Debian, Ubuntu: apt-get install openjdk-%d-jre-headless)' % JAVA_NEEDED
-        )
-    else:
-        shown = subprocess.run([java, '-version'], stderr=subprocess.PIPE).stderr.decode()
-        found = re.search(r'version "(?:1\.)?(\d+)', shown)
-        if not found or int(found.group(1)) < JAVA_NEEDED:
-            lacking.append(
-                'Java %s is too old, %d is needed' % (found and found.group(1), JAVA_NEEDED)
-            )
+    java = java_problem()
+    if java:
+        lacking.append('%s (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless)' % java)
     if not shutil.which('mvn'):
-        lacking.append('no Maven (Debian, Ubuntu: apt-get install maven)')
+        lacking.append('Maven is missing (Debian, Ubuntu: apt-get install maven)')
     if not shutil.which('bash'):
-        lacking.append('no bash')
+        lacking.append('bash is missing')
     return lacking
 
 
@@ -300,7 +295,7 @@ def parse(arguments):
         default=[],
         metavar='3.8',
         choices=[*SUPPORTED, 'all', 'others'],
-        help='test with this Python; "all": every supported one that is found; "others": those but this',
+        help='test with this Python; "all": each one found; "others": those but this one',
     )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument('--lint', action='store_true', help='format, rules, types; no tests')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import pytest
@@ -114,20 +113,8 @@ def test_others_are_all_but_this_one(report, monkeypatch):
 def test_missing_java_and_maven_are_named(monkeypatch, tmp_path):
     monkeypatch.setenv('PATH', str(tmp_path))
     lacking = ' '.join(run.missing_for_brokers())
-    assert 'no Java' in lacking
-    assert 'no Maven' in lacking
-
-
-@pytest.mark.skipif(os.name == 'nt', reason='the stand-in is a shell script')
-@pytest.mark.parametrize(
-    'shown, fine',
-    [('openjdk version "17.0.15"', True), ('java version "1.8.0_292"', False), ('?', False)],
-)
-def test_java_must_be_recent(shown, fine, monkeypatch, tmp_path):
-    (tmp_path / 'java').write_text("#!/bin/sh\necho '%s' >&2\n" % shown)
-    (tmp_path / 'java').chmod(0o755)
-    monkeypatch.setenv('PATH', str(tmp_path))
-    assert any('Java' in text for text in run.missing_for_brokers()) is not fine
+    assert 'Java is missing' in lacking
+    assert 'Maven is missing' in lacking
 
 
 def test_python_without_ensurepip_says_what_to_install(monkeypatch, tmp_path):

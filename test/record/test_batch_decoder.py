@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.errors import ProtocolError
-from kafka.record import batch_decoder
-from kafka.record.batch_decoder import CHUNK, decode_record, decode_records
+from kafka.record import record_reader
+from kafka.record.batch_decoder import CHUNK, decode_records
 from kafka.record.record import Record
+from kafka.record.record_reader import decode_record
 from test.record import oracle
 from test.record.oracle import R, varint_bytes
 from test.record.strategies import EDGES, rows
@@ -172,8 +173,8 @@ def test_the_header_caches_are_bounded():
         name = 'h%d' % number
         record = R(0, 0, b'k', b'v', ((name, b'x'),))
         assert decode(encode([record]), 1) == [record]
-    assert len(batch_decoder.HEADERS) <= 1024
-    assert len(batch_decoder._NAMES) <= 1024
+    assert len(record_reader.HEADERS) <= 1024
+    assert len(record_reader._NAMES) <= 1024
 
 
 def test_repeated_headers_are_shared():

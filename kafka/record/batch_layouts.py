@@ -1,0 +1,237 @@
+"""
+What is known about records before they are read: tables of varints, layouts, ready-made formats.
+
+A *layout* is the widths of a record's varints. It is taken from one record and tried on the next
+ones, which mostly have the same; whoever uses it has to check that it fits, for which every
+table holds something impossible where a varint has another width.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+# A number that no valid record can hold, so that every comparison with it fails.
+WRONG = 1 << 40
+#: Offset deltas of at most two bytes; higher ones are left to decode_record.
+TABLED_OFFSETS = 8192
+#: What the fast ways may read behind the last record: the widest layout with a key of 63 bytes.
+PADDING = 80
+
+
+class Tables:
+    """Numbers of one- and two-byte varints, by their byte or by both bytes as little-endian int."""
+
+    def __init__(self) -> None:
+        """Fill the tables (under a millisecond)."""
+        one = [n >> 1 if n < 128 and not n & 1 else WRONG for n in range(256)]
+        two = [WRONG] * 65536
+        signed: List[Optional[int]] = [None] * 65536
+        for high in range(1, 128):
+            low = high << 8
+            first, last = high << 6, (high + 1) << 6
+            two[low | 0x80 : low + 0x100 : 2] = range(first, last)
+            signed[low | 0x80 : low + 0x100 : 2] = range(first, last)
+            signed[low | 0x81 : low + 0x100 : 2] = range(-first - 1, -last - 1, -1)
+        small = [(n >> 1) ^ -(n & 1) if n < 128 else None for n in range(256)]
+        #: Lengths of fields; sizes of records, the varint itself counted (wrong ones are negative).
+        self.lengths = (one, two)
+        self.sizes = tuple(
+            [-WRONG if n == WRONG else n + width for n in table]
+            for width, table in ((1, one), (2, two))
+        )
+        self.deltas = (small, signed)
+        self.keys = [0 if n == 1 else one[n] for n in range(256)]
+        self.offsets = [2 * n for n in range(64)]
+        for n in range(64, TABLED_OFFSETS):
+            self.offsets.append(2 * n & 0x7F | 0x80 | n >> 6 << 8)
+        raw = struct.pack('<%dH' % TABLED_OFFSETS, *self.offsets)
+        #: First and second byte of each offset delta.
+        self.offset_bytes = (raw[0::2], raw[1::2])
+
+
+@lru_cache(maxsize=None)
+def tables() -> Tables:
+    """Return the tables, made when first needed."""
+    return Tables()
+
+
+def _width(buf: bytes, pos: int) -> int:
+    """Return how many bytes the varint at ``pos`` has; 3 stands for more, too."""
+    return 1 if buf[pos] < 128 else 2 if buf[pos + 1] < 128 else 3
+
+
+class Widths(NamedTuple):
+    """The widths of a record's varints and the size of its header block, 0 where unknown."""
+
+    size: int
+    delta: int
+    offset: int
+    length: int
+    headers: int
+
+
+def widths_at(buf: bytes, pos: int) -> Optional[Widths]:
+    """Measure the record at ``pos``; None when it has widths that no layout is made for."""
+    start = pos
+    size = _width(buf, pos)
+    pos += size + 1
+    delta = _width(buf, pos)
+    pos += delta
+    offset = _width(buf, pos)
+    pos += offset
+    key = buf[pos]
+    if max(size, delta, offset) > 2 or key > 127 or key & 1 and key != 1:
+        return None
+    pos += 1 + (key >> 1 if key != 1 else 0)
+    if pos + 1 >= len(buf):
+        return None
+    length = _width(buf, pos)
+    if length > 2:
+        return None
+    first = buf[start] if size == 1 else buf[start] | buf[start + 1] << 8
+    value = buf[pos] if length == 1 else buf[pos] | buf[pos + 1] << 8
+    end = start + tables().sizes[size - 1][first]
+    headers = end - pos - length - tables().lengths[length - 1][value]
+    return Widths(size, delta, offset, length, headers if 0 < headers < 256 else 0)
+
+
+# --- layouts: one unpack for the numbers, slices for the fields
+
+
+class Layout(NamedTuple):
+    """How to read a record of certain widths: everything up to the value with one call."""
+
+    unpack: List[Any]  # functions by the byte of the key's length
+    sizes: List[int]
+    deltas: List[Optional[int]]
+    lengths: List[int]
+    head: int
+    key_at: int
+
+
+@lru_cache(maxsize=None)
+def layout(widths: Tuple[int, int, int, int]) -> Layout:
+    """Return the layout of records with these widths (size, delta, offset, length)."""
+    size, delta, offset, length = widths
+    codes = ('', 'B', 'H')
+    numbers = '<' + codes[size] + 'x' + codes[delta] + codes[offset] + 'B'
+    by_width = [
+        struct.Struct('%s%ds%s' % (numbers, width, codes[length])).unpack_from
+        for width in range(64)
+    ]
+    known = tables()
+    head = size + 1 + delta + offset + 1 + length
+    return Layout(
+        [by_width[width if width < 64 else 0] for width in known.keys],
+        known.sizes[size - 1],
+        known.deltas[delta - 1],
+        known.lengths[length - 1],
+        head,
+        head - length - 1,
+    )
+
+
+# --- strides: one unpack for the fields of a record and the numbers of the next one
+
+
+class Stride(NamedTuple):
+    """
+    How to read records of certain widths one after the other.
+
+    ``ahead`` reads the four numbers at the beginning of a record: size, timestamp delta, offset
+    delta and key length. ``steps[key length][size]`` then tells how to read the rest of that
+    record, and the same four numbers of the next record with it.
+    """
+
+    ahead: Any
+    ahead_bytes: int
+    deltas: List[Optional[int]]
+    steps: Dict[int, Dict[int, Tuple[Any, int, int]]]
+
+
+class _Formats:
+    """
+    Bounds how many formats are compiled and kept.
+
+    Compiling one costs as much as reading ten records, so that each call for records may add only a
+    few, and the rest is read by layouts; all are dropped when there are too many (about 8 MiB).
+    """
+
+    MOST = 16384
+
+    def __init__(self) -> None:
+        self.kept = 0
+        self.allowed = 0
+
+    def take(self) -> bool:
+        if self.allowed <= 0:
+            return False
+        self.allowed -= 1
+        self.kept += 1
+        if self.kept > self.MOST:
+            self.kept = 0
+            stride.cache_clear()
+        return True
+
+
+formats = _Formats()
+
+
+class _Steps(Dict[int, Tuple[Any, int, int]]):
+    """
+    Map the raw size of a record to a function, the raw length of its value, and its whole size.
+
+    The function reads key, value length, value, header block and the next record's numbers. A size
+    that is not possible is mapped to what never fits.
+    """
+
+    def __init__(self, widths: Widths, key: int, ahead: str) -> None:
+        self.widths = widths
+        self.key = key
+        self.ahead = ahead
+        nothing = '<%sB0s0s' % ('' if key < 0 else '0s')
+        self.never = (struct.Struct(nothing + ahead).unpack_from, -1, 0)
+
+    def __missing__(self, raw: int) -> Tuple[Any, int, int]:
+        widths = self.widths
+        whole = tables().sizes[widths.size - 1][raw]
+        fixed = widths.size + 1 + widths.delta + widths.offset + 1
+        room = whole - fixed - max(self.key, 0) - widths.headers
+        length = 1 if room <= 64 else 2
+        value = room - length
+        if value < 0 or value > 1024 or (length == 2 and value < 64) or not formats.take():
+            return self.never
+        key = '' if self.key < 0 else '%ds' % self.key
+        text = '<%s%s%ds%ds%s' % (key, 'BH'[length - 1], value, widths.headers, self.ahead)
+        encoded = 2 * value if length == 1 else 2 * value & 0x7F | 0x80 | value >> 6 << 8
+        step = self[raw] = (struct.Struct(text).unpack_from, encoded, whole)
+        return step
+
+
+class _StepsByKey(Dict[int, Dict[int, Tuple[Any, int, int]]]):
+    """Map the byte of the key's length to :class:`_Steps`."""
+
+    def __init__(self, widths: Widths, ahead: str) -> None:
+        self.widths = widths
+        self.ahead = ahead
+
+    def __missing__(self, raw: int) -> Dict[int, Tuple[Any, int, int]]:
+        size = tables().keys[raw] if raw < 256 else WRONG
+        found = _Steps(self.widths, size if size < 64 else 0, self.ahead)
+        if size >= 64:  # never fits
+            found.widths = found.widths._replace(headers=WRONG)
+        self[raw] = found
+        return found
+
+
+@lru_cache(maxsize=64)
+def stride(widths: Widths, keyed: bool) -> Stride:
+    """Return how to read records of these widths; ``widths.headers`` must be known."""
+    codes = ('', 'B', 'H')
+    ahead = codes[widths.size] + 'x' + codes[widths.delta] + codes[widths.offset] + 'B'
+    head = struct.Struct('<' + ahead)
+    steps: Dict[int, Dict[int, Tuple[Any, int, int]]]
+    steps = _StepsByKey(widths, ahead) if keyed else {1: _Steps(widths, -1, ahead)}
+    return Stride(head.unpack_from, head.size, tables().deltas[widths.delta - 1], steps)

@@ -24,7 +24,7 @@ def main(hosts, topic, group=None):
                 % (number, response.partition, response.offset)
             )
 
-    consumer = SimpleConsumer(client, group, topic, auto_commit=False, iter_timeout=2)
+    consumer = SimpleConsumer(client, group, topic, auto_commit=False, iter_timeout=1)
     consumer.provide_partition_info()
     for partition, message in consumer:
         print(

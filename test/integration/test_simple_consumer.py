@@ -28,7 +28,7 @@ def consume(client, topic):
     def make(**options):
         options.setdefault('group', None)
         options.setdefault('auto_commit', False)
-        options.setdefault('iter_timeout', 0)
+        options.setdefault('iter_timeout', 0.2)
         made.append(SimpleConsumer(client, topic=topic, **options))
         return made[-1]
 

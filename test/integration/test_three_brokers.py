@@ -97,7 +97,7 @@ def test_the_producer_fails_then_recovers_when_the_leader_is_killed(cluster, top
 
 
 def test_the_consumer_goes_on_when_the_leader_is_killed(cluster, client, topic):
-    producer = KeyedProducer(client, req_acks=-1)
+    producer = KeyedProducer(client, req_acks=-1, ack_timeout=20000)
     for i in range(20):
         producer.send_messages(topic, b'%d' % i, b'%d' % i)
     consumer = SimpleConsumer(client, None, topic, auto_commit=False)

@@ -164,12 +164,8 @@ def snappy_encode(
 
 
 def _detect_xerial_stream(payload: Buffer) -> bool:
-    """
-    Tell snappy-java's framing from a raw block.
-
-    Only the marker decides. Some writers store the two version numbers behind it little end first.
-    """
-    return len(payload) > 16 and bytes(payload[:8]) == _XERIAL_MARK
+    """Tell whether snappy-java's framing, exactly as Kafka writes it, stands before the payload."""
+    return len(payload) > 16 and bytes(payload[:16]) == _XERIAL_HEADER
 
 
 def snappy_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
@@ -182,7 +178,8 @@ def snappy_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     data = bytes(payload)
     if data == _XERIAL_HEADER:
         return b''
-    if not _detect_xerial_stream(data):
+    # Only the marker decides: some writers store the two version numbers little end first.
+    if len(data) <= 16 or not data.startswith(_XERIAL_MARK):
         return _snappy_block(data, limit)
     parts: List[bytes] = []
     room = limit

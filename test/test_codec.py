@@ -290,7 +290,8 @@ def test_snappy_blocks_are_of_the_size_asked_for():
     'data, framed',
     [
         (HEADER + b'x', True),
-        (b'\x82SNAPPY\x00' + b'\x01\x00\x00\x00' * 2 + b'x', True),
+        (b'\x82SNAPPY\x00' + b'\x01\x00\x00\x00' * 2 + b'x', False),
+        (HEADER[:15] + b'\x02x', False),
         (HEADER, False),
         (b'', False),
         (b'\x00', False),
@@ -299,8 +300,14 @@ def test_snappy_blocks_are_of_the_size_asked_for():
     ],
 )
 def test_xerial_detection(data, framed):
-    """Only the marker decides: some writers store the versions with the little end first."""
+    """Framed is what has all 16 bytes of the header and more behind them."""
     assert codec._detect_xerial_stream(data) is framed
+
+
+def test_framing_with_the_versions_little_end_first_is_read():
+    """Some writers store them so: only the marker decides how to read."""
+    little = FRAMED[:8] + b'\x01\x00\x00\x00' * 2 + FRAMED[16:]
+    assert codec.snappy_decode(little) == TEXT
 
 
 def test_what_snappy_java_writes_for_nothing():

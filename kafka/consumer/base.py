@@ -234,10 +234,11 @@ def _checked_partitions(partitions: Any) -> Any:
 
 def _first_offset(response: Any) -> int:
     """Return the first offset of an OffsetResponse; ProtocolError when it has none."""
-    offset: int
-    for offset in response.offsets:
-        return offset
-    raise ProtocolError('no offset in the answer: %r' % (response,))
+    try:
+        offset: int = response.offsets[0]
+    except IndexError:
+        raise ProtocolError('no offset in the answer: %r' % (response,)) from None
+    return offset
 
 
 def _stop_at_exit(reference: Any) -> None:

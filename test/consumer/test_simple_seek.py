@@ -9,7 +9,7 @@ from kafka.errors import (
     KafkaUnavailableError,
     OffsetOutOfRangeError,
 )
-from kafka.structs import OffsetRequest
+from kafka.structs import OffsetRequest, OffsetResponse
 from test.consumer.helpers import consumer, offsets_of
 from test.fake_client import FakeClient
 
@@ -24,6 +24,17 @@ def test_reset_asks_for_one_end_and_sets_both_positions(policy, time, offset):
     assert made.reset_partition_offset(1) == offset
     assert client.called('send_offset_request') == [(([OffsetRequest(b'topic', 1, time, 1)],), {})]
     assert made.offsets == made.fetch_offsets == {0: 0, 1: offset}
+
+
+def test_reset_takes_the_first_offset_of_the_answer_by_its_index():
+    class Indexed:
+        def __getitem__(self, index):
+            return [7, 3][index]
+
+    client = FakeClient((4, 9))
+    client.answers['send_offset_request'] = [[OffsetResponse(b'topic', 0, 0, Indexed())]]
+    made = consumer(client)
+    assert made.reset_partition_offset(0) == 7
 
 
 def test_a_failed_reset_gives_none_and_leaves_the_positions(caplog):

@@ -50,8 +50,10 @@ from kafka.util import kafka_bytestring
 
 log = logging.getLogger(__name__)
 
-# The class itself: the global of that name may be replaced, and is not asked about its kind.
+# The classes themselves: the globals of these names may be replaced, and are not asked about their
+# kind.
 _OwnConnection = KafkaConnection
+_OwnProtocol = KafkaProtocol
 
 
 def _check_kind(argument: str, value: Any, kinds: Any, wanted: str) -> None:
@@ -226,15 +228,18 @@ class KafkaClient(NewTopics, StoredOffsets):
         _as_bytes(topic, 'topic')
         _check_kind('timeout', timeout, (int, float), 'seconds')
         deadline = time.monotonic() + timeout
+        pause = 0.0
         while not self.has_metadata_for_topic(topic):
-            if time.monotonic() >= deadline:
+            left = deadline - time.monotonic()
+            if left <= 0:
                 raise KafkaTimeoutError('topic %r has no metadata after %s s' % (topic, timeout))
+            if pause:
+                time.sleep(min(pause, left))
+            pause = 0.5
             try:
                 self.load_metadata_for_topics(topic)
             except LeaderNotAvailableError:
                 pass  # it is being created
-            if not self.has_metadata_for_topic(topic):
-                time.sleep(max(0.0, min(0.5, deadline - time.monotonic())))
 
     def load_metadata_for_topics(self, *topics: Any) -> None:
         """Ask for the brokers and for these topics (all without arguments) and remember them.
@@ -287,9 +292,10 @@ class KafkaClient(NewTopics, StoredOffsets):
     def _versions_of(self, address: Optional[Address]) -> Mapping[int, Tuple[int, int]]:
         """Return what the broker at an address speaks; empty where only a request can tell.
 
-        Replaced connections are not asked: all they need to have is ``send`` and ``recv``.
+        Replaced connections are not asked: all they need to have is ``send`` and ``recv``. Nor is
+        one that carries the bytes of a replaced protocol class, of which it recognises none.
         """
-        if address is None:
+        if address is None or KafkaProtocol is not _OwnProtocol:
             return {}
         try:
             conn = self._get_conn(*address)

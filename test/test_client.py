@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -197,6 +198,37 @@ def test_refresh_passes_on_what_each_step_returns(monkeypatch):
     assert client._get_leader_for_partition('text', 0) == (7, 'h', 1)
 
 
+def test_connection_is_not_asked_for_versions_on_behalf_of_a_replaced_protocol(monkeypatch):
+    """It carries bytes of which it recognises none, so the broker must not be spoken to."""
+    steps = []
+
+    class Own:
+        def __init__(self, host, port, timeout):
+            pass
+
+        def send(self, request_id, data):
+            steps.append(data)
+
+        def recv(self, request_id):
+            return b'answer'
+
+        def api_versions(self):
+            raise AssertionError('asked for versions')
+
+    protocol = Mock()
+    protocol.encode_metadata_request.side_effect = [b'all', b'named']
+    protocol.decode_metadata_response.return_value = MetadataResponse(
+        [], [TopicMetadata(b'bad', 3, [])]
+    )
+    monkeypatch.setattr(kafka.client, 'KafkaConnection', Own)
+    monkeypatch.setattr(kafka.client, '_OwnConnection', Own)
+    monkeypatch.setattr(kafka.client, 'KafkaProtocol', protocol)
+    client = KafkaClient('a:1')
+    with pytest.raises(UnknownTopicOrPartitionError):
+        client.load_metadata_for_topics('bad')
+    assert steps == [b'all', b'named']
+
+
 def test_replaced_method_of_kafka_protocol_takes_effect(cluster, monkeypatch):
     client = KafkaClient(cluster.hosts)
     monkeypatch.setattr(
@@ -329,6 +361,16 @@ def test_topic_is_waited_for_while_it_is_created(cluster, clock):
     client.ensure_topic_exists('new')
     assert client.get_partition_ids_for_topic('new') == [0]
     assert clock.pauses == [0.5, 0.5]
+
+
+def test_topic_is_looked_for_once_after_each_refresh(cluster, clock):
+    """Programs replace both methods; what the first says is used up by asking."""
+    client = KafkaClient(cluster.hosts)
+    client.has_metadata_for_topic = Mock(side_effect=[False, False, True])
+    client.load_metadata_for_topics = Mock(side_effect=[LeaderNotAvailableError, None])
+    client.ensure_topic_exists('new')
+    assert client.load_metadata_for_topics.mock_calls == [call('new'), call('new')]
+    assert clock.pauses == [0.5]
 
 
 def test_waiting_for_a_topic_ends(cluster, clock):

@@ -111,8 +111,10 @@ TESTED_IN = {
     'kafka/protocol/__init__.py': 'test/protocol/test_legacy.py',
     'kafka/protocol/emit_reader.py': 'test/protocol/test_emit.py',
     'kafka/protocol/emit_writer.py': 'test/protocol/test_emit.py',
+    'kafka/record/batch_layouts.py': 'test/record/test_batch_decoder.py',
     'kafka/record/legacy_decoder.py': 'test/record/test_legacy_records.py',
     'kafka/record/record.py': 'test/record/test_default_records.py',
+    'kafka/record/record_reader.py': 'test/record/test_batch_decoder.py',
 }
 
 MAX_FILE, MAX_FUNCTION, MAX_METHODS = 600, 60, 30

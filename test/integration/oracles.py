@@ -106,6 +106,19 @@ class Confluent:
             )
         assert (producer.flush(30), failed) == (0, [])
 
+    def transact(self, topic, name, transactions):
+        """Write values to partition 0 in transactions, (values, 'commit' or 'abort') each."""
+        from confluent_kafka import Producer  # late, as above
+
+        producer = Producer({**self.config, 'transactional.id': name})
+        producer.init_transactions(30)
+        for values, end in transactions:
+            producer.begin_transaction()
+            for value in values:
+                producer.produce(topic, value, partition=0)
+            assert producer.flush(30) == 0
+            (producer.commit_transaction if end == 'commit' else producer.abort_transaction)(30)
+
     def read(self, topic, count, seconds=30):
         """Return ``count`` pairs of partition 0 in their order."""
         from confluent_kafka import Consumer, TopicPartition  # late, as above

@@ -20,7 +20,11 @@ from kafka.common import (
     TopicAndPartition,
     UnknownTopicOrPartitionError,
 )
-from kafka.errors import ConsumerCoordinatorNotAvailableCode, NotCoordinatorForConsumerCode
+from kafka.errors import (
+    ConsumerCoordinatorNotAvailableCode,
+    NotCoordinatorForConsumerCode,
+    UnsupportedVersionError,
+)
 from test.integration.fixtures import (
     EARLIEST,
     fetch,
@@ -198,6 +202,12 @@ def test_responses_come_in_the_order_of_the_payloads(cluster, client, new_name):
     assert {tuple(answer.offsets) for answer in ends} == {(1,)}
 
 
+@pytest.mark.releases(since='0.9')
+def test_acks_of_a_number_of_replicas_means_all_of_them_since_0_9(client, topic):
+    assert produce(client, topic, 0, [b'one'], acks=2).error == 0
+    assert values(fetch(client, topic, 0)) == [b'one']
+
+
 def test_a_message_above_the_brokers_limit_is_refused(client, topic):
     with pytest.raises(MessageSizeTooLargeError):
         produce(client, topic, 0, [b'x' * 1100000])
@@ -286,6 +296,17 @@ def test_commits_of_one_group_do_not_show_in_another(client, topic, new_name):
     assert [(answer.partition, answer.offset) for answer in stored] == [(1, 6), (0, 5)]
     stored = client.send_offset_fetch_request(other, asked, fail_on_error=False)
     assert [answer.offset for answer in stored] == [-1, -1]
+
+
+@pytest.mark.releases(until='0.8.0')
+def test_offsets_of_groups_are_refused_in_words_where_the_release_stores_none(client, topic):
+    with pytest.raises(UnsupportedVersionError, match='OffsetCommit'):
+        client.send_offset_commit_request(
+            b'group', [OffsetCommitRequest(topic.encode(), 0, 1, b'')]
+        )
+    with pytest.raises(UnsupportedVersionError, match='OffsetFetch'):
+        client.send_offset_fetch_request(b'group', [OffsetFetchRequest(topic.encode(), 0)])
+    assert produce(client, topic, 0, [b'goes on']).error == 0
 
 
 @pytest.mark.releases(since='0.8.2')

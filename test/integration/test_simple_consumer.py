@@ -13,7 +13,14 @@ from kafka.common import (
     OffsetFetchRequest,
     OffsetOutOfRangeError,
 )
+from kafka.protocol.admin.topics import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from test.integration.fixtures import produce, retry, values
+from test.integration.oracles import Confluent
+from test.integration.wire import Wire
 
 pytestmark = pytest.mark.integration
 
@@ -81,6 +88,16 @@ def test_reading_may_start_inside_a_compressed_set(client, topic, consume):
     consumer = consume(partitions=[0])
     consumer.seek(7)
     assert [message.offset for message in consumer] == [7, 8, 9]
+
+
+@pytest.mark.parametrize('make', [None, create_gzip_message, create_snappy_message])
+def test_thousands_of_messages_come_complete_and_in_order(client, topic, consume, make):
+    written = [b'%d ' % i + b'x' * (i % 300) for i in range(3000)]
+    for at in range(0, 3000, 300):
+        part = written[at : at + 300]
+        produce(client, topic, 0, part if make is None else [make([(v, None) for v in part])])
+    consumer = consume(partitions=[0], max_buffer_size=None)
+    assert values(consumer.get_messages(count=3000, timeout=60)) == written
 
 
 def test_get_message_hands_out_one_at_a_time(client, topic, consume):
@@ -254,6 +271,49 @@ def test_without_a_policy_the_error_comes_out(consume, filled):
     consumer.seek(5000)
     with pytest.raises(OffsetOutOfRangeError):
         consumer.get_message(timeout=1)
+
+
+@pytest.mark.releases(since='0.11')
+def test_a_log_may_start_late(cluster, client, consume, filled):
+    partition = DeleteRecordsPartition(partition_index=0, offset=40)
+    request = DeleteRecordsRequest(
+        topics=[DeleteRecordsTopic(name=filled, partitions=[partition])], timeout_ms=10000
+    )
+    with Wire(cluster.address(0)) as wire:
+        ((answer,),) = [found.partitions for found in wire.ask(request, 0).topics]
+    assert (answer.error_code, answer.low_watermark) == (0, 40)
+    consumer = consume(partitions=[0], auto_offset_reset='smallest')
+    assert [message.offset for message in consumer] == list(range(40, 100))
+    consumer.seek(5, 0)
+    assert consumer.offsets == {0: 45}
+
+
+# --- transactions, which 0.9.5 knew nothing of ----------------------------------------------------
+
+
+@pytest.mark.releases(since='0.11')
+def test_markers_of_transactions_are_stepped_over(cluster, client, topic, consume, new_name):
+    """What was aborted is read too, as every client of 0.9.5's day reads it."""
+    Confluent(cluster).transact(topic, new_name(), [([b'1', b'2'], 'commit'), ([b'3'], 'abort')])
+    produce(client, topic, 0, [b'4'])
+    consumer = consume(partitions=[0])
+    found = list(consumer)
+    assert values(found) == [b'1', b'2', b'3', b'4']
+    assert [message.offset for message in found] == [0, 1, 3, 5]
+
+
+@pytest.mark.releases(since='0.11')
+def test_a_marker_at_the_end_does_not_hold_up_what_comes_later(
+    cluster, client, topic, consume, new_name
+):
+    Confluent(cluster).transact(topic, new_name(), [([b'1'], 'commit')])
+    consumer = consume(partitions=[0])
+    assert values(consumer) == [b'1']
+    started = time.monotonic()
+    assert consumer.get_message(timeout=0.5) is None
+    assert 0.4 < time.monotonic() - started < 5
+    produce(client, topic, 0, [b'2'])
+    assert consumer.get_message(timeout=10).message.value == b'2'
 
 
 # --- commits ------------------------------------------------------------------------------------

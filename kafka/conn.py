@@ -327,12 +327,18 @@ class KafkaConnection(threading.local):
     def _connect(self) -> None:
         log.debug('Connecting to %s:%s', self.host, self.port)
         self._forget()
+        if str(self.port).isdecimal() and int(self.port) > MAX_PORT:
+            # The resolver would take it modulo 65536, and another program's port would be reached.
+            raise KafkaConnectionError(
+                'Unable to connect to Kafka at %s:%s: ports end at %d'
+                % (self.host, self.port, MAX_PORT)
+            )
         try:
             self._sock = socket.create_connection((self.host, self.port), self.timeout)
         except (OSError, OverflowError, UnicodeError) as error:
             # The last two: a port beyond 65535, a host that can be no name.
             raise KafkaConnectionError(
-                'Unable to connect to Kafka at %s:%s: %s' % (self.host, self.port, error)
+                'Kafka @ %s:%s went away or was never there: %s' % (self.host, self.port, error)
             ) from error
         if threading.current_thread() is not threading.main_thread():
             self._closer = _Closer(self._sock)
@@ -346,7 +352,7 @@ class KafkaConnection(threading.local):
         try:
             self._sock.sendall(data)
         except OSError as error:
-            self._fail(error)
+            self._raise_connection_error(error)
 
     def _next_frame(self) -> bytes:
         """Return the next frame, which may have been read before its turn."""
@@ -356,7 +362,7 @@ class KafkaConnection(threading.local):
         try:
             return self._read_frame()
         except OSError as error:
-            self._fail(error)
+            self._raise_connection_error(error)
 
     def _read_frame(self) -> bytes:
         """Read one frame. Raises OSError, FrameError."""
@@ -375,11 +381,13 @@ class KafkaConnection(threading.local):
                 )
             self._reader.receive_data(data)
 
-    def _fail(self, error: OSError) -> NoReturn:
+    def _raise_connection_error(self, error: Optional[OSError] = None) -> NoReturn:
+        """Close the connection and say so; the name is that of 0.9.5, which programs reach for."""
         self.close()
         self._inferred = None
+        cause = '' if error is None else ': %s' % (error,)
         raise KafkaConnectionError(
-            'Kafka @ %s:%s went away: %s' % (self.host, self.port, error)
+            'Kafka @ %s:%s went away%s' % (self.host, self.port, cause)
         ) from error
 
     def _fail_frame(self, error: KafkaError) -> NoReturn:
@@ -458,14 +466,17 @@ class KafkaConnection(threading.local):
 
     def _probe(self) -> BrokerVersions:
         probe = probe_versions(self._client_id)
-        try:
-            step = next(probe)
-            while True:
-                step = probe.send(self._answer_to(step))
-        except StopIteration as done:
-            result: ProbeResult = done.value
-        except KafkaError as error:
-            self._fail_probe(error)
+        answer: Optional[bytes] = None
+        result: Optional[ProbeResult] = None
+        while result is None:
+            try:
+                step = probe.send(answer)
+            except StopIteration as done:
+                result = done.value
+            except KafkaError as error:
+                self._fail_probe(error)
+            else:
+                answer = self._answer_to(step)
         if result.release is not None:
             self._inferred = result.versions
         if not result.connected:
@@ -495,7 +506,7 @@ class KafkaConnection(threading.local):
         except ConnectionError:
             return None
         except OSError as error:
-            self._fail(error)
+            self._raise_connection_error(error)
 
     def _reconnect(self) -> None:
         """Connect anew and keep the answers that had come; those that had not never will."""
@@ -516,7 +527,7 @@ def _check_types(host: Any, port: Any, timeout: Any) -> None:
         return
     if not isinstance(timeout, (int, float)):
         raise TypeError('timeout must be seconds or None, not %r' % (timeout,))
-    if timeout < 0:
+    if not timeout >= 0:  # which NaN is not either
         raise ValueError('timeout must not be negative: %r' % (timeout,))
 
 

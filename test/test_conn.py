@@ -121,8 +121,9 @@ def test_the_default_timeout_is_two_minutes(monkeypatch):
 )
 def test_a_failed_connect_is_a_connection_error_that_names_the_broker(monkeypatch, error):
     FakeNetwork(monkeypatch, error)
-    with pytest.raises(KafkaConnectionError, match='host:9'):
+    with pytest.raises(KafkaConnectionError, match='Kafka @ host:9 went away') as caught:
         KafkaConnection('host', 9)
+    assert str(error) in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +133,22 @@ def test_a_failed_connect_is_a_connection_error_that_names_the_broker(monkeypatc
         (('host', None, 5), TypeError, 'port'),
         (('host', 9, 'five'), TypeError, 'timeout'),
         (('host', 9, -1), ValueError, 'timeout'),
+        (('host', 9, float('nan')), ValueError, 'timeout'),
     ],
 )
 def test_an_argument_that_cannot_be_meant_is_named(monkeypatch, arguments, error, named):
     network = FakeNetwork(monkeypatch)
     with pytest.raises(error, match=named):
         KafkaConnection(*arguments)
+    assert network.calls == []
+
+
+@pytest.mark.parametrize('port', [65536, 70000, '70000', 2**31 - 1])
+def test_a_port_beyond_the_last_is_not_connected_to(monkeypatch, port):
+    """The resolver takes it modulo 65536, which is another program's port."""
+    network = FakeNetwork(monkeypatch)
+    with pytest.raises(KafkaConnectionError, match='host:%s: ports end at 65535' % port):
+        KafkaConnection('host', port)
     assert network.calls == []
 
 
@@ -201,6 +212,15 @@ def test_a_broker_that_goes_away_is_a_connection_error_and_the_socket_is_closed(
     with pytest.raises(KafkaConnectionError, match='Kafka @ host:9 went away'):
         conn.recv(1)
     assert sock.closed
+
+
+def test_the_hook_of_0_9_5_closes_and_raises(monkeypatch):
+    conn, network, sock = connect(monkeypatch)
+    assert conn._sock is sock
+    with pytest.raises(KafkaConnectionError, match='Kafka @ host:9 went away$'):
+        conn._raise_connection_error()
+    assert sock.closed
+    assert conn._sock is None
 
 
 def test_a_failed_send_is_a_connection_error_and_the_next_use_connects_again(monkeypatch):

@@ -35,11 +35,17 @@ class Outcome(NamedTuple):
 
 
 def address_of(broker: Any) -> Optional[Address]:
-    """Return where a broker of the metadata listens; None for a leader that is not listed."""
+    """Return where a broker of the metadata listens; None where the metadata names no address.
+
+    So it is for a leader that is not listed, and for a host that is empty or no text.
+    """
     host = broker.host
-    if host is None or broker.port is None:
-        return None
-    return (host.decode('utf-8') if isinstance(host, bytes) else host), broker.port
+    if isinstance(host, bytes):
+        try:
+            host = host.decode('utf-8')
+        except UnicodeDecodeError:
+            return None
+    return (host, broker.port) if host and broker.port is not None else None
 
 
 def request_tuples(payloads: Any) -> List[Any]:

@@ -119,7 +119,16 @@ def test_broker_without_an_address_is_a_connection_error():
 def test_addresses_are_text():
     assert address_of(BrokerMetadata(1, 'hóst'.encode(), 9)) == ('hóst', 9)
     assert address_of(BrokerMetadata(1, 'host', 9)) == ('host', 9)
+
+
+@pytest.mark.parametrize('host', [None, b'', '', b'\xff\xfe'])
+def test_a_host_that_is_none_gives_no_address(host):
+    assert address_of(BrokerMetadata(1, host, 9)) is None
+
+
+def test_a_leader_that_is_not_listed_has_no_address():
     assert address_of(BrokerMetadata(1, None, None)) is None
+    assert address_of(BrokerMetadata(1, b'host', None)) is None
 
 
 def test_payloads_are_listed_or_refused():

@@ -184,6 +184,8 @@ def _topic_metadata(data: bytes, cur: int) -> Tuple[TopicMetadata, int]:
     (topic_error,), cur = relative_unpack('>h', data, cur)
     topic: Any
     topic, cur = read_short_string(data, cur)
+    if topic is None:
+        raise ProtocolError('a topic without name')
     count, cur = _count(data, cur, 2 + 4 + 4 + 4 + 4)
     partitions = []
     for _ in range(count):

@@ -350,6 +350,15 @@ def test_metadata_response_split_by_field():
     assert isinstance(found.topics[0].partitions, list)
 
 
+def test_a_topic_without_name_is_refused():
+    answer = (
+        struct.pack('>ii', 4, 0)  # correlation id, no brokers
+        + struct.pack('>ihhi', 1, 3, -1, 0)  # one topic: error 3, null name, no partitions
+    )
+    with pytest.raises(ProtocolError, match='without name'):
+        KafkaProtocol.decode_metadata_response(answer)
+
+
 def test_consumer_metadata_response_split_by_field():
     answer = ID + b'\x00\x00' + b'\x00\x00\x00\x01' + b'\x00\x04host' + b'\x00\x00\x23\x84'
     found = KafkaProtocol.decode_consumer_metadata_response(answer)

@@ -192,8 +192,10 @@ class FetchMemory:
             ),
         )
 
+        asked = {(t.topic, p.partition): p for t in request.topics for p in t.partitions}
+
         def answer(responses: Sequence[Message]) -> FetchResponse:
-            return self._answer(old, cast(FetchResponse, responses[0]))
+            return self._answer(old, asked, cast(FetchResponse, responses[0]))
 
         return Substitute([request], LAST_FETCH_BY_NAME, answer)
 
@@ -219,7 +221,12 @@ class FetchMemory:
             ),
         )
 
-    def _answer(self, old: FetchRequest, response: FetchResponse) -> FetchResponse:
+    def _answer(
+        self,
+        old: FetchRequest,
+        asked: Dict[TopicPartition, FetchPartition],
+        response: FetchResponse,
+    ) -> FetchResponse:
         given = {
             (topic.topic, part.partition_index): part
             for topic in response.responses
@@ -232,6 +239,7 @@ class FetchMemory:
                     self._result(
                         topic.topic,
                         wanted,
+                        asked[topic.topic, wanted.partition],
                         given.get((topic.topic, wanted.partition)),
                         response.error_code or UNKNOWN_ERROR,
                     )
@@ -243,7 +251,12 @@ class FetchMemory:
         return FetchResponse(throttle_time_ms=response.throttle_time_ms, responses=topics)
 
     def _result(
-        self, topic: str, wanted: FetchPartition, given: Optional[PartitionData], error: int
+        self,
+        topic: str,
+        wanted: FetchPartition,
+        asked: FetchPartition,
+        given: Optional[PartitionData],
+        error: int,
     ) -> PartitionData:
         key = topic, wanted.partition
         if given is None:
@@ -255,7 +268,7 @@ class FetchMemory:
             self._hungry.pop(key, None)
             self._gaps.pop(key, None)
         else:
-            messages = self._messages(key, wanted, given)
+            messages = self._messages(key, wanted, asked, given)
         return PartitionData(
             partition_index=wanted.partition,
             error_code=given.error_code,
@@ -263,27 +276,35 @@ class FetchMemory:
             records=messages,
         )
 
-    def _messages(self, key: TopicPartition, wanted: FetchPartition, given: PartitionData) -> bytes:
+    def _messages(
+        self,
+        key: TopicPartition,
+        wanted: FetchPartition,
+        asked: FetchPartition,
+        given: PartitionData,
+    ) -> bytes:
+        """Return the message set, and note what it teaches; `asked` begins behind a known gap."""
         if given.records:
             self._hungry.pop(key, None)
-        elif given.high_watermark > self._partition(key[0], wanted).fetch_offset:
+        elif given.high_watermark > asked.fetch_offset:
             self._hungry[key] = None
-        converted = _convert(key, wanted, given)
-        if converted.next_offset > converted.end:
-            self._gaps[key] = converted.end, converted.next_offset
+        converted = _convert(key, asked, given)
+        start = converted.end if converted.end > asked.fetch_offset else wanted.fetch_offset
+        if converted.next_offset > start:
+            self._gaps[key] = start, converted.next_offset
         elif given.records:
             self._gaps.pop(key, None)
         return converted.data
 
 
-def _convert(key: TopicPartition, wanted: FetchPartition, given: PartitionData) -> MessageSet:
+def _convert(key: TopicPartition, asked: FetchPartition, given: PartitionData) -> MessageSet:
     try:
-        return down_convert(given.records, wanted.fetch_offset, wanted.partition_max_bytes)
+        return down_convert(given.records, asked.fetch_offset, asked.partition_max_bytes)
     except ChecksumError:
         # In the message set the old reader finds the damage where it always did, and the other
         # partitions of the response stay readable.
-        entry = bytearray(encode_message_set([(wanted.fetch_offset, None, None, None)], magic=0))
+        entry = bytearray(encode_message_set([(asked.fetch_offset, None, None, None)], magic=0))
         entry[_CRC_POSITION] ^= 0xFF
-        return MessageSet(bytes(entry), wanted.fetch_offset, wanted.fetch_offset)
+        return MessageSet(bytes(entry), asked.fetch_offset, asked.fetch_offset)
     except KafkaError as error:
         raise type(error)('topic %s partition %d: %s' % (*key, error)) from error

@@ -27,6 +27,12 @@ MessageFields = Tuple[int, Optional[int], Optional[bytes], Optional[bytes]]
 # two lengths.
 ENTRY_OVERHEAD = 26
 
+# How far one set may grow while it is converted, in bytes of memory, and what a message takes there
+# besides key and value. Batches that expand to millions of tiny messages would take gigabytes; what
+# is left out is fetched again.
+MAX_SET_BYTES = 256 * 1024 * 1024
+MESSAGE_OVERHEAD = 400
+
 
 class MessageSet(NamedTuple):
     """Records as a message set of magic 0, and how far they reach."""
@@ -68,21 +74,27 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
     cut off after ``max_bytes``, as 0.8 to 0.10.0 sent it, and consumers enlarge their buffer. That
     does not concern a compressed batch which itself is small enough: there, the batch was the
     message. The set as a whole may be larger than ``max_bytes``: brokers send whole batches, and
-    whatever was left out would have to be sent, and read, again.
+    whatever was left out would have to be sent, and read, again. It ends beyond
+    :data:`MAX_SET_BYTES`. Records that are nothing but the beginning of a batch come as they are,
+    up to ``max_bytes``.
 
     Raises ``ChecksumError``, ``ProtocolError`` or ``UnsupportedCodecError`` if the first batch
-    that counts cannot be read; one further behind ends the set.
+    that counts cannot be read; one further behind ends the set. ``ProtocolError`` too if all
+    batches end before ``wanted``: a broker that sends them would be asked for ever.
     """
     messages: List[MessageFields] = []
     reached = wanted
     fragment = b''
+    room = MAX_SET_BYTES
+    batch: Optional[RecordBatch] = None
+    memory = MemoryRecords(records)
     try:
-        for batch in MemoryRecords(records):
+        for batch in memory:
             if batch.next_offset <= wanted:
                 continue
             if not batch.is_control:
                 before = len(messages)
-                _read(batch, wanted, messages)
+                room = _read(batch, wanted, messages, room)
                 large = _too_large(batch, messages, before, max_bytes)
                 if large is not None:
                     reached = messages[large][0]
@@ -90,7 +102,17 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
                         fragment = encode_message_set(messages[:1], magic=0)[:max_bytes]
                     del messages[large:]
                     break
+                if room <= 0:
+                    reached = wanted  # there may be more: only what was read counts
+                    break
             reached = batch.next_offset
+        else:
+            if batch is None and memory.partial and records is not None:
+                fragment = bytes(records[:max_bytes])
+            elif batch is not None and reached == wanted:
+                raise ProtocolError(
+                    'records up to offset %d where %d was asked for' % (batch.last_offset, wanted)
+                )
     except KafkaError:
         if reached == wanted and not messages:
             raise
@@ -99,11 +121,20 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
     return MessageSet(data, end, max(end, reached))
 
 
-def _read(batch: RecordBatch, wanted: int, messages: List[MessageFields]) -> None:
-    """Append what is wanted; when an error is raised, the messages before it are there."""
+def _read(batch: RecordBatch, wanted: int, messages: List[MessageFields], room: int) -> int:
+    """
+    Append what is wanted, until ``room`` bytes are used up; return how many are left.
+
+    When an error is raised, the messages before it are there.
+    """
     for record in batch:
         if record[0] >= wanted:
-            messages.append(record[:4])
+            message = record[:4]
+            messages.append(message)
+            room -= MESSAGE_OVERHEAD + len(message[2] or b'') + len(message[3] or b'')
+            if room <= 0:
+                break
+    return room
 
 
 def _too_large(

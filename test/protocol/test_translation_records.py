@@ -350,6 +350,26 @@ def test_gaps_belong_to_one_partition_of_one_connection():
     assert sent_offset(translate(fetch(3), 0, Translator(NEW))) == 3
 
 
+def test_records_before_the_end_of_a_gap_that_was_asked_for_are_refused():
+    """Whose last offset says more than it holds would be asked for again and again."""
+    translator = Translator(NEW)
+    asked = fetch(2)
+    records = control(2) + control(3)
+    assert values(answer(translate(asked, 0, translator), asked, 0, fetched(records))) == []
+    with pytest.raises(ProtocolError, match='partition 0: .*up to offset 3 where 4 was asked'):
+        answer(translate(asked, 0, translator), asked, 0, fetched(records))
+
+
+def test_a_gap_is_kept_while_the_message_behind_it_is_too_large():
+    translator = Translator(NEW)
+    asked = fetch(3)
+    answer(translate(asked, 0, translator), asked, 0, fetched(control(3)))
+    large = fetched(batch(b'x' * 5000, base_offset=4))
+    got = answer(translate(asked, 0, translator), asked, 0, large)
+    assert 0 < len(parts(got)['t', 0].records) < 5000
+    assert sent_offset(translate(asked, 0, translator)) == 4
+
+
 def sent_offset(translation):
     return translation.requests[0].topics[0].partitions[0].fetch_offset
 

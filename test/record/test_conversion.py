@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from kafka.codec import has_lz4, has_snappy
 from kafka.errors import ChecksumError, KafkaError, ProtocolError
-from kafka.record.conversion import ENTRY_OVERHEAD, MessageSet, down_convert, up_convert
+from kafka.record import conversion
+from kafka.record.conversion import (
+    ENTRY_OVERHEAD,
+    MESSAGE_OVERHEAD,
+    MessageSet,
+    down_convert,
+    up_convert,
+)
 from kafka.record.default_records import encode_batch
 from kafka.record.legacy_records import encode_message_set
 from kafka.record.memory_records import MemoryRecords
@@ -100,13 +107,13 @@ def test_a_cut_off_message_is_not_left_out_in_silence():
 # ---------------------------------------------------------------- down
 
 
-@given(pairs, st.sampled_from(CODECS), st.integers(0, 8))
+@given(pairs, st.sampled_from(CODECS), st.integers(0, 7))
 def test_a_batch_becomes_the_messages_from_the_wanted_offset_on(pairs, codec, wanted):
+    wanted %= len(pairs)
     records = [(NOW, key, value, (('h', b'x'),)) for key, value in pairs]
     data = encode_batch(records, base_offset=0, codec=codec)
     converted = down_convert(data, wanted, NO_LIMIT)
-    end = max(wanted, len(pairs))
-    assert (converted.end, converted.next_offset) == (end, end)
+    assert (converted.end, converted.next_offset) == (len(pairs), len(pairs))
     got = read(converted.data)
     assert [(r.offset, r.key, r.value) for r in got] == [
         (at, *pair) for at, pair in enumerate(pairs) if at >= wanted
@@ -143,8 +150,27 @@ def test_messages_behind_a_control_batch_are_delivered_at_once():
     assert converted.next_offset == converted.end == 2
 
 
-def test_a_batch_before_the_wanted_offset_moves_nothing():
-    assert down_convert(batch([b'a', b'b']), 5, NO_LIMIT) == MessageSet(b'', 5, 5)
+def test_records_that_all_end_before_the_wanted_offset_are_refused():
+    """A consumer would ask for the same offset, and get them, for ever."""
+    with pytest.raises(ProtocolError, match='up to offset 1 where 2 was asked for'):
+        down_convert(batch([b'a', b'b']), 2, NO_LIMIT)
+
+
+def test_the_beginning_of_a_batch_alone_comes_as_it_is():
+    """The consumer takes it for a buffer that is too small, as it does with every broker."""
+    data = batch([b'a'])
+    assert down_convert(data[:-1], 3, NO_LIMIT) == MessageSet(data[:-1], 3, 3)
+    assert down_convert(data[:-1], 3, 20) == MessageSet(data[:20], 3, 3)
+
+
+def test_a_set_ends_where_its_messages_would_take_too_much_memory(monkeypatch):
+    monkeypatch.setattr(conversion, 'MAX_SET_BYTES', 3 * MESSAGE_OVERHEAD)
+    data = batch([b''] * 5, codec=1) + batch([b''], base_offset=5)
+    first = down_convert(data, 0, NO_LIMIT)
+    assert [offset for offset, _ in values(first)] == [0, 1, 2]
+    assert (first.end, first.next_offset) == (3, 3)
+    then = down_convert(data, 3, NO_LIMIT)
+    assert [offset for offset, _ in values(then)] == [3, 4, 5]
 
 
 def test_a_batch_cut_off_at_the_end_is_left_for_the_next_fetch():

@@ -316,6 +316,13 @@ def test_they_are_kept_even_when_the_question_costs_the_connection(monkeypatch):
     assert conn.recv(2)[:4] == b'\x00\x00\x00\x02'
 
 
+def test_a_socket_that_runs_dry_is_not_taken_for_the_end_of_the_probe(monkeypatch):
+    """A stand-in whose answers come from an iterator ends with StopIteration."""
+    conn, _, _ = connect(monkeypatch, FakeSocket(StopIteration()))
+    with pytest.raises(StopIteration):
+        conn.send(1, bytes_of(produce()))
+
+
 def test_api_versions_asks_once_and_leaves_out_what_is_refused(monkeypatch):
     conn, _, broker = connect(monkeypatch, Broker({}, ranges={0: (0, 13), 8: (0, 9), 9: (0, 9)}))
     assert conn.api_versions() == {0: (3, 13), 8: (1, 9), 9: (1, 9), 18: (0, 5)}

@@ -327,6 +327,12 @@ class KafkaConnection(threading.local):
     def _connect(self) -> None:
         log.debug('Connecting to %s:%s', self.host, self.port)
         self._forget()
+        if str(self.port).isdecimal() and int(self.port) > MAX_PORT:
+            # The resolver would take it modulo 65536, and another program's port would be reached.
+            raise KafkaConnectionError(
+                'Unable to connect to Kafka at %s:%s: ports end at %d'
+                % (self.host, self.port, MAX_PORT)
+            )
         try:
             self._sock = socket.create_connection((self.host, self.port), self.timeout)
         except (OSError, OverflowError, UnicodeError) as error:
@@ -521,7 +527,7 @@ def _check_types(host: Any, port: Any, timeout: Any) -> None:
         return
     if not isinstance(timeout, (int, float)):
         raise TypeError('timeout must be seconds or None, not %r' % (timeout,))
-    if timeout < 0:
+    if not timeout >= 0:  # which NaN is not either
         raise ValueError('timeout must not be negative: %r' % (timeout,))
 
 

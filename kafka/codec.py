@@ -14,7 +14,7 @@ import importlib
 import struct
 import zlib
 from functools import lru_cache
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional
 
 from kafka.errors import ProtocolError, UnsupportedCodecError
 from kafka.record import lz4_frames, snappy_blocks, zstd_frames
@@ -38,6 +38,9 @@ CODEC_NAMES = {
 #: by default and a broker takes batches of 1 MiB, so real data stays far below; compression bombs
 #: reach gigabytes.
 DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
+
+# How much the second of several streams is offered at first.
+_FIRST_PIECE_BYTES = 512
 
 _XERIAL_MARK = b'\x82SNAPPY\x00'
 _XERIAL_HEADER = _XERIAL_MARK + struct.pack('>ii', 1, 1)
@@ -75,6 +78,42 @@ def _required(codec: str, *names: str) -> Any:
 
 def _too_large(codec: str, limit: int) -> ProtocolError:
     return ProtocolError('%s data expands to more than %d bytes' % (codec, limit))
+
+
+def _joined(
+    codec: str, data: bytes, end: int, new_reader: Callable[[], Any], errors: Any, limit: int
+) -> bytes:
+    """
+    Decompress streams that follow each other, until one ends at ``end`` or behind it.
+
+    A reader hands back a copy of what follows its stream. Only the first is offered everything, the
+    others pieces that grow: a million empty streams would make a million copies otherwise.
+    """
+    parts: List[bytes] = []
+    room = limit + 1
+    pos = 0
+    piece = len(data)
+    while True:
+        reader = new_reader()
+        while not reader.eof:
+            if pos == len(data):
+                raise ProtocolError('the bytes end inside %s data' % codec)
+            offered = data[pos : pos + piece]
+            try:
+                part = reader.decompress(offered, room)
+            except errors as error:
+                raise ProtocolError('malformed %s data: %s' % (codec, error)) from error
+            if part:
+                parts.append(part)
+                room -= len(part)
+            if room <= 0:
+                raise _too_large(codec, limit)
+            pos += len(offered)
+            piece *= 2
+        pos -= len(reader.unused_data or b'')
+        if pos >= end:
+            return parts[0] if len(parts) == 1 else b''.join(parts)
+        piece = _FIRST_PIECE_BYTES
 
 
 def has_gzip() -> bool:
@@ -117,25 +156,10 @@ def gzip_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the stream is malformed,
     ends too early or expands beyond the limit.
     """
-    rest = bytes(payload)
-    parts: List[bytes] = []
-    room = limit + 1
-    while True:
-        member = zlib.decompressobj(31)
-        try:
-            part = member.decompress(rest, room)
-        except zlib.error as error:
-            raise ProtocolError('malformed gzip data: %s' % error) from error
-        parts.append(part)
-        room -= len(part)
-        if room <= 0:
-            raise _too_large('gzip', limit)
-        if not member.eof:
-            raise ProtocolError('the bytes end inside gzip data')
-        rest = member.unused_data
-        # Padding with zeros behind the last member is allowed by gzip and by Java's reader.
-        if not rest.strip(b'\x00'):
-            return parts[0] if len(parts) == 1 else b''.join(parts)
+    data = bytes(payload)
+    # Padding with zeros behind the last member is allowed by gzip and by Java's reader.
+    end = len(data.rstrip(b'\x00'))
+    return _joined('gzip', data, end, lambda: zlib.decompressobj(31), zlib.error, limit)
 
 
 # --- snappy
@@ -251,23 +275,8 @@ def lz4_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     frame = _helper('lz4.frame')
     if frame is None:
         return lz4_frames.decode_frames(data, limit)
-    parts: List[bytes] = []
-    room = limit + 1
-    while True:
-        reader = frame.LZ4FrameDecompressor()
-        try:
-            part = reader.decompress(data, max_length=room)
-        except (RuntimeError, EOFError, ValueError) as error:
-            raise ProtocolError('malformed lz4 data: %s' % error) from error
-        parts.append(part)
-        room -= len(part)
-        if room <= 0:
-            raise _too_large('lz4', limit)
-        if not reader.eof:
-            raise ProtocolError('the bytes end inside an lz4 frame')
-        data = reader.unused_data
-        if not data:
-            return parts[0] if len(parts) == 1 else b''.join(parts)
+    errors = (RuntimeError, EOFError, ValueError)
+    return _joined('lz4', data, len(data), frame.LZ4FrameDecompressor, errors, limit)
 
 
 def lz4_decode_old_kafka(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:

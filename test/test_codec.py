@@ -250,6 +250,37 @@ def test_gzip_members_are_joined_and_zeros_behind_them_ignored():
     assert codec.gzip_decode(data) == b'onetwo'
 
 
+def test_many_empty_streams_are_not_copied_once_for_each():
+    """A megabyte of empty gzip members took a second, four of them twenty."""
+    offered = []
+
+    class Reader:
+        """A stream takes four bytes and holds none."""
+
+        eof = False
+
+        def decompress(self, data, room):
+            offered.append(len(data))
+            self.eof = True
+            self.unused_data = data[4:]
+            return b''
+
+    data = bytes(40000)
+    assert codec._joined('', data, len(data), Reader, (), 1) == b''
+    assert len(offered) == 10000
+    assert sum(offered) < 200 * len(data)
+
+
+@pytest.mark.parametrize('size', [1, 100, 600, 5000])
+def test_a_later_stream_is_read_whatever_its_size(size):
+    value = bytes((i * i >> 3) & 0xFF for i in range(size))
+    for number in [1] + [3] * codec.has_lz4():
+        packed = compress(number, b'first') + compress(number, value) + compress(number, b'last')
+        assert decompress(number, packed) == b'first' + value + b'last'
+        with pytest.raises(ProtocolError, match='end inside'):
+            decompress(number, packed[:-1])
+
+
 def test_gzip_with_a_wrong_checksum():
     packed = bytearray(codec.gzip_encode(TEXT))
     packed[-6] ^= 1

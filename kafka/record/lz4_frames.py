@@ -11,6 +11,7 @@ from typing import NamedTuple, Optional
 
 from kafka.errors import ProtocolError
 from kafka.record.snappy_blocks import repeat
+from kafka.record.util import Buffer
 
 MAGIC = b'\x04\x22\x4d\x18'
 
@@ -35,7 +36,7 @@ def _rotate(value: int, bits: int) -> int:
     return (value << bits | value >> (32 - bits)) & _MASK
 
 
-def xxh32(data: bytes) -> int:
+def xxh32(data: Buffer) -> int:
     """Return xxHash-32 with seed 0 of ``data``; slow, meant for frame headers."""
     pos = 0
     if len(data) >= 16:
@@ -61,7 +62,7 @@ def xxh32(data: bytes) -> int:
     return acc ^ acc >> 16
 
 
-def header_size(frame: bytes) -> int:
+def header_size(frame: Buffer) -> int:
     """
     Return how many bytes the header of a frame has, its checksum byte (the last) included.
 
@@ -75,7 +76,7 @@ def header_size(frame: bytes) -> int:
     return size
 
 
-def right_checksum(frame: bytes) -> int:
+def right_checksum(frame: Buffer) -> int:
     """Return the header checksum that the frame format asks for: over the descriptor only."""
     return xxh32(frame[4 : header_size(frame) - 1]) >> 8 & 0xFF
 
@@ -91,7 +92,7 @@ def with_checksum(frame: bytes, checksum: int) -> bytes:
     return frame[: end - 1] + bytes((checksum,)) + frame[end:]
 
 
-def read_header(frame: bytes) -> FrameHeader:
+def read_header(frame: Buffer) -> FrameHeader:
     """Read and check the header of a frame. Raises ``ProtocolError`` for anything malformed."""
     size = header_size(frame)
     flags, block = frame[4], frame[5]
@@ -120,13 +121,14 @@ def decode_frames(data: bytes, limit: int) -> bytes:
     """
     out = bytearray()
     pos = 0
+    view: Buffer = memoryview(data)  # its slices are no copies
     while True:
-        pos += _decode_frame(data[pos:] if pos else data, out, limit)
+        pos += _decode_frame(view[pos:], out, limit)
         if pos == len(data):
             return bytes(out)
 
 
-def _decode_frame(frame: bytes, out: bytearray, limit: int) -> int:
+def _decode_frame(frame: Buffer, out: bytearray, limit: int) -> int:
     header = read_header(frame)
     pos = header.size
     start = len(out)
@@ -138,7 +140,7 @@ def _decode_frame(frame: bytes, out: bytearray, limit: int) -> int:
         size = word & 0x7FFFFFFF
         if size > header.block_bytes or pos + size > len(frame):
             raise ProtocolError('an lz4 block of %d bytes is larger than allowed' % size)
-        block = frame[pos : pos + size]
+        block = bytes(frame[pos : pos + size])
         pos += size
         if header.block_checksums:
             _check(block, frame, pos)
@@ -159,13 +161,13 @@ def _decode_frame(frame: bytes, out: bytearray, limit: int) -> int:
     return pos
 
 
-def _word(data: bytes, pos: int) -> int:
+def _word(data: Buffer, pos: int) -> int:
     if pos + 4 > len(data):
         raise ProtocolError('the bytes end inside an lz4 frame')
     return int.from_bytes(data[pos : pos + 4], 'little')
 
 
-def _check(content: bytes, frame: bytes, pos: int) -> None:
+def _check(content: bytes, frame: Buffer, pos: int) -> None:
     if _word(frame, pos) != xxh32(content):
         raise ProtocolError('wrong checksum in an lz4 frame')
 

@@ -29,12 +29,12 @@ from kafka.record.batch_layouts import (
     PADDING,
     TABLED_OFFSETS,
     Widths,
-    formats,
     layout,
     stride,
     tables,
     widths_at,
 )
+from kafka.record.formats import formats
 from kafka.record.record import Record
 from kafka.record.record_reader import HEADERS, Fields, Headers, decode_record
 
@@ -125,7 +125,7 @@ def _decode_chunk(buf: bytes, pos: int, stop: int, last: int, columns: _Columns)
     """Decode records up to number ``last`` into ``columns``; return the position behind them."""
     first, values = columns.first, columns.values
     if last <= TABLED_OFFSETS and last - first > 2:
-        formats.allowed = (last - first) // 8 + 4
+        formats.allow(last - first)
         (_, _, key, _, headers), _ = decode_record(buf, pos, stop)
         if key is None and not headers:
             pos = _plain_strides(buf, pos, stop, last, columns)

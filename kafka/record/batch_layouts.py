@@ -12,6 +12,8 @@ import struct
 from functools import lru_cache
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from kafka.record.formats import formats
+
 # A number that no valid record can hold, so that every comparison with it fails.
 WRONG = 1 << 40
 #: Offset deltas of at most two bytes; higher ones are left to decode_record.
@@ -151,34 +153,6 @@ class Stride(NamedTuple):
     steps: Dict[int, Dict[int, Tuple[Any, int, int]]]
 
 
-class _Formats:
-    """
-    Bounds how many formats are compiled and kept.
-
-    Compiling one costs as much as reading ten records, so that each call for records may add only a
-    few, and the rest is read by layouts; all are dropped when there are too many (about 8 MiB).
-    """
-
-    MOST = 16384
-
-    def __init__(self) -> None:
-        self.kept = 0
-        self.allowed = 0
-
-    def take(self) -> bool:
-        if self.allowed <= 0:
-            return False
-        self.allowed -= 1
-        self.kept += 1
-        if self.kept > self.MOST:
-            self.kept = 0
-            stride.cache_clear()
-        return True
-
-
-formats = _Formats()
-
-
 class _Steps(Dict[int, Tuple[Any, int, int]]):
     """
     Map the raw size of a record to a function, the raw length of its value, and its whole size.
@@ -235,3 +209,6 @@ def stride(widths: Widths, keyed: bool) -> Stride:
     steps: Dict[int, Dict[int, Tuple[Any, int, int]]]
     steps = _StepsByKey(widths, ahead) if keyed else {1: _Steps(widths, -1, ahead)}
     return Stride(head.unpack_from, head.size, tables().deltas[widths.delta - 1], steps)
+
+
+formats.forgetters.append(stride.cache_clear)

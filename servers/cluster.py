@@ -68,11 +68,6 @@ class Process:
         """Whether it has not ended."""
         return self.popen.poll() is None
 
-    def kill(self) -> None:
-        """Send SIGKILL and wait for the end."""
-        self.popen.kill()
-        self.popen.wait()
-
     def log_text(self) -> str:
         """Return all that it has printed so far."""
         return self.log.read_text(errors='replace')
@@ -95,8 +90,8 @@ class Cluster:
         self._own_ports: List[int] = []  # controllers' or ZooKeeper's
         self._folder: Optional[Path] = None
         self._guard: Optional[subprocess.Popen[bytes]] = None
-        self._zookeeper: Optional[Process] = None
-        self._brokers: Dict[int, Process] = {}
+        self._processes: List[Process] = []  # all that were started and not seen to end
+        self._brokers: Dict[int, Process] = {}  # those of them that are brokers, by node id
         self._killed_at: Dict[int, float] = {}  # node id -> monotonic seconds
         self._starts = 0
 
@@ -140,7 +135,7 @@ class Cluster:
             self._write('server-%d.properties' % node, self._server_properties(node))
         if self.release.has_zookeeper:
             self._write('zookeeper.properties', self._template('zookeeper.properties'))
-            self._zookeeper = self._java(
+            self._java(
                 'zookeeper',
                 ['-Xmx128m'],
                 'org.apache.zookeeper.server.quorum.QuorumPeerMain',
@@ -169,10 +164,13 @@ class Cluster:
             for node in range(self.size)
         ]
         for process in formats:
-            process.popen.wait(START_SECONDS)
-            self._tell_guard('-%d' % process.popen.pid)
+            try:
+                process.popen.wait(START_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise ClusterError('StorageTool does not end\n' + self.logs()) from None
             if process.popen.returncode:
-                raise ClusterError('StorageTool failed:\n' + process.log_text())
+                raise ClusterError('StorageTool failed\n' + self.logs())
+            self._forget(process)
 
     def _start_broker(self, node: int) -> None:
         self._starts += 1
@@ -185,33 +183,28 @@ class Cluster:
 
     def stop(self) -> None:
         """Kill what this cluster started and remove its folder. May be called at any time."""
-        processes = list(self._brokers.values())
-        if self._zookeeper is not None:
-            processes.append(self._zookeeper)
-        for process in processes:
+        for process in self._processes:
             process.popen.kill()
-        for process in processes:
-            process.kill()
+        for process in list(self._processes):
+            process.popen.wait()
+            self._forget(process)
         if self._guard is not None and self._guard.stdin is not None:
-            for process in processes:
-                self._tell_guard('-%d' % process.popen.pid)
             self._guard.stdin.close()  # it removes the folder
             self._guard.wait()
-        self._brokers, self._zookeeper, self._guard = {}, None, None
-        self.ports = []
+        self._brokers, self._guard, self.ports = {}, None, []
 
     def kill(self, node: int) -> None:
         """Kill one broker without warning, as a crash would."""
         process = self._brokers.pop(node)
-        process.kill()
+        process.popen.kill()
+        process.popen.wait()
+        self._forget(process)
         self._killed_at[node] = time.monotonic()
-        self._tell_guard('-%d' % process.popen.pid)
 
     def restart(self, node: int) -> None:
         """Start a killed broker again on its old port and wait until the cluster knows it."""
-        if (
-            self.release.has_zookeeper
-        ):  # 0.11 to 2.8 end when ZooKeeper still holds their old session
+        if self.release.has_zookeeper:
+            # 0.11 to 2.8 end at once while ZooKeeper still holds their old session.
             expired = self._killed_at[node] + ZOOKEEPER_SESSION_SECONDS
             time.sleep(max(0, expired - time.monotonic()))
         self._start_broker(node)
@@ -368,11 +361,8 @@ class Cluster:
 
     def logs(self, lines: int = 40) -> str:
         """Return the last ``lines`` of each process's log."""
-        processes = list(self._brokers.values())
-        if self._zookeeper is not None:
-            processes.insert(0, self._zookeeper)
         parts = []
-        for process in processes:
+        for process in self._processes:
             state = 'running' if process.running else 'ended: %s' % process.popen.returncode
             tail = '\n'.join(process.log_text().splitlines()[-lines:])
             parts.append('--- %s %s (%s)\n%s' % (self.release.name, process.name, state, tail))
@@ -387,23 +377,25 @@ class Cluster:
             result = condition()
             if result:
                 return result
-            ended = [process.name for process in self._processes() if not process.running]
+            ended = [process.name for process in self._processes if not process.running]
             if ended or time.monotonic() > end:
                 why = 'ended: ' + ', '.join(ended) if ended else 'gave up after %d s' % seconds
                 raise ClusterError('waiting for %s, %s\n%s' % (what, why, self.logs()))
             time.sleep(0.05)
-
-    def _processes(self) -> List[Process]:
-        found = list(self._brokers.values())
-        return found + [self._zookeeper] if self._zookeeper is not None else found
 
     def _java(self, name: str, options: List[str], main_class: str, *arguments: str) -> Process:
         assert self._folder is not None
         command = ['java', *options, *JVM, *self._logging('INFO'), '-cp', self.class_path]
         command += [main_class, *arguments]
         process = Process(name, command, self._folder, self._folder / (name + '.log'))
+        self._processes.append(process)
         self._tell_guard('+%d' % process.popen.pid)
         return process
+
+    def _forget(self, process: Process) -> None:
+        """Note the end of a process: its id may be given to another from now on."""
+        self._processes.remove(process)
+        self._tell_guard('-%d' % process.popen.pid)
 
     def _logging(self, level: str) -> List[str]:
         return [

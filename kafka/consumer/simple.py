@@ -131,6 +131,7 @@ class SimpleConsumer(Consumer):
         self.iter_timeout = iter_timeout
         self.auto_offset_reset = auto_offset_reset
         self.queue = _Backlog()
+        self._has_raised = False  # the last get_messages(), which keeps what it had taken
         super().__init__(
             client,
             group,
@@ -219,12 +220,20 @@ class SimpleConsumer(Consumer):
         count = whole_number(count, 'count')
         deadline = _deadline(timeout)
         taken: List[Tuple[int, Any]] = []
+        told, self._has_raised = self._has_raised, True
         try:
             self._collect(taken, count, block, timeout, deadline)
+        except KafkaError as error:
+            # An error that lasts, of which the last call has told, keeps no messages back for ever.
+            if not (told and taken):
+                self.queue.extendleft(reversed(taken))
+                raise
+            log.error('topic=%s: still cannot be fetched: %s', self.topic, error)
         except BaseException:
             # The caller does not get to see what was taken: it stays for the next call.
             self.queue.extendleft(reversed(taken))
             raise
+        self._has_raised = False
         for partition, message in dict(taken).items():  # the last message of each partition
             self.offsets[partition] = message.offset + 1
         self.count_since_commit += len(taken)

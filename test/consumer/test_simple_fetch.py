@@ -151,6 +151,22 @@ def test_messages_taken_before_a_later_fetch_fails_are_handed_out_by_the_next_ca
     assert offsets_of(made.get_messages(4)) == [0, 1, 2, 3]
 
 
+def test_an_error_that_lasts_keeps_no_messages_back():
+    """Those of healthy partitions would pile up in the queue and never be handed out."""
+    client = FakeClient((0, 9), (0, 9), per_fetch=2)
+    client.answers['send_fetch_request'] = [
+        lambda payloads, **kw: [client.fetched(payloads[0]), answer(7, partition=1)]
+    ] * 4
+    made = consumer(client)
+    with pytest.raises(RequestTimedOutError):
+        made.get_messages(9)
+    assert offsets_of(made.get_messages(9)) == [0, 1]
+    with pytest.raises(RequestTimedOutError):
+        made.get_messages(9)
+    assert offsets_of(made.get_messages(9)) == [2, 3, 4, 5]
+    assert made.offsets == {0: 6, 1: 0}
+
+
 def test_an_exception_instance_of_another_kind_is_raised():
     client = FakeClient()
     client.answers['send_fetch_request'] = [[KafkaUnavailableError('none left')]]

@@ -6,9 +6,11 @@ header belongs to :mod:`kafka.record.default_records`.
 
 A record is ``size, attributes, timestamp delta, offset delta, key length, key, value length, value,
 header count, headers``; every number but the attributes byte is a varint. Reading varints one by
-one costs CPython 2,500 ns a record, so there are three ways. The fastest one that fits is taken,
+one costs CPython 2,500 ns a record, so there are four ways. The fastest one that fits is taken,
 each checks everything it believes and hands over to the next one:
 
+* *runs* of records of one size: their columns of bytes are compared, the fields cut out by one
+  iterator (130 ns);
 * *strides*: the size of a record and of its key choose a ready-made format, which reads the rest of
   the record and the first numbers of the next one with one call (200 to 300 ns);
 * *layouts*: the widths of all varints are assumed; one call fetches the numbers, tables with 64 Ki
@@ -30,6 +32,7 @@ from kafka.record.batch_layouts import (
     TABLED_OFFSETS,
     Widths,
     layout,
+    measure_run,
     stride,
     tables,
     widths_at,
@@ -127,7 +130,10 @@ def _decode_chunk(buf: bytes, pos: int, stop: int, last: int, columns: _Columns)
     if last <= TABLED_OFFSETS and last - first > 2:
         formats.allow(last - first)
         (_, _, key, _, headers), _ = decode_record(buf, pos, stop)
-        if key is None and not headers:
+        if key is not None or headers:
+            columns.widen()
+        pos = _even(buf, pos, stop, last, columns)
+        if columns.keys is None and first + len(values) < last:
             pos = _plain_strides(buf, pos, stop, last, columns)
         if first + len(values) < last:
             columns.widen()
@@ -142,6 +148,26 @@ def _decode_chunk(buf: bytes, pos: int, stop: int, last: int, columns: _Columns)
     return pos
 
 
+def _even(buf: bytes, pos: int, stop: int, last: int, columns: _Columns) -> int:
+    """Decode runs of records of one size, as long as there are any; return where the last ends."""
+    while True:
+        first = columns.first + len(columns.values)
+        run = measure_run(buf, pos, stop, first, last)
+        if run is None or (columns.keys is None and not run.plain):
+            return pos
+        end = pos + run.records * run.size
+        deltas, keys, values, blocks = zip(*struct.iter_unpack(run.text, buf[pos:end]))
+        numbers = list(map(run.deltas.__getitem__, deltas))
+        if None in numbers:
+            return pos
+        columns.deltas += numbers  # type: ignore[arg-type]
+        columns.values += values
+        if columns.keys is not None and columns.headers is not None:
+            columns.keys += [None] * run.records if run.null_keys else keys
+            columns.headers += map(HEADERS.__getitem__, blocks)
+        pos = end
+
+
 def _plain_strides(buf: bytes, pos: int, stop: int, last: int, columns: _Columns) -> int:
     """Decode records without key and headers; stop early where that or the strides do not fit."""
     add_value, add_delta = columns.values.append, columns.deltas.append
@@ -152,7 +178,7 @@ def _plain_strides(buf: bytes, pos: int, stop: int, last: int, columns: _Columns
     pos += ahead_bytes
     size, delta, offset, key = ahead(buf, pos - ahead_bytes)
     misses = 0
-    for wanted in tables().offsets[columns.first : last]:
+    for wanted in tables().offsets[columns.first + len(columns.values) : last]:
         tries = 0
         while True:
             delta = deltas[delta]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kafka.errors import ProtocolError
 from kafka.record import record_reader
 from kafka.record.batch_decoder import CHUNK, decode_records
+from kafka.record.batch_layouts import measure_run
 from kafka.record.record import Record
 from kafka.record.record_reader import decode_record
 from test.record import oracle
@@ -123,6 +124,54 @@ def test_damaged_records_read_as_the_obvious_way_reads_them(chosen, data):
             decode(bytes(good), count)
     else:
         assert decode(bytes(good), count) == expected
+
+
+streaks = st.tuples(
+    st.integers(60, 140),
+    st.sampled_from([1, 9, 200]),
+    st.sampled_from([None, b'', b'key']),
+    st.sampled_from([0, 20, 55, 58, 100]),
+    st.sampled_from([(), TRACE]),
+)
+
+
+@given(streaks, st.data())
+def test_damaged_streaks_read_as_the_obvious_way_reads_them(streak, data):
+    """As above for many records of one size, which are read all at once."""
+    count, pace, key, size, headers = streak
+    values = [b'%0*d' % (size, i) if size else b'' for i in range(count)]
+    good = bytearray(encode([R(i, i // pace, key, v, headers) for i, v in enumerate(values)]))
+    for _ in range(data.draw(st.integers(0, 3))):
+        place = data.draw(st.integers(0, len(good) - 1))
+        good[place : place + data.draw(st.sampled_from([1, 1, 1, 0, 2]))] = data.draw(
+            st.sampled_from([b'\x00', b'\x01', b'\x02', b'\x7f', b'\x80', b'\xff'])
+        )
+    reader = oracle.Reader(bytes(good))
+    try:
+        expected = [oracle.read_record(reader, 0, 0, None) for _ in range(count)]
+        if reader.left():
+            raise oracle.Malformed('bytes behind')
+    except oracle.Malformed:
+        with pytest.raises(ProtocolError):
+            decode(bytes(good), count)
+    else:
+        assert decode(bytes(good), count) == expected
+
+
+@pytest.mark.parametrize('headers', [(), TRACE])
+@pytest.mark.parametrize('key', [None, b'key'])
+def test_records_of_one_size_are_read_as_runs(headers, key):
+    """The first 64 have an offset delta of one byte, the others of two, so there are two runs."""
+    records = [R(i, 0, key, b'%050d' % i, headers) for i in range(200)]
+    data = encode(records) + bytes(100)
+    stop = len(data) - 100
+    first = measure_run(data, 0, stop, 0, 200)
+    second = measure_run(data, first.records * first.size, stop, 64, 200)
+    assert (first.records, second.records) == (64, 136)
+    assert first.size + 1 == second.size
+    assert first.plain is second.plain is (key is None and not headers)
+    assert measure_run(data, 0, stop, 0, 63) is None
+    assert same(records)
 
 
 @pytest.mark.parametrize(

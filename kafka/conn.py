@@ -170,7 +170,8 @@ class KafkaConnection(threading.local):
 
     Arguments:
         host, port: the broker; the host goes to ``socket.create_connection`` as it is.
-        timeout: seconds that connecting, each send and each read may take; None waits for ever.
+        timeout: seconds that connecting, each send and each 4 KiB (or less) of an answer may take;
+            None waits for ever.
 
     Raises kafka.errors.KafkaConnectionError if no connection can be made, TypeError or ValueError,
     naming the argument, if one cannot be meant.
@@ -366,6 +367,7 @@ class KafkaConnection(threading.local):
 
     def _read_frame(self) -> bytes:
         """Read one frame. Raises OSError, FrameError."""
+        started, wanted = 0.0, 0
         while True:
             try:
                 frame = self._reader.next_frame()
@@ -373,6 +375,8 @@ class KafkaConnection(threading.local):
                 self._fail_frame(error)
             if frame is not None:
                 return frame
+            if wanted <= 0:
+                started, wanted = time.monotonic(), min(self._reader.missing_bytes, MAX_READ_BYTES)
             data = self._sock.recv(min(self._reader.missing_bytes, MAX_READ_BYTES))
             if not data:
                 raise ConnectionResetError(
@@ -380,6 +384,11 @@ class KafkaConnection(threading.local):
                     % (' in the middle of a response' if self._reader.inside_frame else '')
                 )
             self._reader.receive_data(data)
+            wanted -= len(data)
+            if wanted > 0 and self.timeout is not None:
+                # The socket's own limit is for each byte that trickles in.
+                if time.monotonic() - started > self.timeout:
+                    raise socket.timeout('an answer came too slowly')
 
     def _raise_connection_error(self, error: Optional[OSError] = None) -> NoReturn:
         """Close the connection and say so; the name is that of 0.9.5, which programs reach for."""

@@ -152,6 +152,27 @@ def test_a_port_beyond_the_last_is_not_connected_to(monkeypatch, port):
     assert network.calls == []
 
 
+@pytest.mark.parametrize(('seconds', 'bytes_read'), [(1, 10), (6, 5)])
+def test_an_answer_that_trickles_in_is_given_up(monkeypatch, seconds, bytes_read):
+    """One byte before each time-out of the socket would hold a program for years."""
+    conn, _, sock = connect(monkeypatch, FakeSocket(b'\x00\x00\x10\x00', *[b'x'] * 4096))
+    now = iter(range(0, 10**6, seconds))
+    monkeypatch.setattr('kafka.conn.time.monotonic', lambda: next(now))
+    with pytest.raises(KafkaConnectionError, match='too slowly'):
+        conn.recv(1)
+    assert sock.closed
+    assert len(sock.asked) <= bytes_read
+
+
+def test_an_answer_may_take_long_as_long_as_it_comes(monkeypatch):
+    """The time-out, 5 seconds here, is for 4096 bytes, not for the whole."""
+    pieces = [b'x' * 4096] * 10
+    conn, _, _ = connect(monkeypatch, FakeSocket(frame(b''.join(pieces))[:4], *pieces))
+    now = iter(range(0, 10**6, 6))
+    monkeypatch.setattr('kafka.conn.time.monotonic', lambda: next(now))
+    assert conn.recv(1) == b''.join(pieces)
+
+
 def test_what_is_sent_passes_unchanged(monkeypatch):
     conn, _, sock = connect(monkeypatch)
     conn.send(1, b'test payload')

@@ -67,19 +67,6 @@ def _as_bytes(value: Any, argument: str) -> bytes:
     return kafka_bytestring(value)
 
 
-def _pairs(hosts: Any) -> List[Address]:
-    """Return the (host, port) pairs of what a program gave as `hosts`."""
-    given = [hosts] if isinstance(hosts, (bytes, str)) else hosts
-    try:
-        items = [h.decode('utf-8') if isinstance(h, bytes) else h for h in given]
-    except TypeError:
-        items = [None]
-    if not all(isinstance(item, str) for item in items):
-        raise TypeError("hosts must be 'host:port,...' or a list of 'host:port', not %r" % (hosts,))
-    found = collect_hosts(items[0] if isinstance(hosts, (bytes, str)) else items)
-    return [(host[0], host[1]) for host in found]
-
-
 class KafkaClient(NewTopics, StoredOffsets):
     """The blocking client of 0.9.5.
 
@@ -128,7 +115,7 @@ class KafkaClient(NewTopics, StoredOffsets):
             raise TypeError("client_id must be bytes or str, not int; hosts is 'host:port'")
         self.client_id = _as_bytes(client_id, 'client_id')
         self.timeout = timeout
-        self.hosts = _pairs(hosts)
+        self.hosts: List[Address] = [(host[0], host[1]) for host in collect_hosts(hosts)]
         self.correlation_id = correlation_id
 
         self.conns: Dict[Address, Any] = {}

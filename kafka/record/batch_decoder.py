@@ -109,6 +109,7 @@ def decode_records(
     stop = len(data)
     # Some bytes behind for the last record's look ahead.
     buf = b''.join((data, bytes(PADDING)))
+    del data  # it may be large, and one copy is enough
     pos = 0
     for first in range(0, count, CHUNK):
         columns = _Columns(first)

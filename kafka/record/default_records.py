@@ -238,18 +238,15 @@ class DefaultRecordBatch:
         return chain.from_iterable(self._chunks())
 
     def _chunks(self) -> Iterator[List[Record]]:
-        data = codecs.decompress(self.codec, self._buffer[HEADER.size :], 2, self._limit)
         count = self.header.record_count
-        if count * _MIN_RECORD_BYTES > len(data):
-            raise ProtocolError(
-                '%d records do not fit into %d bytes (offset %d)'
-                % (count, len(data), self.base_offset)
-            )
         append_time = self.header.max_timestamp if self.timestamp_type else None
         try:
-            yield from decode_records(
-                data, count, self.base_offset, self.base_timestamp, append_time
-            )
+            data = codecs.decompress(self.codec, self._buffer[HEADER.size :], 2, self._limit)
+            if count * _MIN_RECORD_BYTES > len(data):
+                raise ProtocolError('%d records do not fit into %d bytes' % (count, len(data)))
+            chunks = decode_records(data, count, self.base_offset, self.base_timestamp, append_time)
+            del data  # it may be large, and the decoder makes a copy
+            yield from chunks
         except ProtocolError as error:
             raise ProtocolError(
                 'batch at offset %d: %s' % (self.base_offset, error.args[0])

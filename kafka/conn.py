@@ -79,11 +79,12 @@ def collect_hosts(hosts: Union[str, Iterable[str]], randomize: bool = True) -> L
 
     From 1.0 on; 0.9.5 returned pairs, which are the first two elements.
     """
-    if isinstance(hosts, (str, bytes)):
-        hosts = _text(hosts).split(',')
     try:
-        entries = [_text(entry) for entry in hosts]
-    except TypeError as error:
+        if isinstance(hosts, (str, bytes)):
+            entries = _text(hosts).split(',')
+        else:
+            entries = [_text(entry) for entry in hosts]
+    except (TypeError, UnicodeDecodeError) as error:
         raise TypeError('hosts must be text or an iterable of texts, not %r' % (hosts,)) from error
     result = [get_ip_port_afi(entry) for entry in entries if entry.strip()]
     if randomize:

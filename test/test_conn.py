@@ -77,7 +77,7 @@ def test_hosts_are_shuffled_when_asked(monkeypatch):
     assert collect_hosts('a:1234,b,[::1]:9') == HOSTS[::-1]
 
 
-@pytest.mark.parametrize('hosts', [None, 5, [5], [('a', 1)]])
+@pytest.mark.parametrize('hosts', [None, 5, [5], [('a', 1)], b'\xff', [b'\xff']])
 def test_hosts_of_a_wrong_type_are_named(hosts):
     with pytest.raises(TypeError, match='hosts'):
         collect_hosts(hosts)

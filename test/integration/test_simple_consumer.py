@@ -18,7 +18,7 @@ from kafka.protocol.admin.topics import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from test.integration.fixtures import produce, retry, values
+from test.integration.fixtures import offset, produce, retry, values
 from test.integration.oracles import Confluent
 from test.integration.wire import Wire
 
@@ -173,7 +173,7 @@ def test_pending_counts_what_was_not_handed_out(client, topic, filled, consume):
 
 
 @pytest.mark.parametrize(
-    'offset, whence, left',
+    'delta, whence, left',
     [
         (-10, 2, 10),
         (-13, 2, 13),
@@ -184,9 +184,9 @@ def test_pending_counts_what_was_not_handed_out(client, topic, filled, consume):
         (70, None, 60),
     ],
 )
-def test_seek_leaves_this_many(consume, filled, offset, whence, left):
+def test_seek_leaves_this_many(consume, filled, delta, whence, left):
     consumer = consume()
-    consumer.seek(offset, whence)
+    consumer.seek(delta, whence)
     assert consumer.pending() == left
     assert len(list(consumer)) == left
 
@@ -295,6 +295,7 @@ def test_a_log_may_start_late(cluster, client, consume, filled):
 def test_markers_of_transactions_are_stepped_over(cluster, client, topic, consume, new_name):
     """What was aborted is read too, as every client of 0.9.5's day reads it."""
     Confluent(cluster).transact(topic, new_name(), [([b'1', b'2'], 'commit'), ([b'3'], 'abort')])
+    _wait_for_end(client, topic, 5)
     produce(client, topic, 0, [b'4'])
     consumer = consume(partitions=[0])
     found = list(consumer)
@@ -307,6 +308,7 @@ def test_a_marker_at_the_end_does_not_hold_up_what_comes_later(
     cluster, client, topic, consume, new_name
 ):
     Confluent(cluster).transact(topic, new_name(), [([b'1'], 'commit')])
+    _wait_for_end(client, topic, 2)
     consumer = consume(partitions=[0])
     assert values(consumer) == [b'1']
     started = time.monotonic()
@@ -314,6 +316,15 @@ def test_a_marker_at_the_end_does_not_hold_up_what_comes_later(
     assert 0.4 < time.monotonic() - started < 5
     produce(client, topic, 0, [b'2'])
     assert consumer.get_message(timeout=10).message.value == b'2'
+
+
+def _wait_for_end(client, topic, end):
+    """A transaction's end is answered before its marker is written."""
+
+    def check():
+        assert offset(client, topic, 0) == end
+
+    retry(check, AssertionError)
 
 
 # --- commits ------------------------------------------------------------------------------------

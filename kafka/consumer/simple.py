@@ -212,8 +212,8 @@ class SimpleConsumer(Consumer):
         """Return up to count messages.
 
         Arguments: count: how many at most; block: True to wait until all came, an int to wait until
-        that many came, False to take what one fetch gives; timeout: how many seconds to wait
-        altogether, None for ever.
+        that many came, False not to wait: fetching goes on until a fetch brings nothing; timeout:
+        how many seconds the call may take altogether, None for any number.
         Raises: UnknownTopicOrPartitionError, ConsumerFetchSizeTooSmall for a message larger than
         max_buffer_size, OffsetOutOfRangeError, and whatever else a broker or the client reports.
         """
@@ -258,7 +258,7 @@ class SimpleConsumer(Consumer):
                     return
                 if deadline is not None:
                     wait = deadline - time.monotonic()
-                if not blocking or (wait is not None and wait <= 0):
+                if wait is not None and wait <= 0:
                     # That was the last fetch of this call.
                     count = min(count, len(taken) + len(self.queue))
             for _ in range(min(len(self.queue), count - len(taken))):

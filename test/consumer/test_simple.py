@@ -186,11 +186,19 @@ def test_the_timeout_is_for_the_whole_call(clock):
     assert [wait for wait, _ in waits(client)] == pytest.approx([1000, 600, 200], abs=1)
 
 
-def test_not_blocking_gives_what_one_fetch_gives():
+def test_not_blocking_fetches_until_a_fetch_brings_nothing():
+    """As 0.9.5 did: one call drains what is there, and none of its fetches waits."""
+    client = FakeClient((0, 5), per_fetch=3)
+    made = consumer(client)
+    assert offsets_of(made.get_messages(9, block=False)) == [0, 1, 2, 3, 4]
+    assert waits(client) == [(100, 0)] * 3
+
+
+def test_not_blocking_fetches_no_more_than_it_was_asked_for():
     client = FakeClient((0, 9), per_fetch=3)
     made = consumer(client)
-    assert offsets_of(made.get_messages(9, block=False)) == [0, 1, 2]
-    assert waits(client) == [(100, 0)]
+    assert offsets_of(made.get_messages(4, block=False)) == [0, 1, 2, 3]
+    assert len(client.asked()) == 2
 
 
 def test_blocking_for_a_number_waits_only_until_that_many_came(clock):

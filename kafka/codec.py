@@ -76,6 +76,23 @@ def _required(codec: str, *names: str) -> Any:
     return helper
 
 
+def _bytes(payload: Buffer) -> bytes:
+    """Return what is to be coded as bytes. A number would become that many zeros otherwise."""
+    if not isinstance(payload, (bytes, bytearray, memoryview)):
+        raise TypeError('payload must be bytes, not %s' % type(payload).__name__)
+    return bytes(payload)
+
+
+def _level(level: Any, lowest: int, highest: int) -> int:
+    if not isinstance(level, int):
+        raise TypeError('the compression level must be an int, not %s' % type(level).__name__)
+    if not lowest <= level <= highest:
+        raise ValueError(
+            'the compression level must be from %d to %d: %d' % (lowest, highest, level)
+        )
+    return level
+
+
 def _too_large(codec: str, limit: int) -> ProtocolError:
     return ProtocolError('%s data expands to more than %d bytes' % (codec, limit))
 
@@ -145,8 +162,8 @@ def gzip_encode(payload: Buffer, compresslevel: Optional[int] = None) -> bytes:
 
     ``compresslevel`` is 1 (fast) to 9 (small); None and 0 mean 9, as they always did here.
     """
-    compressor = zlib.compressobj(compresslevel or 9, zlib.DEFLATED, 31)
-    return compressor.compress(payload) + compressor.flush()
+    compressor = zlib.compressobj(_level(compresslevel or 9, -1, 9), zlib.DEFLATED, 31)
+    return compressor.compress(_bytes(payload)) + compressor.flush()
 
 
 def gzip_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
@@ -156,7 +173,7 @@ def gzip_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the stream is malformed,
     ends too early or expands beyond the limit.
     """
-    data = bytes(payload)
+    data = _bytes(payload)
     # Padding with zeros behind the last member is allowed by gzip and by Java's reader.
     end = len(data.rstrip(b'\x00'))
     return _joined('gzip', data, end, lambda: zlib.decompressobj(31), zlib.error, limit)
@@ -176,9 +193,13 @@ def snappy_encode(
     make a block. Raises :class:`MissingCodecError` without python-snappy.
     """
     snappy = _required('snappy', 'snappy')
-    data = bytes(payload)
+    data = _bytes(payload)
     if not xerial_compatible:
         return bytes(snappy.compress(data))
+    if not isinstance(xerial_blocksize, int):
+        raise TypeError('xerial_blocksize must be an int, not %s' % type(xerial_blocksize).__name__)
+    if xerial_blocksize <= 0:
+        raise ValueError('xerial_blocksize must be more than 0: %d' % xerial_blocksize)
     out = [_XERIAL_HEADER]
     for start in range(0, len(data), xerial_blocksize):
         block = snappy.compress(data[start : start + xerial_blocksize])
@@ -199,7 +220,7 @@ def snappy_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the data is malformed or
     expands beyond the limit.
     """
-    data = bytes(payload)
+    data = _bytes(payload)
     if data == _XERIAL_HEADER:
         return b''
     # Only the marker decides: some writers store the two version numbers little end first.
@@ -249,7 +270,7 @@ def lz4_encode(payload: Buffer) -> bytes:
     frame = _required('lz4', 'lz4.frame')
     return bytes(
         frame.compress(
-            bytes(payload),
+            _bytes(payload),
             block_size=frame.BLOCKSIZE_MAX64KB,
             block_linked=False,
             store_size=False,
@@ -270,7 +291,7 @@ def lz4_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the data is malformed
     (a wrong header checksum included), ends too early or expands beyond the limit.
     """
-    data = bytes(payload)
+    data = _bytes(payload)
     lz4_frames.read_header(data)
     frame = _helper('lz4.frame')
     if frame is None:
@@ -281,7 +302,7 @@ def lz4_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
 
 def lz4_decode_old_kafka(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     """Decompress LZ4 frames whose header checksum is right or wrong in the way of Kafka 0.8.2."""
-    data = bytes(payload)
+    data = _bytes(payload)
     size = lz4_frames.header_size(data)
     if data[size - 1] == lz4_frames.wrong_checksum(data):
         data = lz4_frames.with_checksum(data, lz4_frames.right_checksum(data))
@@ -302,10 +323,10 @@ def zstd_encode(payload: Buffer, level: Optional[int] = None) -> bytes:
     without a zstd package.
     """
     zstd = _required('zstd', 'zstandard', 'compression.zstd', 'backports.zstd')
-    level = 3 if level is None else level
+    level = 3 if level is None else _level(level, -131072, 22)
     if hasattr(zstd, 'ZstdDecompressionReader'):
-        return bytes(zstd.ZstdCompressor(level=level).compress(bytes(payload)))
-    return bytes(zstd.compress(bytes(payload), level))
+        return bytes(zstd.ZstdCompressor(level=level).compress(_bytes(payload)))
+    return bytes(zstd.compress(_bytes(payload), level))
 
 
 def zstd_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
@@ -316,7 +337,7 @@ def zstd_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     ends too early or expands beyond the limit, :class:`MissingCodecError` without a zstd package.
     """
     zstd = _required('zstd', 'zstandard', 'compression.zstd', 'backports.zstd')
-    data = bytes(payload)
+    data = _bytes(payload)
     if not data:
         raise ProtocolError('not a zstd frame')
     parts: List[bytes] = []

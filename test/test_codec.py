@@ -245,6 +245,36 @@ def test_batches_are_packed_with_gzip_6():
     assert compress(1, data, 9) == codec.gzip_encode(data, 9)
 
 
+CODERS = [
+    getattr(codec, '%s_%scode' % (name, way))
+    for name in ['gzip', *(['snappy'] * codec.has_snappy()), *(['lz4'] * codec.has_lz4())]
+    + ['zstd'] * codec.has_zstd()
+    for way in ('en', 'de')
+]
+
+
+@pytest.mark.parametrize('coder', CODERS, ids=lambda coder: coder.__name__)
+@pytest.mark.parametrize('payload', ['text', None, 5, 10**13, [1]])
+def test_only_bytes_are_coded(coder, payload):
+    """A number must not become that many zeros."""
+    with pytest.raises(TypeError, match='payload must be bytes, not %s' % type(payload).__name__):
+        coder(payload)
+
+
+@pytest.mark.skipif(not codec.has_snappy(), reason='needs python-snappy')
+@pytest.mark.parametrize(('size', 'error'), [(0, ValueError), (-3, ValueError), ('x', TypeError)])
+def test_a_block_size_that_is_none_is_named(size, error):
+    """A negative one wrote a header and nothing of the payload."""
+    with pytest.raises(error, match='xerial_blocksize'):
+        codec.snappy_encode(b'payload', True, size)
+
+
+@pytest.mark.parametrize(('level', 'error'), [(77, ValueError), (-5, ValueError), ('x', TypeError)])
+def test_a_level_that_is_none_is_named(level, error):
+    with pytest.raises(error, match='compression level'):
+        codec.gzip_encode(b'payload', level)
+
+
 def test_gzip_members_are_joined_and_zeros_behind_them_ignored():
     data = gzip.compress(b'one') + gzip.compress(b'two') + bytes(20)
     assert codec.gzip_decode(data) == b'onetwo'

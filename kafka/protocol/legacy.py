@@ -93,7 +93,10 @@ def _by_topic(payloads: Optional[Iterable[Any]], encode: Callable[[Any], bytes])
 
     Raises: AssertionError when a partition comes twice.
     """
-    grouped = group_by_topic_and_partition(payloads or ())
+    try:
+        grouped = group_by_topic_and_partition(payloads or ())
+    except (AttributeError, TypeError) as error:
+        raise TypeError('payloads must be tuples with topic and partition: %s' % error) from error
     parts = [_pack('i', topics=len(grouped))]
     for topic, partitions in grouped.items():
         parts.append(_string('topic', topic))
@@ -289,7 +292,7 @@ class KafkaProtocol:
         data = _buffer(data)
         if len(data) < 6:
             raise BufferUnderflowError('%d bytes are no message' % len(data))
-        entry = ENTRY_HEADER.pack(offset, len(data)) + data
+        entry = _pack('qi', offset=offset, size=len(data)) + data
         for found, magic, attributes, key, value in iter_message_set(entry):
             yield found, Message(magic, attributes, key, value)
 

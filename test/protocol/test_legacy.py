@@ -350,6 +350,18 @@ def test_metadata_response_split_by_field():
     assert isinstance(found.topics[0].partitions, list)
 
 
+@pytest.mark.parametrize(('offset', 'error'), [('x', TypeError), (2**63, ProtocolError)])
+def test_an_offset_that_is_none_is_named(offset, error):
+    with pytest.raises(error, match='offset'):
+        list(KafkaProtocol._decode_message(b'12345678', offset))
+
+
+@pytest.mark.parametrize('payloads', [5, [5], [('t', 0)]])
+def test_payloads_that_are_none_are_named(payloads):
+    with pytest.raises(TypeError, match='payloads must be tuples with topic and partition'):
+        KafkaProtocol.encode_fetch_request(b'me', 1, payloads)
+
+
 def test_a_topic_without_name_is_refused():
     answer = (
         struct.pack('>ii', 4, 0)  # correlation id, no brokers

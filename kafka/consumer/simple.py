@@ -7,6 +7,7 @@ next offset to hand out (``offsets``) and the next one to fetch (``fetch_offsets
 from __future__ import annotations
 
 import logging
+import numbers
 import sys
 import time
 from collections import deque
@@ -44,8 +45,9 @@ log = logging.getLogger('kafka.consumer.simple')
 # A round that keeps failing is repeated at once this often, then after pauses (0.9.5 never paused).
 QUICK_RETRIES = 3
 FIRST_PAUSE_SECONDS = 0.01
-# max_bytes is an int32 on the wire.
+# max_bytes and max_wait_ms are int32 on the wire.
 LARGEST_BUFFER_BYTES = 2**31 - 1
+LONGEST_WAIT_MS = 2**31 - 1
 
 
 class FetchContext:
@@ -120,6 +122,10 @@ class SimpleConsumer(Consumer):
         iter_timeout: Optional[float] = None,
         auto_offset_reset: str = 'largest',
     ) -> None:
+        buffer_size = whole_number(buffer_size, 'buffer_size')
+        fetch_size_bytes = whole_number(fetch_size_bytes, 'fetch_size_bytes')
+        if max_buffer_size is not None:
+            max_buffer_size = whole_number(max_buffer_size, 'max_buffer_size')
         if max_buffer_size is not None and buffer_size > max_buffer_size:
             raise ValueError(
                 'buffer_size (%d) is above max_buffer_size (%d)' % (buffer_size, max_buffer_size)
@@ -218,6 +224,8 @@ class SimpleConsumer(Consumer):
         max_buffer_size, OffsetOutOfRangeError, and whatever else a broker or the client reports.
         """
         count = whole_number(count, 'count')
+        if not isinstance(block, bool):
+            block = whole_number(block, 'block')
         deadline = _deadline(timeout)
         taken: List[Tuple[int, Any]] = []
         told, self._has_raised = self._has_raised, True
@@ -338,7 +346,7 @@ class SimpleConsumer(Consumer):
                     FetchRequest(self.topic, partition, self.fetch_offsets[partition], size)
                     for partition, size in sizes.items()
                 ],
-                max_wait_time=int(self.fetch_max_wait_time),
+                max_wait_time=int(min(self.fetch_max_wait_time, LONGEST_WAIT_MS)),
                 min_bytes=self.fetch_min_bytes,
                 fail_on_error=False,
             )
@@ -432,8 +440,14 @@ class _Outcome:
         self.tries = 0
 
 
-def _deadline(timeout: Optional[float]) -> Optional[float]:
-    return None if timeout is None else time.monotonic() + timeout
+def _deadline(timeout: Any) -> Optional[float]:
+    if timeout is None:
+        return None
+    if not isinstance(timeout, numbers.Real):
+        raise TypeError('timeout must be seconds or None, not %s' % type(timeout).__name__)
+    if timeout != timeout:
+        raise ValueError('timeout must be seconds or None, not NaN')
+    return time.monotonic() + float(timeout)
 
 
 def _shares(offset: int, count: int) -> List[int]:

@@ -18,7 +18,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka.structs import FetchResponse, OffsetAndMessage, OffsetResponse
-from test.consumer.helpers import WaitingClient, consumer, offsets_of
+from test.consumer.helpers import WaitingClient, consumer, offsets_of, waits
 from test.fake_client import FakeClient, failing, record
 
 # ---------------------------------------------------------------- positions are live
@@ -165,6 +165,34 @@ def test_an_error_that_lasts_keeps_no_messages_back():
         made.get_messages(9)
     assert offsets_of(made.get_messages(9)) == [2, 3, 4, 5]
     assert made.offsets == {0: 6, 1: 0}
+
+
+@pytest.mark.parametrize('timeout', [float('inf'), 1e300, 10**7])
+def test_a_timeout_beyond_what_the_wire_can_say_waits_as_long_as_that(timeout):
+    client = FakeClient((0, 3))
+    assert len(consumer(client).get_messages(3, timeout=timeout)) == 3
+    assert consumer(client).get_message(timeout=timeout).offset == 0
+    assert {max_wait for max_wait, _ in waits(client)} == {2**31 - 1}
+
+
+@pytest.mark.parametrize(
+    ('options', 'error', 'named'),
+    [
+        ({'timeout': 'x'}, TypeError, 'timeout'),
+        ({'timeout': float('nan')}, ValueError, 'timeout'),
+        ({'block': 'x'}, TypeError, 'block'),
+        ({'count': 'x'}, TypeError, 'count'),
+    ],
+)
+def test_an_argument_of_get_messages_that_cannot_be_meant_is_named(options, error, named):
+    with pytest.raises(error, match=named):
+        consumer(FakeClient((0, 3))).get_messages(**options)
+
+
+@pytest.mark.parametrize('option', ['buffer_size', 'max_buffer_size', 'fetch_size_bytes'])
+def test_a_size_that_is_no_number_is_named(option):
+    with pytest.raises(TypeError, match='%s must be an int' % option):
+        consumer(FakeClient((0, 3)), **{option: 'x'})
 
 
 def test_an_exception_instance_of_another_kind_is_raised():

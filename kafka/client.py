@@ -218,7 +218,7 @@ class KafkaClient(NewTopics, StoredOffsets):
         pause = 0.0
         while not self.has_metadata_for_topic(topic):
             left = deadline - time.monotonic()
-            if left <= 0:
+            if not left > 0:  # NaN is over at once
                 raise KafkaTimeoutError('topic %r has no metadata after %s s' % (topic, timeout))
             if pause:
                 time.sleep(min(pause, left))

@@ -153,7 +153,9 @@ class ReentrantTimer:
     """
 
     def __init__(self, t: float, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        if t <= 0:
+        if not isinstance(t, (int, float)):
+            raise TypeError('t must be ms, not %s' % type(t).__name__)
+        if not t > 0:
             raise ValueError('t must be more than 0 ms: %r' % (t,))
         if not callable(fn):
             raise ValueError('fn must be callable: %r' % (fn,))

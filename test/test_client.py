@@ -379,8 +379,9 @@ def test_waiting_for_a_topic_ends(cluster, clock):
     with pytest.raises(KafkaTimeoutError):
         client.ensure_topic_exists('new', timeout=1.2)
     assert sum(clock.pauses) == pytest.approx(1.2)
-    with pytest.raises(KafkaTimeoutError):
-        client.ensure_topic_exists('other', timeout=0)
+    for over in (0, -1, float('nan')):
+        with pytest.raises(KafkaTimeoutError):
+            client.ensure_topic_exists('other', timeout=over)
     assert sum(clock.pauses) == pytest.approx(1.2)
     with pytest.raises(TypeError, match='timeout'):
         client.ensure_topic_exists('new', timeout=None)

@@ -158,6 +158,10 @@ def test_timer_refuses_what_it_cannot_do():
             util.ReentrantTimer(t, print)
     with pytest.raises(ValueError):
         util.ReentrantTimer(1, None)
+    with pytest.raises(ValueError):
+        util.ReentrantTimer(float('nan'), print)
+    with pytest.raises(TypeError, match='t must be ms'):
+        util.ReentrantTimer('1', print)
 
 
 class Calls:

@@ -78,6 +78,14 @@ class Consumer:
         self.group = None if group is None else name_for(client, group, 'group')
         self.offsets: Dict[int, int] = {}
         self.auto_commit = auto_commit
+        for option, value in (
+            ('auto_commit_every_n', auto_commit_every_n),
+            ('auto_commit_every_t', auto_commit_every_t),
+        ):
+            if value is not None and not isinstance(value, (int, float)):
+                raise TypeError(
+                    '%s must be a number or None, not %s' % (option, type(value).__name__)
+                )
         self.auto_commit_every_n = auto_commit_every_n
         self.auto_commit_every_t = auto_commit_every_t
         self.count_since_commit = 0

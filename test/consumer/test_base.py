@@ -106,6 +106,12 @@ def test_partitions_default_to_all_and_are_not_looked_up_when_given():
     assert other.called('get_partition_ids_for_topic') == []
 
 
+@pytest.mark.parametrize('option', ['auto_commit_every_n', 'auto_commit_every_t'])
+def test_an_interval_that_is_no_number_is_named(option):
+    with pytest.raises(TypeError, match='%s must be a number or None' % option):
+        consumer(FakeClient(), **{option: 'x'})
+
+
 def test_partitions_must_be_integers():
     for wrong in (['0'], '01', [0, 1.5], [None]):
         with pytest.raises(AssertionError):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import struct
 from importlib import import_module
-from typing import Mapping, NamedTuple, Optional, Tuple, Type, TypeVar
+from typing import Any, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar
 
 from kafka.errors import BufferUnderflowError, ProtocolError, UnsupportedVersionError
 from kafka.protocol.primitives import read_tags
@@ -231,14 +231,20 @@ def encode_request(
 ) -> bytes:
     """Return header and body of a request, without the length prefix of the frame.
 
-    Raises ProtocolError when the request doesn't fit the version; see ``Message.encode``.
+    Arguments: client_id: None is sent as null.
+
+    Raises TypeError naming an argument of a wrong type; ProtocolError naming what does not fit the
+    header, or the field that does not fit the version, see ``Message.encode``.
     """
+    _check_types('request', request, version, correlation_id)
     request.check_version(version)
-    name = b'' if client_id is None else client_id.encode('utf-8')
-    size = -1 if client_id is None else len(name)
+    if client_id is not None and not isinstance(client_id, str):
+        raise TypeError('client_id must be str or None, not %s' % type(client_id).__name__)
     try:
+        name = b'' if client_id is None else client_id.encode('utf-8')
+        size = -1 if client_id is None else len(name)
         start = _REQUEST_START.pack(_api_key(type(request)), version, correlation_id, size)
-    except struct.error as error:
+    except (struct.error, UnicodeEncodeError) as error:
         raise ProtocolError(
             'correlation id %r or client id does not fit the request header' % (correlation_id,)
         ) from error
@@ -272,8 +278,10 @@ def decode_request(data: Buffer) -> Tuple[RequestHeader, Message]:
 def encode_response(response: Message, version: int, correlation_id: int) -> bytes:
     """Return header and body of a response, without the length prefix of the frame.
 
-    Raises ProtocolError when the response doesn't fit the version; see ``Message.encode``.
+    Raises TypeError naming an argument of a wrong type; ProtocolError naming what does not fit the
+    header, or the field that does not fit the version, see ``Message.encode``.
     """
+    _check_types('response', response, version, correlation_id)
     response.check_version(version)
     tags = _NO_TAGS if _has_response_tags(type(response), version) else b''
     try:
@@ -326,6 +334,14 @@ def choose_version(
             'does not have it' if offered is None else '%d to %d' % offered,
         )
     )
+
+
+def _check_types(argument: str, message: Any, version: Any, correlation_id: Any) -> None:
+    if not isinstance(message, Message):
+        raise TypeError('%s must be a message, not %r' % (argument, message))
+    for name, value in (('version', version), ('correlation_id', correlation_id)):
+        if not isinstance(value, int):
+            raise TypeError('%s must be an int, not %s' % (name, type(value).__name__))
 
 
 def _api_key(cls: Type[Message]) -> int:

@@ -110,6 +110,32 @@ def test_a_header_that_does_not_fit_is_refused():
         api.encode_response(FindCoordinatorResponse(), 0, 2**31)
 
 
+@pytest.mark.parametrize(
+    'wrong, error',
+    [
+        ({'request': None}, TypeError),
+        ({'request': type(REQUEST)}, TypeError),
+        ({'version': '0'}, TypeError),
+        ({'version': None}, TypeError),
+        ({'correlation_id': 'x'}, TypeError),
+        ({'client_id': 5}, TypeError),
+        ({'client_id': b'me'}, TypeError),
+        ({'client_id': '\ud800'}, ProtocolError),
+    ],
+)
+def test_a_wrong_argument_of_a_request_is_named(wrong, error):
+    right = {'request': REQUEST, 'version': 0, 'correlation_id': 1, 'client_id': 'me'}
+    with pytest.raises(error, match=next(iter(wrong)).replace('_', '[ _]')):
+        api.encode_request(**{**right, **wrong})
+
+
+@pytest.mark.parametrize('wrong', [{'response': 'x'}, {'version': '0'}, {'correlation_id': None}])
+def test_a_wrong_argument_of_a_response_is_named(wrong):
+    right = {'response': FindCoordinatorResponse(), 'version': 0, 'correlation_id': 1}
+    with pytest.raises(TypeError, match=next(iter(wrong))):
+        api.encode_response(**{**right, **wrong})
+
+
 def test_data_inside_messages_is_no_request():
     with pytest.raises(ProtocolError, match='neither a request nor a response'):
         api.encode_request(ConsumerProtocolAssignment(assigned_partitions=[]), 0, 1, None)

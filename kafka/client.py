@@ -46,7 +46,7 @@ from kafka.protocol.api import ApiKey
 from kafka.stored_offsets import Decoder, Encoder, StoredOffsets
 from kafka.structs import BrokerMetadata, TopicAndPartition
 from kafka.topic_maps import TopicDict
-from kafka.util import kafka_bytestring
+from kafka.util import kafka_bytestring, name_bytes
 
 log = logging.getLogger(__name__)
 
@@ -61,10 +61,10 @@ def _check_kind(argument: str, value: Any, kinds: Any, wanted: str) -> None:
         raise TypeError('%s must be %s, not %s' % (argument, wanted, type(value).__name__))
 
 
-def _as_bytes(value: Any, argument: str) -> bytes:
-    """Return text as UTF-8 bytes, bytes as they are; TypeError naming `argument` otherwise."""
-    _check_kind(argument, value, (bytes, str), 'bytes or str')
-    return kafka_bytestring(value)
+def _check_callback(callback: Any) -> None:
+    """Raise TypeError unless answers can be passed through it: before they are asked for."""
+    if callback is not None and not callable(callback):
+        raise TypeError('callback must be callable or None, not %s' % type(callback).__name__)
 
 
 class KafkaClient(NewTopics, StoredOffsets):
@@ -113,7 +113,7 @@ class KafkaClient(NewTopics, StoredOffsets):
         _check_kind('correlation_id', correlation_id, int, 'an integer')
         if isinstance(client_id, int):  # the second argument was a port until 0.8.1
             raise TypeError("client_id must be bytes or str, not int; hosts is 'host:port'")
-        self.client_id = _as_bytes(client_id, 'client_id')
+        self.client_id = name_bytes(client_id, 'client_id')
         self.timeout = timeout
         self.hosts: List[Address] = [(host[0], host[1]) for host in collect_hosts(hosts)]
         self.correlation_id = correlation_id
@@ -186,11 +186,11 @@ class KafkaClient(NewTopics, StoredOffsets):
 
     def has_metadata_for_topic(self, topic: Any) -> bool:
         """Tell whether at least one partition of a topic is known, with a leader or without."""
-        return bool(self.topic_partitions.get(_as_bytes(topic, 'topic')))
+        return bool(self.topic_partitions.get(name_bytes(topic, 'topic')))
 
     def get_partition_ids_for_topic(self, topic: Any) -> List[int]:
         """Return the partitions of a topic in order; ``[]`` for an unknown topic."""
-        return sorted(self.topic_partitions.get(_as_bytes(topic, 'topic')) or ())
+        return sorted(self.topic_partitions.get(name_bytes(topic, 'topic')) or ())
 
     def reset_topic_metadata(self, *topics: Any) -> None:
         """Forget topics; a topic is meant in exactly this spelling, str or bytes."""
@@ -212,7 +212,7 @@ class KafkaClient(NewTopics, StoredOffsets):
         Raises: KafkaTimeoutError when the time is over (at once for 0);
             UnknownTopicOrPartitionError where brokers do not create topics on demand.
         """
-        _as_bytes(topic, 'topic')
+        name_bytes(topic, 'topic')
         _check_kind('timeout', timeout, (int, float), 'seconds')
         deadline = time.monotonic() + timeout
         pause = 0.0
@@ -237,7 +237,7 @@ class KafkaClient(NewTopics, StoredOffsets):
         Raises: UnknownTopicOrPartitionError, LeaderNotAvailableError for a topic named here;
             the class of any other topic error; KafkaUnavailableError when no host answers.
         """
-        names = [_as_bytes(topic, 'topics') for topic in topics]
+        names = [name_bytes(topic, 'topics') for topic in topics]
         if names:
             self.reset_topic_metadata(*names)
         else:
@@ -476,6 +476,7 @@ class KafkaClient(NewTopics, StoredOffsets):
         Raises: the first of these errors otherwise; UnknownTopicOrPartitionError and
             LeaderNotAvailableError always, before anything is sent.
         """
+        _check_callback(callback)
         encoder = functools.partial(
             KafkaProtocol.encode_produce_request, acks=acks, timeout=timeout
         )
@@ -495,6 +496,7 @@ class KafkaClient(NewTopics, StoredOffsets):
 
         Arguments: max_wait_time: ms that a broker may wait until it has `min_bytes` bytes.
         """
+        _check_callback(callback)
         encoder = functools.partial(
             KafkaProtocol.encode_fetch_request, max_wait_time=max_wait_time, min_bytes=min_bytes
         )
@@ -507,6 +509,7 @@ class KafkaClient(NewTopics, StoredOffsets):
         self, payloads: Any = (), fail_on_error: bool = True, callback: Any = None
     ) -> List[Any]:
         """Ask for offsets of the log by OffsetRequests; return OffsetResponses, errors as above."""
+        _check_callback(callback)
         responses = self._send_broker_aware_request(
             payloads, KafkaProtocol.encode_offset_request, KafkaProtocol.decode_offset_response
         )
@@ -524,6 +527,7 @@ class KafkaClient(NewTopics, StoredOffsets):
         They go to ZooKeeper, or to the group's coordinator where brokers no longer do that. Errors
         as when producing; UnsupportedVersionError on 0.8.0, which stores no offsets.
         """
+        _check_callback(callback)
         encoder = functools.partial(KafkaProtocol.encode_offset_commit_request, group=group)
         decoder = KafkaProtocol.decode_offset_commit_response
         responses = self._send_offsets(ApiKey.OFFSET_COMMIT, group, payloads, encoder, decoder)
@@ -540,6 +544,7 @@ class KafkaClient(NewTopics, StoredOffsets):
 
         A partition for which nothing is stored has offset -1 and error 3.
         """
+        _check_callback(callback)
         encoder = functools.partial(KafkaProtocol.encode_offset_fetch_request, group=group)
         decoder = KafkaProtocol.decode_offset_fetch_response
         responses = self._send_offsets(ApiKey.OFFSET_FETCH, group, payloads, encoder, decoder)
@@ -556,6 +561,7 @@ class KafkaClient(NewTopics, StoredOffsets):
 
         A partition for which nothing is stored has offset -1 and no error.
         """
+        _check_callback(callback)
         encoder = functools.partial(
             KafkaProtocol.encode_offset_fetch_request, group=group, from_kafka=True
         )

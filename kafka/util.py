@@ -7,6 +7,7 @@ nowhere else. Messages of the protocol are declared and coded in ``kafka.protoco
 from __future__ import annotations
 
 import logging
+import numbers
 import operator
 import struct
 import threading
@@ -29,12 +30,32 @@ def crc32(data: Any) -> int:
 
 
 def kafka_bytestring(s: Any) -> bytes:
-    """Return bytes as they are and text as UTF-8; raise TypeError for anything else (0.9.5)."""
+    """Return bytes as they are and text as UTF-8 (0.9.5).
+
+    Raises: TypeError for anything else; UnicodeEncodeError, a ValueError, for text that has no
+        UTF-8 (lone surrogates).
+    """
     if isinstance(s, six.binary_type):
         return s
     if isinstance(s, six.text_type):
         return s.encode('utf-8')
     raise TypeError(s)
+
+
+def name_bytes(name: Any, argument: str) -> bytes:
+    """Return the name of a topic, group or client as bytes.
+
+    Raises: TypeError when it is neither text nor bytes, ValueError when it is text that has no
+        UTF-8; both name the argument.
+    """
+    try:
+        return kafka_bytestring(name)
+    except TypeError:
+        raise TypeError(
+            '%s must be str or bytes, not %s: %r' % (argument, type(name).__name__, name)
+        ) from None
+    except UnicodeEncodeError:
+        raise ValueError('%s cannot be written as UTF-8: %r' % (argument, name)) from None
 
 
 def name_for(client: Any, name: Any, argument: str = 'topic') -> Any:
@@ -44,16 +65,11 @@ def name_for(client: Any, name: Any, argument: str = 'topic') -> Any:
     1.x do, by the class attribute ``names_as_given = True``. Only the class is asked: a stand-in
     object may answer every attribute with something true.
 
-    Raises: TypeError naming the argument when the name is neither text nor bytes.
+    Raises: as name_bytes, which makes the bytes.
     """
     if getattr(type(client), 'names_as_given', False) is True:
         return name
-    try:
-        return kafka_bytestring(name)
-    except TypeError:
-        raise TypeError(
-            '%s must be str or bytes, not %s: %r' % (argument, type(name).__name__, name)
-        ) from None
+    return name_bytes(name, argument)
 
 
 def whole_number(value: Any, argument: str) -> int:
@@ -62,6 +78,12 @@ def whole_number(value: Any, argument: str) -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError('%s must be an int, not %s' % (argument, type(value).__name__)) from None
+
+
+def check_number(value: Any, argument: str) -> None:
+    """Raise TypeError naming the argument unless the value is a number on the line."""
+    if not isinstance(value, numbers.Real):
+        raise TypeError('%s must be a number, not %s' % (argument, type(value).__name__))
 
 
 def _write_string(length: struct.Struct, s: Optional[bytes]) -> bytes:

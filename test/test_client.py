@@ -333,9 +333,9 @@ def test_has_metadata_needs_a_partition_but_no_leader(cluster):
 def test_topic_of_a_wrong_type_is_named(cluster, method):
     client = KafkaClient(cluster.hosts)
     for topic in (None, 5, ['one']):
-        with pytest.raises(TypeError, match='topic must be bytes or str'):
+        with pytest.raises(TypeError, match='topic must be str or bytes'):
             getattr(client, method)(topic)
-        with pytest.raises(TypeError, match='topics must be bytes or str'):
+        with pytest.raises(TypeError, match='topics must be str or bytes'):
             client.load_metadata_for_topics(topic)
 
 

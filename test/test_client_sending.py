@@ -368,6 +368,38 @@ def test_errors_come_back_where_that_is_wanted(cluster, client):
     assert client.has_metadata_for_topic('b')
 
 
+SENDERS = {
+    'send_produce_request': (),
+    'send_fetch_request': (),
+    'send_offset_request': (),
+    'send_offset_commit_request': (b'g',),
+    'send_offset_fetch_request': (b'g',),
+    'send_offset_fetch_request_kafka': (b'g',),
+}
+
+
+@pytest.mark.parametrize('name', SENDERS)
+@pytest.mark.parametrize('argument', ['callback', 'payloads'])
+def test_a_wrong_argument_is_named_before_anything_is_sent(cluster, client, name, argument):
+    with pytest.raises(TypeError, match='%s must be ' % argument):
+        getattr(client, name)(*SENDERS[name], **{argument: 5})
+    assert cluster.trace == []
+
+
+def test_topics_of_metadata_are_named_where_they_are_no_list(cluster, client):
+    with pytest.raises(TypeError, match='payloads. must be '):
+        client.send_metadata_request(5)
+    assert cluster.trace == []
+
+
+@pytest.mark.parametrize('group', [5, None])
+@pytest.mark.parametrize('name', [name for name in SENDERS if SENDERS[name]])
+def test_a_group_of_a_wrong_type_is_named_before_anything_is_sent(cluster, client, name, group):
+    with pytest.raises(TypeError, match='group'):
+        getattr(client, name)(group, [OffsetRequest(b'a', 0, -1, 1)])
+    assert cluster.trace == []
+
+
 def test_callback_makes_the_items_of_the_list(cluster, client):
     cluster.down.add(('host1', 9001))
     payloads = [written(b'a', 0), written(b'a', 1)]

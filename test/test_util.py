@@ -6,6 +6,7 @@ import logging
 import struct
 import threading
 import zlib
+from fractions import Fraction
 from typing import NamedTuple
 
 import pytest
@@ -150,6 +151,24 @@ def test_names_stay_as_given_where_the_clients_class_says_so():
 def test_a_name_of_a_wrong_type_is_refused_by_the_name_of_its_argument():
     with pytest.raises(TypeError, match='group must be str or bytes, not int: 5'):
         util.name_for(object(), 5, 'group')
+
+
+def test_a_name_that_is_no_text_is_refused_by_the_name_of_its_argument():
+    """A lone surrogate has no UTF-8; Python's own words would not say which argument had it."""
+    with pytest.raises(ValueError, match='group cannot be written as UTF-8') as caught:
+        util.name_for(object(), 'a\ud800', 'group')
+    assert '\\ud800' in str(caught.value)
+
+
+@pytest.mark.parametrize('wrong', ['5', None, [5], b'5', 5j])
+def test_what_is_no_number_is_refused_by_the_name_of_its_argument(wrong):
+    with pytest.raises(TypeError, match='pause must be a number, not %s' % type(wrong).__name__):
+        util.check_number(wrong, 'pause')
+
+
+@pytest.mark.parametrize('number', [5, 0.5, float('inf'), True, Fraction(1, 2)])
+def test_numbers_are_taken_whatever_their_type(number):
+    util.check_number(number, 'pause')
 
 
 def test_timer_refuses_what_it_cannot_do():

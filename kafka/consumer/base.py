@@ -22,7 +22,7 @@ from kafka.errors import (
     check_error,
 )
 from kafka.structs import OffsetCommitRequest, OffsetFetchRequest, OffsetRequest
-from kafka.util import ReentrantTimer, name_for
+from kafka.util import ReentrantTimer, check_number, name_for
 
 log = logging.getLogger('kafka.consumer')
 
@@ -82,10 +82,8 @@ class Consumer:
             ('auto_commit_every_n', auto_commit_every_n),
             ('auto_commit_every_t', auto_commit_every_t),
         ):
-            if value is not None and not isinstance(value, (int, float)):
-                raise TypeError(
-                    '%s must be a number or None, not %s' % (option, type(value).__name__)
-                )
+            if value is not None:
+                check_number(value, option)
         self.auto_commit_every_n = auto_commit_every_n
         self.auto_commit_every_t = auto_commit_every_t
         self.count_since_commit = 0

@@ -24,7 +24,7 @@ from kafka.errors import (
 from kafka.producer.upstream import STOP, SendOptions, Upstream
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
-from kafka.util import name_for, whole_number
+from kafka.util import check_number, name_for, whole_number
 
 log = logging.getLogger('kafka.producer')
 
@@ -64,7 +64,8 @@ class Producer:
         async_stop_timeout: for how many seconds stop() goes on sending.
 
     Raises: UnsupportedCodecError for an unknown codec; AssertionError for a batch or queue size
-    below its minimum in asynchronous mode; TypeError for an unknown option.
+    below its minimum in asynchronous mode; ValueError for a negative async_retry_backoff_ms;
+    TypeError for an unknown option and for one of a wrong type, naming it.
 
     In asynchronous mode a thread sends what send_messages puts into ``queue``, through a copy of
     the client. It is stopped, which means flushed, by stop(), at interpreter exit, and when the
@@ -102,29 +103,28 @@ class Producer:
             async_send = kwargs.pop('async')
         for name in kwargs:
             raise TypeError('%s has no option %r' % (type(self).__name__, name))
-        if codec is None:
-            codec = CODEC_NONE
-        elif codec not in ALL_CODECS:
-            raise UnsupportedCodecError('codec %r is not one of %r' % (codec, ALL_CODECS))
         self.client = client
         self.async_send = async_send
         # The flag's name of 0.9.5, a keyword of the language today.
         setattr(self, 'async', async_send)
-        self.req_acks = req_acks
-        self.ack_timeout = ack_timeout
-        self.codec = codec
+        self.req_acks = whole_number(req_acks, 'req_acks')
+        self.ack_timeout = whole_number(ack_timeout, 'ack_timeout')
+        self.codec = _known_codec(codec)
         self.codec_compresslevel = codec_compresslevel
         self.stopped = False
         if not async_send:
             self.sync_fail_on_error = sync_fail_on_error
             return
+        _check_async_options(
+            batch_send_every_n=batch_send_every_n,
+            batch_send_every_t=batch_send_every_t,
+            async_queue_maxsize=async_queue_maxsize,
+            async_queue_put_timeout=async_queue_put_timeout,
+            async_retry_limit=async_retry_limit,
+            async_retry_backoff_ms=async_retry_backoff_ms,
+            async_stop_timeout=async_stop_timeout,
+        )
         self.async_queue_put_timeout = async_queue_put_timeout
-        if not (batch_send_every_n > 0 and batch_send_every_t > 0 and async_queue_maxsize >= 0):
-            raise AssertionError(
-                'batch_send_every_n and batch_send_every_t must be more than 0 and '
-                'async_queue_maxsize not less: %r, %r, %r'
-                % (batch_send_every_n, batch_send_every_t, async_queue_maxsize)
-            )
         retry = RetryOptions(async_retry_limit, async_retry_backoff_ms, async_retry_on_timeouts)
         self._start(
             async_queue_maxsize,
@@ -266,6 +266,31 @@ class Producer:
         # The constructor may have failed before there was a thread.
         if getattr(self, 'async_send', False) and hasattr(self, '_exit_hook'):
             _stop_unless_stopped(self)
+
+
+def _known_codec(codec: Optional[int]) -> int:
+    if codec is None:
+        return CODEC_NONE
+    if codec not in ALL_CODECS:
+        raise UnsupportedCodecError('codec %r is not one of %r' % (codec, ALL_CODECS))
+    return codec
+
+
+def _check_async_options(**options: Any) -> None:
+    """Refuse what the thread would stumble over, and messages be lost; errors as Producer has."""
+    for name, value in options.items():
+        if value is not None or name != 'async_retry_limit':
+            check_number(value, name)
+    sizes = [options[name] for name in ('batch_send_every_n', 'batch_send_every_t')]
+    if not (all(size > 0 for size in sizes) and options['async_queue_maxsize'] >= 0):
+        raise AssertionError(
+            'batch_send_every_n and batch_send_every_t must be more than 0 and '
+            'async_queue_maxsize not less: %r, %r, %r' % (*sizes, options['async_queue_maxsize'])
+        )
+    if not options['async_retry_backoff_ms'] >= 0:  # which NaN is not either
+        raise ValueError(
+            'async_retry_backoff_ms is no pause: %r' % (options['async_retry_backoff_ms'],)
+        )
 
 
 def _stop_unless_stopped(producer: Producer) -> None:

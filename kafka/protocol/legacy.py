@@ -105,6 +105,15 @@ def _by_topic(payloads: Optional[Iterable[Any]], encode: Callable[[Any], bytes])
     return b''.join(parts)
 
 
+def _names(topics: Any) -> List[Any]:
+    try:
+        return [] if topics is None else list(topics)
+    except TypeError:
+        raise TypeError(
+            'topics (or payloads) must be a list of bytes, not %s' % type(topics).__name__
+        ) from None
+
+
 def _framed(*parts: bytes) -> bytes:
     request = b''.join(parts)
     return _pack('i', request_size=len(request)) + request
@@ -396,7 +405,7 @@ class KafkaProtocol:
 
         `payloads`, when given, takes the place of `topics`.
         """
-        names = list(payloads if payloads is not None else topics or ())
+        names = _names(topics if payloads is None else payloads)
         return _framed(
             cls._encode_message_header(client_id, correlation_id, cls.METADATA_KEY),
             _pack('i', topics=len(names)),

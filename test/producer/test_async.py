@@ -114,6 +114,32 @@ def test_sizes_below_their_minimum_are_refused_in_asynchronous_mode_only(options
     Producer(FakeClient(), **options)
 
 
+@pytest.mark.parametrize(
+    'option',
+    [
+        'ack_timeout',
+        'async_queue_maxsize',
+        'async_queue_put_timeout',
+        'async_retry_backoff_ms',
+        'async_retry_limit',
+        'async_stop_timeout',
+        'batch_send_every_n',
+        'batch_send_every_t',
+        'req_acks',
+    ],
+)
+def test_an_option_of_a_wrong_type_is_named_before_the_thread_starts(option):
+    """In the thread it would cost the messages that were queued meanwhile."""
+    with pytest.raises(TypeError, match='%s must be ' % option):
+        asynchronous(**{option: '5'})
+
+
+@pytest.mark.parametrize('pause', [-1, float('nan')])
+def test_a_pause_that_nobody_can_make_is_refused(pause):
+    with pytest.raises(ValueError, match='async_retry_backoff_ms'):
+        asynchronous(async_retry_backoff_ms=pause)
+
+
 def test_stop_sends_what_is_queued_first():
     client = FakeClient()
     producer = SimpleProducer(client, async_send=True, random_start=False)

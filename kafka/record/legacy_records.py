@@ -278,8 +278,10 @@ class LegacyRecordBatch:
         """
         Decode the messages.
 
-        Raises ``ChecksumError``, ``ProtocolError`` or ``UnsupportedCodecError`` when the message in
-        question is reached.
+        The CRC of a wrapper is checked, those of the messages inside are not: it covers the same
+        bytes, and the broker checked them when it took them (:func:`iter_message_set` checks them
+        all, as 0.9.5 did). Raises ``ChecksumError``, ``ProtocolError`` or ``UnsupportedCodecError``
+        when the message in question is reached.
         """
         return chain.from_iterable(self._chunks())
 
@@ -300,7 +302,7 @@ class LegacyRecordBatch:
             _INT64.unpack_from(self._buffer, self._start)[0],
         )
         append_time = wrapper.timestamp if self.timestamp_type else None
-        runs = unwrap(wrapper, self._limit)
+        runs = unwrap(wrapper, self._limit, check=False)
         if not self.magic:
             for run in runs:
                 yield run.records()
@@ -315,6 +317,6 @@ class LegacyRecordBatch:
         kept: Iterable[Run] = found
         if last[0] is not found[-1]:
             del found
-            kept = unwrap(wrapper, self._limit)
+            kept = unwrap(wrapper, self._limit, check=False)
         for run in kept:
             yield run.records(shift, append_time)

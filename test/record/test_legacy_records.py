@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from kafka.codec import compress
 from kafka.errors import ChecksumError, ProtocolError, UnsupportedCodecError
+from kafka.record import legacy_decoder
 from kafka.record.legacy_records import (
     LegacyRecordBatch,
     decode_message,
@@ -226,15 +228,49 @@ def test_a_wrong_crc_is_reported_after_the_messages_before_it(place):
     assert got == list(range(place))  # ... but one by one they come
 
 
-def test_a_wrong_crc_of_a_wrapper_and_inside_one():
-    inner = bytearray(oracle.write_set([R(0, 5, None, b'a')], 0))
-    inner[-1] ^= 1
-    with pytest.raises(ChecksumError, match='offset 0'):
-        read(wrap(bytes(inner), 0))
+def test_a_wrong_crc_of_a_wrapper():
     outer = bytearray(encode_message_set([(4, 0, None, b'v')], codec=1))
     outer[-1] ^= 1
     with pytest.raises(ChecksumError, match='offset 4'):
         read(outer)
+
+
+def test_a_wrong_crc_inside_a_wrapper_is_looked_at_by_the_old_interface_alone():
+    """The wrapper's CRC covers the same bytes, and the broker checked each message it took."""
+    inner = bytearray(oracle.write_set([R(i, 5, k, b'a') for i, k in enumerate((None, b'k'))], 0))
+    inner[-1] ^= 1
+    assert read(wrap(bytes(inner), 0))[1] == (1, None, b'k', b'`', ())
+    with pytest.raises(ChecksumError, match='offset 1'):
+        list(iter_message_set(wrap(bytes(inner), 0)))
+    with pytest.raises(ChecksumError, match='offset 1'):
+        list(iter_message_set(wrap(wrap(bytes(inner), 0), 0)))
+
+
+@pytest.mark.parametrize('magic', [0, 1])
+@pytest.mark.parametrize('key', [None, b'key'])
+def test_crcs_of_a_run_are_checked_at_once(magic, key, monkeypatch):
+    """The last message alone is left to the next way; any flipped bit is found before."""
+    rows = [(i, 7 * i, key, b'%d' % 3**i) for i in range(9)]
+    encoded = encode_message_set(rows, magic)
+    starts = [len(encode_message_set(rows[:i], magic)) for i in range(9)]
+    reached = []
+
+    def leave(_buf, run, _check):
+        reached.append((run.end, len(run.offsets), len(run.keys), len(run.values)))
+        raise EOFError
+
+    monkeypatch.setattr(legacy_decoder, '_read_slices', leave)
+    with pytest.raises(EOFError):
+        read(encoded)
+    assert reached.pop() == (starts[-1], 8, 8, 8)
+    covered = [range(start + 12, end) for start, end in zip(starts[1:], starts[2:])]
+    for place in chain(*covered):
+        damaged = bytearray(encoded)
+        damaged[place] ^= 1 << place % 8
+        with pytest.raises(EOFError):
+            read(damaged)
+        end, *counts = reached.pop()
+        assert end <= place and counts == [counts[0]] * 3, place
 
 
 def test_a_set_cut_off_inside_a_wrapper_is_malformed():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from kafka.record.formats import formats
 
@@ -142,16 +142,48 @@ class RecordRun(NamedTuple):
     """
     How to read so many ``records`` of ``size`` bytes whose varints are equal but for the deltas.
 
-    ``text`` is a struct format for timestamp delta, key, value and header block of one record.
-    ``plain`` tells that there are neither keys nor headers.
+    ``text`` is a struct format for key, value and header block of one record, for the value alone
+    where ``plain`` tells that there are neither keys nor headers. The timestamp delta lies
+    ``delta_at`` bytes behind the beginning and has ``delta_bytes``.
     """
 
     records: int
     size: int
     text: str
-    deltas: List[Optional[int]]
+    delta_at: int
+    delta_bytes: int
     null_keys: bool
     plain: bool
+
+    def deltas(self, buf: bytes, pos: int) -> List[Optional[int]]:
+        """Return the timestamp deltas of a run that begins at ``pos``, None for impossible ones."""
+        start, end = pos + self.delta_at, pos + self.records * self.size
+        column: Sequence[int] = buf[start : end : self.size]
+        if self.delta_bytes == 2:
+            both = bytearray(2 * self.records)
+            both[0::2] = column
+            both[1::2] = buf[start + 1 : end : self.size]
+            column = struct.unpack('<%dH' % self.records, both)
+        return list(map(tables().deltas[self.delta_bytes - 1].__getitem__, column))
+
+    def fields(self, buf: bytes, pos: int) -> List[bytes]:
+        """Return what ``text`` says of all records of a run that begins at ``pos``, in a row."""
+        # One tuple for 64 records: one for each would cost twice as much, and the collector's time.
+        found: List[bytes] = []
+        many, rest = divmod(self.records, _AT_ONCE)
+        for _ in range(many):
+            found += _fields_of_many(self.text)(buf, pos)
+            pos += _AT_ONCE * self.size
+        found += struct.unpack_from('<' + rest * self.text, buf, pos)
+        return found
+
+
+_AT_ONCE = 64
+
+
+@lru_cache(maxsize=64)
+def _fields_of_many(text: str) -> Any:
+    return struct.Struct('<' + _AT_ONCE * text).unpack_from
 
 
 # Shorter runs are not worth proving.
@@ -196,16 +228,12 @@ def measure_run(buf: bytes, pos: int, stop: int, first: int, last: int) -> Optio
         column = buf[offset_at + place : pos + count * size : size]
         if column != known.offset_bytes[place][first : first + count]:
             return None
-    text = '<%dx%s%dx%ds%dx%ds%ds' % (
-        widths.size + 1,
-        'BH'[widths.delta - 1],
-        widths.offset + 1,
-        key,
-        widths.length,
-        value,
-        widths.headers,
-    )
-    return RecordRun(count, size, text, known.deltas[widths.delta - 1], null_keys, plain)
+    skipped = key_at + 1 - pos
+    if plain:
+        text = '%dx%dsx' % (skipped + widths.length, value)
+    else:
+        text = '%dx%ds%dx%ds%ds' % (skipped, key, widths.length, value, widths.headers)
+    return RecordRun(count, size, text, widths.size + 1, widths.delta, null_keys, plain)
 
 
 # --- strides: one unpack for the fields of a record and the numbers of the next one

@@ -14,7 +14,7 @@ import copy
 import functools
 import logging
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from kafka.conn import DEFAULT_SOCKET_TIMEOUT_SECONDS, KafkaConnection, collect_hosts
 from kafka.errors import (
@@ -35,18 +35,24 @@ from kafka.exchange import (
     Request,
     address_of,
     ask,
+    check_callback,
     exchange,
     failed,
     in_order,
     request_tuples,
 )
-from kafka.new_topics import NewTopics
+from kafka.new_topics import (
+    are_unknown,
+    creates_behind_its_answer,
+    wait_for_creation,
+    wait_for_leaders,
+)
 from kafka.protocol import KafkaProtocol
 from kafka.protocol.api import ApiKey
 from kafka.stored_offsets import Decoder, Encoder, StoredOffsets
 from kafka.structs import BrokerMetadata, TopicAndPartition
 from kafka.topic_maps import TopicDict
-from kafka.util import kafka_bytestring, name_bytes
+from kafka.util import check_number, kafka_bytestring, name_bytes, whole_number
 
 log = logging.getLogger(__name__)
 
@@ -56,18 +62,7 @@ _OwnConnection = KafkaConnection
 _OwnProtocol = KafkaProtocol
 
 
-def _check_kind(argument: str, value: Any, kinds: Any, wanted: str) -> None:
-    if not isinstance(value, kinds):
-        raise TypeError('%s must be %s, not %s' % (argument, wanted, type(value).__name__))
-
-
-def _check_callback(callback: Any) -> None:
-    """Raise TypeError unless answers can be passed through it: before they are asked for."""
-    if callback is not None and not callable(callback):
-        raise TypeError('callback must be callable or None, not %s' % type(callback).__name__)
-
-
-class KafkaClient(NewTopics, StoredOffsets):
+class KafkaClient(StoredOffsets):
     """The blocking client of 0.9.5.
 
     Constructing it asks the first host that answers for all metadata; further connections are
@@ -109,14 +104,13 @@ class KafkaClient(NewTopics, StoredOffsets):
         if options:
             raise TypeError('KafkaClient has no argument %s' % ', '.join(sorted(options)))
         if timeout is not None:
-            _check_kind('timeout', timeout, (int, float), 'seconds or None')
-        _check_kind('correlation_id', correlation_id, int, 'an integer')
+            check_number(timeout, 'timeout')
         if isinstance(client_id, int):  # the second argument was a port until 0.8.1
             raise TypeError("client_id must be bytes or str, not int; hosts is 'host:port'")
         self.client_id = name_bytes(client_id, 'client_id')
         self.timeout = timeout
         self.hosts: List[Address] = [(host[0], host[1]) for host in collect_hosts(hosts)]
-        self.correlation_id = correlation_id
+        self.correlation_id = whole_number(correlation_id, 'correlation_id')
 
         self.conns: Dict[Address, Any] = {}
         self.brokers: Dict[int, Any] = {}
@@ -125,7 +119,7 @@ class KafkaClient(NewTopics, StoredOffsets):
 
         self._metadata_from: Optional[Address] = None
         self._coordinators: Dict[Any, BrokerMetadata] = {}
-        self._without_zookeeper: Dict[Optional[Address], bool] = {}
+        self._without_zookeeper: Set[Optional[Address]] = set()
         self._unavailable: Optional[KafkaUnavailableError] = None
 
         self.load_metadata_for_topics()
@@ -213,7 +207,7 @@ class KafkaClient(NewTopics, StoredOffsets):
             UnknownTopicOrPartitionError where brokers do not create topics on demand.
         """
         name_bytes(topic, 'topic')
-        _check_kind('timeout', timeout, (int, float), 'seconds')
+        check_number(timeout, 'timeout')
         deadline = time.monotonic() + timeout
         pause = 0.0
         while not self.has_metadata_for_topic(topic):
@@ -243,7 +237,12 @@ class KafkaClient(NewTopics, StoredOffsets):
         else:
             self.reset_all_metadata()
         response = self.send_metadata_request(names)
-        response, created = self._wait_for_creation(names, response)
+        created = False
+        if are_unknown(names, response) and creates_behind_its_answer(
+            self._versions_of(self._metadata_from)
+        ):
+            response = wait_for_creation(names, response, self.send_metadata_request)
+            created = not are_unknown(names, response)
         self.brokers = {broker.nodeId: broker for broker in response.brokers}
         failure = None
         for topic in response.topics:
@@ -259,8 +258,15 @@ class KafkaClient(NewTopics, StoredOffsets):
                 failure = failure or error_for_code(code)(topic)
         if failure is not None:
             raise failure
-        if created and not self._wait_for_leaders(names):
+        if created and not wait_for_leaders(self._led(names), self.send_offset_request):
             self.load_metadata_for_topics(*topics)
+
+    def _led(self, topics: List[bytes]) -> List[TopicAndPartition]:
+        """Return the partitions of topics that have leaders, as far as it is known."""
+        partitions = [
+            TopicAndPartition(t, p) for t in topics for p in self.topic_partitions.get(t, ())
+        ]
+        return [key for key in partitions if self.topics_to_brokers.get(key) is not None]
 
     def _remember_topic(self, topic: Any) -> None:
         partitions = self.topic_partitions[topic.topic] = {}
@@ -476,7 +482,7 @@ class KafkaClient(NewTopics, StoredOffsets):
         Raises: the first of these errors otherwise; UnknownTopicOrPartitionError and
             LeaderNotAvailableError always, before anything is sent.
         """
-        _check_callback(callback)
+        check_callback(callback)
         encoder = functools.partial(
             KafkaProtocol.encode_produce_request, acks=acks, timeout=timeout
         )
@@ -496,7 +502,7 @@ class KafkaClient(NewTopics, StoredOffsets):
 
         Arguments: max_wait_time: ms that a broker may wait until it has `min_bytes` bytes.
         """
-        _check_callback(callback)
+        check_callback(callback)
         encoder = functools.partial(
             KafkaProtocol.encode_fetch_request, max_wait_time=max_wait_time, min_bytes=min_bytes
         )
@@ -509,7 +515,7 @@ class KafkaClient(NewTopics, StoredOffsets):
         self, payloads: Any = (), fail_on_error: bool = True, callback: Any = None
     ) -> List[Any]:
         """Ask for offsets of the log by OffsetRequests; return OffsetResponses, errors as above."""
-        _check_callback(callback)
+        check_callback(callback)
         responses = self._send_broker_aware_request(
             payloads, KafkaProtocol.encode_offset_request, KafkaProtocol.decode_offset_response
         )
@@ -527,7 +533,7 @@ class KafkaClient(NewTopics, StoredOffsets):
         They go to ZooKeeper, or to the group's coordinator where brokers no longer do that. Errors
         as when producing; UnsupportedVersionError on 0.8.0, which stores no offsets.
         """
-        _check_callback(callback)
+        check_callback(callback)
         encoder = functools.partial(KafkaProtocol.encode_offset_commit_request, group=group)
         decoder = KafkaProtocol.decode_offset_commit_response
         responses = self._send_offsets(ApiKey.OFFSET_COMMIT, group, payloads, encoder, decoder)
@@ -544,7 +550,7 @@ class KafkaClient(NewTopics, StoredOffsets):
 
         A partition for which nothing is stored has offset -1 and error 3.
         """
-        _check_callback(callback)
+        check_callback(callback)
         encoder = functools.partial(KafkaProtocol.encode_offset_fetch_request, group=group)
         decoder = KafkaProtocol.decode_offset_fetch_response
         responses = self._send_offsets(ApiKey.OFFSET_FETCH, group, payloads, encoder, decoder)
@@ -561,7 +567,7 @@ class KafkaClient(NewTopics, StoredOffsets):
 
         A partition for which nothing is stored has offset -1 and no error.
         """
-        _check_callback(callback)
+        check_callback(callback)
         encoder = functools.partial(
             KafkaProtocol.encode_offset_fetch_request, group=group, from_kafka=True
         )

@@ -62,6 +62,12 @@ def request_tuples(payloads: Any) -> List[Any]:
     return listed
 
 
+def check_callback(callback: Any) -> None:
+    """Raise TypeError unless answers can be passed through it: before they are asked for."""
+    if callback is not None and not callable(callback):
+        raise TypeError('callback must be callable or None, not %s' % type(callback).__name__)
+
+
 def failed(payload: Any, cause: BaseException) -> FailedPayloadsError:
     """Return the response of a payload whose broker could not be asked; it knows the cause."""
     error = FailedPayloadsError(payload)

@@ -10,7 +10,7 @@ its leaders take requests.
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, List, Mapping, Tuple
 
 from kafka.errors import (
     KafkaError,
@@ -18,9 +18,8 @@ from kafka.errors import (
     NotLeaderForPartitionError,
     UnknownTopicOrPartitionError,
 )
-from kafka.exchange import Address
 from kafka.protocol.api import ApiKey
-from kafka.structs import OffsetRequest
+from kafka.structs import OffsetRequest, TopicAndPartition
 from kafka.util import kafka_bytestring
 
 # How long a topic is given to appear, and its leaders to answer, in seconds.
@@ -35,64 +34,54 @@ _NOT_READY = (
 )
 
 
-class NewTopics:
-    """The part of KafkaClient that waits for topics which asking for them creates."""
-
-    topic_partitions: Dict[Any, Any]
-    _metadata_from: Optional[Address]
-
-    # What the client brings.
-    send_metadata_request: Callable[..., Any]
-    send_offset_request: Callable[..., List[Any]]
-    _versions_of: Callable[[Optional[Address]], Mapping[int, Tuple[int, int]]]
-
-    def _wait_for_creation(self, names: List[bytes], response: Any) -> Tuple[Any, bool]:
-        """Ask again while a topic is unknown to a broker that may be creating it.
-
-        Returns: the last response, and whether topics appeared that the first one did not know.
-        Releases from 2.8 on are told by DescribeCluster; others are not asked again.
-        """
-        if not _unknown(names, response) or (
-            ApiKey.DESCRIBE_CLUSTER not in self._versions_of(self._metadata_from)
-        ):
-            return response, False
-        deadline = time.monotonic() + CREATION_SECONDS
-        while _unknown(names, response):
-            if time.monotonic() >= deadline:
-                return response, False
-            time.sleep(CREATION_PAUSE_SECONDS)
-            response = self.send_metadata_request(names)
-        return response, True
-
-    def _wait_for_leaders(self, names: List[bytes]) -> bool:
-        """Wait until the leaders of new topics take requests; False if one could not be asked.
-
-        The question is for the end of the log, which a broker answers once it leads the partition.
-        """
-        requests = [
-            OffsetRequest(name, partition, _LATEST, 1)
-            for name in names
-            for partition, known in (self.topic_partitions.get(name) or {}).items()
-            if known.leader != -1
-        ]
-        deadline = time.monotonic() + CREATION_SECONDS
-        while True:
-            try:
-                answers = self.send_offset_request(requests, fail_on_error=False)
-            except KafkaError:
-                return False
-            if any(isinstance(answer, KafkaError) for answer in answers):
-                return False
-            if not any(answer.error in _NOT_READY for answer in answers):
-                return True
-            if time.monotonic() >= deadline:
-                return True
-            time.sleep(CREATION_PAUSE_SECONDS)
-
-
-def _unknown(names: List[bytes], response: Any) -> bool:
-    """Tell whether a topic asked for by name is unknown."""
+def are_unknown(names: List[bytes], response: Any) -> bool:
+    """Tell whether a topic asked for by name is unknown, error 3, in a MetadataResponse."""
     return any(
         topic.error == UnknownTopicOrPartitionError.errno and kafka_bytestring(topic.topic) in names
         for topic in response.topics
     )
+
+
+def creates_behind_its_answer(versions: Mapping[int, Tuple[int, int]]) -> bool:
+    """Tell by its versions whether a broker may be creating what it calls unknown.
+
+    So do releases from 2.8 on, which are told by DescribeCluster (KIP-700).
+    """
+    return ApiKey.DESCRIBE_CLUSTER in versions
+
+
+def wait_for_creation(names: List[bytes], response: Any, ask: Callable[[List[bytes]], Any]) -> Any:
+    """Ask again while topics are unknown; return the last response, after 2 s at most.
+
+    Arguments: response: the one that calls them unknown; ask: sends a metadata request.
+    Raises: what `ask` raises.
+    """
+    deadline = time.monotonic() + CREATION_SECONDS
+    while are_unknown(names, response) and time.monotonic() < deadline:
+        time.sleep(CREATION_PAUSE_SECONDS)
+        response = ask(names)
+    return response
+
+
+def wait_for_leaders(partitions: List[TopicAndPartition], ask: Callable[..., List[Any]]) -> bool:
+    """Wait until leaders take requests, 2 s at most; return False if one could not be asked.
+
+    The question is for the end of the log, which a broker answers once it leads the partition.
+
+    Arguments: partitions: those that have leaders; ask: sends OffsetRequests, as
+        ``KafkaClient.send_offset_request`` does.
+    """
+    requests = [OffsetRequest(topic, partition, _LATEST, 1) for topic, partition in partitions]
+    deadline = time.monotonic() + CREATION_SECONDS
+    while True:
+        try:
+            answers = ask(requests, fail_on_error=False)
+        except KafkaError:
+            return False
+        if any(isinstance(answer, KafkaError) for answer in answers):
+            return False
+        if not any(answer.error in _NOT_READY for answer in answers):
+            return True
+        if time.monotonic() >= deadline:
+            return True
+        time.sleep(CREATION_PAUSE_SECONDS)

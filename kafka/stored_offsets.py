@@ -10,7 +10,7 @@ expire, offsets in ZooKeeper do not move over, and a group with live members tak
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from kafka.errors import (
     ConsumerCoordinatorNotAvailableCode,
@@ -43,7 +43,7 @@ class StoredOffsets:
     """The part of KafkaClient that finds the keeper of a group's offsets."""
 
     _coordinators: Dict[bytes, BrokerMetadata]
-    _without_zookeeper: Dict[Optional[Address], bool]
+    _without_zookeeper: Set[Optional[Address]]
 
     # What the client brings.
     send_consumer_metadata_request: Callable[..., Any]
@@ -102,13 +102,17 @@ class StoredOffsets:
         """Send an offset request of version 0 to where its offsets are kept.
 
         Nodes may differ while a cluster is upgraded, so each leader is judged by itself: by the
-        versions of the connection to it, and by an answer that refuses the request.
+        versions of the connection to it, and by an answer that refuses the request. The hook by
+        leader, which 0.9.5 programs may have replaced, looks the leaders up again, in memory.
         """
         payloads = request_tuples(payloads)
         responses = TopicDict()
-        leaders = [
-            (payload, _leader_address(leader)) for payload, leader in self._leaders(payloads)
-        ]
+        leaders: List[Tuple[Any, Optional[Address]]] = []
+        for payload, leader in self._leaders(payloads):
+            if isinstance(leader, KafkaUnavailableError):
+                responses[payload.topic, payload.partition] = failed(payload, leader)
+            else:
+                leaders.append((payload, address_of(leader)))
         addresses = {address for _, address in leaders}
         keepers = {address for address in addresses if self._keeps_offsets(key, address)}
         direct = [(payload, address) for payload, address in leaders if address in keepers]
@@ -120,7 +124,7 @@ class StoredOffsets:
             for (payload, address), answer in zip(direct, answers):
                 responses[payload.topic, payload.partition] = answer
                 if getattr(answer, 'error', 0) == UnsupportedVersionError.errno:
-                    self._without_zookeeper[address] = True
+                    self._without_zookeeper.add(address)
                     moved.append(payload)
         if moved:
             responses.update(self._send_to_coordinator(group, moved, encoder_fn, decoder_fn))
@@ -159,7 +163,3 @@ class StoredOffsets:
                 return responses
             payloads = unsettled
             time.sleep(COORDINATOR_PAUSE_SECONDS)
-
-
-def _leader_address(leader: Any) -> Optional[Address]:
-    return None if isinstance(leader, KafkaUnavailableError) else address_of(leader)

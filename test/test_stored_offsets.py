@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
 import kafka.client
@@ -234,6 +236,20 @@ def test_coordinator_that_nobody_can_be_asked_for_fails_the_payloads(cluster, ve
     found = client.send_offset_commit_request(b'group', COMMITS[1:], fail_on_error=False)
     assert [type(response) for response in found] == [FailedPayloadsError] * 2
     assert isinstance(found[0].__cause__, KafkaUnavailableError)
+
+
+def test_leaders_that_nobody_can_be_asked_for_are_asked_for_once(cluster):
+    """Each further question would take another time-out per host."""
+    client = KafkaClient('host0:9000')
+    client.reset_all_metadata()
+    cluster.down.add(('host0', 9000))
+    with mock.patch.object(
+        client, 'send_metadata_request', side_effect=client.send_metadata_request
+    ) as asked:
+        found = client.send_offset_commit_request(b'group', COMMITS, fail_on_error=False)
+    assert found == [FailedPayloadsError(payload) for payload in COMMITS]
+    assert all(isinstance(failure.__cause__, KafkaUnavailableError) for failure in found)
+    assert asked.call_count == 1
 
 
 def test_offsets_in_kafka_are_always_asked_of_the_coordinator(cluster):

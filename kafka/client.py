@@ -16,7 +16,12 @@ import logging
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
-from kafka.conn import DEFAULT_SOCKET_TIMEOUT_SECONDS, KafkaConnection, collect_hosts
+from kafka.conn import (
+    DEFAULT_SOCKET_TIMEOUT_SECONDS,
+    KafkaConnection,
+    check_timeout,
+    collect_hosts,
+)
 from kafka.errors import (
     KafkaConfigurationError,
     KafkaConnectionError,
@@ -103,8 +108,7 @@ class KafkaClient(StoredOffsets):
             )
         if options:
             raise TypeError('KafkaClient has no argument %s' % ', '.join(sorted(options)))
-        if timeout is not None:
-            check_number(timeout, 'timeout')
+        check_timeout(timeout)
         if isinstance(client_id, int):  # the second argument was a port until 0.8.1
             raise TypeError("client_id must be bytes or str, not int; hosts is 'host:port'")
         self.client_id = name_bytes(client_id, 'client_id')

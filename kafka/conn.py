@@ -533,6 +533,11 @@ def _check_types(host: Any, port: Any, timeout: Any) -> None:
         raise TypeError('host must be text, not %r' % (host,))
     if not isinstance(port, (int, str)):
         raise TypeError('port must be a number, not %r' % (port,))
+    check_timeout(timeout)
+
+
+def check_timeout(timeout: Any) -> None:
+    """Raise TypeError or ValueError unless a socket takes this: seconds, or None for no end."""
     if timeout is None:
         return
     if not isinstance(timeout, (int, float)):

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import struct
 import sys
+from functools import partial
+from itertools import chain, repeat
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from kafka.codec import gzip_encode, snappy_encode
@@ -24,7 +26,7 @@ from kafka.errors import (
     ProtocolError,
     UnsupportedCodecError,
 )
-from kafka.record.legacy_records import ENTRY_HEADER, encode_message, iter_message_set
+from kafka.record.legacy_records import ENTRY_HEADER, encode_message, iter_message_set, iter_runs
 from kafka.structs import (
     BrokerMetadata,
     ConsumerMetadataResponse,
@@ -167,6 +169,26 @@ def _produced(topic: Any, data: bytes, cur: int) -> Tuple[ProduceResponse, int]:
     return ProduceResponse(topic, partition, error, offset), cur
 
 
+# Named tuples made without a call of Python each, which takes a third of what decoding a set costs.
+_new_message = partial(tuple.__new__, Message)
+_new_offset_and_message = partial(tuple.__new__, OffsetAndMessage)
+
+
+def _decoded_runs(data: Any) -> Iterator[Iterable[OffsetAndMessage]]:
+    """Yield the messages of a set in groups; see KafkaProtocol._decode_message_set_iter."""
+    if isinstance(data, str) and len(data) < ENTRY_HEADER.size:
+        data = bytes(len(data))  # too short to be looked at, as 0.9.5 found before it looked
+    data = _buffer(data)
+    empty = True
+    for run in iter_runs(data):
+        empty = False
+        fields = zip(repeat(run.magic), repeat(run.attributes), run.keys, run.values)
+        messages = map(_new_message, fields)
+        yield map(_new_offset_and_message, zip(run.offsets, messages))
+    if empty and _ends_inside_entry(data):
+        raise ConsumerFetchSizeTooSmall('the first message takes more than %d bytes' % len(data))
+
+
 def _fetched(topic: Any, data: bytes, cur: int) -> Tuple[FetchResponse, int]:
     (partition, error, high_watermark), cur = relative_unpack('>ihq', data, cur)
     message_set, cur = read_int_string(data, cur)
@@ -279,17 +301,7 @@ class KafkaProtocol:
         ConsumerFetchSizeTooSmall. Other errors appear when the message in question is reached:
         ChecksumError, ProtocolError, UnsupportedCodecError.
         """
-        if isinstance(data, str) and len(data) < ENTRY_HEADER.size:
-            data = bytes(len(data))  # too short to be looked at, as 0.9.5 found before it looked
-        data = _buffer(data)
-        empty = True
-        for offset, magic, attributes, key, value in iter_message_set(data):
-            empty = False
-            yield OffsetAndMessage(offset, Message(magic, attributes, key, value))
-        if empty and _ends_inside_entry(data):
-            raise ConsumerFetchSizeTooSmall(
-                'the first message takes more than %d bytes' % len(data)
-            )
+        return chain.from_iterable(_decoded_runs(data))
 
     @classmethod
     def _decode_message(cls, data: Any, offset: int) -> Iterator[Tuple[int, Message]]:

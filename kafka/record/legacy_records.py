@@ -12,7 +12,8 @@ from __future__ import annotations
 import struct
 from collections import deque
 from itertools import chain, islice, repeat
-from typing import Iterable, Iterator, List, NoReturn, Optional, Sequence, Tuple
+from operator import itemgetter
+from typing import Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence, Tuple, Union, cast
 from zlib import crc32
 
 from kafka import codec as codecs
@@ -44,8 +45,13 @@ _INT32 = struct.Struct('>i')
 _INT64 = struct.Struct('>q')
 
 
+# Offset, size and CRC of an entry.
+_ENTRY = struct.Struct('>qiI')
+_NULL = b'\xff\xff\xff\xff'
+
+
 def _sized(field: Optional[bytes]) -> bytes:
-    return b'\xff\xff\xff\xff' if field is None else b''.join((_INT32.pack(len(field)), field))
+    return _NULL if field is None else b''.join((_INT32.pack(len(field)), field))
 
 
 def encode_message(
@@ -92,7 +98,7 @@ def _complain(error: TypeError, **fields: object) -> NoReturn:
 
 
 def encode_message_set(
-    messages: Sequence[MessageFields],
+    messages: Sequence[Union[MessageFields, Record]],
     magic: int = 1,
     codec: int = 0,
     compresslevel: Optional[int] = None,
@@ -101,11 +107,12 @@ def encode_message_set(
     """
     Encode a message set.
 
-    ``messages`` holds ``(offset, timestamp_ms, key, value)``; magic 0 drops the timestamps. With
-    a codec the messages go into one wrapper, which gets the offset of the last one and, in magic
-    1, the largest timestamp; offsets inside are as given in magic 0 and relative to the first in
-    magic 1. ``timestamp_type`` is 0 for create time, 1 for log append time. Raises
-    ``ProtocolError`` for numbers out of range, ``UnsupportedCodecError``.
+    ``messages`` holds ``(offset, timestamp_ms, key, value)``; what more a tuple has, as those of
+    records, is left out, and in magic 0 the timestamps too. With a codec the messages go into one
+    wrapper, which gets the offset of the last one and, in magic 1, the largest timestamp; offsets
+    inside are as given in magic 0 and relative to the first in magic 1. ``timestamp_type`` is 0 for
+    create time, 1 for log append time. Raises ``ProtocolError`` for numbers out of range,
+    ``UnsupportedCodecError``.
     """
     if not messages:
         return b''
@@ -113,14 +120,14 @@ def encode_message_set(
     shift = messages[0][0] if codec and magic else 0
     try:
         plain = _encode_plain(messages, magic, kind, shift)
-    except (TypeError, ValueError, struct.error):
+    except (TypeError, ValueError, IndexError, struct.error):
         # Once more, slowly, for the message that says what is wrong.
         plain = b''.join(
             _entry(
                 offset - shift,
                 encode_message(key, value, magic=magic, attributes=kind, timestamp=timestamp),
             )
-            for offset, timestamp, key, value in messages
+            for offset, timestamp, key, value, *_ in messages
         )
     if not codec:
         return plain
@@ -130,24 +137,48 @@ def encode_message_set(
     return _entry(messages[-1][0], wrapper)
 
 
-def _encode_plain(messages: Sequence[MessageFields], magic: int, kind: int, shift: int) -> bytes:
-    """Encode messages without wrapper; 500 ns each, of which the CRC takes 170."""
+class _Lengths(Dict[int, bytes]):
+    """Map lengths to four bytes, those of 4096 lengths kept; a look-up takes half of packing."""
+
+    def __missing__(self, length: int) -> bytes:
+        packed = _INT32.pack(length)
+        if len(self) < 4096:
+            self[length] = packed
+        return packed
+
+
+_LENGTHS = _Lengths()
+
+
+def _pieces(fields: Sequence[Optional[bytes]]) -> List[Iterable[bytes]]:
+    """Return columns of bytes that make nullable fields when put together."""
+    if None not in fields:
+        present = cast(Sequence[bytes], fields)
+        return [map(_LENGTHS.__getitem__, map(len, present)), present]
+    if fields.count(None) == len(fields):
+        return [repeat(_NULL)]
+    return [map(_sized, fields)]
+
+
+def _encode_plain(
+    messages: Sequence[Union[MessageFields, Record]], magic: int, kind: int, shift: int
+) -> bytes:
+    """Encode messages without wrapper, by columns; 370 ns each, of which the CRC takes 150."""
     if magic not in (0, 1):
         raise ValueError('no such magic')
-    parts: List[bytes] = []
-    add = parts.append
-    entry, number = struct.Struct('>qiI').pack, _INT32.pack
-    head = struct.Struct('>bbi' if magic == 0 else '>bbqi').pack
-    for offset, time, key, value in messages:
-        stamp = () if magic == 0 else (-1 if time is None else time,)
-        value_size = b'\xff\xff\xff\xff' if value is None else number(len(value))
-        if key is None:
-            body = b''.join((head(magic, kind, *stamp, -1), value_size, value or b''))
-        else:
-            body = b''.join((head(magic, kind, *stamp, len(key)), key, value_size, value or b''))
-        add(entry(offset - shift, len(body) + 4, crc32(body)))
-        add(body)
-    return b''.join(parts)
+    columns: List[Iterable[bytes]] = [[bytes((magic, kind))] * len(messages)]
+    if magic:
+        times = map(itemgetter(1), messages)
+        columns.append([_INT64.pack(-1 if time is None else time) for time in times])
+    columns += _pieces(list(map(itemgetter(2), messages)))
+    columns += _pieces(list(map(itemgetter(3), messages)))
+    bodies = list(map(b''.join, zip(*columns)))
+    offsets: Iterable[int] = map(itemgetter(0), messages)
+    if shift:
+        offsets = map((-shift).__add__, offsets)
+    sizes = map((4).__add__, map(len, bodies))  # the CRC counts
+    entries = map(_ENTRY.pack, offsets, sizes, map(crc32, bodies))
+    return b''.join(chain.from_iterable(zip(entries, bodies)))
 
 
 def _entry(offset: int, message: bytes) -> bytes:
@@ -157,23 +188,35 @@ def _entry(offset: int, message: bytes) -> bytes:
         raise ProtocolError('offset %r is out of range' % (offset,)) from error
 
 
+def iter_runs(
+    buffer: Buffer, max_decompressed_bytes: int = codecs.DEFAULT_LIMIT_BYTES
+) -> Iterator[Run]:
+    """
+    Yield the messages of a set in runs of equal magic and attributes, those in wrappers included.
+
+    Offsets inside a wrapper come as they are stored there, as 0.9.5 had it, and every CRC is
+    checked. A last entry that the buffer holds only in part ends the iteration. Errors are raised
+    when the entry in question is reached: ``ChecksumError``, ``ProtocolError``,
+    ``UnsupportedCodecError``.
+    """
+    for entry in read_entries(bytes(buffer)):
+        if isinstance(entry, Message):
+            yield from unwrap(entry, max_decompressed_bytes)
+        else:
+            yield entry
+
+
 def iter_message_set(
     buffer: Buffer, max_decompressed_bytes: int = codecs.DEFAULT_LIMIT_BYTES
 ) -> Iterator[Tuple[int, int, int, Optional[bytes], Optional[bytes]]]:
     """
-    Yield ``(offset, magic, attributes, key, value)`` for each message, those in wrappers included.
+    Yield ``(offset, magic, attributes, key, value)`` for each message of :func:`iter_runs`.
 
-    Offsets inside a wrapper come as they are stored there, as 0.9.5 had it. A last entry that the
-    buffer holds only in part ends the iteration. Errors are raised when the entry in question is
-    reached: ``ChecksumError``, ``ProtocolError``, ``UnsupportedCodecError``.
+    It raises the same errors.
     """
-    for entry in read_entries(bytes(buffer)):
-        runs: Iterable[Run] = (entry,) if isinstance(entry, Run) else ()
-        if isinstance(entry, Message):
-            runs = unwrap(entry, max_decompressed_bytes)
-        for run in runs:
-            kind = repeat(run.magic), repeat(run.attributes)
-            yield from zip(run.offsets, kind[0], kind[1], run.keys, run.values)
+    for run in iter_runs(buffer, max_decompressed_bytes):
+        kind = repeat(run.magic), repeat(run.attributes)
+        yield from zip(run.offsets, kind[0], kind[1], run.keys, run.values)
 
 
 class LegacyRecordBatch:

@@ -1,8 +1,10 @@
 """
 Compression: gzip, snappy, lz4 and zstd, each bounded in what it may expand to.
 
-The functions ``has_x``, ``x_encode`` and ``x_decode`` are the interface of all eras;
-:func:`compress` and :func:`decompress` are what the record formats use. Helper packages are
+The functions ``has_x``, ``x_encode`` and ``x_decode`` are the interface of all eras: those of gzip
+and snappy from 0.9.5 on, of lz4 and zstd from the eras of those codecs. :func:`compress` and
+:func:`decompress` are what the record formats use, zstd from magic 2 on (KIP-110). All take bytes,
+bytearray or memoryview and raise TypeError for anything else. Helper packages are
 imported when first needed. Without them snappy and lz4 are still decoded, in Python
 (:mod:`kafka.record.snappy_blocks`, :mod:`kafka.record.lz4_frames`); everything else raises
 :class:`MissingCodecError`, which names the extra to install.
@@ -279,7 +281,11 @@ def lz4_encode(payload: Buffer) -> bytes:
 
 
 def lz4_encode_old_kafka(payload: Buffer) -> bytes:
-    """Compress to an LZ4 frame with the wrong header checksum that Kafka 0.8.2 insists on."""
+    """
+    Compress to an LZ4 frame with the wrong header checksum that Kafka 0.8.2 insists on.
+
+    That is KAFKA-3160. Raises :class:`MissingCodecError` without lz4.
+    """
     frame = lz4_encode(payload)
     return lz4_frames.with_checksum(frame, lz4_frames.wrong_checksum(frame))
 
@@ -301,7 +307,11 @@ def lz4_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
 
 
 def lz4_decode_old_kafka(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
-    """Decompress LZ4 frames whose header checksum is right or wrong in the way of Kafka 0.8.2."""
+    """
+    Decompress LZ4 frames whose header checksum is right or wrong in the way of Kafka 0.8.2.
+
+    As :func:`lz4_decode` but for that checksum (KAFKA-3160).
+    """
     data = _bytes(payload)
     size = lz4_frames.header_size(data)
     if data[size - 1] == lz4_frames.wrong_checksum(data):
@@ -376,13 +386,12 @@ def compress(codec: int, data: Buffer, level: Optional[int] = None, magic: int =
     Compress the records of a batch.
 
     ``codec`` is the number in the batch's attributes. ``level`` None means gzip 6 (zlib's own
-    default: twice as fast as 9 for 1 % more bytes) and zstd 3; snappy and lz4 ignore it.
-    ``magic`` 0 writes the LZ4 frames that brokers of 0.8.2 and 0.9 insist on. Raises
-    ``UnsupportedCodecError`` for an unknown codec, :class:`MissingCodecError` for a missing
-    package.
+    default) and zstd 3; snappy and lz4 ignore it. ``magic`` 0 writes the LZ4 frames that brokers of
+    0.8.2 and 0.9 insist on. Raises ``UnsupportedCodecError`` for an unknown codec,
+    :class:`MissingCodecError` for a missing package.
     """
     if codec == CODEC_NONE:
-        return bytes(data)
+        return _bytes(data)
     if codec == CODEC_GZIP:
         return gzip_encode(data, 6 if level is None else level)
     if codec == CODEC_SNAPPY:
@@ -404,7 +413,7 @@ def decompress(codec: int, data: Buffer, magic: int = 2, limit: int = DEFAULT_LI
     codec, :class:`MissingCodecError` for a missing package.
     """
     if codec == CODEC_NONE:
-        return bytes(data)
+        return _bytes(data)
     if codec == CODEC_GZIP:
         return gzip_decode(data, limit)
     if codec == CODEC_SNAPPY:

@@ -261,6 +261,13 @@ def test_only_bytes_are_coded(coder, payload):
         coder(payload)
 
 
+@pytest.mark.parametrize('code', [compress, decompress])
+@pytest.mark.parametrize('number', [0, 1])
+def test_only_bytes_are_coded_by_number(code, number):
+    with pytest.raises(TypeError, match='payload must be bytes, not int'):
+        code(number, 5)
+
+
 @pytest.mark.skipif(not codec.has_snappy(), reason='needs python-snappy')
 @pytest.mark.parametrize(('size', 'error'), [(0, ValueError), (-3, ValueError), ('x', TypeError)])
 def test_a_block_size_that_is_none_is_named(size, error):

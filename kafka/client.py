@@ -89,7 +89,10 @@ class KafkaClient(StoredOffsets):
         topics_to_brokers: {TopicAndPartition: BrokerMetadata, or None without a leader}.
             Both maps are found under str and bytes topics; looking never asks a broker.
 
-    Raises: KafkaUnavailableError when no host answers; TypeError naming a wrong argument.
+    Raises: KafkaUnavailableError when no host answers; TypeError or ValueError naming a wrong
+        argument; KafkaConfigurationError for a port that is none, or ``bootstrap_servers``.
+
+    All of it is from 0.9.5. Methods that take a topic raise TypeError for what is no str or bytes.
     """
 
     CLIENT_ID = b'kafka-python'
@@ -208,7 +211,8 @@ class KafkaClient(StoredOffsets):
 
         Arguments: topic: str or bytes; timeout: seconds.
         Raises: KafkaTimeoutError when the time is over (at once for 0);
-            UnknownTopicOrPartitionError where brokers do not create topics on demand.
+            UnknownTopicOrPartitionError where brokers do not create topics on demand; otherwise as
+            load_metadata_for_topics, but for LeaderNotAvailableError.
         """
         name_bytes(topic, 'topic')
         check_number(timeout, 'timeout')
@@ -447,7 +451,8 @@ class KafkaClient(StoredOffsets):
     ) -> Any:
         """Ask any broker about topics (bytes; none: all); return one MetadataResponse.
 
-        `fail_on_error` and `callback` have no effect.
+        `fail_on_error` and `callback` have no effect: error codes stand in the response.
+        Raises: KafkaUnavailableError when no host answers; TypeError for topics that are no bytes.
         """
         return self._send_broker_unaware_request(
             payloads,
@@ -460,7 +465,8 @@ class KafkaClient(StoredOffsets):
     ) -> Any:
         """Ask any broker for the coordinator of a group (bytes); return a ConsumerMetadataResponse.
 
-        `fail_on_error` and `callback` have no effect.
+        `fail_on_error` and `callback` have no effect. Raises as send_metadata_request; brokers
+        before 0.8.2 do not know the request, and close the connection.
         """
         return self._send_broker_unaware_request(
             payloads,
@@ -483,8 +489,9 @@ class KafkaClient(StoredOffsets):
         Returns: ProduceResponses (or what the callback makes of them) in payload order, ``[]`` with
             acks=0. With `fail_on_error` False errors stand in the list: responses with a code,
             FailedPayloadsError instances for brokers that could not be reached.
-        Raises: the first of these errors otherwise; UnknownTopicOrPartitionError and
-            LeaderNotAvailableError always, before anything is sent.
+        Raises: the first of these errors otherwise. Always, and before anything is sent:
+            UnknownTopicOrPartitionError, LeaderNotAvailableError, TypeError or ProtocolError naming
+            what cannot be encoded, AssertionError when a partition comes twice.
         """
         check_callback(callback)
         encoder = functools.partial(
@@ -518,7 +525,10 @@ class KafkaClient(StoredOffsets):
     def send_offset_request(
         self, payloads: Any = (), fail_on_error: bool = True, callback: Any = None
     ) -> List[Any]:
-        """Ask for offsets of the log by OffsetRequests; return OffsetResponses, errors as above."""
+        """Ask for offsets of the log by OffsetRequests; return OffsetResponses.
+
+        Times are in ms, -1 for the end and -2 for the start. Errors as when producing.
+        """
         check_callback(callback)
         responses = self._send_broker_aware_request(
             payloads, KafkaProtocol.encode_offset_request, KafkaProtocol.decode_offset_response
@@ -552,7 +562,7 @@ class KafkaClient(StoredOffsets):
     ) -> List[Any]:
         """Read what `send_offset_commit_request` stored; return OffsetFetchResponses.
 
-        A partition for which nothing is stored has offset -1 and error 3.
+        A partition for which nothing is stored has offset -1 and error 3. Errors as there.
         """
         check_callback(callback)
         encoder = functools.partial(KafkaProtocol.encode_offset_fetch_request, group=group)
@@ -569,7 +579,8 @@ class KafkaClient(StoredOffsets):
     ) -> List[Any]:
         """Read offsets kept at the coordinator of a group (0.8.2 and later), never in ZooKeeper.
 
-        A partition for which nothing is stored has offset -1 and no error.
+        A partition for which nothing is stored has offset -1 and no error. Errors as when
+        producing, but for leaders; ConsumerCoordinatorNotAvailableCode when none comes up in 10 s.
         """
         check_callback(callback)
         encoder = functools.partial(

@@ -2,7 +2,8 @@
 
 Owns the order of sending and reading over several connections, and that no answer is left unread on
 a connection that will be used again: a later request would take it for its own. Whom to ask, and
-what a failure means, is the client's business.
+what a failure means, is the client's business. Follows the protocol guide ("Network": a broker
+answers a connection's requests in their order) and 0.9.5, which asked all leaders before it read.
 """
 
 from __future__ import annotations

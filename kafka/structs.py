@@ -90,7 +90,10 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class BrokerMetadata(NamedTuple):
-    """A broker and where it listens; host and port are None for a leader that is not listed."""
+    """A broker and where it listens; host and port are None for a leader that is not listed.
+
+    From 0.9.5.
+    """
 
     nodeId: int
     host: Optional[TopicName]
@@ -103,7 +106,10 @@ class BrokerMetadata(NamedTuple):
 
 
 class PartitionMetadata(NamedTuple):
-    """Who leads a partition and who keeps copies; error is the code the broker gave with it."""
+    """Who leads a partition and who keeps copies; error is the code the broker gave with it.
+
+    From 0.9.5.
+    """
 
     topic: TopicName
     partition: int
@@ -176,7 +182,7 @@ class KafkaMessage(NamedTuple):
 
 
 class ProduceRequest(NamedTuple):
-    """Messages for one partition."""
+    """Messages for one partition (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -184,7 +190,7 @@ class ProduceRequest(NamedTuple):
 
 
 class ProduceResponse(NamedTuple):
-    """The offset that the first message of a ProduceRequest got, or an error code."""
+    """The offset that the first message of a ProduceRequest got, or an error code (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -193,7 +199,7 @@ class ProduceResponse(NamedTuple):
 
 
 class FetchRequest(NamedTuple):
-    """From where and how many bytes to read of one partition."""
+    """From where and how many bytes to read of one partition (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -202,7 +208,10 @@ class FetchRequest(NamedTuple):
 
 
 class FetchResponse(NamedTuple):
-    """What one partition gave; highwaterMark is the offset after its last committed message."""
+    """What one partition gave; highwaterMark is the offset after its last committed message.
+
+    From 0.9.5.
+    """
 
     topic: TopicName
     partition: int
@@ -212,7 +221,10 @@ class FetchResponse(NamedTuple):
 
 
 class OffsetRequest(NamedTuple):
-    """The offsets of one partition before a time in ms; -1 asks for the latest, -2 the earliest."""
+    """The offsets of one partition before a time in ms; -1 asks for the latest, -2 the earliest.
+
+    From 0.9.5.
+    """
 
     topic: TopicName
     partition: int
@@ -221,7 +233,7 @@ class OffsetRequest(NamedTuple):
 
 
 class OffsetResponse(NamedTuple):
-    """Offsets of one partition, the latest first, or an error code."""
+    """Offsets of one partition, the latest first, or an error code (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -230,7 +242,7 @@ class OffsetResponse(NamedTuple):
 
 
 class OffsetCommitRequest(NamedTuple):
-    """The offset to store for one partition, and a text to go with it."""
+    """The offset to store for one partition, and a text to go with it (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -239,7 +251,7 @@ class OffsetCommitRequest(NamedTuple):
 
 
 class OffsetCommitResponse(NamedTuple):
-    """Whether the offset of one partition was stored: an error code, 0 for yes."""
+    """Whether the offset of one partition was stored: an error code, 0 for yes (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -247,14 +259,14 @@ class OffsetCommitResponse(NamedTuple):
 
 
 class OffsetFetchRequest(NamedTuple):
-    """The partition whose stored offset is asked for."""
+    """The partition whose stored offset is asked for (0.9.5)."""
 
     topic: TopicName
     partition: int
 
 
 class OffsetFetchResponse(NamedTuple):
-    """The stored offset of one partition, -1 for none, or an error code."""
+    """The stored offset of one partition, -1 for none, or an error code (0.9.5)."""
 
     topic: TopicName
     partition: int
@@ -264,7 +276,7 @@ class OffsetFetchResponse(NamedTuple):
 
 
 class RetryOptions(NamedTuple):
-    """How an asynchronous producer retries: limit None for ever, pauses of backoff_ms."""
+    """How an asynchronous producer retries: limit None for ever, pauses of backoff_ms (0.9.5)."""
 
     limit: Optional[int]
     backoff_ms: int

@@ -25,7 +25,7 @@ _INT32 = struct.Struct('>i')
 
 
 def crc32(data: Any) -> int:
-    """Return the CRC-32 of data as an unsigned number."""
+    """Return the CRC-32 of data as an unsigned number; TypeError for what is no bytes."""
     return zlib.crc32(data) & 0xFFFFFFFF
 
 

@@ -1,4 +1,4 @@
-"""The consumers."""
+"""The consumers of 0.9.5, under the name that programs import them from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partition a keyed message goes to."""
+"""Which partition a keyed message goes to: the partitioners of 0.9.5."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a partitioner of the legacy producers looks like; base class of users' own ones too."""
+"""What a partitioner of the 0.9.5 producers looks like; base class of users' own ones too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Partitioners that go by a hash of the key: Java's MurmurHash2, and Python's own ``hash``."""
+"""Partitioners that go by a hash of the key: Java's MurmurHash2, and Python's own ``hash``.
+
+The hash is ``Utils.murmur2`` of Apache Kafka's Java client, whose default for keys it is.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ def murmur2(key: Any) -> int:
     """Return the 32-bit MurmurHash2 of a key as an unsigned number, as the Java client has it.
 
     Arguments: key: bytes or bytearray; anything else is turned to text and encoded as UTF-8.
+    From 0.9.5.
     """
     if not isinstance(key, (bytes, bytearray)):
         key = str(key).encode('utf-8')
@@ -33,7 +37,7 @@ def murmur2(key: Any) -> int:
 
 
 class Murmur2Partitioner(Partitioner):
-    """Choose the partition that the Java client chooses for the same key."""
+    """Choose the partition that the Java client chooses for the same key (0.9.5)."""
 
     def partition(self, key: Any, partitions: Optional[Sequence[int]] = None) -> int:
         """Return the partition id for a key.
@@ -47,7 +51,11 @@ class Murmur2Partitioner(Partitioner):
 
 
 class LegacyPartitioner(Partitioner):
-    """Choose by Python's ``hash``: not the same in another process unless PYTHONHASHSEED is set."""
+    """Choose by Python's ``hash``, as the default of 0.9.5 does.
+
+    Another process chooses otherwise for text and bytes unless PYTHONHASHSEED is set to a number.
+    ``HashedPartitioner`` is this class.
+    """
 
     def partition(self, key: Any, partitions: Optional[Sequence[int]] = None) -> int:
         """Return the partition id for a key.

@@ -1,4 +1,4 @@
-"""The producers."""
+"""The producers of 0.9.5, under the name that programs import them from."""
 
 from __future__ import annotations
 

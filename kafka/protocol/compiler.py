@@ -8,6 +8,7 @@ house uses ``exec``.
 Adjacent fields of fixed width are read and written by one ``struct`` call, together with the
 length (or the first byte of the varint) that follows them. Nested structs are written out in
 place; each tagged field has a function of its own. ``FetchResponse.decode_source(12)`` shows it.
+Follows the protocol guide ("Protocol Primitive Types") and KIP-482.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What consumers put inside the messages of classic groups.
 
 Owns the layout of subscriptions and assignments (protocol type "consumer"). An int16 with the
-version stands before each, which isn't part of the message.
+version stands before each, which isn't part of the message. Follows upstream's descriptions
+``ConsumerProtocolSubscription`` and ``ConsumerProtocolAssignment``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns: ``Code`` (text with the names it uses) and ``Emitter`` (what one version of a message looks
 like). Does not own: the text of readers (emit_reader.py) and writers (emit_writer.py), and running
-any of it (compiler.py).
+any of it (compiler.py). What is written follows KIP-482.
 """
 
 from __future__ import annotations

@@ -243,7 +243,9 @@ class KafkaProtocol:
 
     Encoders return the request with its length in front. They raise TypeError naming an argument
     of the wrong type, ProtocolError naming one that is out of range, AssertionError when a topic
-    and partition come twice. Decoders take the answer without its length.
+    and partition come twice. Decoders take the answer without its length; those that yield raise
+    while they are iterated over: BufferUnderflowError for bytes that end too early, ProtocolError
+    for bytes that contradict themselves, TypeError for what is no bytes. From 0.9.5.
     """
 
     PRODUCE_KEY = 0
@@ -518,7 +520,7 @@ class KafkaProtocol:
 
 
 def create_message(payload: Any, key: Any = None) -> Message:
-    """Return a plain Message; neither argument is looked at."""
+    """Return a plain Message; neither argument is looked at (0.9.5)."""
     return Message(0, 0, key, payload)
 
 
@@ -528,6 +530,7 @@ def create_gzip_message(
     """Return one Message that holds (value, key) pairs compressed with gzip.
 
     Arguments: key: of the outer message; compresslevel: 1 to 9, None for 9.
+    Raises: TypeError for what is no pair of bytes or None. From 0.9.5.
     """
     compressed = gzip_encode(_inner_set(payloads), compresslevel=compresslevel)
     return Message(0, CODEC_GZIP & ATTRIBUTE_CODEC_MASK, key, compressed)
@@ -536,7 +539,8 @@ def create_gzip_message(
 def create_snappy_message(payloads: Iterable[Tuple[Any, Any]], key: Any = None) -> Message:
     """Return one Message that holds (value, key) pairs compressed with snappy.
 
-    Raises: NotImplementedError when no snappy library is installed.
+    Raises: NotImplementedError when no snappy library is installed; TypeError for what is no pair
+        of bytes or None. From 0.9.5.
     """
     return Message(0, CODEC_SNAPPY & ATTRIBUTE_CODEC_MASK, key, snappy_encode(_inner_set(payloads)))
 
@@ -549,7 +553,9 @@ def create_message_set(
 ) -> List[Message]:
     """Return (value, key) pairs as a list of Messages, or of one that holds them compressed.
 
-    Raises: UnsupportedCodecError for another codec than 0, 1 and 2.
+    Arguments: codec: CODEC_NONE, CODEC_GZIP or CODEC_SNAPPY; key: of the message that holds the
+        others; compresslevel: of gzip, 1 to 9, None for 9.
+    Raises: UnsupportedCodecError for another codec; otherwise as the constructors. From 0.9.5.
     """
     if codec == CODEC_NONE:
         create = _current('create_message')

@@ -1,6 +1,7 @@
 """Who leads what: Metadata, and DescribeTopicPartitions, which reads the same page by page.
 
-Owns the messages only; what the cluster looks like is remembered elsewhere.
+Owns the messages only, as the protocol guide lists them; what the cluster looks like is remembered
+elsewhere.
 """
 
 from __future__ import annotations

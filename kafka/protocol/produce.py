@@ -1,6 +1,7 @@
 """Writing records: Produce.
 
-Owns the messages only; batches and message sets are made in ``kafka.record``.
+Owns the messages only, as the protocol guide lists them; batches and message sets are made in
+``kafka.record``.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ a branch in ``_take_frame``.
 On one connection a broker answers strictly in the order of the requests, so the correlation id of a
 response is checked and never searched for. The one exception, old brokers that ignore a request
 they do not know, is the business of probe.py.
+
+Follows the protocol guide ("Network"), KIP-35 and KIP-511 (versions), KIP-219 (throttling).
 """
 
 from __future__ import annotations

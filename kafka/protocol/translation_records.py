@@ -3,6 +3,7 @@
 Owns: what is sent instead of Produce 0 to 2 and Fetch 0 to 3, how the answers become the old ones,
 and what the fetches over one connection teach the next. Which requests come here is decided in
 translation.py, which also tells what has no equal today; record/conversion.py converts the records.
+Follows KIP-98 (magic 2) and KIP-896 (the versions that 4.0 removed).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Administration of the cluster: its nodes, features and quorum.
 
-Owns the messages only.
+Owns the messages only, as the protocol guide lists them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Administration of configurations of brokers, topics, groups and client metrics.
 
-Owns the messages only. Configurations of one broker are asked of that broker, all others of any.
+Owns the messages only, as the protocol guide lists them. Configurations of one broker are asked of
+that broker, all others of any.
 """
 
 from __future__ import annotations

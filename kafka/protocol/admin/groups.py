@@ -1,6 +1,7 @@
 """Administration of groups of consumers.
 
-Owns the messages only; the offsets of groups are in commit.py, share groups in share.py.
+Owns the messages only, as the protocol guide lists them; the offsets of groups are in commit.py,
+share groups in share.py.
 """
 
 from __future__ import annotations

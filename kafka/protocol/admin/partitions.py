@@ -1,6 +1,6 @@
 """Administration of replicas: where they live and which of them leads.
 
-Owns the messages only.
+Owns the messages only, as the protocol guide lists them.
 """
 
 from __future__ import annotations

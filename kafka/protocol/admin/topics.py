@@ -1,6 +1,6 @@
 """Administration of topics and of the records in them.
 
-Owns the messages only.
+Owns the messages only, as the protocol guide lists them.
 """
 
 from __future__ import annotations

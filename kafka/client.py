@@ -93,6 +93,9 @@ class KafkaClient(StoredOffsets):
         argument; KafkaConfigurationError for a port that is none, or ``bootstrap_servers``.
 
     All of it is from 0.9.5. Methods that take a topic raise TypeError for what is no str or bytes.
+    Those that send requests share some arguments: payloads: a list of tuples of ``kafka.structs``,
+    one for each partition; fail_on_error: raise the first error, or leave it in the list (False);
+    callback: called with each response, its result stands in the list instead.
     """
 
     CLIENT_ID = b'kafka-python'
@@ -486,9 +489,8 @@ class KafkaClient(StoredOffsets):
 
         Arguments: acks: 0 no answer, 1 the leader has them, -1 all in-sync replicas do;
             timeout: ms that the leader may wait for replicas.
-        Returns: ProduceResponses (or what the callback makes of them) in payload order, ``[]`` with
-            acks=0. With `fail_on_error` False errors stand in the list: responses with a code,
-            FailedPayloadsError instances for brokers that could not be reached.
+        Returns: ProduceResponses in payload order, ``[]`` with acks=0. Errors in the list are
+            responses with a code, and FailedPayloadsError instances where no broker was reached.
         Raises: the first of these errors otherwise. Always, and before anything is sent:
             UnknownTopicOrPartitionError, LeaderNotAvailableError, TypeError or ProtocolError naming
             what cannot be encoded, AssertionError when a partition comes twice.

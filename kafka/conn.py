@@ -96,9 +96,9 @@ def get_ip_port_afi(host_and_port_str: str) -> Host:
     """Parse one broker's address; see collect_hosts().
 
     The family is AF_INET or AF_INET6 for an address, AF_INET6 for whatever stands in brackets, else
-    AF_UNSPEC. A negative port is taken as none.
+    AF_UNSPEC. A negative port is taken as none. From the 1.x releases.
     """
-    text = host_and_port_str.strip()
+    text = _text(host_and_port_str).strip()
     if text.startswith('['):
         host, _, rest = text[1:].partition(']')
         return host, _port(rest.strip().lstrip(':'), text), socket.AF_INET6

@@ -387,7 +387,7 @@ def test_a_wrong_argument_is_named_before_anything_is_sent(cluster, client, name
 
 
 def test_topics_of_metadata_are_named_where_they_are_no_list(cluster, client):
-    with pytest.raises(TypeError, match='payloads. must be '):
+    with pytest.raises(TypeError, match='payloads must be '):
         client.send_metadata_request(5)
     assert cluster.trace == []
 

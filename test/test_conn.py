@@ -102,6 +102,12 @@ def test_it_connects_once_in_the_constructor_and_says_nothing(monkeypatch):
     assert (sock.sent, sock.asked, sock.calls) == ([], [], [])
 
 
+@pytest.mark.parametrize('host', [None, 5, ['a']])
+def test_an_address_that_is_no_text_is_named(host):
+    with pytest.raises(TypeError, match='not text'):
+        get_ip_port_afi(host)
+
+
 @pytest.mark.parametrize('timeout', [None, 0.5, 120])
 def test_the_timeout_goes_to_the_socket_as_it_is(monkeypatch, timeout):
     network = FakeNetwork(monkeypatch)

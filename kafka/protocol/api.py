@@ -236,7 +236,7 @@ def encode_request(
     Raises TypeError naming an argument of a wrong type; ProtocolError naming what does not fit the
     header, or the field that does not fit the version, see ``Message.encode``.
     """
-    _check_types('request', request, version, correlation_id)
+    _check_types('request', request, correlation_id)
     request.check_version(version)
     if client_id is not None and not isinstance(client_id, str):
         raise TypeError('client_id must be str or None, not %s' % type(client_id).__name__)
@@ -281,7 +281,7 @@ def encode_response(response: Message, version: int, correlation_id: int) -> byt
     Raises TypeError naming an argument of a wrong type; ProtocolError naming what does not fit the
     header, or the field that does not fit the version, see ``Message.encode``.
     """
-    _check_types('response', response, version, correlation_id)
+    _check_types('response', response, correlation_id)
     response.check_version(version)
     tags = _NO_TAGS if _has_response_tags(type(response), version) else b''
     try:
@@ -336,12 +336,11 @@ def choose_version(
     )
 
 
-def _check_types(argument: str, message: Any, version: Any, correlation_id: Any) -> None:
+def _check_types(argument: str, message: Any, correlation_id: Any) -> None:
     if not isinstance(message, Message):
         raise TypeError('%s must be a message, not %r' % (argument, message))
-    for name, value in (('version', version), ('correlation_id', correlation_id)):
-        if not isinstance(value, int):
-            raise TypeError('%s must be an int, not %s' % (name, type(value).__name__))
+    if not isinstance(correlation_id, int):
+        raise TypeError('correlation_id must be an int, not %s' % type(correlation_id).__name__)
 
 
 def _api_key(cls: Type[Message]) -> int:

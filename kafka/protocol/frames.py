@@ -75,7 +75,9 @@ class FrameReader:
         return bool(self._buffer)
 
     def receive_data(self, data: Union[bytes, bytearray, memoryview]) -> None:
-        """Add bytes as they came from the peer."""
+        """Add bytes as they came from the peer. Raises TypeError for anything else."""
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError('data must be bytes, not %s' % type(data).__name__)
         self._buffer += data
 
     def next_frame(self) -> Optional[bytes]:

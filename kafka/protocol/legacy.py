@@ -103,17 +103,18 @@ def _by_topic(payloads: Optional[Iterable[Any]], encode: Callable[[Any], bytes])
     for topic, partitions in grouped.items():
         parts.append(_string('topic', topic))
         parts.append(_pack('i', partitions=len(partitions)))
-        parts += [encode(payload) for payload in partitions.values()]
+        try:
+            parts += [encode(payload) for payload in partitions.values()]
+        except AttributeError as error:
+            raise TypeError('payloads are of another request: %s' % error) from error
     return b''.join(parts)
 
 
-def _names(topics: Any) -> List[Any]:
+def _list(name: str, items: Any) -> List[Any]:
     try:
-        return [] if topics is None else list(topics)
+        return list(items)
     except TypeError:
-        raise TypeError(
-            'topics (or payloads) must be a list of bytes, not %s' % type(topics).__name__
-        ) from None
+        raise TypeError('%s must be a list, not %s' % (name, type(items).__name__)) from None
 
 
 def _framed(*parts: bytes) -> bytes:
@@ -241,11 +242,13 @@ def _ends_inside_entry(data: bytes) -> bool:
 class KafkaProtocol:
     """The encoders and decoders of 0.9.5; without state, purely for organization.
 
-    Encoders return the request with its length in front. They raise TypeError naming an argument
-    of the wrong type, ProtocolError naming one that is out of range, AssertionError when a topic
-    and partition come twice. Decoders take the answer without its length; those that yield raise
-    while they are iterated over: BufferUnderflowError for bytes that end too early, ProtocolError
-    for bytes that contradict themselves, TypeError for what is no bytes. From 0.9.5.
+    Encoders return the request with its length in front. client_id: bytes or None; correlation_id:
+    an int32; payloads: tuples of ``kafka.structs``, one for each partition. They raise TypeError
+    naming an argument of the wrong type, ProtocolError naming one that is out of range,
+    AssertionError when a topic and partition come twice. Decoders take the answer without its
+    length; those that yield raise while they are iterated over: BufferUnderflowError for bytes that
+    end too early, ProtocolError for bytes that contradict themselves, TypeError for what is no
+    bytes. From 0.9.5.
     """
 
     PRODUCE_KEY = 0
@@ -271,7 +274,7 @@ class KafkaProtocol:
     def _encode_message_set(cls, messages: Iterable[Any]) -> bytes:
         """Encode messages, each under offset 0: brokers number them."""
         entries = []
-        for message in messages:
+        for message in _list('messages', messages):
             encoded = cls._encode_message(message)
             entries.append(ENTRY_HEADER.pack(0, len(encoded)) + encoded)
         return b''.join(entries)
@@ -419,7 +422,7 @@ class KafkaProtocol:
 
         `payloads`, when given, takes the place of `topics`.
         """
-        names = _names(topics if payloads is None else payloads)
+        names = _list('topics or payloads', (topics or ()) if payloads is None else payloads)
         return _framed(
             cls._encode_message_header(client_id, correlation_id, cls.METADATA_KEY),
             _pack('i', topics=len(names)),

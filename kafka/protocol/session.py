@@ -271,6 +271,10 @@ class Session:
         software_name: str = SOFTWARE_NAME,
         software_version: str = __version__,
     ) -> None:
+        if not isinstance(role, Role):
+            raise TypeError('role must be a Role, not %s' % type(role).__name__)
+        if client_id is not None and not isinstance(client_id, str):
+            raise TypeError('client_id must be str or None, not %s' % type(client_id).__name__)
         self.role = role
         self.client_id = client_id
         self.state = State.FRESH if role is Role.CLIENT else State.READY
@@ -306,10 +310,12 @@ class Session:
         return self._frames.missing_bytes
 
     def receive_data(self, data: Union[bytes, bytearray, memoryview]) -> None:
-        """Take bytes from the peer, cut anywhere; empty means that the peer has closed."""
-        if data:
-            self._frames.receive_data(data)
-        else:
+        """Take bytes from the peer, cut anywhere; empty means that the peer has closed.
+
+        Raises TypeError for anything but bytes.
+        """
+        self._frames.receive_data(data)
+        if not data:
             self._peer_closed = True
 
     def next_event(self) -> Event:
@@ -405,8 +411,14 @@ class Session:
                 the lowest that it does is taken.
             highest: without a wish, the best version up to this one.
 
-        Raises UnsupportedVersionError, naming the API and both ranges, if there is none.
+        Raises UnsupportedVersionError, naming the API and both ranges, if there is none; TypeError
+        naming an argument of a wrong type.
         """
+        if not isinstance(request, Message):
+            raise TypeError('request must be a message, not %r' % (request,))
+        for name, value in (('version', version), ('highest', highest)):
+            if value is not None and not isinstance(value, int):
+                raise TypeError('%s must be an int, not %s' % (name, type(value).__name__))
         if version is None:
             return api.choose_version(type(request), self.versions.ranges, highest)
         low, high = self.versions.ranges.get(_key(request), (0, -1))

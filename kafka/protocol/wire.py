@@ -175,7 +175,9 @@ class Message(Struct):
 
     @classmethod
     def check_version(cls, version: int) -> None:
-        """Raise ProtocolError unless the message has this version."""
+        """Raise ProtocolError unless the message has this version, TypeError for no int."""
+        if not isinstance(version, int):
+            raise TypeError('version must be an int, not %s' % type(version).__name__)
         if not cls.min_version <= version <= cls.max_version:
             raise ProtocolError(
                 '%s has versions %d to %d, not %r'

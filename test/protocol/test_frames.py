@@ -110,6 +110,13 @@ def test_an_announced_length_takes_no_memory():
     assert reader.__sizeof__() + reader._buffer.__sizeof__() < 1000
 
 
+@pytest.mark.parametrize('data', [None, '', 'text', 5, [1, 2]])
+def test_only_bytes_are_received(data):
+    """A list of numbers would be taken for bytes, and what is empty for the end."""
+    with pytest.raises(TypeError, match='data must be bytes, not %s' % type(data).__name__):
+        FrameReader().receive_data(data)
+
+
 def test_repr_tells_how_much_is_there_and_missing():
     reader = FrameReader()
     reader.receive_data(b'\x00')

@@ -362,6 +362,17 @@ def test_payloads_that_are_none_are_named(payloads):
         KafkaProtocol.encode_fetch_request(b'me', 1, payloads)
 
 
+@pytest.mark.parametrize('messages', [None, 5, [5], b'bytes'])
+def test_messages_that_are_none_are_named(messages):
+    with pytest.raises(TypeError, match='messages must be'):
+        KafkaProtocol.encode_produce_request(b'me', 1, [ProduceRequest(b't', 0, messages)])
+
+
+def test_payloads_of_another_request_are_named():
+    with pytest.raises(TypeError, match="payloads.* 'time'"):
+        KafkaProtocol.encode_offset_request(b'me', 1, [FetchRequest(b't', 0, 0, 1)])
+
+
 def test_a_topic_without_name_is_refused():
     answer = (
         struct.pack('>ii', 4, 0)  # correlation id, no brokers

@@ -52,6 +52,38 @@ def client(ranges=RANGES, **options):
     return session
 
 
+@pytest.mark.parametrize('request_', [None, 'x', MetadataRequest])
+def test_what_is_no_message_is_not_sent(request_):
+    session = client()
+    with pytest.raises(TypeError, match='request must be a message'):
+        session.send(request_)
+    assert session.in_flight == 0
+
+
+@pytest.mark.parametrize('option', ['version', 'highest', 'correlation_id'])
+def test_a_number_that_is_none_is_named(option):
+    session = client()
+    with pytest.raises(TypeError, match='%s must be an int' % option):
+        session.send(METADATA, **{option: '1'})
+    assert session.in_flight == 0
+
+
+@pytest.mark.parametrize(
+    ('role', 'client_id', 'name'), [('client', 'x', 'role'), (Role.CLIENT, 5, 'client_id')]
+)
+def test_a_wrong_argument_of_a_session_is_named(role, client_id, name):
+    with pytest.raises(TypeError, match='%s must be' % name):
+        Session(role, client_id)
+
+
+@pytest.mark.parametrize('data', [None, '', 'text'])
+def test_only_bytes_are_received_and_only_no_bytes_mean_the_end(data):
+    session = client()
+    with pytest.raises(TypeError, match='data must be bytes'):
+        session.receive_data(data)
+    assert session.next_event() is NEED_DATA
+
+
 def event_of(session, data):
     """Give a session bytes; return its one event."""
     session.receive_data(data)

@@ -321,6 +321,17 @@ def test_the_latest_client_tells_its_software():
     assert MetadataRequest(topics=None).encode(1) == b'\xff\xff\xff\xff'
 
 
+@pytest.mark.parametrize('version', [None, '0', 0.5])
+def test_a_version_that_is_no_integer_is_named(version):
+    for call in (
+        lambda: MetadataRequest(topics=[]).encode(version),
+        lambda: MetadataRequest.decode(b'', version),
+        lambda: MetadataRequest.encode_source(version),
+    ):
+        with pytest.raises(TypeError, match='version must be an int'):
+            call()
+
+
 def test_unknown_tags_are_changed_by_assigning_them():
     """All messages without any share one empty mapping."""
     request = heartbeat()

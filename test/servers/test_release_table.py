@@ -1,0 +1,68 @@
+"""The table of releases: what a cell says, and that the page has a row for every release."""
+
+from __future__ import annotations
+
+from collections import Counter
+from xml.etree import ElementTree
+
+import pytest
+
+from servers import release_table
+from servers.releases import chosen
+
+REPORT = ElementTree.fromstring(
+    """
+    <testsuites><testsuite>
+      <testcase classname="test.integration.test_client" name="good[1]"/>
+      <testcase classname="test.integration.test_client" name="bad[1]"><failure/></testcase>
+      <testcase classname="test.integration.test_client" name="leaks[1]"/>
+      <testcase classname="test.integration.test_client" name="leaks[1]"><error/></testcase>
+      <testcase classname="test.integration.test_readme" name="late[1]"><skipped/></testcase>
+      <testcase classname="test.integration.test_program" name="good[1]"/>
+    </testsuite></testsuites>
+    """
+)
+
+
+def test_a_test_that_fails_in_its_clean_up_has_failed():
+    row = release_table.read(REPORT)
+    assert row['KafkaClient'] == Counter(passed=1, failed=2)
+
+
+def test_files_of_one_column_are_counted_together():
+    assert release_table.read(REPORT)['whole programs'] == Counter(passed=1, skipped=1)
+
+
+@pytest.mark.parametrize(
+    'counts, text',
+    [
+        (Counter(passed=3), '3'),
+        (Counter(passed=3, failed=1), '3, **1 failed**'),
+        (Counter(failed=1, skipped=2), '**1 failed**, **2 skipped**'),
+        (Counter(), '–'),
+    ],
+)
+def test_a_cell_hides_nothing(counts, text):
+    assert release_table.cell(counts) == text
+
+
+def test_the_table_goes_between_its_markers():
+    table = release_table.render({'0.8.0': release_table.read(REPORT)}, 'A note.')
+    page = 'above\n' + release_table.BEGIN + 'old\n' + release_table.END + 'below\n'
+    done = release_table.replace(page, table)
+    assert done == 'above\n' + table + 'below\n'
+    assert release_table.replace(done, table) == done
+
+
+def test_every_file_of_integration_tests_has_a_column():
+    folder = release_table.ROOT / 'test' / 'integration'
+    files = {path.stem for path in folder.glob('test_*.py')}
+    assert files == set(release_table.COLUMN)
+
+
+def test_the_page_has_a_row_for_every_release_and_the_columns_of_today():
+    page = release_table.PAGE.read_text(encoding='utf-8')
+    table = page.split(release_table.BEGIN)[1].split(release_table.END)[0]
+    rows = [line.strip().split(', ')[0] for line in table.splitlines() if '"' in line]
+    assert rows == [release.name for release in chosen('table')]
+    assert ', '.join(['release', *release_table.TITLES]) in table

@@ -173,14 +173,14 @@ def read_run(buf: bytes, pos: int, check: bool = True) -> Run:
         run.end += size
 
 
-class _Steps(Dict[int, Tuple[Any, int, int]]):
+class _Steps(Dict[int, Tuple[Any, Optional[int], int]]):
     """
     Map the size of a message to a function, a number to find in it, and the size of its entry.
 
     The function reads the rest of a message and the first numbers of the next entry. Without key it
     begins behind the CRC, and the number to find is both lengths as one; otherwise it begins behind
     the key's length, and the number is the length of the value. A size that is not possible is
-    mapped to what never fits.
+    mapped to what never fits: no number is None.
     """
 
     def __init__(self, magic: int, key_size: Optional[int] = None) -> None:
@@ -191,9 +191,9 @@ class _Steps(Dict[int, Tuple[Any, int, int]]):
         else:
             self.before, self.after = '>%dsi' % key_size, _AHEAD[magic].format[1:]
             self.lengths = 0
-        self.never = (struct.Struct('%s0s%s' % (self.before, self.after)).unpack_from, -1, 0)
+        self.never = (struct.Struct('%s0s%s' % (self.before, self.after)).unpack_from, None, 0)
 
-    def __missing__(self, size: int) -> Tuple[Any, int, int]:
+    def __missing__(self, size: int) -> Tuple[Any, Optional[int], int]:
         value = size - self.fixed
         if not 0 <= value <= 1024 or not formats.take():
             return self.never

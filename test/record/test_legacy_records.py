@@ -273,6 +273,14 @@ def test_crcs_of_a_run_are_checked_at_once(magic, key, monkeypatch):
         assert end <= place and counts == [counts[0]] * 3, place
 
 
+@pytest.mark.parametrize('magic', [0, 1])
+@pytest.mark.parametrize('fill', [b'\xff', b'\x00'])
+def test_long_keys_without_value_inside_a_wrapper(magic, fill):
+    """Such a key is not looked up in the ready-made formats, nor is its content taken for sizes."""
+    rows = [(0, 1, fill * 300, None), (1, 2, None, None), (2, 3, b'k', fill * 2000)]
+    assert read(encode_message_set(rows, magic, codec=1)) == expected(rows, magic)
+
+
 def test_a_set_cut_off_inside_a_wrapper_is_malformed():
     """Only what comes from a broker may end anywhere; a wrapper was written whole."""
     inner = oracle.write_set([R(0, 5, None, b'aaaa')], 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import glob
 import os
 import re
 
@@ -63,3 +65,33 @@ def test_what_the_readme_points_at_is_there():
     links = re.findall(r'`[^`<]*<([^`>]+)>`_', text) + re.findall(r'python3 (\S+\.py)', text)
     assert links
     assert [link for link in links if not os.path.exists(os.path.join(ROOT, link))] == []
+
+
+def undescribed(body, prefix=''):
+    """Yield the public classes, functions and methods of some code that have no docstring."""
+    for node in body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name[0] != '_':
+            if not ast.get_docstring(node):
+                yield prefix + node.name
+            if isinstance(node, ast.ClassDef):
+                yield from undescribed(node.body, prefix + node.name + '.')
+
+
+def test_everything_in_the_reference_is_described():
+    """Fields and class attributes aside, which speak by their names and types."""
+    missing = []
+    for page in glob.glob(os.path.join(ROOT, 'docs', 'reference', '*.rst')):
+        with open(page, encoding='utf-8') as file:
+            modules = re.findall(r'automodule:: (\S+)', file.read())
+        assert modules
+        for module in modules:
+            path = os.path.join(ROOT, *module.split('.')) + '.py'
+            with open(path, encoding='utf-8') as file:
+                tree = ast.parse(file.read())
+            missing += undescribed(tree.body, module + '.')
+    assert missing == []
+
+
+def test_what_is_not_described_is_found():
+    tree = ast.parse('class C:\n    """C."""\n    def m(self): pass\n    def _n(self): pass')
+    assert list(undescribed(tree.body)) == ['C.m']

@@ -90,7 +90,7 @@ class _Columns:
                 offsets[index - self.first] = base_offset + delta
         stamps: Any = repeat(append_time)
         if append_time is None:
-            stamps = map(base_timestamp.__add__, self.deltas)
+            stamps = [base_timestamp + delta for delta in self.deltas]
         keys: Any = repeat(None) if self.keys is None else self.keys
         headers: Any = repeat(()) if self.headers is None else self.headers
         return list(map(Record, zip(offsets, stamps, keys, self.values, headers)))
@@ -157,9 +157,9 @@ def _even(buf: bytes, pos: int, stop: int, last: int, columns: _Columns) -> int:
         if run is None or (columns.keys is None and not run.plain):
             return pos
         numbers = run.deltas(buf, pos)
-        if None in numbers:
+        if numbers is None:
             return pos
-        columns.deltas += numbers  # type: ignore[arg-type]
+        columns.deltas += numbers
         fields = run.fields(buf, pos)
         if columns.keys is None or columns.headers is None:
             columns.values += fields

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, cast
 
 from kafka.record.formats import formats
 
@@ -155,16 +155,19 @@ class RecordRun(NamedTuple):
     null_keys: bool
     plain: bool
 
-    def deltas(self, buf: bytes, pos: int) -> List[Optional[int]]:
-        """Return the timestamp deltas of a run that begins at ``pos``, None for impossible ones."""
+    def deltas(self, buf: bytes, pos: int) -> Optional[List[int]]:
+        """Return the timestamp deltas of a run that begins at ``pos``; None if one is too wide."""
         start, end = pos + self.delta_at, pos + self.records * self.size
-        column: Sequence[int] = buf[start : end : self.size]
-        if self.delta_bytes == 2:
-            both = bytearray(2 * self.records)
-            both[0::2] = column
-            both[1::2] = buf[start + 1 : end : self.size]
-            column = struct.unpack('<%dH' % self.records, both)
-        return list(map(tables().deltas[self.delta_bytes - 1].__getitem__, column))
+        numbers = cast(List[int], tables().deltas[self.delta_bytes - 1]).__getitem__
+        first = buf[start : end : self.size]
+        if self.delta_bytes == 1:
+            return list(map(numbers, first)) if first.isascii() else None
+        second = buf[start + 1 : end : self.size]
+        if first.translate(None, _FROM_128) or not second.isascii() or 0 in second:
+            return None
+        both = bytearray(2 * self.records)
+        both[0::2], both[1::2] = first, second
+        return list(map(numbers, struct.unpack('<%dH' % self.records, both)))
 
     def fields(self, buf: bytes, pos: int) -> List[bytes]:
         """Return what ``text`` says of all records of a run that begins at ``pos``, in a row."""
@@ -179,6 +182,7 @@ class RecordRun(NamedTuple):
 
 
 _AT_ONCE = 64
+_FROM_128 = bytes(range(128, 256))
 
 
 @lru_cache(maxsize=64)

@@ -38,7 +38,7 @@ from kafka.errors import (
     check_error,
 )
 from kafka.structs import FetchRequest
-from kafka.util import whole_number
+from kafka.util import check_number, whole_number
 
 log = logging.getLogger('kafka.consumer.simple')
 
@@ -104,7 +104,8 @@ class SimpleConsumer(Consumer):
     as (partition, message). While a broker is away its partitions bring nothing, which is logged as
     a warning; they are asked again by the next call.
 
-    Raises: ValueError when buffer_size is above max_buffer_size; otherwise as Consumer.
+    Raises: ValueError when buffer_size is above max_buffer_size; TypeError naming an argument that
+    is no number; otherwise as Consumer.
     """
 
     def __init__(
@@ -124,6 +125,8 @@ class SimpleConsumer(Consumer):
     ) -> None:
         buffer_size = whole_number(buffer_size, 'buffer_size')
         fetch_size_bytes = whole_number(fetch_size_bytes, 'fetch_size_bytes')
+        if iter_timeout is not None:
+            check_number(iter_timeout, 'iter_timeout')
         if max_buffer_size is not None:
             max_buffer_size = whole_number(max_buffer_size, 'max_buffer_size')
         if max_buffer_size is not None and buffer_size > max_buffer_size:
@@ -190,10 +193,12 @@ class SimpleConsumer(Consumer):
         the beginning of the log, 1 from the current position, 2 from the end; partition: None for
         all. From the ends, an offset for all partitions is divided among them.
         Raises: ValueError for another whence, or a position relative to a partition that is not
-        consumed; TypeError when offset is no int; what the client raises.
+        consumed; TypeError when offset or partition is no int; what the client raises.
         """
         offset = whole_number(offset, 'offset')
-        partitions = list(self.offsets) if partition is None else [partition]
+        partitions = list(self.offsets)
+        if partition is not None:
+            partitions = [whole_number(partition, 'partition')]
         if whence is None:
             self.offsets.update((p, offset) for p in partitions)
         elif whence == 1:

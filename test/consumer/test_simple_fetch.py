@@ -195,6 +195,12 @@ def test_a_size_that_is_no_number_is_named(option):
         consumer(FakeClient((0, 3)), **{option: 'x'})
 
 
+def test_an_iter_timeout_that_is_no_number_is_named():
+    """Not by the loop that meets it first: the argument of that is called otherwise."""
+    with pytest.raises(TypeError, match='iter_timeout must be a number'):
+        consumer(FakeClient((0, 3)), iter_timeout='2')
+
+
 def test_an_exception_instance_of_another_kind_is_raised():
     client = FakeClient()
     client.answers['send_fetch_request'] = [[KafkaUnavailableError('none left')]]

@@ -141,6 +141,10 @@ def test_seek_refuses_what_it_does_not_know():
     for offset in ('0', None, 1.5):
         with pytest.raises(TypeError, match='offset'):
             made.seek(offset)
+    for partition in ('0', 1.5, [0]):
+        with pytest.raises(TypeError, match='partition'):
+            made.seek(0, partition=partition)
+    assert made.offsets == {0: 0, 1: 0, 2: 0}
     assert made.count_since_commit == 0
 
 

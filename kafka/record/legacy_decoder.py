@@ -256,15 +256,19 @@ def _read_steps(buf: bytes, run: Run, check: bool, walk: Any) -> None:
     places: List[int] = []
     crcs: List[int] = []
     formats.allow(RUN_MESSAGES)
-    walk(buf, run, places, crcs)
-    if check and crcs and not _crcs_agree(buf, start, run.end, places, crcs):
+    walk(buf, run, check, places, crcs)
+    if crcs and not _crcs_agree(buf, start, run.end, places, crcs):
         run.end = start
         for column in (run.offsets, run.timestamps, run.keys, run.values):
             del column[before:]
 
 
-def _walk_null_keys(buf: bytes, run: Run, places: List[int], crcs: List[int]) -> None:
-    """Append messages until one has a key, no value, a long one, or numbers that disagree."""
+def _walk_null_keys(buf: bytes, run: Run, check: bool, places: List[int], crcs: List[int]) -> None:
+    """
+    Append messages until one has a key, no value, a long one, or numbers that disagree.
+
+    ``places`` and ``crcs`` get what there is to check.
+    """
     add_offset, add_time, add_value = run.offsets.append, run.timestamps.append, run.values.append
     add_place, add_crc = places.append, crcs.append
     magic, wanted = run.magic, run.magic << 8 | run.attributes
@@ -282,8 +286,9 @@ def _walk_null_keys(buf: bytes, run: Run, places: List[int], crcs: List[int]) ->
                 add_time(time)
             add_offset(this)
             add_value(value)
-            add_crc(that)
-            add_place(pos)
+            if check:
+                add_crc(that)
+                add_place(pos)
             pos += whole
     except struct.error:  # the buffer ends behind this message
         pass
@@ -291,7 +296,7 @@ def _walk_null_keys(buf: bytes, run: Run, places: List[int], crcs: List[int]) ->
     run.keys += [None] * (len(run.offsets) - len(run.keys))
 
 
-def _walk_keys(buf: bytes, run: Run, places: List[int], crcs: List[int]) -> None:
+def _walk_keys(buf: bytes, run: Run, check: bool, places: List[int], crcs: List[int]) -> None:
     """Append messages until one has a long key, no value, a long one, or wrong numbers."""
     add_offset, add_time = run.offsets.append, run.timestamps.append
     add_key, add_value = run.keys.append, run.values.append
@@ -314,8 +319,9 @@ def _walk_keys(buf: bytes, run: Run, places: List[int], crcs: List[int]) -> None
             add_offset(this)
             add_key(None if null else key)
             add_value(value)
-            add_crc(that)
-            add_place(pos)
+            if check:
+                add_crc(that)
+                add_place(pos)
             pos += whole
     except struct.error:  # the buffer ends behind this message
         pass

@@ -134,6 +134,8 @@ class Consumer:
             raise ValueError('a consumer without a group has no stored offsets')
         if partitions is None:
             partitions = self.client.get_partition_ids_for_topic(self.topic)
+        else:
+            _check_iterable(partitions)
         responses = self.client.send_offset_fetch_request(
             self.group,
             [OffsetFetchRequest(self.topic, partition) for partition in partitions],
@@ -153,7 +155,7 @@ class Consumer:
         Arguments: partitions: the ids to commit; None means all.
         Returns: True when stored; False when that failed (which is logged); None when there was
         nothing to store, or no group to store it for.
-        Raises: ValueError for a partition that is not consumed.
+        Raises: ValueError for a partition that is not consumed; TypeError for what is no list.
         """
         with self.commit_lock:
             if self._committing or self.count_since_commit == 0 or self.group is None:
@@ -186,6 +188,7 @@ class Consumer:
         """Return the offsets of some partitions, or of all; ValueError for one not consumed."""
         if partitions is None:
             return dict(self.offsets)
+        _check_iterable(partitions)
         try:
             return {partition: self.offsets[partition] for partition in partitions}
         except KeyError as error:
@@ -229,13 +232,17 @@ def _checked_partitions(partitions: Any) -> Any:
 
     Raises: AssertionError when an item is no integer; TypeError for what is not iterable.
     """
-    if not isinstance(partitions, Iterable):
-        raise TypeError('partitions must be a list of int, not %s' % type(partitions).__name__)
+    _check_iterable(partitions)
     if isinstance(partitions, Iterator):
         partitions = list(partitions)
     if not all(isinstance(partition, numbers.Integral) for partition in partitions):
         raise AssertionError('partitions must be integers: %r' % (partitions,))
     return partitions
+
+
+def _check_iterable(partitions: Any) -> None:
+    if not isinstance(partitions, Iterable):
+        raise TypeError('partitions must be a list of int, not %s' % type(partitions).__name__)
 
 
 def _first_offset(response: Any) -> int:

@@ -18,9 +18,13 @@ class KeyedProducer(Producer):
 
     Arguments: those of Producer; partitioner: a class made with the partition ids of a topic, whose
     ``partition(key)`` returns one of them. One partitioner is kept per topic, in ``partitioners``.
+
+    Raises: TypeError for a partitioner that cannot be called; otherwise as Producer.
     """
 
     def __init__(self, *args: Any, partitioner: Any = HashedPartitioner, **kwargs: Any) -> None:
+        if partitioner is not None and not callable(partitioner):
+            raise TypeError('partitioner must be a class, not %s' % type(partitioner).__name__)
         self.partitioner_class = partitioner or HashedPartitioner
         self.partitioners: Dict[Any, Any] = {}
         super().__init__(*args, **kwargs)

@@ -405,3 +405,11 @@ def test_partition_info_is_off_until_asked_for():
 
 def test_repr_shows_group_topic_and_partitions():
     assert repr(consumer()) == "<Consumer group=b'group', topic=b'topic', partitions=[0, 1]>"
+
+
+@pytest.mark.parametrize('method', ['commit', 'pending', 'fetch_last_known_offsets'])
+def test_partitions_that_are_no_list_are_named(method):
+    made = consumer(FakeClient((0, 3)), auto_commit=False)
+    made.count_since_commit = 1
+    with pytest.raises(TypeError, match='partitions must be a list of int, not int'):
+        getattr(made, method)(5)

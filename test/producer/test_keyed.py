@@ -103,3 +103,8 @@ def test_send_is_deprecated_and_the_warning_points_at_the_caller():
         KeyedProducer(client).send('topic', b'key', b'a')
     assert caught[0].filename == __file__
     assert requests(client)[0].messages == [Message(0, 0, b'key', b'a')]
+
+
+def test_a_partitioner_that_cannot_be_called_is_named():
+    with pytest.raises(TypeError, match='partitioner must be a class, not int'):
+        KeyedProducer(FakeClient(), partitioner=5)

@@ -191,7 +191,7 @@ def _plain_strides(buf: bytes, pos: int, stop: int, last: int, columns: _Columns
             if offset == wanted and key == 1 and delta is not None:
                 unpack, raw, step = steps[size]
                 length, value, count, size, delta_, offset, key = unpack(buf, pos)
-                if length == raw and count == b'\x00':
+                if length == raw and not count:
                     add_value(value)
                     add_delta(delta)
                     delta = delta_

@@ -282,8 +282,11 @@ class _Steps(Dict[int, Tuple[Any, int, int]]):
         value = room - length
         if value < 0 or value > 1024 or (length == 2 and value < 64) or not formats.take():
             return self.never
-        key = '' if self.key < 0 else '%ds' % self.key
-        text = '<%s%s%ds%ds%s' % (key, 'BH'[length - 1], value, widths.headers, self.ahead)
+        if self.key < 0:  # the header count as a number, which is compared faster
+            text = '<%s%dsB%s' % ('BH'[length - 1], value, self.ahead)
+        else:
+            form = '<%ds%s%ds%ds%s'
+            text = form % (self.key, 'BH'[length - 1], value, widths.headers, self.ahead)
         encoded = 2 * value if length == 1 else 2 * value & 0x7F | 0x80 | value >> 6 << 8
         step = self[raw] = (struct.Struct(text).unpack_from, encoded, whole)
         return step

@@ -59,11 +59,12 @@ def test_lengths_that_never_repeat_are_read_all_the_same(few_formats):
 def test_dropping_reaches_every_cache():
     list(DefaultRecordBatch(encode_batch(varied(50))))
     list(MemoryRecords(encode_message_set([(i, 0, b'k', b'v') for i in range(9)])))
-    for batch in MemoryRecords(encode_message_set([(i, 0, b'k', b'v') for i in range(9)])):
-        list(batch)
+    for key in (b'k', None):
+        for batch in MemoryRecords(encode_message_set([(i, 0, key, b'v') for i in range(9)])):
+            list(batch)
     assert batch_layouts.stride.cache_info().currsize
-    assert legacy_decoder._STEPS[1]
+    assert legacy_decoder._STEPS[1] and legacy_decoder._NULL_KEY_STEPS[1]
     for forget in formats.forgetters:
         forget()
     assert not batch_layouts.stride.cache_info().currsize
-    assert not legacy_decoder._STEPS[1]
+    assert not legacy_decoder._STEPS[1] and not legacy_decoder._NULL_KEY_STEPS[1]

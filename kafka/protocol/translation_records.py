@@ -28,7 +28,7 @@ from kafka.protocol.produce import (
     TopicProduceResponse,
 )
 from kafka.protocol.wire import Message
-from kafka.record.conversion import MessageSet, down_convert, up_convert
+from kafka.record.conversion import MAX_SET_BYTES, MessageSet, down_convert, up_convert
 from kafka.record.legacy_records import encode_message_set
 
 __all__ = ['FetchMemory', 'Substitute', 'substitute_produce', 'with_acks_from_all']
@@ -167,7 +167,8 @@ class FetchMemory:
       fetch from such an offset is sent from the end of the gap.
     * Partitions that got nothing though there was something: only the first partition of a response
       with data gets its first batch whatever its size, others get nothing when theirs is larger
-      than their limit. The next fetch asks for such a partition first.
+      than their limit. The next fetch asks for such a partition first. The same goes for what an
+      answer brings after MAX_SET_BYTES were converted: it would not fit into memory.
     """
 
     def __init__(self) -> None:
@@ -233,19 +234,18 @@ class FetchMemory:
             for topic in response.responses
             for part in topic.partitions
         }
+        wanted = {(t.topic, p.partition): p for t in old.topics for p in t.partitions}
+        error = response.error_code or UNKNOWN_ERROR
+        results: Dict[TopicPartition, PartitionData] = {}
+        room = MAX_SET_BYTES
+        for key, sent in asked.items():  # in the order that was sent: hungry ones come first
+            result = self._result(key, wanted[key], sent, given.get(key), error, room > 0)
+            results[key] = result
+            room -= len(result.records or b'')
         topics = [
             FetchableTopicResponse(
                 topic=topic.topic,
-                partitions=[
-                    self._result(
-                        topic.topic,
-                        wanted,
-                        asked[topic.topic, wanted.partition],
-                        given.get((topic.topic, wanted.partition)),
-                        response.error_code or UNKNOWN_ERROR,
-                    )
-                    for wanted in topic.partitions
-                ],
+                partitions=[results[topic.topic, part.partition] for part in topic.partitions],
             )
             for topic in old.topics
         ]
@@ -253,13 +253,13 @@ class FetchMemory:
 
     def _result(
         self,
-        topic: str,
+        key: TopicPartition,
         wanted: FetchPartition,
         asked: FetchPartition,
         given: Optional[PartitionData],
         error: int,
+        has_room: bool,
     ) -> PartitionData:
-        key = topic, wanted.partition
         if given is None:
             return PartitionData(
                 partition_index=wanted.partition, error_code=error, high_watermark=-1, records=b''
@@ -268,8 +268,10 @@ class FetchMemory:
         if given.error_code:  # what was known of the log may be true no more
             self._hungry.pop(key, None)
             self._gaps.pop(key, None)
-        else:
+        elif has_room:
             messages = self._messages(key, wanted, asked, given)
+        elif given.records or given.high_watermark > asked.fetch_offset:
+            self._hungry[key] = None
         return PartitionData(
             partition_index=wanted.partition,
             error_code=given.error_code,

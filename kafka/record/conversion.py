@@ -1,6 +1,5 @@
 """
-Move records between the message sets of 0.8 and the batches of 0.11, as brokers of the years
-between did for their clients.
+Move records between the message sets of 0.8 and the batches of 0.11, as brokers did for clients.
 
 Owns the conversion of whole sets: what a message set of magic 0 or 1 becomes as one batch of magic
 2, and the other way round, with the limit that a fetch of version 0 puts on a partition. Bytes are
@@ -8,7 +7,8 @@ read and written by :mod:`kafka.record.memory_records` and its neighbours; reque
 in :mod:`kafka.protocol.translation`.
 
 Going up, a message gets a timestamp if it has none. Going down, it loses timestamp and headers;
-control batches vanish.
+control batches vanish. Either way it gets a new CRC, so every old one is checked: damage must not
+pass for something sound.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def up_convert(message_set: Optional[Buffer], now_ms: int) -> Optional[bytes]:
     none. Raises ``ChecksumError`` for a wrong CRC, ``ProtocolError`` for other damage and for magic
     2, ``UnsupportedCodecError``.
     """
-    memory = MemoryRecords(message_set)
+    memory = MemoryRecords(message_set, check_inner_crcs=True)
     if memory.partial:
         raise ProtocolError('the message set ends inside a message')
     records = []
@@ -90,7 +90,7 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
     fragment = b''
     room = MAX_SET_BYTES
     batch: Optional[RecordBatch] = None
-    memory = MemoryRecords(records)
+    memory = MemoryRecords(records, check_inner_crcs=True)
     try:
         for batch in memory:
             if batch.next_offset <= wanted:

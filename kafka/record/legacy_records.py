@@ -226,7 +226,7 @@ class LegacyRecordBatch:
     A run is read as a batch because one object per message would cost more than decoding it.
     """
 
-    __slots__ = ('_buffer', '_extent', '_limit', '_start', 'attributes', 'magic')
+    __slots__ = ('_buffer', '_check_inner', '_extent', '_limit', '_start', 'attributes', 'magic')
 
     is_control = False
     is_transactional = False
@@ -241,12 +241,14 @@ class LegacyRecordBatch:
         buffer: bytes,
         start: int = 0,
         max_decompressed_bytes: int = codecs.DEFAULT_LIMIT_BYTES,
+        check_inner_crcs: bool = False,
     ) -> None:
         """
         Take the batch that begins at ``start`` with a complete entry; more may follow it.
 
-        ``max_decompressed_bytes`` bounds what a wrapper may hold. Raises ``ProtocolError`` when
-        there is no complete entry of magic 0 or 1.
+        ``max_decompressed_bytes`` bounds what a wrapper may hold; ``check_inner_crcs`` says whether
+        the CRCs of the messages in it are checked besides the wrapper's. Raises
+        ``ProtocolError`` when there is no complete entry of magic 0 or 1.
         """
         size = entry_size(buffer, start)
         if size < 12 + MIN_MESSAGE_BYTES[0] or buffer[start + 16] > 1:
@@ -254,6 +256,7 @@ class LegacyRecordBatch:
         self._buffer = buffer
         self._start = start
         self._limit = max_decompressed_bytes
+        self._check_inner = check_inner_crcs
         self.magic: int = buffer[start + 16]
         self.attributes: int = buffer[start + 17]
         self._extent: Optional[Tuple[int, int]] = None
@@ -321,10 +324,10 @@ class LegacyRecordBatch:
         """
         Decode the messages.
 
-        The CRC of a wrapper is checked, those of the messages inside are not: it covers the same
-        bytes, and the broker checked them when it took them (:func:`iter_message_set` checks them
-        all, as 0.9.5 did). Raises ``ChecksumError``, ``ProtocolError`` or ``UnsupportedCodecError``
-        when the message in question is reached.
+        The CRC of a wrapper is checked, those of the messages inside only on demand: it covers the
+        same bytes, and the broker checked them when it took them (:func:`iter_message_set` checks
+        them all, as 0.9.5 did). Raises ``ChecksumError``, ``ProtocolError`` or
+        ``UnsupportedCodecError`` when the message in question is reached.
         """
         return chain.from_iterable(self._chunks())
 
@@ -345,7 +348,7 @@ class LegacyRecordBatch:
             _INT64.unpack_from(self._buffer, self._start)[0],
         )
         append_time = wrapper.timestamp if self.timestamp_type else None
-        runs = unwrap(wrapper, self._limit, check=False)
+        runs = unwrap(wrapper, self._limit, self._check_inner)
         if not self.magic:
             for run in runs:
                 yield run.records()
@@ -360,6 +363,6 @@ class LegacyRecordBatch:
         kept: Iterable[Run] = found
         if last[0] is not found[-1]:
             del found
-            kept = unwrap(wrapper, self._limit, check=False)
+            kept = unwrap(wrapper, self._limit, self._check_inner)
         for run in kept:
             yield run.records(shift, append_time)

@@ -27,22 +27,27 @@ class MemoryRecords:
     brokers cut fetch responses anywhere. Each iteration starts anew.
     """
 
-    __slots__ = ('_buffer', '_check_crcs', '_limit', '_partial')
+    __slots__ = ('_buffer', '_check_crcs', '_check_inner_crcs', '_limit', '_partial')
 
     def __init__(
         self,
         buffer: Optional[Buffer],
         check_crcs: bool = True,
         max_decompressed_bytes: int = DEFAULT_LIMIT_BYTES,
+        check_inner_crcs: bool = False,
     ) -> None:
         """
         Take a buffer; None is taken as empty.
 
         ``check_crcs`` False leaves out the check of batches of magic 2 (older messages are always
         checked). ``max_decompressed_bytes`` bounds what each batch may expand to.
+        ``check_inner_crcs`` True also checks the messages inside wrappers, whose bytes the
+        wrapper's CRC covers already: for sets that no broker has looked into yet, and where the
+        messages will get new CRCs.
         """
         self._buffer = memoryview(b'' if buffer is None else buffer)
         self._check_crcs = check_crcs
+        self._check_inner_crcs = check_inner_crcs
         self._limit = max_decompressed_bytes
         self._partial: Optional[bool] = None
 
@@ -87,7 +92,7 @@ class MemoryRecords:
                 break
             if view[pos + 16] < 2:
                 legacy = legacy or bytes(view)
-                old = LegacyRecordBatch(legacy, pos, self._limit)
+                old = LegacyRecordBatch(legacy, pos, self._limit, self._check_inner_crcs)
                 yield old
                 pos = old.end
             else:

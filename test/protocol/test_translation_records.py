@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import ChecksumError, ProtocolError, UnsupportedCodecError
-from kafka.protocol import api
+from kafka.protocol import api, translation_records
 from kafka.protocol.fetch import (
     FetchableTopicResponse,
     FetchPartition,
@@ -412,6 +412,21 @@ def test_a_partition_at_its_end_waits_its_turn():
     assert sent_order(translate(asked, 0, translator)) == [('t', 0), ('t', 1)]
 
 
+def test_what_an_answer_brings_beyond_the_limit_of_memory_is_asked_for_first(monkeypatch):
+    monkeypatch.setattr(translation_records, 'MAX_SET_BYTES', 10)
+    translator = Translator(NEW)
+    asked = fetch(partitions=(0, 1, 2))
+    got = answer(
+        translate(asked, 0, translator), asked, 0, fetched(batch(b'a'), p1=batch(b'b'), p2=b'')
+    )
+    assert values(got) == [(0, b'a')]
+    assert values(got, ('t', 1)) == []
+    again = translate(asked, 0, translator)
+    assert sent_order(again) == [('t', 1), ('t', 2), ('t', 0)]
+    got = answer(again, asked, 0, fetched(batch(b'a'), p1=batch(b'b'), p2=b''))
+    assert values(got, ('t', 1)) == [(0, b'b')]
+
+
 # ---------------------------------------------------------------- sizes and damage
 
 
@@ -444,7 +459,7 @@ def test_malformed_records_are_an_error_that_names_the_partition():
 def test_a_codec_that_is_missing_is_an_error_that_names_the_partition(monkeypatch):
     asked = fetch()
 
-    def missing(*_):
+    def missing(*_, **__):
         raise UnsupportedCodecError('install kafka-evergreen[zstd]')
 
     monkeypatch.setattr('kafka.record.conversion.MemoryRecords', missing)

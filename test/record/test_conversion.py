@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka.codec import has_lz4, has_snappy
+from kafka.codec import gzip_encode, has_lz4, has_snappy
 from kafka.errors import ChecksumError, KafkaError, ProtocolError
 from kafka.record import conversion
 from kafka.record.conversion import (
@@ -17,7 +19,7 @@ from kafka.record.conversion import (
     up_convert,
 )
 from kafka.record.default_records import encode_batch
-from kafka.record.legacy_records import encode_message_set
+from kafka.record.legacy_records import encode_message, encode_message_set
 from kafka.record.memory_records import MemoryRecords
 
 NOW = 1_700_000_000_000
@@ -33,6 +35,12 @@ def message_set(pairs, magic=0, **options):
     """Messages of (key, value) at offsets 0, 1, ..."""
     messages = [(at, NOW - at, key, value) for at, (key, value) in enumerate(pairs)]
     return encode_message_set(messages, magic=magic, **options)
+
+
+def wrapper(inner):
+    """A message of magic 0 with a message set, compressed with gzip, as its value."""
+    message = encode_message(None, gzip_encode(inner), attributes=1)
+    return struct.pack('>qi', 0, len(message)) + message
 
 
 def batch(values, base_offset=0, **options):
@@ -92,6 +100,16 @@ def test_a_wrong_crc_is_found():
     data[-1] ^= 1
     with pytest.raises(ChecksumError):
         up_convert(bytes(data), NOW)
+
+
+@pytest.mark.parametrize(
+    'convert', [lambda s: up_convert(s, NOW), lambda s: down_convert(s, 0, 99)]
+)
+def test_a_wrong_crc_inside_a_wrapper_is_found_before_it_is_written_anew(convert):
+    inner = bytearray(message_set([(None, b'abc')]))
+    inner[12] ^= 1  # the CRC of the message inside; that of the wrapper is right
+    with pytest.raises(ChecksumError):
+        convert(wrapper(bytes(inner)))
 
 
 def test_a_batch_of_magic_2_is_no_message_set():

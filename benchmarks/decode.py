@@ -9,7 +9,7 @@ round decodes each shape with each client in turn, so that a slow moment of the 
 Measured is the user and system time of the decoding process from the records of one partition of a
 fetch response, 4,000 in 8 batches, to a list of objects that have ``offset``, ``timestamp``,
 ``key``, ``value`` and ``headers``. What is compared is what a program gets in the end, and there
-are two tables because the clients divide the way there differently:
+are several tables because the clients divide the way there differently:
 
 * *consumer*: the entrances that consumers decode by. kafka-python's fetcher takes the bytes to
   ``ConsumerRecord``: ``Fetcher._unpack_message_set`` in 1.4.7, ``Fetcher.PartitionRecords`` in
@@ -19,9 +19,12 @@ are two tables because the clients divide the way there differently:
   each batch. Programs never see these objects, which lack topic and partition, as ours do; but
   nothing except decoding is in this table. 1.4.7 and 3.0.12 check no CRC inside compressed message
   sets here.
+* *simple*: the entrance of ``SimpleConsumer``, from the bytes of a fetch response of version 0 to
+  ``OffsetAndMessage`` tuples, by ``KafkaProtocol.decode_fetch_response``; 3.0.12 has none. 1.4.7
+  checks no CRC here, ours are all checked.
 
-``kafka-evergreen`` goes the same way in both tables, from ``MemoryRecords`` to ``Record``; each
-byte is covered by a CRC that is checked. Ratios are medians of the ratios of each round.
+``kafka-evergreen`` goes the same way in the first two tables, from ``MemoryRecords`` to ``Record``;
+each byte is covered by a CRC that is checked. Ratios are medians of the ratios of each round.
 
 The column *floor* is what no reader in Python that makes such objects can go below, with our own
 code: one CRC over all bytes, decompression, and the records made by one ``map()`` from fields that
@@ -39,6 +42,7 @@ import json
 import os
 import random
 import statistics
+import struct
 import subprocess
 import sys
 import time
@@ -56,9 +60,11 @@ CLIENTS: Dict[str, Tuple[str, ...]] = {
 }
 OURS = 'kafka-evergreen'
 FLOOR = 'floor'
+WITHOUT_SIMPLE = 'kafka-python 3.0.12'
 TABLES = {
     'consumer': 'To what the consumer hands out',
     'reader': 'By the record readers alone',
+    'simple': 'To what SimpleConsumer hands out (message sets of magic 0)',
 }
 BATCHES = 8
 RECORDS = 500
@@ -212,12 +218,43 @@ def consume_theirs(data: bytes) -> List[Any]:
         out += taken
 
 
+def fetch_response(data: bytes) -> bytes:
+    """Return the body of a fetch response of version 0 with one partition."""
+    partition = struct.pack('>iihqi', 1, 0, 0, BATCHES * RECORDS, len(data)) + data
+    return struct.pack('>ih5s', 1, 5, b'topic') + partition
+
+
+def simple_ours(data: bytes) -> List[Any]:
+    """Decode as our SimpleConsumer."""
+    from kafka.protocol import KafkaProtocol
+
+    correlation_id = bytes(4)
+    (response,) = KafkaProtocol.decode_fetch_response(correlation_id + fetch_response(data))
+    return list(response.messages)
+
+
+def simple_theirs(data: bytes) -> List[Any]:
+    """Decode as the SimpleConsumer of 1.4.7."""
+    from kafka.protocol.fetch import FetchResponse
+    from kafka.protocol.legacy import KafkaProtocol
+
+    decoded = FetchResponse[0].decode(fetch_response(data))
+    (response,) = KafkaProtocol.decode_fetch_response(decoded)
+    return list(response.messages)
+
+
+def fields(record: Any) -> Tuple[Any, ...]:
+    """Return everything that a record says."""
+    if hasattr(record, 'message'):
+        return record.offset, record.message.key, record.message.value
+    return record.offset, record.timestamp, record.key, record.value, list(record.headers)
+
+
 def fingerprint(records: Sequence[Any]) -> str:
-    """Digest everything a record says, to prove that all clients read the same."""
+    """Digest everything the records say, to prove that all clients read the same."""
     digest = hashlib.sha256()
-    for r in records:
-        fields = (r.offset, r.timestamp, r.key, r.value, list(r.headers))
-        digest.update(repr(fields).encode())
+    for record in records:
+        digest.update(repr(fields(record)).encode())
     return digest.hexdigest()
 
 
@@ -238,8 +275,8 @@ def work(decoders: Dict[str, Callable[[bytes], List[Any]]], folder: Path, read: 
         for _ in range(count):
             records = decode(data)
             if read:
-                for r in records:
-                    _ = r.offset, r.timestamp, r.key, r.value, r.headers
+                for record in records:
+                    fields(record)
             records.clear()
         print(json.dumps(time.process_time() - before), flush=True)
 
@@ -306,7 +343,8 @@ def measure(workers: List[Worker], table: str, names: List[str], rounds: int) ->
 
 def report(title: str, times: Times) -> float:
     """Print a table and return the smallest ratio in it."""
-    others = [client for client in CLIENTS if client != OURS]
+    measured = next(iter(times.values()))
+    others = [client for client in CLIENTS if client != OURS and client in measured]
     print('\n%s\n' % title)
     print('| ns of CPU per record | %s | %s | %s |' % (OURS, FLOOR, ' | '.join(others)))
     print('|---|---|---|%s' % ('---|' * len(others)))
@@ -339,10 +377,12 @@ def main() -> None:
         if client in (OURS, FLOOR):
             sys.path.insert(0, str(ROOT))
             decode = decode_ours if client == OURS else Floor()
-            work(dict.fromkeys(TABLES, decode), Path(folder), options.read)
+            decoders: Dict[str, Callable[[bytes], List[Any]]] = dict.fromkeys(TABLES, decode)
+            if client == OURS:
+                decoders['simple'] = simple_ours
         else:
-            decoders = {'consumer': consume_theirs, 'reader': read_theirs}
-            work(decoders, Path(folder), options.read)
+            decoders = {'consumer': consume_theirs, 'reader': read_theirs, 'simple': simple_theirs}
+        work(decoders, Path(folder), options.read)
         return
     if options.write:
         sys.path.insert(0, str(ROOT))
@@ -364,13 +404,19 @@ def compare(rounds: int, only: str, read: bool) -> None:
     subprocess.run([str(pythons[OURS]), '-I', __file__, '--write', str(folder)], check=True)
     workers = [Worker(client, python, folder, read) for client, python in pythons.items()]
     try:
-        for name in names:
-            for table in TABLES:
-                if len({worker.ask(table, name, 0) for worker in workers}) != 1:
-                    raise SystemExit('the clients read different records from %r' % name)
         for table, title in TABLES.items():
-            least = report(title, measure(workers, table, names, rounds))
-            print('\nleast ratio: %.1fx' % least)
+            shown, asked = names, workers
+            if table == 'simple':
+                shown = [name for name in names if name.startswith('v0')]
+                asked = [worker for worker in workers if worker.client != WITHOUT_SIMPLE]
+            for name in shown:
+                # The floor makes records whatever the table.
+                readers = [worker for worker in asked if worker.client != FLOOR]
+                if len({worker.ask(table, name, 0) for worker in readers}) != 1:
+                    raise SystemExit('the clients read different records from %r' % name)
+            if shown:
+                least = report(title, measure(asked, table, shown, rounds))
+                print('\nleast ratio: %.1fx' % least)
     finally:
         for worker in workers:
             worker.close()

@@ -6,18 +6,18 @@ header belongs to :mod:`kafka.record.default_records`.
 
 A record is ``size, attributes, timestamp delta, offset delta, key length, key, value length, value,
 header count, headers``; every number but the attributes byte is a varint. Reading varints one by
-one costs CPython 2,500 ns a record, so there are four ways. The fastest one that fits is taken,
+one is slow in CPython, so there are four ways, the fastest first. The first that fits is taken;
 each checks everything it believes and hands over to the next one:
 
 * *runs* of records of one size: their columns of bytes are compared, the fields cut out by one
-  call for 64 records (90 ns);
+  call for 64 records;
 * *strides*: the size of a record and of its key choose a ready-made format, which reads the rest of
-  the record and the first numbers of the next one with one call (200 to 300 ns);
+  the record and the first numbers of the next one with one call;
 * *layouts*: the widths of all varints are assumed; one call fetches the numbers, tables with 64 Ki
-  entries turn two-byte varints into numbers, slices fetch the fields (400 ns);
-* :func:`~kafka.record.record_reader.decode_record` takes any record (1,500 ns).
+  entries turn two-byte varints into numbers, slices fetch the fields;
+* :func:`~kafka.record.record_reader.decode_record` takes any record.
 
-Measured by ``benchmarks/decode.py``; the oracle is the reader in ``test/record/oracle.py``.
+``benchmarks/decode.py`` measures the whole; the oracle is the reader in ``test/record/oracle.py``.
 """
 
 from __future__ import annotations

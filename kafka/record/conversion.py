@@ -33,7 +33,7 @@ ENTRY_OVERHEAD = 26
 # is left out is fetched again.
 MAX_SET_BYTES = 256 * 1024 * 1024
 MESSAGE_OVERHEAD = 400
-# How many messages are counted at a time: a call for each would take a third of reading them.
+# How many messages are counted at a time: a call for each is dear beside reading them.
 _AT_ONCE = 500
 
 

@@ -50,8 +50,7 @@ def crc32c_by_lanes(data: Buffer) -> int:
     The data is cut into lanes of 32 bytes whose registers advance together: the low bytes of all
     registers are one ``bytes`` object, and so on, so that a table look-up is ``bytes.translate``
     and an exclusive or is one of big integers. In the end neighbouring lanes are joined until
-    one is left. Measured on CPython 3.11: 140 us for 16 KiB and 1.4 ms for 256 KiB, where the
-    tightest loop over bytes takes 1,150 us and 18.7 ms.
+    one is left. A loop over bytes would run Python code for each of them.
     """
     data = bytes(data)
     lanes = len(data) // _LANE

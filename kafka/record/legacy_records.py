@@ -163,7 +163,7 @@ def _pieces(fields: Sequence[Optional[bytes]]) -> List[Iterable[bytes]]:
 def _encode_plain(
     messages: Sequence[Union[MessageFields, Record]], magic: int, kind: int, shift: int
 ) -> bytes:
-    """Encode messages without wrapper, by columns; 370 ns each, of which the CRC takes 150."""
+    """Encode messages without wrapper, by columns."""
     if magic not in (0, 1):
         raise ValueError('no such magic')
     columns: List[Iterable[bytes]] = [[bytes((magic, kind))] * len(messages)]

@@ -32,9 +32,8 @@ class Record(Tuple[int, Optional[int], Optional[bytes], Optional[bytes], Tuple[H
     are ``bytes`` or ``None``. ``headers`` is a tuple of ``(str, bytes or None)``, ``()`` before
     magic 2.
 
-    It takes one iterable, as ``tuple`` does, because ``map(Record, zip(*columns))`` is the cheapest
-    way CPython has to make many objects (a namedtuple costs a third more, a slotted class half
-    more).
+    It takes one iterable, as ``tuple`` does, because ``map(Record, zip(*columns))`` makes many
+    objects without Python code for each of them.
     """
 
     __slots__ = ()

@@ -16,7 +16,10 @@ def read(name):
         return file.read()
 
 
+# There are wheels of isal for these; elsewhere it needs an assembler.
+ISAL = "isal; platform_machine in 'x86_64 AMD64 aarch64 arm64'"
 EXTRAS = {
+    'isal': [ISAL],
     'snappy': ['python-snappy'],
     'lz4': ['lz4', 'xxhash'],
     'zstd': ['zstandard'],

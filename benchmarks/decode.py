@@ -19,9 +19,10 @@ are several tables because the clients divide the way there differently:
   each batch. Programs never see these objects, which lack topic and partition, as ours do; but
   nothing except decoding is in this table. 1.4.7 and 3.0.12 check no CRC inside compressed message
   sets here.
-* *simple*: the entrance of ``SimpleConsumer``, from the bytes of a fetch response of version 0 to
-  ``OffsetAndMessage`` tuples, by ``KafkaProtocol.decode_fetch_response``; 3.0.12 has none. 1.4.7
-  checks no CRC here, ours are all checked.
+* *simple*: the entrance of ``SimpleConsumer``, by which programs of the era of message sets read
+  them, from the bytes of a fetch response of version 0 to ``OffsetAndMessage`` tuples, by
+  ``KafkaProtocol.decode_fetch_response``; 3.0.12 has none. 1.4.7 checks no CRC here, ours are all
+  checked.
 
 ``kafka-evergreen`` goes the same way in the first two tables, from ``MemoryRecords`` to ``Record``;
 each byte is covered by a CRC that is checked. Ratios are medians of the ratios of each round.
@@ -52,7 +53,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / '.cache' / 'benchmarks'
-WHEELS = ('crc32c', 'python-snappy', 'lz4', 'xxhash', 'zstandard')
+WHEELS = ('crc32c', 'python-snappy', 'lz4', 'xxhash', 'zstandard', 'isal')
 CLIENTS: Dict[str, Tuple[str, ...]] = {
     'kafka-evergreen': ('six',),
     'kafka-python 1.4.7': ('kafka-python==1.4.7',),
@@ -284,10 +285,9 @@ def work(decoders: Dict[str, Callable[[bytes], List[Any]]], folder: Path, read: 
 class Worker:
     """One client in a process of its own."""
 
-    def __init__(self, client: str, python: Path, folder: Path, read: bool) -> None:
-        """Start the process."""
-        command = [str(python), '-I', __file__, '--worker', client, str(folder)]
-        command += ['--read'] if read else []
+    def __init__(self, client: str, python: Path, folder: Path, hand_on: List[str]) -> None:
+        """Start the process; ``hand_on`` are options of this one."""
+        command = [str(python), '-I', __file__, '--worker', client, str(folder), *hand_on]
         self.client = client
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True
@@ -368,10 +368,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n\n')[0].strip())
     parser.add_argument('--rounds', type=int, default=9, help='rounds to measure (default 9)')
     parser.add_argument('--only', default='', help='only shapes whose name contains this text')
+    parser.add_argument('--without', default='', help='packages to hide from all, comma-joined')
     parser.add_argument('--read', action='store_true', help='also read the five attributes')
     parser.add_argument('--worker', nargs=2, help=argparse.SUPPRESS)
     parser.add_argument('--write', help=argparse.SUPPRESS)
     options = parser.parse_args()
+    sys.modules.update(dict.fromkeys(filter(None, options.without.split(','))))
     if options.worker:
         client, folder = options.worker
         if client in (OURS, FLOOR):
@@ -389,10 +391,11 @@ def main() -> None:
         for name, shape in shapes():
             (Path(options.write) / name).write_bytes(encode(shape))
         return
-    compare(options.rounds, options.only, options.read)
+    hand_on = ['--read'] * options.read + ['--without', options.without]
+    compare(options.rounds, options.only, hand_on)
 
 
-def compare(rounds: int, only: str, read: bool) -> None:
+def compare(rounds: int, only: str, hand_on: List[str]) -> None:
     """Make the environments and the bytes, check, measure, report."""
     pythons = {client: environment(client) for client in CLIENTS}
     pythons[FLOOR] = pythons[OURS]
@@ -402,7 +405,7 @@ def compare(rounds: int, only: str, read: bool) -> None:
         old.unlink()
     names = [name for name, _ in shapes() if only in name]
     subprocess.run([str(pythons[OURS]), '-I', __file__, '--write', str(folder)], check=True)
-    workers = [Worker(client, python, folder, read) for client, python in pythons.items()]
+    workers = [Worker(client, python, folder, hand_on) for client, python in pythons.items()]
     try:
         for table, title in TABLES.items():
             shown, asked = names, workers

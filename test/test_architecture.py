@@ -78,6 +78,7 @@ OPTIONAL = {
     'backports': 'kafka.codec',
     'crc32c': 'kafka.record.crc32c',
     'google_crc32c': 'kafka.record.crc32c',
+    'isal': 'kafka.codec',
     'lz4': 'kafka.codec',
     'snappy': 'kafka.codec',
     'xxhash': 'kafka.codec',

@@ -152,13 +152,13 @@ def relative_unpack(fmt: str, data: bytes, cur: int) -> Tuple[Tuple[Any, ...], i
     return struct.unpack_from(fmt, data, cur), end
 
 
-def group_by_topic_and_partition(items: Iterable[Any]) -> Dict[Any, Dict[int, Any]]:
-    """Return {topic: {partition: item}} in the order of the items.
+def group_by_topic_and_partition(tuples: Iterable[Any]) -> Dict[Any, Dict[int, Any]]:
+    """Return {topic: {partition: item}} in the order of the tuples.
 
     Raises: AssertionError when a topic and partition come twice.
     """
     grouped: Dict[Any, Dict[int, Any]] = {}
-    for item in items:
+    for item in tuples:
         partitions = grouped.setdefault(item.topic, {})
         if item.partition in partitions:
             raise AssertionError('more than one item for %r %r' % (item.topic, item.partition))

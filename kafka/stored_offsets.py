@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from kafka.errors import (
     ConsumerCoordinatorNotAvailableCode,
+    KafkaError,
     KafkaUnavailableError,
     NotCoordinatorForConsumerCode,
     OffsetsLoadInProgressCode,
@@ -40,7 +41,7 @@ Decoder = Optional[Callable[[Any], Any]]
 
 
 class StoredOffsets:
-    """The part of KafkaClient that finds the keeper of a group's offsets."""
+    """The part of a blocking client that finds the keeper of a group's offsets."""
 
     _coordinators: Dict[bytes, BrokerMetadata]
     _without_zookeeper: Set[Optional[Address]]
@@ -109,7 +110,7 @@ class StoredOffsets:
         responses = TopicDict()
         leaders: List[Tuple[Any, Optional[Address]]] = []
         for payload, leader in self._leaders(payloads):
-            if isinstance(leader, KafkaUnavailableError):
+            if isinstance(leader, KafkaError):
                 responses[payload.topic, payload.partition] = failed(payload, leader)
             else:
                 leaders.append((payload, address_of(leader)))

@@ -25,10 +25,12 @@ HEIGHT = {'words': 0, 'wire': 1, 'machines': 2, 'net': 2, 'drivers': 3, 'clients
 FLOOR = {
     'kafka': 'faces',
     'kafka.common': 'faces',
+    'kafka.blocking_verbs': 'clients',
     'kafka.client': 'clients',
     'kafka.consumer': 'clients',
     'kafka.producer': 'clients',
     'kafka.exchange': 'drivers',
+    'kafka.known_cluster': 'drivers',
     'kafka.new_topics': 'drivers',
     'kafka.stored_offsets': 'drivers',
     'kafka.conn': 'net',
@@ -99,7 +101,7 @@ MANY_METHODS: dict[str, str] = {}
 LATE_IMPORTS: dict[str, str] = {}
 BROAD_EXCEPTS: dict[str, str] = {
     'kafka/exchange.py: abandon': 'a connection that a program brought along may fail in any way',
-    'kafka/client.py: KafkaClient._send_broker_unaware_request': 'any failure: the next host',
+    'kafka/blocking_verbs.py: BlockingVerbs._send_broker_unaware_request': 'any failure: next host',
     'kafka/util.py: ReentrantTimer._run': 'a timer thread survives its callback, as in 0.9.5',
     'kafka/producer/upstream.py: Upstream._connect': 'tried again: nobody could handle it here',
     'kafka/producer/upstream.py: Upstream._requests': 'logged: later messages must go on',
@@ -109,6 +111,8 @@ BROAD_EXCEPTS: dict[str, str] = {
 
 # test/record/test_util.py tests kafka/record/util.py, and so on, but for these:
 TESTED_IN = {
+    'kafka/blocking_verbs.py': 'test/test_client_sending.py',
+    'kafka/known_cluster.py': 'test/test_client.py',
     'kafka/protocol/__init__.py': 'test/protocol/test_legacy.py',
     'kafka/protocol/emit_reader.py': 'test/protocol/test_emit.py',
     'kafka/protocol/emit_writer.py': 'test/protocol/test_emit.py',

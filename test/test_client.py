@@ -8,6 +8,7 @@ from unittest.mock import Mock, call
 import pytest
 
 import kafka.client
+import kafka.known_cluster
 import kafka.new_topics
 from kafka.client import KafkaClient
 from kafka.errors import (
@@ -53,7 +54,7 @@ def clock(monkeypatch):
             self.pauses.append(seconds)
 
     found = Clock()
-    monkeypatch.setattr(kafka.client, 'time', found)
+    monkeypatch.setattr(kafka.known_cluster, 'time', found)
     monkeypatch.setattr(kafka.new_topics, 'time', found)
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kafka.client
+import kafka.known_cluster
 import kafka.new_topics
 from kafka.client import KafkaClient
 from kafka.errors import (
@@ -34,7 +35,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     found = Clock()
-    monkeypatch.setattr(kafka.client, 'time', found)
+    monkeypatch.setattr(kafka.known_cluster, 'time', found)
     monkeypatch.setattr(kafka.new_topics, 'time', found)
     return found
 

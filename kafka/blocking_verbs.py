@@ -1,0 +1,376 @@
+"""The requests of the blocking clients: each sent to the broker that has to answer it.
+
+Owns the public ``send_...`` methods, which brokers they go to, sending to several of them before
+the first answer is read, and what a failure means for each payload. How requests are encoded and
+carried is the business of the two clients that stand on it, KafkaClient of 0.9.5 and SimpleClient
+of 1.x. Brokers that dropped the old versions are served inside the connection; here stands only
+what the choice of the broker has to do with it: stored offsets, which those brokers keep at the
+group's coordinator and no longer in ZooKeeper (KIP-896).
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import logging
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
+
+from kafka.conn import check_timeout
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaUnavailableError,
+    NotLeaderForPartitionError,
+    UnknownTopicOrPartitionError,
+    check_error,
+)
+from kafka.exchange import (
+    Address,
+    Outcome,
+    Request,
+    address_of,
+    check_callback,
+    failed,
+    in_order,
+    request_tuples,
+)
+from kafka.known_cluster import KnownCluster
+from kafka.protocol.api import ApiKey
+from kafka.stored_offsets import Decoder, Encoder, StoredOffsets
+from kafka.structs import BrokerMetadata
+from kafka.topic_maps import TopicDict
+from kafka.util import whole_number
+
+log = logging.getLogger('kafka.client')
+
+_Client = TypeVar('_Client', bound='BlockingVerbs')
+
+
+class BlockingVerbs(KnownCluster, StoredOffsets):
+    """What the blocking clients of 0.9.5 and 1.x share.
+
+    Methods that take a topic raise TypeError for what is no str or bytes. Those that send requests
+    share some arguments: payloads: a list of tuples of ``kafka.structs``, one for each partition;
+    fail_on_error: raise the first error, or leave it in the list (False); callback: called with
+    each response, its result stands in the list instead.
+    """
+
+    CLIENT_ID = b'kafka-python'
+
+    # Gives the connection to an address, made on first use.
+    _get_conn: Callable[..., Any]
+
+    def _begin(self, timeout: Optional[float], correlation_id: int) -> None:
+        """Check and keep what both eras are constructed with."""
+        check_timeout(timeout)
+        self.timeout = timeout
+        self.correlation_id = whole_number(correlation_id, 'correlation_id')
+        self._coordinators: Dict[Any, BrokerMetadata] = {}
+        self._know_nothing()
+
+    # -- what the client brings --------------------------------------------------------------------
+
+    def _protocol(self) -> Any:
+        """Return the class with the encoders and decoders, as it is at this moment."""
+        raise NotImplementedError
+
+    def _connections(self) -> Dict[Address, Any]:
+        """Return the connections made so far, the very dict."""
+        raise NotImplementedError
+
+    def _hosts_to_ask(self) -> List[Tuple[Any, ...]]:
+        """Return where any request may go, as arguments of _get_conn, in the order to try."""
+        raise NotImplementedError
+
+    def _encoded(self, encoder_fn: Encoder, payloads: Any) -> Tuple[int, Any]:
+        """Return the number of a new request, and the request as its connection takes it."""
+        raise NotImplementedError
+
+    def _ask(
+        self, connect: Callable[[], Any], request_id: int, request: Any, decoder_fn: Any
+    ) -> Any:
+        """Send one request over the connection that `connect` gives; return the decoded answer."""
+        raise NotImplementedError
+
+    def _answers(self, requests: List[Request], wanted: bool) -> List[Outcome]:
+        """Send every request, then read every answer, if answers are wanted."""
+        raise NotImplementedError
+
+    # -- connections ---------------------------------------------------------------------------
+
+    def _next_id(self) -> int:
+        """Return the next correlation id; 0 follows the largest."""
+        self.correlation_id = (self.correlation_id + 1) % 2**31
+        return self.correlation_id
+
+    def close(self) -> None:
+        """Close every connection; what is known of the cluster stays readable."""
+        for conn in list(self._connections().values()):
+            conn.close()
+
+    def copy(self: _Client) -> _Client:
+        """Return a deep copy with unconnected connections, for another thread or process.
+
+        `reinit()` on the copy connects them; a request does too.
+        """
+        conns = {key: conn.copy() for key, conn in list(self._connections().items())}
+        return copy.deepcopy(self, {id(self._connections()): conns})
+
+    def reinit(self) -> None:
+        """Reconnect every known connection.
+
+        A broker that is down does not keep the others from being reconnected, and is tried again
+        by the next request that needs it. Raises: KafkaConnectionError if none could be reached.
+        """
+        failure, connected = None, False
+        for conn in list(self._connections().values()):
+            try:
+                conn.reinit()
+                connected = True
+            except KafkaConnectionError as error:
+                log.warning('reconnecting %s failed: %s', conn, error)
+                failure = error
+        if failure is not None and not connected:
+            raise failure
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    def _send_broker_unaware_request(
+        self, payloads: Any, encoder_fn: Encoder, decoder_fn: Callable[[Any], Any]
+    ) -> Any:
+        """Send a request to the first host that answers it and return the decoded answer.
+
+        Raises: KafkaUnavailableError when every host failed, whatever the failure was.
+        """
+        failures = []
+        for where in self._hosts_to_ask():
+            request_id, request = self._encoded(encoder_fn, payloads)
+            connect = functools.partial(self._get_conn, *where)
+            try:
+                response = self._ask(connect, request_id, request, decoder_fn)
+            except Exception as error:
+                log.warning('%s:%s did not answer: %s', where[0], where[1], error)
+                failures.append((where[0], where[1], error))
+            else:
+                self._metadata_from = (where[0], where[1])
+                return response
+        raise KafkaUnavailableError(
+            'none of the hosts answered: %s'
+            % ('; '.join('%s:%s: %s' % failure for failure in failures) or 'there are none')
+        ) from (failures[-1][2] if failures else None)
+
+    def _send_broker_aware_request(
+        self, payloads: Any, encoder_fn: Encoder, decoder_fn: Decoder
+    ) -> List[Any]:
+        """Send each payload to the leader of its partition; return responses in payload order.
+
+        A payload whose broker failed gets a FailedPayloadsError instance as its response. Without
+        a decoder no answer is read and the responses are None.
+
+        Raises: what a look-up of leaders raises, but for FAILED_LOOKUPS, before anything is sent.
+        """
+        payloads = request_tuples(payloads)
+        responses = TopicDict()
+        groups: Dict[Optional[Address], List[Any]] = {}
+        for payload, leader in self._leaders(payloads):
+            if isinstance(leader, KafkaError):
+                responses[payload.topic, payload.partition] = failed(payload, leader)
+            else:
+                groups.setdefault(address_of(leader), []).append(payload)
+        responses.update(self._exchange(groups, encoder_fn, decoder_fn))
+        return in_order(payloads, responses)
+
+    def _exchange(
+        self, groups: Dict[Optional[Address], List[Any]], encoder_fn: Encoder, decoder_fn: Decoder
+    ) -> TopicDict:
+        """Send one request to each address; return the responses by topic and partition.
+
+        Everything is encoded before anything is sent, so what cannot be encoded goes nowhere.
+        """
+        requests = [
+            Request(address, *self._encoded(encoder_fn, payloads), payloads)
+            for address, payloads in groups.items()
+        ]
+        outcomes = self._answers(requests, decoder_fn is not None)
+        if any(outcome.error is not None for outcome in outcomes):
+            # The leaders may have moved; what is known of them is not trusted any longer.
+            self.reset_all_metadata()
+            self._coordinators.clear()
+        responses = TopicDict()
+        for request, answer, error in outcomes:
+            if error is not None:
+                log.warning('request to %s failed: %s', request.address, error)
+            if error is not None or decoder_fn is None:
+                for payload in request.payloads:
+                    response = None if error is None else failed(payload, error)
+                    responses[payload.topic, payload.partition] = response
+            else:
+                for response in decoder_fn(answer):
+                    responses[response.topic, response.partition] = response
+        return responses
+
+    def _finish(self, responses: List[Any], fail_on_error: bool, callback: Any) -> List[Any]:
+        """Raise the first failure if that is wanted; pass what is left through the callback."""
+        finished = []
+        for response in responses:
+            if response is None:
+                continue  # sent without waiting for an answer
+            if fail_on_error:
+                self._raise_on_error(response)
+            finished.append(callback(response) if callback is not None else response)
+        return finished
+
+    def _raise_on_error(self, response: Any) -> None:
+        try:
+            check_error(response)
+        except (UnknownTopicOrPartitionError, NotLeaderForPartitionError):
+            self.reset_topic_metadata(response.topic)
+            raise
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def send_metadata_request(
+        self, payloads: Any = (), fail_on_error: bool = True, callback: Any = None
+    ) -> Any:
+        """Ask any broker about topics (bytes; none: all); return one MetadataResponse.
+
+        `fail_on_error` and `callback` have no effect: error codes stand in the response.
+        Raises: KafkaUnavailableError when no host answers; TypeError for topics that are no bytes.
+        """
+        return self._send_broker_unaware_request(
+            payloads,
+            self._protocol().encode_metadata_request,
+            self._protocol().decode_metadata_response,
+        )
+
+    def send_consumer_metadata_request(
+        self, payloads: Any = (), fail_on_error: bool = True, callback: Any = None
+    ) -> Any:
+        """Ask any broker for the coordinator of a group (bytes); return a ConsumerMetadataResponse.
+
+        `fail_on_error` and `callback` have no effect. Raises as send_metadata_request; brokers
+        before 0.8.2 do not know the request, and close the connection.
+        """
+        return self._send_broker_unaware_request(
+            payloads,
+            self._protocol().encode_consumer_metadata_request,
+            self._protocol().decode_consumer_metadata_response,
+        )
+
+    def send_produce_request(
+        self,
+        payloads: Any = (),
+        acks: int = 1,
+        timeout: int = 1000,
+        fail_on_error: bool = True,
+        callback: Any = None,
+    ) -> List[Any]:
+        """Write the messages of ProduceRequests, one for each topic and partition.
+
+        Arguments: acks: 0 no answer, 1 the leader has them, -1 all in-sync replicas do;
+            timeout: ms that the leader may wait for replicas.
+        Returns: ProduceResponses in payload order, ``[]`` with acks=0. Errors in the list are
+            responses with a code, and FailedPayloadsError instances where no broker was reached.
+        Raises: the first of these errors otherwise. Always, and before anything is sent:
+            UnknownTopicOrPartitionError, LeaderNotAvailableError, TypeError or ProtocolError naming
+            what cannot be encoded, AssertionError when a partition comes twice.
+        """
+        check_callback(callback)
+        encoder = functools.partial(
+            self._protocol().encode_produce_request, acks=acks, timeout=timeout
+        )
+        decoder = None if acks == 0 else self._protocol().decode_produce_response
+        responses = self._send_broker_aware_request(payloads, encoder, decoder)
+        return self._finish(responses, fail_on_error, callback)
+
+    def send_fetch_request(
+        self,
+        payloads: Any = (),
+        fail_on_error: bool = True,
+        callback: Any = None,
+        max_wait_time: int = 100,
+        min_bytes: int = 4096,
+    ) -> List[Any]:
+        """Read messages by FetchRequests; return FetchResponses, errors as when producing.
+
+        Arguments: max_wait_time: ms that a broker may wait until it has `min_bytes` bytes.
+        """
+        check_callback(callback)
+        encoder = functools.partial(
+            self._protocol().encode_fetch_request, max_wait_time=max_wait_time, min_bytes=min_bytes
+        )
+        responses = self._send_broker_aware_request(
+            payloads, encoder, self._protocol().decode_fetch_response
+        )
+        return self._finish(responses, fail_on_error, callback)
+
+    def send_offset_request(
+        self, payloads: Any = (), fail_on_error: bool = True, callback: Any = None
+    ) -> List[Any]:
+        """Ask for offsets of the log by OffsetRequests; return OffsetResponses.
+
+        Times are in ms, -1 for the end and -2 for the start. Errors as when producing.
+        """
+        check_callback(callback)
+        responses = self._send_broker_aware_request(
+            payloads,
+            self._protocol().encode_offset_request,
+            self._protocol().decode_offset_response,
+        )
+        return self._finish(responses, fail_on_error, callback)
+
+    def send_offset_commit_request(
+        self,
+        group: bytes,
+        payloads: Any = (),
+        fail_on_error: bool = True,
+        callback: Any = None,
+    ) -> List[Any]:
+        """Store offsets of a group (bytes) by OffsetCommitRequests; return OffsetCommitResponses.
+
+        They go to ZooKeeper, or to the group's coordinator where brokers no longer do that. Errors
+        as when producing; UnsupportedVersionError on 0.8.0, which stores no offsets.
+        """
+        check_callback(callback)
+        encoder = functools.partial(self._protocol().encode_offset_commit_request, group=group)
+        decoder = self._protocol().decode_offset_commit_response
+        responses = self._send_offsets(ApiKey.OFFSET_COMMIT, group, payloads, encoder, decoder)
+        return self._finish(responses, fail_on_error, callback)
+
+    def send_offset_fetch_request(
+        self,
+        group: bytes,
+        payloads: Any = (),
+        fail_on_error: bool = True,
+        callback: Any = None,
+    ) -> List[Any]:
+        """Read what `send_offset_commit_request` stored; return OffsetFetchResponses.
+
+        A partition for which nothing is stored has offset -1 and error 3. Errors as there.
+        """
+        check_callback(callback)
+        encoder = functools.partial(self._protocol().encode_offset_fetch_request, group=group)
+        decoder = self._protocol().decode_offset_fetch_response
+        responses = self._send_offsets(ApiKey.OFFSET_FETCH, group, payloads, encoder, decoder)
+        return self._finish(responses, fail_on_error, callback)
+
+    def send_offset_fetch_request_kafka(
+        self,
+        group: bytes,
+        payloads: Any = (),
+        fail_on_error: bool = True,
+        callback: Any = None,
+    ) -> List[Any]:
+        """Read offsets kept at the coordinator of a group (0.8.2 and later), never in ZooKeeper.
+
+        A partition for which nothing is stored has offset -1 and no error. Errors as when
+        producing, but for leaders; ConsumerCoordinatorNotAvailableCode when none comes up in 10 s.
+        """
+        check_callback(callback)
+        encoder = functools.partial(
+            self._protocol().encode_offset_fetch_request, group=group, from_kafka=True
+        )
+        responses = self._send_consumer_aware_request(
+            group, payloads, encoder, self._protocol().decode_offset_fetch_response
+        )
+        return self._finish(responses, fail_on_error, callback)

@@ -1,0 +1,360 @@
+"""
+SimpleProducer and SimpleConsumer: kafka-evergreen beside kafka-python 1.4.7 on one real broker.
+
+``python benchmarks/simple.py`` starts a broker (Apache Kafka 2.8.2, on which both run; another by
+``--release``), makes a virtual environment for each client under ``.cache/benchmarks`` (same
+interpreter, same helper wheels), and measures in rounds: in every round each row is done by each
+client in turn, each in a process of its own, so that a slow moment of the machine hits both.
+
+Measured is the user and system time that the client's process, all its threads together, spends per
+message, without start-up: the connection stands, the messages exist, one round has gone before.
+Every message has 100 bytes and, but for the keyed rows, no key.
+
+* *produce*: ``send_messages`` with 200 messages a call, until the last is acknowledged; *keyed* by
+  ``KeyedProducer`` with one key a call, *asynchronous* by ``SimpleProducer`` with
+  ``batch_send_every_n=200`` from the first call until ``stop()`` has returned.
+* *consume*: ``for message in consumer``, the value of each message read. *default options* means
+  just that: a group, a commit every 100 messages, a buffer of 4 KiB that grows to 32 KiB. *1 MiB*
+  is what one sets to read fast: ``buffer_size=1048576, max_buffer_size=None``, commits as by
+  default; *no commits* adds ``auto_commit=False``. Both clients read what kafka-python wrote.
+
+Before anything is measured, what each client wrote is read by both, every offset, key and value,
+and must be the same. Ratios are medians of the ratios of each round.
+
+Python 3.8 to 3.11 only: kafka-python 1.4.7 does not import on later ones. The jars of the broker
+come from build_integration.sh.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import statistics
+import subprocess
+import sys
+import time
+import uuid
+import venv
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / '.cache' / 'benchmarks'
+# The same environments as benchmarks/decode.py.
+WHEELS = ('crc32c', 'python-snappy', 'lz4', 'xxhash', 'zstandard', 'isal')
+CLIENTS: Dict[str, Tuple[str, ...]] = {
+    'kafka-evergreen': ('six',),
+    'kafka-python 1.4.7': ('kafka-python==1.4.7',),
+}
+OURS, THEIRS = CLIENTS
+RELEASE = '2.8.2'
+AT_A_TIME = 200
+BYTES = 100
+MIB = 1 << 20
+
+Options = Dict[str, Any]
+Digests = Dict[str, str]
+
+# Name of the row: topic that it writes, class, options.
+PRODUCERS: Dict[str, Tuple[str, str, Options]] = {
+    'produce': ('plain', 'SimpleProducer', {}),
+    'produce, keyed': ('keyed', 'KeyedProducer', {}),
+    'produce, asynchronous': (
+        'async',
+        'SimpleProducer',
+        {'async_send': True, 'batch_send_every_n': AT_A_TIME},
+    ),
+    'produce, gzip': ('gzip', 'SimpleProducer', {'codec': 1}),
+    'produce, snappy': ('snappy', 'SimpleProducer', {'codec': 2}),
+}
+LARGE: Options = {'buffer_size': MIB, 'max_buffer_size': None}
+# Name of the row: topic that it reads, options of SimpleConsumer.
+CONSUMERS: Dict[str, Tuple[str, Options]] = {
+    'consume, default options': ('plain', {}),
+    'consume, 1 MiB': ('plain', LARGE),
+    'consume, 1 MiB, no commits': ('plain', {**LARGE, 'auto_commit': False}),
+    'consume, 1 MiB, keyed': ('keyed', LARGE),
+    'consume, 1 MiB, gzip': ('gzip', LARGE),
+    'consume, 1 MiB, snappy': ('snappy', LARGE),
+}
+
+Times = Dict[str, Dict[str, List[float]]]
+
+
+# ---------------------------------------------------------------- in the process of one client
+
+
+def values(count: int) -> List[bytes]:
+    """Return values that look like small JSON documents, each another one."""
+    made = []
+    for number in range(count):
+        text = b'{"id": %d, "user": "u%05d", "amount": %d.%02d, "state": "open"}' % (
+            number,
+            number * 7919 % 100000,
+            number * 31 % 1000,
+            number % 100,
+        )
+        made.append((text * 3)[:BYTES])
+    return made
+
+
+class Simple:
+    """What one client does on command; the classes have the same names in both."""
+
+    def __init__(self, address: str) -> None:
+        """Connect."""
+        import kafka
+
+        self.kafka = kafka
+        # The blocking client is KafkaClient in 0.9.5 and SimpleClient in 1.4.7.
+        self.client = getattr(kafka, 'SimpleClient' if self.theirs else 'KafkaClient')(address)
+        self.values: List[bytes] = []
+
+    @property
+    def theirs(self) -> bool:
+        """Whether the client is kafka-python."""
+        return str(self.kafka.__version__).startswith('1.4')
+
+    def produce(self, row: str, topic: str, count: int) -> float:
+        """Write messages in calls of 200 and return the CPU seconds that took."""
+        if len(self.values) != count:
+            self.values = values(count)
+        _, class_name, options = PRODUCERS[row]
+        keyed = class_name == 'KeyedProducer'
+        calls = [
+            ([b'key-%d' % (start // AT_A_TIME)] if keyed else [])
+            + self.values[start : start + AT_A_TIME]
+            for start in range(0, count, AT_A_TIME)
+        ]
+        if not keyed:
+            options = {**options, 'random_start': False}
+        self.client.ensure_topic_exists(topic)
+        producer = getattr(self.kafka, class_name)(self.client, **options)
+        before = time.process_time()
+        for arguments in calls:
+            producer.send_messages(topic, *arguments)
+        if options.get('async_send'):
+            producer.stop()
+        return time.process_time() - before
+
+    def consume(self, row: str, topic: str, count: int) -> float:
+        """Iterate over so many messages and return the CPU seconds that took."""
+        consumer = self.consumer(topic, CONSUMERS[row][1])
+        left, size = count, 0
+        before = time.process_time()
+        for message in consumer:
+            size += len(message.message.value)
+            left -= 1
+            if not left:
+                break
+        seconds = time.process_time() - before
+        consumer.stop()
+        if size != count * BYTES:
+            raise SystemExit('%d bytes were read, not %d messages' % (size, count))
+        return seconds
+
+    def consumer(self, topic: str, options: Options) -> Any:
+        """Return a consumer of a group of its own, which begins with the first message."""
+        return self.kafka.SimpleConsumer(
+            self.client, 'group-%s' % uuid.uuid4().hex, topic, iter_timeout=20, **options
+        )
+
+    def digest(self, topic: str, count: int) -> Digests:
+        """Return the digest of everything that so many messages say, by partition."""
+        consumer = self.consumer(topic, {**LARGE, 'auto_commit': False})
+        consumer.provide_partition_info()
+        found: Dict[str, Any] = {}
+        for left, (partition, (offset, message)) in zip(range(count, 0, -1), consumer):
+            said = repr((offset, message.key, message.value))
+            found.setdefault(str(partition), hashlib.sha256()).update(said.encode())
+            if left == 1:
+                break
+        consumer.stop()
+        return {partition: digest.hexdigest() for partition, digest in sorted(found.items())}
+
+
+def work(address: str) -> None:
+    """Answer commands from standard input: the name of a method and its arguments."""
+    import gc
+
+    simple = Simple(address)
+    for line in sys.stdin:
+        name, *arguments = json.loads(line)
+        gc.collect()
+        print(json.dumps(getattr(simple, name)(*arguments)), flush=True)
+
+
+# ---------------------------------------------------------------- the comparison
+
+
+class Worker:
+    """One client in a process of its own."""
+
+    def __init__(self, client: str, python: Path, address: str, without: str) -> None:
+        """Start the process; ``without`` names packages that are hidden from it."""
+        # -I: neither client sees this folder, in which one of them lies.
+        command = [str(python), '-I', __file__, '--worker', client, address, '--without', without]
+        self.client = client
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True
+        )
+
+    def ask(self, *command: Any) -> Any:
+        """Send one command and wait for its answer."""
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None and stdout is not None
+        stdin.write(json.dumps(command) + '\n')
+        stdin.flush()
+        answer = stdout.readline()
+        if not answer:
+            raise SystemExit('%s ended; its message stands above' % self.client)
+        return json.loads(answer)
+
+    def close(self) -> None:
+        """End the process and wait for it."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def environment(client: str) -> Path:
+    """Return the interpreter of a client's virtual environment; make it when it is not there."""
+    version = '%d.%d' % sys.version_info[:2]
+    home = CACHE / ('%s on %s' % (client, version)).replace(' ', '-')
+    python = home / 'bin' / 'python'
+    done = home / 'complete'
+    if not done.exists():
+        print('making the environment of %s ...' % client, flush=True)
+        venv.create(home, with_pip=True, clear=True)
+        command = [str(python), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
+        subprocess.run(command + list(CLIENTS[client] + WHEELS), check=True)
+        done.touch()
+    return python
+
+
+@contextlib.contextmanager
+def broker(options: argparse.Namespace) -> Iterator[Tuple[str, Callable[[str], None]]]:
+    """Yield the address of a broker and a function that creates a topic there."""
+    sys.path.insert(0, str(ROOT))
+    from servers.cluster import Cluster, stop_on_signals
+    from servers.releases import chosen, problem
+
+    (release,) = chosen(options.release)
+    reason = problem(release)
+    if reason:
+        raise SystemExit(reason)
+    stop_on_signals()
+    print('starting Apache Kafka %s ...' % release.name, flush=True)
+    with Cluster(release) as cluster:
+        yield cluster.bootstrap, lambda topic: cluster.create_topic(topic, options.partitions)
+
+
+def check(workers: Sequence[Worker], create: Callable[[str], None], count: int) -> None:
+    """Let each client write each topic and both read it; SystemExit when they read anything else.
+
+    In a topic of the asynchronous producer order is per partition as well: it has one thread.
+    """
+    for row, (name, _, _) in PRODUCERS.items():
+        written = []
+        for number, writer in enumerate(workers):
+            topic = '%s-%d' % (name, number)
+            create(topic)
+            writer.ask('produce', row, topic, count)
+            read = [reader.ask('digest', topic, count) for reader in workers]
+            if read[0] != read[1]:
+                raise SystemExit('the clients read different messages from %s' % topic)
+            written.append(read[0])
+        if written[0] != written[1]:
+            raise SystemExit('the clients wrote different messages by %r' % row)
+        print('both wrote and read the same: %s' % row, file=sys.stderr, flush=True)
+
+
+def measure(
+    workers: Sequence[Worker], create: Callable[[str], None], options: argparse.Namespace
+) -> Times:
+    """Return the CPU seconds per message of each row, client and round."""
+    rows = [row for row in (*PRODUCERS, *CONSUMERS) if options.only in row]
+    times: Times = {row: {worker.client: [] for worker in workers} for row in rows}
+    for row in rows:
+        for number in range(len(workers)):
+            if row in PRODUCERS:
+                create('%s-%d-more' % (PRODUCERS[row][0], number))
+    count = options.messages
+    for turn in range(options.rounds + 1):
+        for row in rows:
+            for number, worker in enumerate(workers):
+                if row in PRODUCERS:
+                    topic = '%s-%d-more' % (PRODUCERS[row][0], number)
+                    seconds = worker.ask('produce', row, topic, count)
+                else:
+                    seconds = worker.ask('consume', row, CONSUMERS[row][0] + '-1', count)
+                if turn:  # the first round warms up
+                    times[row][worker.client].append(seconds / count)
+        print('round %d of %d' % (turn, options.rounds), file=sys.stderr, flush=True)
+    return times
+
+
+def report(times: Times) -> float:
+    """Print the table and return the smallest ratio in it."""
+    print('\n| us of CPU per message | %s | %s | ratio | of each round |' % (OURS, THEIRS))
+    print('|---|---|---|---|---|')
+    least = float('inf')
+    for row, by_client in times.items():
+        ours, theirs = by_client[OURS], by_client[THEIRS]
+        ratios = [b / a for a, b in zip(ours, theirs)]
+        ratio = statistics.median(ratios)
+        least = min(least, ratio)
+        print(
+            '| %s | %.2f | %.2f | %.1fx | %.1f to %.1f |'
+            % (
+                row,
+                statistics.median(ours) * 1e6,
+                statistics.median(theirs) * 1e6,
+                ratio,
+                min(ratios),
+                max(ratios),
+            )
+        )
+    return least
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Start everything, check, measure, report."""
+    pythons = {client: environment(client) for client in CLIENTS}
+    with contextlib.ExitStack() as stack:
+        address, create = stack.enter_context(broker(options))
+        workers = []
+        for client, python in pythons.items():
+            workers.append(Worker(client, python, address, options.without))
+            stack.callback(workers[-1].close)
+        check(workers, create, options.messages)
+        least = report(measure(workers, create, options))
+    print('\nleast ratio: %.1fx' % least)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n\n')[0].strip())
+    parser.add_argument('--release', default=RELEASE, help='of the broker (default %s)' % RELEASE)
+    parser.add_argument('--rounds', type=int, default=7, help='rounds to measure (default 7)')
+    parser.add_argument('--messages', type=int, default=20000, help='a round (default 20000)')
+    parser.add_argument('--partitions', type=int, default=1, help='of each topic (default 1)')
+    parser.add_argument('--only', default='', help='only rows whose name contains this text')
+    parser.add_argument('--without', default='', help='packages to hide from both, comma-joined')
+    parser.add_argument('--worker', nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    sys.modules.update(dict.fromkeys(filter(None, options.without.split(','))))
+    if options.worker:
+        client, address = options.worker
+        if client == OURS:
+            sys.path.insert(0, str(ROOT))
+        work(address)
+    else:
+        compare(options)
+
+
+if __name__ == '__main__':
+    main()

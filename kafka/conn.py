@@ -9,6 +9,7 @@ dropped those versions; everything else passes untouched.
 from __future__ import annotations
 
 import logging
+import os
 import random
 import socket
 import threading
@@ -202,6 +203,7 @@ class KafkaConnection(threading.local):
         self.port = port
         self.timeout = timeout
         self._sock: Any = None
+        self._process = 0  # whose the socket is
         self._closer: Optional[_Closer] = None
         # What an old broker's behaviour told, since it can't be asked: kept until an error, because
         # finding it out costs connections and the broker may have been replaced after an error.
@@ -273,6 +275,12 @@ class KafkaConnection(threading.local):
         ProtocolError if fetched records cannot be read.
         """
         log.debug('Reading a response from %s, request %s', self, request_id)
+        if self._is_inherited():
+            self.close()
+            raise KafkaConnectionError(
+                'Kafka @ %s:%s answers the process that asked: this one was forked meanwhile'
+                % (self.host, self.port)
+            )
         first = self._waiting[0] if self._waiting else None
         if first is not None and first.translation is not None and not first.translation.requests:
             self._waiting.popleft()
@@ -294,12 +302,15 @@ class KafkaConnection(threading.local):
 
     def get_connected_socket(self) -> Any:
         """Return the socket, connecting first if need be. Raises KafkaConnectionError."""
+        if self._is_inherited():
+            self.close()
         if self._sock is None:
             self._connect()
         return self._sock
 
     def close(self) -> None:
         """Close the connection. The object stays usable: the next use connects again."""
+        inherited = self._is_inherited()
         sock, self._sock = self._sock, None
         if self._closer is not None:
             self._closer.sock = None
@@ -307,7 +318,8 @@ class KafkaConnection(threading.local):
         if sock is None:
             return
         try:
-            sock.shutdown(socket.SHUT_RDWR)
+            if not inherited:  # it would end the parent's conversation
+                sock.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass  # it was broken already
         try:
@@ -326,6 +338,10 @@ class KafkaConnection(threading.local):
 
     # ------------------------------------------------------------ the socket
 
+    def _is_inherited(self) -> bool:
+        """Tell whether the socket came with a fork: two processes would mix up their answers."""
+        return self._sock is not None and self._process != os.getpid()
+
     def _connect(self) -> None:
         log.debug('Connecting to %s:%s', self.host, self.port)
         self._forget()
@@ -342,6 +358,7 @@ class KafkaConnection(threading.local):
             raise KafkaConnectionError(
                 'Kafka @ %s:%s went away or was never there: %s' % (self.host, self.port, error)
             ) from error
+        self._process = os.getpid()
         if threading.current_thread() is not threading.main_thread():
             self._closer = _Closer(self._sock)
 

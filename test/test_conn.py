@@ -364,3 +364,37 @@ def test_a_thread_that_closes_leaves_nothing_to_be_closed_at_its_end(monkeypatch
 def test_repr(monkeypatch):
     conn, _, _ = connect(monkeypatch)
     assert repr(conn) == '<KafkaConnection host=host port=9>'
+
+
+# ---------------------------------------------------------------- after a fork
+
+
+def fork(monkeypatch):
+    """Let the connection believe that it is in a child process from now on."""
+    monkeypatch.setattr('kafka.conn.os.getpid', lambda: -1)
+
+
+def test_a_forked_process_gets_a_connection_of_its_own(monkeypatch):
+    conn, network, sock = connect(monkeypatch)
+    fork(monkeypatch)
+    conn.send(1, b'of the child')
+    assert sock.sent == []
+    assert network.made[1].sent == [b'of the child']
+
+
+@pytest.mark.parametrize('action', ['close', 'reinit', 'get_connected_socket'])
+def test_a_forked_process_does_not_end_its_parents_conversation(monkeypatch, action):
+    conn, _, sock = connect(monkeypatch)
+    fork(monkeypatch)
+    getattr(conn, action)()
+    assert sock.calls == ['close']
+
+
+def test_a_forked_process_does_not_read_its_parents_answer(monkeypatch):
+    conn, _, sock = connect(monkeypatch, FakeSocket(frame(b'\x00\x00\x00\x01body')))
+    conn.send(1, b'of the parent')
+    fork(monkeypatch)
+    with pytest.raises(KafkaConnectionError, match='forked'):
+        conn.recv(1)
+    assert sock.asked == []
+    assert 'shutdown' not in sock.calls

@@ -10,6 +10,8 @@ from __future__ import annotations
 import atexit
 import functools
 import logging
+import os
+import sys
 import threading
 import weakref
 from queue import Full, Queue
@@ -21,7 +23,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedCodecError,
 )
-from kafka.producer.upstream import STOP, SendOptions, Upstream
+from kafka.producer.upstream import STOP, SendOptions, Tally, Upstream
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
 from kafka.util import check_number, name_for, whole_number
@@ -39,6 +41,9 @@ ASYNC_LOG_MESSAGES_ON_ERROR = True
 STOP_ASYNC_PRODUCER = STOP
 ASYNC_STOP_TIMEOUT_SECS = 30
 SYNC_FAIL_ON_ERROR_DEFAULT = True
+
+# Guards that one thread of a forked process starts a producer anew.
+_starting = threading.Lock()
 
 
 class Producer:
@@ -69,7 +74,11 @@ class Producer:
 
     In asynchronous mode a thread sends what send_messages puts into ``queue``, through a copy of
     the client. It is stopped, which means flushed, by stop(), at interpreter exit, and when the
-    producer is collected.
+    producer is collected. In a forked process, the first message starts a thread, with a queue, of
+    that process; what was queued before the fork is sent by the parent alone.
+
+    Attributes: tally: in asynchronous mode, what became of the messages: its ``delivered``,
+        ``resent`` and ``lost`` are numbers of messages. All others are the arguments' or 0.9.5's.
     """
 
     ACK_NOT_REQUIRED = 0
@@ -126,32 +135,45 @@ class Producer:
         )
         self.async_queue_put_timeout = async_queue_put_timeout
         retry = RetryOptions(async_retry_limit, async_retry_backoff_ms, async_retry_on_timeouts)
-        self._start(
-            async_queue_maxsize,
-            (batch_send_every_t, batch_send_every_n, req_acks, ack_timeout, retry),
-            async_log_messages_on_error,
-            async_stop_timeout,
-        )
+        self._queue_maxsize = async_queue_maxsize
+        self._send_options = (batch_send_every_t, batch_send_every_n, req_acks, ack_timeout, retry)
+        self._end_options = {
+            'log_messages_on_error': async_log_messages_on_error,
+            'stop_timeout': async_stop_timeout,
+            'codec_compresslevel': codec_compresslevel,
+        }
+        self._start()
+        self._cleanup_func = _stop_unless_stopped
+        self._exit_hook = functools.partial(_at_exit, weakref.ref(self))
+        _call_at_exit(self._exit_hook)
 
-    def _start(self, maxsize: int, options: Any, log_messages: bool, stop_timeout: float) -> None:
+    def _start(self) -> None:
         """Make the queue and the thread that sends what is put there."""
-        self.queue: Queue[Any] = Queue(maxsize)
+        self.queue: Queue[Any] = Queue(self._queue_maxsize)
         self.thread_stop_event = threading.Event()
+        self.tally = Tally()
+        self._process = os.getpid()
         self.thread = threading.Thread(
             target=_send_upstream,
-            args=(self.queue, self.client.copy(), self.codec, *options, self.thread_stop_event),
-            kwargs={
-                'log_messages_on_error': log_messages,
-                'stop_timeout': stop_timeout,
-                'codec_compresslevel': self.codec_compresslevel,
-            },
+            args=(
+                self.queue,
+                self.client.copy(),
+                self.codec,
+                *self._send_options,
+                self.thread_stop_event,
+            ),
+            kwargs={**self._end_options, 'tally': self.tally},
             name='kafka producer',
             daemon=True,
         )
         self.thread.start()
-        self._cleanup_func = _stop_unless_stopped
-        self._exit_hook = functools.partial(_at_exit, weakref.ref(self))
-        atexit.register(self._exit_hook)
+
+    def _start_here(self) -> None:
+        """Start anew in a forked process, where the parent's thread and its locks are not alive."""
+        with _starting:
+            if self._process != os.getpid() and not self.stopped:
+                self._start()
+                _call_at_exit(self._exit_hook)
 
     def __repr__(self) -> str:
         return '<%s batch=%s>' % (type(self).__name__, self.async_send)
@@ -183,6 +205,8 @@ class Producer:
         return self._send_now(topic, partition, msg, key) if msg else []
 
     def _enqueue(self, target: TopicAndPartition, msg: Any, key: Optional[bytes]) -> None:
+        if self._process != os.getpid():
+            self._start_here()
         if self.thread_stop_event.is_set():
             raise IllegalStateError('the producer is stopped')
         timeout = self.async_queue_put_timeout
@@ -196,6 +220,23 @@ class Producer:
                     'the queue is full: %d messages wait, %d were not queued'
                     % (self.queue.qsize(), len(msg) - number),
                 ) from None
+        if self.tally.ended_with is not None:
+            self._take_back(self.tally.ended_with)
+
+    def _take_back(self, end: int) -> None:
+        """Tell of messages that were queued when the thread had ended, and take them out again.
+
+        Sequence: the program looks whether a stop was requested; another thread stops the producer,
+        all is sent; the program puts its message. Or the thread has died.
+        """
+        with self.queue.mutex:
+            waiting = self.queue.queue
+            taken = [waiting.pop() for _ in range(len(waiting) - end)]
+            late = sum(item[0] != STOP for item in taken)
+            self.tally.lost += late
+        if late:
+            log.error('%d messages came when the producer had stopped: they are lost', late)
+        raise IllegalStateError('the producer has stopped meanwhile')
 
     def _send_now(self, topic: Any, partition: int, msg: Any, key: Optional[bytes]) -> List[Any]:
         messages = create_message_set(
@@ -250,6 +291,16 @@ class Producer:
         if self.stopped:
             log.warning('producer.stop() was called before')
             return
+        if self._process != os.getpid():
+            # The thread, and what is queued, are the parent's.
+            self.thread_stop_event = threading.Event()
+            self.thread_stop_event.set()
+        else:
+            self._stop_thread()
+        atexit.unregister(self._exit_hook)
+        self.stopped = True
+
+    def _stop_thread(self) -> None:
         self.thread_stop_event.set()
         try:
             # Wakes a thread that waits for messages. In a full queue it has no reason to wait.
@@ -259,8 +310,6 @@ class Producer:
         # A producer may be collected by its own thread, which then ends by itself.
         if self.thread is not threading.current_thread():
             self.thread.join()
-        atexit.unregister(self._exit_hook)
-        self.stopped = True
 
     def __del__(self) -> None:
         # The constructor may have failed before there was a thread.
@@ -302,7 +351,22 @@ def _at_exit(reference: Any) -> None:
     """Stop a producer that still exists: programs end right after send_messages."""
     producer = reference()
     if producer is not None:
-        producer._cleanup_func(producer)
+        try:
+            producer._cleanup_func(producer)
+        except BaseException:  # Ctrl-C, because it takes too long
+            log.error('not stopped in order: about %d messages are lost', producer.queue.qsize())
+            raise
+
+
+def _call_at_exit(hook: Any) -> None:
+    """Have a hook called when this process ends, a child of multiprocessing too.
+
+    One that was forked does not run what atexit has.
+    """
+    atexit.register(hook)
+    processes = sys.modules.get('multiprocessing.process')
+    if processes is not None and processes.parent_process() is not None:
+        sys.modules['multiprocessing.util'].Finalize(None, hook, exitpriority=0)
 
 
 def _send_upstream(
@@ -318,6 +382,7 @@ def _send_upstream(
     log_messages_on_error: bool = ASYNC_LOG_MESSAGES_ON_ERROR,
     stop_timeout: float = ASYNC_STOP_TIMEOUT_SECS,
     codec_compresslevel: Optional[int] = None,
+    tally: Optional[Tally] = None,
 ) -> None:
     """Send what comes through the queue until stopped: what the thread runs, under its old name."""
     options = SendOptions(
@@ -331,7 +396,7 @@ def _send_upstream(
         log_messages=log_messages_on_error,
         stop_timeout=stop_timeout,
     )
-    Upstream(queue, client, stop_event, options).run()
+    Upstream(queue, client, stop_event, options, tally or Tally()).run()
 
 
 def _kind(value: Any) -> str:

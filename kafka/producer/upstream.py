@@ -1,8 +1,9 @@
 """The background half of an asynchronous producer of 0.9.5: from its queue to the brokers.
 
-Owns batching, retrying and giving up. The thread it runs in, the queue and the checks of what comes
-in are ``kafka.producer.base``'s. Nothing new is taken from the queue while requests wait to be sent
-again, so that the messages of a partition keep their order.
+Owns batching, retrying, giving up, and the count of what became of the messages. The thread it runs
+in, the queue and the checks of what comes in are ``kafka.producer.base``'s. Nothing new is taken
+from the queue while requests wait to be sent again, so that the messages of a partition keep their
+order. The errors that 0.9.5 knew are treated as it did; those that came later by their own flags.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from kafka.errors import (
     RETRY_BACKOFF_ERROR_TYPES,
     RETRY_ERROR_TYPES,
     RETRY_REFRESH_ERROR_TYPES,
+    BrokerResponseError,
     FailedPayloadsError,
+    NotEnoughReplicasAfterAppendError,
     RequestTimedOutError,
     error_for_code,
 )
@@ -27,6 +30,9 @@ log = logging.getLogger('kafka.producer')
 
 # In place of a topic and partition, the mark in the queue that nothing more will come.
 STOP = -1
+
+# The last error code that 0.9.5 gave a meaning to; what it did about those codes stays.
+LAST_CODE_OF_09 = 16
 
 
 class SendOptions(NamedTuple):
@@ -44,24 +50,48 @@ class SendOptions(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A request that is not delivered yet, and how often it was sent."""
+    """A request that is not delivered yet; how often it was resent, how many messages it has."""
 
     request: ProduceRequest
     tries: int
+    number: int
+
+
+class Tally:
+    """What became of the messages of an asynchronous producer: three numbers that grow.
+
+    delivered: messages that brokers acknowledged (req_acks=0: that were sent).
+    resent: messages sent once more, as often as that was; brokers may hold them twice or more.
+    lost: messages given up, with an error in the log each time.
+    """
+
+    __slots__ = ('delivered', 'ended_with', 'lost', 'resent')
+
+    def __init__(self) -> None:
+        self.delivered = self.resent = self.lost = 0
+        # How many items were left in the queue when nothing would be taken from it any more.
+        self.ended_with: Optional[int] = None
+
+    def __repr__(self) -> str:
+        return '<Tally delivered=%d resent=%d lost=%d>' % (self.delivered, self.resent, self.lost)
 
 
 class Upstream:
     """Send what comes through a queue, until a stop is requested and everything is sent.
 
     Arguments: queue: of (TopicAndPartition, message, key); client: one of its own, not connected
-    yet; stop_event: set to request a stop, as the mark in the queue does too.
+    yet; stop_event: set to request a stop, as the mark in the queue does too; tally: where to count
+    what became of the messages.
     """
 
-    def __init__(self, queue: Any, client: Any, stop_event: Any, options: SendOptions) -> None:
+    def __init__(
+        self, queue: Any, client: Any, stop_event: Any, options: SendOptions, tally: Tally
+    ) -> None:
         self.queue = queue
         self.client = client
         self.stop_event = stop_event
         self.options = options
+        self.tally = tally
         self.backoff = options.retry.backoff_ms / 1000.0
         retriable = RETRY_ERROR_TYPES
         if options.retry.retry_on_timeouts:
@@ -75,6 +105,7 @@ class Upstream:
             self._connect()
             self._work()
         finally:
+            self._end()
             # Connections belong to the thread that uses them: no other can close these.
             self.client.close()
 
@@ -88,25 +119,42 @@ class Upstream:
                 if give_up_at is None:
                     give_up_at = now + self.options.stop_timeout
                 elif now >= give_up_at:
-                    break
+                    return
             if not self.pending:
                 self.pending = self._requests(self._batch())
             if self.pending:
                 self._deliver()
+
+    def _end(self) -> None:
+        """Count what is left, which stays in the queue; of later messages the sender is told."""
+        with self.queue.mutex:
+            left = list(self.queue.queue)
+            self.tally.ended_with = len(left)
+        queued = sum(item[0] != STOP for item in left)
+        if not self.pending and not queued:
+            return
+        for pending in self.pending:
+            self._lose(pending, 'lost at the end')
+        self.tally.lost += queued
         log.error(
-            'stopped before everything was sent: %d requests and about %d queued messages are lost',
+            'stopped before everything was sent: %d requests and %d queued messages are lost, '
+            '%d messages in all',
             len(self.pending),
-            self.queue.qsize(),
+            queued,
+            self.tally.lost,
         )
 
     def _connect(self) -> None:
         while not self.stop_event.is_set():
-            try:
-                self.client.reinit()
-                return
-            except Exception as error:
-                log.warning('no connection yet: %s', error)
-                self.stop_event.wait(self.backoff)
+            for attempt in (self.client.reinit, self.client.load_metadata_for_topics):
+                # The second asks every host: the known connections may all be to a broker that is
+                # gone for good, while others serve.
+                try:
+                    attempt()
+                    return
+                except Exception as error:
+                    log.warning('no connection yet: %s', error)
+            self.stop_event.wait(self.backoff)
 
     def _batch(self) -> List[Tuple[Any, Any, Any]]:
         """Take up to batch_size items, or as many as come within batch_time seconds."""
@@ -139,40 +187,67 @@ class Upstream:
             except Exception:
                 # What cannot be compressed cannot be compressed later: later messages go on.
                 log.exception('%d messages for %r %r are lost', len(messages), topic, partition)
+                self.tally.lost += len(messages)
                 continue
-            requests.append(Pending(ProduceRequest(topic, partition, tuple(made)), 0))
+            request = ProduceRequest(topic, partition, tuple(made))
+            requests.append(Pending(request, 0, len(messages)))
         return requests
 
     def _deliver(self) -> None:
         """Send what is pending and keep what has to be sent again."""
         failed = self._send([pending.request for pending in self.pending])
-        retried = []
-        kinds = set()
+        retried, errors = [], []
         for pending in self.pending:
             error = failed.get(pending.request[:2])
             if error is None:
+                self.tally.delivered += pending.number
                 continue
             log.warning('failed: %s: %s', self._shown(pending.request), error)
-            if not isinstance(error, self.retriable):
-                log.error('lost: %s', self._shown(pending.request))
+            if not self._is_retriable(error):
+                self._lose(pending, 'lost')
                 continue
-            kinds.add(type(error))
+            errors.append(error)
             retried.append(pending)
         if retried:
-            self._prepare_retry(kinds)
+            self._prepare_retry(errors, any(pending.tries for pending in retried))
         limit = self.options.retry.limit
         self.pending = []
-        for request, tries in retried:
-            if limit is None or tries < limit:
-                self.pending.append(Pending(request, tries + 1))
+        for pending in retried:
+            if limit is None or pending.tries < limit:
+                self.pending.append(pending._replace(tries=pending.tries + 1))
+                self.tally.resent += pending.number
             else:
-                log.error('lost after %d retries: %s', tries, self._shown(request))
+                self._lose(pending, 'lost after %d retries' % pending.tries)
 
-    def _prepare_retry(self, kinds: Any) -> None:
-        """Pause and refresh the metadata as the kinds of errors demand."""
-        if any(issubclass(kind, RETRY_BACKOFF_ERROR_TYPES) for kind in kinds):
+    def _lose(self, pending: Pending, how: str) -> None:
+        """Count and log messages that are given up."""
+        self.tally.lost += pending.number
+        log.error('%s: %s', how, self._shown(pending.request))
+
+    def _is_retriable(self, error: Exception) -> bool:
+        """Tell whether the messages may go through later.
+
+        A code that 0.9.5 did not know, as that too few replicas are in sync, it took for final.
+        """
+        if isinstance(error, NotEnoughReplicasAfterAppendError):
+            # The leader has the messages, as after a time-out: what holds there holds here.
+            return self.options.retry.retry_on_timeouts
+        if _is_later(error):
+            return bool(getattr(error, 'retriable', False))
+        return isinstance(error, self.retriable)
+
+    def _prepare_retry(self, errors: List[Any], again: bool) -> None:
+        """Pause and refresh the metadata as the errors demand; pause when it failed before."""
+        if again or any(
+            isinstance(error, RETRY_BACKOFF_ERROR_TYPES) or _is_later(error) for error in errors
+        ):
+            # Without a pause, the retries would be used up before a new leader can be known.
             time.sleep(self.backoff)
-        if any(issubclass(kind, RETRY_REFRESH_ERROR_TYPES) for kind in kinds):
+        if any(
+            isinstance(error, RETRY_REFRESH_ERROR_TYPES)
+            or (_is_later(error) and error.refresh_metadata)
+            for error in errors
+        ):
             try:
                 self.client.load_metadata_for_topics()
             except Exception as error:
@@ -220,3 +295,8 @@ class Upstream:
             request.topic,
             request.partition,
         )
+
+
+def _is_later(error: Any) -> bool:
+    """Tell whether an error carries a code that 0.9.5 did not know."""
+    return isinstance(error, BrokerResponseError) and (error.errno or 0) > LAST_CODE_OF_09

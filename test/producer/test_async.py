@@ -13,7 +13,7 @@ import pytest
 from kafka.errors import AsyncProducerQueueFull, IllegalStateError
 from kafka.producer import KeyedProducer, SimpleProducer, base
 from kafka.producer.base import Producer
-from kafka.structs import RetryOptions, TopicAndPartition
+from kafka.structs import ProduceResponse, RetryOptions, TopicAndPartition
 from test.fake_client import FakeClient
 
 TARGET = TopicAndPartition(b'topic', 0)
@@ -63,6 +63,7 @@ def test_the_thread_runs_what_the_module_calls_send_upstream_with_a_copy_of_the_
                 'log_messages_on_error': False,
                 'stop_timeout': 11,
                 'codec_compresslevel': 2,
+                'tally': producer.tally,
             },
         )
     ]
@@ -251,3 +252,108 @@ def test_repr_shows_the_flag(idle):
     producer = SimpleProducer(FakeClient(), async_send=True)
     assert repr(producer) == '<SimpleProducer batch=True>'
     producer.stop()
+
+
+# ---------------------------------------------------------------- what became of the messages
+
+
+def test_a_program_can_read_what_became_of_its_messages():
+    client = FakeClient()
+    client.answers['send_produce_request'] = [
+        lambda payloads, **kw: [ProduceResponse(p.topic, p.partition, 10, -1) for p in payloads]
+    ]
+    producer = asynchronous(client, batch_send_every_n=2)
+    for number in range(5):
+        producer.send_messages(b'topic', 0, b'%d' % number)
+    producer.stop()
+    assert (producer.tally.delivered, producer.tally.resent, producer.tally.lost) == (3, 0, 2)
+
+
+def test_a_message_that_comes_when_all_is_over_is_refused_and_counted(idle, caplog):
+    """The program looked whether the producer was stopped before another thread stopped it."""
+    producer = asynchronous()
+    producer.queue.put((TARGET, b'left behind', None))
+    producer.tally.ended_with = 1
+    with pytest.raises(IllegalStateError):
+        producer.send_messages(b'topic', 0, b'a', b'b')
+    assert producer.tally.lost == 2
+    assert '2 messages' in caplog.text
+    assert drained(producer.queue) == [(TARGET, b'left behind', None)]
+    producer.stop()
+
+
+def test_a_producer_whose_thread_died_takes_no_more_messages(monkeypatch):
+    client = FakeClient()
+    client.answers['send_produce_request'] = [lambda payloads, **kw: 5]  # no list of answers
+    died = []
+    monkeypatch.setattr(threading, 'excepthook', lambda args: died.append(args.exc_type))
+    producer = asynchronous(client, batch_send_every_n=1)
+    producer.send_messages(b'topic', 0, b'a')
+    producer.thread.join(5)
+    assert died == [TypeError]
+    with pytest.raises(IllegalStateError):
+        producer.send_messages(b'topic', 0, b'b')
+    assert producer.tally.lost == 2
+    producer.stop()
+
+
+def test_an_exit_that_is_interrupted_says_what_is_lost(idle, monkeypatch, caplog):
+    producer = asynchronous()
+    producer.send_messages(b'topic', 0, b'a', b'b', b'c')
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Producer, 'stop', interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            producer._exit_hook()
+    assert 'about 3 messages are lost' in caplog.text
+    producer.stop()
+
+
+# ---------------------------------------------------------------- other processes
+
+
+def fork(monkeypatch):
+    """Let the producer believe that it is in a child process from now on."""
+    monkeypatch.setattr('kafka.producer.base.os.getpid', lambda: -1)
+
+
+def test_a_forked_process_sends_its_messages_by_a_thread_of_its_own(idle, monkeypatch):
+    client = FakeClient()
+    producer = asynchronous(client)
+    producer.send_messages(b'topic', 0, b'of the parent')
+    queue, thread = producer.queue, producer.thread
+    fork(monkeypatch)
+    producer.send_messages(b'topic', 0, b'of the child')
+    assert producer.thread is not thread
+    assert drained(producer.queue) == [(TARGET, b'of the child', None)]
+    assert drained(queue) == [(TARGET, b'of the parent', None)]
+    assert len(client.called('copy')) == 2
+    producer.stop()
+
+
+def test_a_forked_process_that_sent_nothing_has_nothing_to_stop(idle, monkeypatch):
+    producer = asynchronous()
+    event = producer.thread_stop_event
+    with monkeypatch.context() as patch:
+        fork(patch)
+        producer.stop()
+        assert producer.stopped
+        assert not event.is_set()
+        with pytest.raises(IllegalStateError):
+            producer.send_messages(b'topic', 0, b'a')
+    producer.stopped = False
+    producer.thread_stop_event = event
+    producer.stop()
+
+
+def test_a_child_of_multiprocessing_stops_its_producer_too(idle, monkeypatch):
+    """One that was forked ends without a look at atexit's list."""
+    hooks = []
+    monkeypatch.setattr('multiprocessing.process.parent_process', lambda: 'somebody')
+    monkeypatch.setattr('multiprocessing.util.Finalize', lambda *args, **kw: hooks.append(args[1]))
+    producer = asynchronous()
+    hooks[0]()
+    assert producer.stopped

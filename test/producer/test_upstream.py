@@ -16,12 +16,14 @@ from kafka.errors import (
 )
 from kafka.producer import upstream
 from kafka.producer.base import STOP_ASYNC_PRODUCER, _send_upstream
+from kafka.producer.upstream import Tally
 from kafka.protocol import CODEC_GZIP, CODEC_NONE, KafkaProtocol
 from kafka.structs import Message, ProduceResponse, RetryOptions, TopicAndPartition
 from test.fake_client import FakeClient
 
 RAN_OUT = (STOP_ASYNC_PRODUCER, None, None)
 NOT_LEADER, TIMED_OUT, TOO_LARGE, UNLISTED = 6, 7, 10, 9999
+NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, NOT_ALLOWED, STORAGE_ERROR = 19, 20, 29, 56
 
 
 @pytest.fixture
@@ -48,6 +50,7 @@ def run(client, queued, limit=3, size=3, codec=CODEC_NONE, stop=RAN_OUT, **optio
         queue.put(item)
     retry = RetryOptions(limit, 50, options.pop('retry_on_timeouts', False))
     event = options.pop('event', None) or threading.Event()
+    options.setdefault('tally', Tally())
     _send_upstream(queue, client, codec, 0.3, size, 1, 1000, retry, event, **options)
     return queue
 
@@ -175,9 +178,21 @@ def test_the_client_connects_first_and_is_closed_at_last(slept):
 def test_connecting_is_tried_until_it_works(slept):
     client = FakeClient()
     client.answers['reinit'] = [KafkaUnavailableError(), OSError()]
+    client.answers['load_metadata_for_topics'] = [KafkaUnavailableError()] * 2
     run(client, items(1))
     assert len(client.called('reinit')) == 3
     assert len(sent(client)) == 1
+
+
+def test_a_host_that_was_not_connected_before_will_do_when_the_known_ones_are_gone(slept):
+    client = FakeClient()
+    client.answers['reinit'] = [KafkaUnavailableError()] * 9
+    run(client, items(1))
+    assert [name for name, _, _ in client.calls[:3]] == [
+        'reinit',
+        'load_metadata_for_topics',
+        'send_produce_request',
+    ]
 
 
 def test_connecting_ends_with_a_stop_and_what_is_queued_is_still_sent(slept):
@@ -189,6 +204,7 @@ def test_connecting_ends_with_a_stop_and_what_is_queued_is_still_sent(slept):
         raise KafkaUnavailableError()
 
     client.answers['reinit'] = [refuse] * 9
+    client.answers['load_metadata_for_topics'] = [KafkaUnavailableError()] * 9
     run(client, items(1), event=event)
     assert len(client.called('reinit')) == 1
     assert len(sent(client)) == 1
@@ -205,6 +221,10 @@ def test_connecting_ends_with_a_stop_and_what_is_queued_is_still_sent(slept):
         (NOT_LEADER, 2, 0, 1),
         (TIMED_OUT, 1, 0, 0),
         (TOO_LARGE, 1, 0, 0),
+        (NOT_ENOUGH_REPLICAS, 2, 1, 0),
+        (NOT_ENOUGH_REPLICAS_AFTER_APPEND, 1, 0, 0),
+        (STORAGE_ERROR, 2, 1, 1),
+        (NOT_ALLOWED, 1, 0, 0),
         (UNLISTED, 1, 0, 0),
         (-1, 1, 0, 0),
     ],
@@ -226,11 +246,21 @@ def test_failed_payloads_pause_and_do_not_refresh(slept):
     assert client.called('load_metadata_for_topics') == []
 
 
-def test_time_outs_are_retried_where_that_was_asked_for(slept):
+@pytest.mark.parametrize('error', [TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND])
+def test_time_outs_are_retried_where_that_was_asked_for(slept, error):
+    """After either of the two the leader has the messages, and perhaps nobody else."""
     client = FakeClient()
-    client.answers['send_produce_request'] = [answered(TIMED_OUT)]
+    client.answers['send_produce_request'] = [answered(error)]
     run(client, items(1), retry_on_timeouts=True)
     assert len(sent(client)) == 2
+
+
+def test_what_failed_again_waits_whatever_the_error(slept):
+    """Three retries within some milliseconds would all meet the election of the same leader."""
+    client = FakeClient()
+    client.answers['send_produce_request'] = [answered(NOT_LEADER)] * 3
+    run(client, items(1))
+    assert slept == [0.05] * 2
 
 
 def test_only_what_failed_is_sent_again_before_anything_new(slept):
@@ -326,8 +356,8 @@ def test_giving_up_after_the_stop_timeout_logs_what_is_lost(slept, caplog):
     event = threading.Event()
     event.set()
     queue = run(client, items(6), limit=None, stop_timeout=0, event=event)
-    assert queue.qsize() == 4
-    assert '1 requests and about 4 queued messages are lost' in caplog.text
+    assert queue.qsize() == 4  # the mark is one
+    assert '1 requests and 3 queued messages are lost, 6 messages in all' in caplog.text
     assert client.called('close') == [((), {})]
 
 
@@ -346,3 +376,66 @@ def test_failed_messages_are_logged_themselves_or_by_a_hash(slept, caplog, shown
     assert ('msg 0' in caplog.text) is shown
     request = client.called('send_produce_request')[0][0][0][0]
     assert (str(hash(request.messages)) in caplog.text) is not shown
+
+
+# ---------------------------------------------------------------- counting
+
+
+def counted(client, queued, **options):
+    """Return (delivered, resent, lost) of a run."""
+    tally = Tally()
+    run(client, queued, tally=tally, **options)
+    return tally.delivered, tally.resent, tally.lost
+
+
+def test_messages_are_counted_when_they_are_delivered(slept):
+    assert counted(FakeClient(), items(7, partitions=2)) == (7, 0, 0)
+    assert counted(FakeClient(), items(7, partitions=2), codec=CODEC_GZIP) == (7, 0, 0)
+
+
+def test_messages_that_are_sent_again_are_counted_each_time(slept):
+    client = FakeClient()
+    client.answers['send_produce_request'] = [all_failed] * 2
+    assert counted(client, items(4)) == (4, 6, 0)
+
+
+def test_messages_that_are_refused_are_counted_as_lost(slept):
+    client = FakeClient()
+    client.answers['send_produce_request'] = [answered(TOO_LARGE)]
+    assert counted(client, items(4)) == (1, 0, 3)
+
+
+def test_messages_that_failed_too_often_are_counted_as_lost(slept):
+    client = FakeClient()
+    client.answers['send_produce_request'] = [all_failed] * 2
+    assert counted(client, items(4), limit=1) == (1, 3, 3)
+
+
+def test_messages_that_cannot_be_compressed_are_counted_as_lost(slept):
+    queued = items(3, partitions=3)
+    queued[1] = (queued[1][0], object(), None)
+    assert counted(FakeClient(), queued, codec=CODEC_GZIP) == (2, 0, 1)
+
+
+def test_messages_that_are_left_at_the_end_are_counted_as_lost(slept):
+    client = FakeClient()
+    client.answers['send_produce_request'] = [all_failed] * 1000
+    event = threading.Event()
+    event.set()
+    assert counted(client, items(6), limit=None, stop_timeout=0, event=event) == (0, 3, 6)
+
+
+def test_messages_are_counted_as_lost_when_the_thread_breaks_down(slept, caplog):
+    client, tally = FakeClient(), Tally()
+    client.answers['send_produce_request'] = [lambda payloads, **kw: 5]  # no list of answers
+    with pytest.raises(TypeError):
+        run(client, items(5), tally=tally)
+    assert (tally.delivered, tally.lost) == (0, 5)
+    assert client.called('close') == [((), {})]
+    assert '5 messages in all' in caplog.text
+
+
+def test_a_tally_shows_its_numbers():
+    tally = Tally()
+    tally.lost += 2
+    assert repr(tally) == '<Tally delivered=0 resent=0 lost=2>'

@@ -39,6 +39,7 @@ FLOOR = {
     'kafka.record': 'wire',
     'kafka.codec': 'wire',
     'kafka.errors': 'words',
+    'kafka.future': 'words',
     'kafka.structs': 'words',
     'kafka.topic_maps': 'words',
     'kafka.util': 'words',
@@ -63,8 +64,8 @@ MAY_USE = {
     'subprocess': (set(), set()),
     'time': (OUTSIDE, set()),
     'random': (OUTSIDE, set()),
-    # The timer of 0.9.5 logs what its callback raises: nobody waits for it.
-    'logging': (OUTSIDE, {'kafka.util'}),
+    # The timer of 0.9.5 and futures log what a callback raises: nobody waits for it.
+    'logging': (OUTSIDE, {'kafka.future', 'kafka.util'}),
     # The compiler writes one function per message and version; nothing else runs text as code.
     'exec': (set(), {'kafka.protocol.compiler'}),
     'eval': (set(), set()),
@@ -102,6 +103,7 @@ LATE_IMPORTS: dict[str, str] = {}
 BROAD_EXCEPTS: dict[str, str] = {
     'kafka/exchange.py: abandon': 'a connection that a program brought along may fail in any way',
     'kafka/blocking_verbs.py: BlockingVerbs._send_broker_unaware_request': 'any failure: next host',
+    'kafka/future.py: Future._run': 'logged: nobody waits for a callback',
     'kafka/util.py: ReentrantTimer._run': 'a timer thread survives its callback, as in 0.9.5',
     'kafka/producer/upstream.py: Upstream._connect': 'tried again: nobody could handle it here',
     'kafka/producer/upstream.py: Upstream._requests': 'logged: later messages must go on',

@@ -1,0 +1,124 @@
+"""Future: a value or an error that comes later, and what to call when it comes.
+
+Owns one result and its callbacks, safe to share between threads. It does not wait: whoever has to
+lets the connection work until the future is done. The interface is that of 1.x.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+from typing import Any, Callable, List, Tuple, TypeVar
+
+log = logging.getLogger(__name__)
+
+_Self = TypeVar('_Self', bound='Future')
+_Call = Tuple[bool, Callable[[Any], Any]]
+
+
+class Future:
+    """The result of something that may still be under way (1.x).
+
+    Attributes: is_done: whether it has a value or an exception; value; exception.
+    error_on_callbacks (of the class): whether what a callback raises goes on to the one who
+    completes the future, after it was logged; usually it is logged only.
+
+    Callbacks run in the thread that completes the future, in the order in which they were added;
+    one that is added later runs at once, in the thread that adds it.
+    """
+
+    error_on_callbacks = False
+
+    def __init__(self) -> None:
+        self.is_done = False
+        self.value: Any = None
+        self.exception: Any = None
+        # Guards the change to done and the list: a callback is either kept or runs at once.
+        self._lock = threading.Lock()
+        self._calls: List[_Call] = []
+
+    def __repr__(self) -> str:
+        if not self.is_done:
+            return '<%s pending>' % type(self).__name__
+        state = 'failed: %r' % self.exception if self.failed() else 'value %r' % (self.value,)
+        return '<%s %s>' % (type(self).__name__, state)
+
+    def succeeded(self) -> bool:
+        """Tell whether it is done without an exception."""
+        return self.is_done and not self.exception
+
+    def failed(self) -> bool:
+        """Tell whether it is done with an exception."""
+        return self.is_done and bool(self.exception)
+
+    def retriable(self) -> bool:
+        """Return what the exception says of itself; False where it says nothing."""
+        retriable: bool = getattr(self.exception, 'retriable', False)
+        return retriable
+
+    def success(self: _Self, value: Any) -> _Self:
+        """Complete it with a value and run the callbacks.
+
+        Raises: AssertionError when it is done already.
+        """
+        return self._complete(value, None)
+
+    def failure(self: _Self, e: Any) -> _Self:
+        """Complete it with an exception and run the errbacks.
+
+        Arguments: e: an exception, or a class of exceptions that is made without arguments.
+        Raises: AssertionError when it is done already, or for anything else.
+        """
+        exception = e() if isinstance(e, type) else e
+        if not isinstance(exception, BaseException):
+            raise AssertionError('a future fails with an exception, not with %r' % (e,))
+        return self._complete(None, exception)
+
+    def _complete(self: _Self, value: Any, exception: Any) -> _Self:
+        with self._lock:
+            if self.is_done:
+                raise AssertionError('the future is done already')
+            self.value, self.exception = value, exception
+            self.is_done = True
+            calls, self._calls = self._calls, []
+        for wants_error, call in calls:
+            self._run(wants_error, call)
+        return self
+
+    def _run(self, wants_error: bool, call: Callable[[Any], Any]) -> None:
+        """Make one call if the future is done in the way that it waits for."""
+        if wants_error != self.failed():
+            return
+        try:
+            call(self.exception if wants_error else self.value)
+        except Exception:
+            # Nobody waits for a callback, and it must not keep the next ones from being told.
+            log.exception('a callback failed: %r', call)
+            if self.error_on_callbacks:
+                raise
+
+    def _add(self, wants_error: bool, call: Callable[[Any], Any]) -> None:
+        with self._lock:
+            if not self.is_done:
+                self._calls.append((wants_error, call))
+                return
+        self._run(wants_error, call)
+
+    def add_callback(self: _Self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> _Self:
+        """Call ``f(*args, value, **kwargs)`` when there is a value; return the future."""
+        self._add(False, functools.partial(f, *args, **kwargs))
+        return self
+
+    def add_errback(self: _Self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> _Self:
+        """Call ``f(*args, exception, **kwargs)`` when there is an exception; return the future."""
+        self._add(True, functools.partial(f, *args, **kwargs))
+        return self
+
+    def add_both(self: _Self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> _Self:
+        """Call ``f(*args, value or exception, **kwargs)``, whichever comes; return the future."""
+        return self.add_callback(f, *args, **kwargs).add_errback(f, *args, **kwargs)
+
+    def chain(self: _Self, other: Future) -> _Self:
+        """Complete another future as this one is; return this one."""
+        return self.add_callback(other.success).add_errback(other.failure)

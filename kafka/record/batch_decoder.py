@@ -37,6 +37,7 @@ from kafka.record.batch_layouts import (
     tables,
     widths_at,
 )
+from kafka.record.columns import Columns
 from kafka.record.formats import formats
 from kafka.record.record import Record
 from kafka.record.record_reader import HEADERS, Fields, Headers, decode_record
@@ -77,17 +78,22 @@ class _Columns:
             self.keys.append(key)
             self.headers.append(headers)
 
+    def offsets(self, base_offset: int) -> Sequence[int]:
+        """Return the offsets of the records."""
+        start = base_offset + self.first
+        offsets = range(start, start + len(self.values))
+        if not self.odd_offsets:
+            return offsets
+        changed = list(offsets)
+        for index, delta in self.odd_offsets:
+            changed[index - self.first] = base_offset + delta
+        return changed
+
     def records(
         self, base_offset: int, base_timestamp: int, append_time: Optional[int]
     ) -> List[Record]:
         """Make the records; ``append_time`` overrides the timestamps."""
-        offsets: Sequence[int]
-        start = base_offset + self.first
-        offsets = range(start, start + len(self.values))
-        if self.odd_offsets:
-            offsets = list(offsets)
-            for index, delta in self.odd_offsets:
-                offsets[index - self.first] = base_offset + delta
+        offsets = self.offsets(base_offset)
         stamps: Any = repeat(append_time)
         if append_time is None:
             stamps = [base_timestamp + delta for delta in self.deltas]
@@ -106,6 +112,18 @@ def decode_records(
     hold; ``append_time`` (ms) overrides the timestamps where it is not None. Raises
     ``ProtocolError`` when reading reaches anything malformed.
     """
+    for columns in _decode(data, count):
+        yield columns.records(base_offset, base_timestamp, append_time)
+
+
+def decode_columns(data: bytes, count: int, base_offset: int) -> Iterator[Columns]:
+    """Decode as :func:`decode_records`, but offsets, keys and values alone, without objects."""
+    for columns in _decode(data, count):
+        yield Columns(columns.offsets(base_offset), columns.keys, columns.values)
+
+
+def _decode(data: bytes, count: int) -> Iterator[_Columns]:
+    """Decode up to :data:`CHUNK` records at a time."""
     stop = len(data)
     # Some bytes behind for the last record's look ahead.
     buf = b''.join((data, bytes(PADDING)))
@@ -120,7 +138,7 @@ def decode_records(
             raise ProtocolError('the records of a batch reach behind its end') from None
         if pos > stop:
             raise ProtocolError('the records of a batch reach behind its end')
-        yield columns.records(base_offset, base_timestamp, append_time)
+        yield columns
     if pos != stop:
         raise ProtocolError('%d bytes follow the last record of a batch' % (stop - pos))
 

@@ -13,15 +13,13 @@ pass for something sound.
 
 from __future__ import annotations
 
-from itertools import islice
-from operator import itemgetter
-from typing import List, NamedTuple, Optional
+from typing import List, Optional, Sequence
 
 from kafka.errors import KafkaError, ProtocolError
+from kafka.record.columns import Columns
 from kafka.record.default_records import encode_batch
 from kafka.record.legacy_records import encode_message_set
 from kafka.record.memory_records import MemoryRecords, RecordBatch
-from kafka.record.record import Record
 from kafka.record.util import Buffer
 
 # Bytes of an entry of magic 0 besides key and value: offset, size, CRC, magic, attributes and the
@@ -33,16 +31,55 @@ ENTRY_OVERHEAD = 26
 # is left out is fetched again.
 MAX_SET_BYTES = 256 * 1024 * 1024
 MESSAGE_OVERHEAD = 400
-# How many messages are counted at a time: a call for each is dear beside reading them.
-_AT_ONCE = 500
 
 
-class MessageSet(NamedTuple):
-    """Records as a message set of magic 0, and how far they reach."""
+class MessageSet:
+    """
+    Records as a message set of magic 0, and how far they reach.
 
-    data: bytes
-    end: int  # the offset after the last message in `data`, or the offset that was wanted
-    next_offset: int  # no message lies between `end` and this offset
+    Attributes: end: the offset after the last message, or the offset that was wanted; next_offset:
+    no message lies between ``end`` and this offset; columns: the messages, which are written only
+    when ``data`` is looked at (none: ``data`` holds a part of one, or nothing).
+    """
+
+    __slots__ = ('_data', 'columns', 'end', 'next_offset')
+
+    def __init__(
+        self, data: bytes, end: int, next_offset: int, columns: Sequence[Columns] = ()
+    ) -> None:
+        self._data = data
+        self.columns = columns
+        self.end = end
+        self.next_offset = next_offset
+
+    def __repr__(self) -> str:
+        return '<MessageSet end=%d next_offset=%d>' % (self.end, self.next_offset)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MessageSet):
+            return NotImplemented
+        mine = self.data, self.end, self.next_offset
+        return mine == (other.data, other.end, other.next_offset)
+
+    __hash__ = None  # type: ignore[assignment]  # equal ones may be written or not
+
+    @property
+    def data(self) -> bytes:
+        """The message set as bytes."""
+        if self.columns and not self._data:
+            self._data = b''.join(map(_written, self.columns))
+        return self._data
+
+    def __len__(self) -> int:
+        """Return the size in bytes; nothing is written for that."""
+        if not self.columns:
+            return len(self._data)
+        return sum(ENTRY_OVERHEAD * len(part.values) + part.size() for part in self.columns)
+
+
+def _written(part: Columns) -> bytes:
+    messages = [(offset, None, key, value) for offset, key, value in part.fields()]
+    return encode_message_set(messages, magic=0)
 
 
 def up_convert(message_set: Optional[Buffer], now_ms: int) -> Optional[bytes]:
@@ -85,7 +122,7 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
     that counts cannot be read; one further behind ends the set. ``ProtocolError`` too if all
     batches end before ``wanted``: a broker that sends them would be asked for ever.
     """
-    messages: List[Record] = []
+    messages: List[Columns] = []
     reached = wanted
     fragment = b''
     room = MAX_SET_BYTES
@@ -98,12 +135,11 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
             if not batch.is_control:
                 before = len(messages)
                 room = _read(batch, wanted, messages, room)
-                large = _too_large(batch, messages, before, max_bytes)
+                large = _first_too_large(batch, messages, before, max_bytes)
                 if large is not None:
-                    reached = messages[large][0]
-                    if large == 0:
-                        fragment = encode_message_set(messages[:1], magic=0)[:max_bytes]
-                    del messages[large:]
+                    reached = large.offsets[0]
+                    if not messages:
+                        fragment = _written(large)[:max_bytes]
                     break
                 if room <= 0:
                     reached = wanted  # there may be more: only what was read counts
@@ -119,50 +155,50 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
     except KafkaError:
         if reached == wanted and not messages:
             raise
-    end = messages[-1][0] + 1 if messages else wanted
-    data = encode_message_set(messages, magic=0) if messages else fragment
-    return MessageSet(data, end, max(end, reached))
+    end = messages[-1].offsets[-1] + 1 if messages else wanted
+    return MessageSet(fragment, end, max(end, reached), messages)
 
 
-def _read(batch: RecordBatch, wanted: int, messages: List[Record], room: int) -> int:
+def _read(batch: RecordBatch, wanted: int, messages: List[Columns], room: int) -> int:
     """
     Append what is wanted, until ``room`` bytes are used up; return how many are left.
 
     When an error is raised, the messages before it are there.
     """
-    records = iter(batch)
-    while room > 0:
-        start = len(messages)
-        try:
-            messages.extend(islice(records, _AT_ONCE))
-        finally:
-            new = messages[start:]
-            if new and new[0][0] < wanted:
-                messages[start:] = [record for record in new if record[0] >= wanted]
-        if not new:
-            break
-        new = messages[start:]
-        taken = len(new) * MESSAGE_OVERHEAD
-        for fields in (map(itemgetter(2), new), map(itemgetter(3), new)):
-            taken += sum(map(len, filter(None, fields)))
+    for part in batch.columns():
+        part = part.since(wanted)
+        if not part.values:
+            continue
+        taken = len(part.values) * MESSAGE_OVERHEAD + part.size()
         if taken >= room:
-            for end, record in enumerate(new, start + 1):
-                room -= MESSAGE_OVERHEAD + len(record[2] or b'') + len(record[3] or b'')
+            for end, size in enumerate(part.sizes(), 1):
+                room -= MESSAGE_OVERHEAD + size
                 if room <= 0:
-                    del messages[end:]
+                    messages.append(part.part(0, end))
                     return room
+        messages.append(part)
         room -= taken
     return room
 
 
-def _too_large(
-    batch: RecordBatch, messages: List[Record], start: int, max_bytes: int
-) -> Optional[int]:
-    """Return the index of the first message, from ``start`` on, beyond the limit, or None."""
+def _first_too_large(
+    batch: RecordBatch, messages: List[Columns], start: int, max_bytes: int
+) -> Optional[Columns]:
+    """Cut off the messages from the first beyond the limit on, and return that one, or None."""
     # The entry of a single message is never larger than the batch it comes in.
-    if batch.size_in_bytes > max_bytes:
-        for index in range(start, len(messages)):
-            _, _, key, value, _ = messages[index]
-            if ENTRY_OVERHEAD + len(key or b'') + len(value or b'') > max_bytes:
-                return index
+    if batch.size_in_bytes <= max_bytes:
+        return None
+    for number in range(start, len(messages)):
+        part = messages[number]
+        if part.no_more_than(max_bytes - ENTRY_OVERHEAD):
+            continue
+        for large, size in enumerate(part.sizes()):
+            if size + ENTRY_OVERHEAD > max_bytes:
+                break
+        else:
+            continue
+        del messages[number:]
+        if large:
+            messages.append(part.part(0, large))
+        return part.part(large, large + 1)
     return None

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import struct
 from itertools import chain
-from typing import Iterator, List, NamedTuple, Optional, Sequence
+from typing import Callable, Iterator, NamedTuple, Optional, Sequence, TypeVar
 
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
-from kafka.record.batch_decoder import decode_records
+from kafka.record.batch_decoder import decode_columns, decode_records
 from kafka.record.batch_encoder import RecordFields, encode_records
+from kafka.record.columns import Columns
 from kafka.record.crc32c import crc32c
 from kafka.record.record import Record
 from kafka.record.util import Buffer
+
+T = TypeVar('T')
 
 # base offset, length of what follows it, partition leader epoch, magic, crc, attributes, last
 # offset delta, base timestamp, max timestamp, producer id, producer epoch, base sequence, record
@@ -235,16 +238,25 @@ class DefaultRecordBatch:
         Raises ``ProtocolError`` when the bytes are malformed or their number disagrees with the
         header, ``UnsupportedCodecError``.
         """
-        return chain.from_iterable(self._chunks())
-
-    def _chunks(self) -> Iterator[List[Record]]:
-        count = self.header.record_count
         append_time = self.header.max_timestamp if self.timestamp_type else None
+        offset, timestamp = self.base_offset, self.base_timestamp
+        return chain.from_iterable(
+            self._chunks(
+                lambda data, count: decode_records(data, count, offset, timestamp, append_time)
+            )
+        )
+
+    def columns(self) -> Iterator[Columns]:
+        """Decode as iteration does, but offsets, keys and values alone, without objects."""
+        return self._chunks(lambda data, count: decode_columns(data, count, self.base_offset))
+
+    def _chunks(self, decode: Callable[[bytes, int], Iterator[T]]) -> Iterator[T]:
+        count = self.header.record_count
         try:
             data = codecs.decompress(self.codec, self._buffer[HEADER.size :], 2, self._limit)
             if count * _MIN_RECORD_BYTES > len(data):
                 raise ProtocolError('%d records do not fit into %d bytes' % (count, len(data)))
-            chunks = decode_records(data, count, self.base_offset, self.base_timestamp, append_time)
+            chunks = decode(data, count)
             del data  # it may be large, and the decoder makes a copy
             yield from chunks
         except ProtocolError as error:

@@ -19,6 +19,7 @@ from zlib import crc32
 
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, KafkaError, ProtocolError
+from kafka.record.columns import Columns
 from kafka.record.formats import formats
 from kafka.record.record import Record
 from kafka.record.util import Buffer
@@ -83,6 +84,11 @@ class Run:
         if not self.magic or append_time is not None:
             stamps = repeat(append_time)
         return list(map(Record, zip(offsets, stamps, self.keys, self.values, repeat(()))))
+
+    def columns(self, shift: int = 0) -> Columns:
+        """Return offset, key and value of each message; ``shift`` is added to the offsets."""
+        offsets = list(map(shift.__add__, self.offsets)) if shift else self.offsets
+        return Columns(offsets, self.keys, self.values)
 
 
 def entry_size(buf: Buffer, pos: int) -> int:

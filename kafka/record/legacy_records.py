@@ -18,6 +18,7 @@ from zlib import crc32
 
 from kafka import codec as codecs
 from kafka.errors import ProtocolError
+from kafka.record.columns import Columns
 from kafka.record.legacy_decoder import (
     CODEC_MASK,
     MIN_MESSAGE_BYTES,
@@ -329,20 +330,28 @@ class LegacyRecordBatch:
         them all, as 0.9.5 did). Raises ``ChecksumError``, ``ProtocolError`` or
         ``UnsupportedCodecError`` when the message in question is reached.
         """
-        return chain.from_iterable(self._chunks())
+        return chain.from_iterable(
+            run.records(shift, append_time) for run, shift, append_time in self._runs()
+        )
 
-    def _chunks(self) -> Iterator[List[Record]]:
+    def columns(self) -> Iterator[Columns]:
+        """Decode as iteration does, but offsets, keys and values alone, without objects."""
+        for run, shift, _ in self._runs():
+            yield run.columns(shift)
+
+    def _runs(self) -> Iterator[Tuple[Run, int, Optional[int]]]:
+        """Yield runs, what to add to their offsets, and the time to put over their own."""
         if self.codec:
             yield from self._inner()
             return
         run = read_run(self._buffer, self._start)
         if run.offsets:
-            yield run.records()
+            yield run, 0, None
         if run.error:
             raise run.error
         self._extent = run.end, run.offsets[-1]
 
-    def _inner(self) -> Iterator[List[Record]]:
+    def _inner(self) -> Iterator[Tuple[Run, int, Optional[int]]]:
         wrapper = decode_message(
             self._buffer[self._start + 12 : self.end],
             _INT64.unpack_from(self._buffer, self._start)[0],
@@ -351,7 +360,7 @@ class LegacyRecordBatch:
         runs = unwrap(wrapper, self._limit, self._check_inner)
         if not self.magic:
             for run in runs:
-                yield run.records()
+                yield run, 0, None
             return
         # Relative offsets count back from the last message, so it has to be seen first. Few runs
         # are kept in the meantime, many are read twice: memory stays bounded.
@@ -365,4 +374,4 @@ class LegacyRecordBatch:
             del found
             kept = unwrap(wrapper, self._limit, self._check_inner)
         for run in kept:
-            yield run.records(shift, append_time)
+            yield run, shift, append_time

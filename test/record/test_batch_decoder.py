@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka.errors import ProtocolError
 from kafka.record import record_reader
-from kafka.record.batch_decoder import CHUNK, decode_records
+from kafka.record.batch_decoder import CHUNK, decode_columns, decode_records
 from kafka.record.batch_layouts import measure_run
 from kafka.record.record import Record
 from kafka.record.record_reader import decode_record
@@ -30,8 +30,16 @@ def decode(data, count):
     return [record for chunk in decode_records(data, count, 0, 0, None) for record in chunk]
 
 
+def columns(data, count):
+    chunks = decode_columns(data, count, 0)
+    return [fields for chunk in chunks for fields in chunk.fields()]
+
+
 def same(records):
-    return decode(encode(records), len(records)) == records
+    """Tell whether records are read as they were written, and their columns with them."""
+    data, count = encode(records), len(records)
+    assert columns(data, count) == [(r.offset, r.key, r.value) for r in records]
+    return decode(data, count) == records
 
 
 @given(rows(max_size=60))

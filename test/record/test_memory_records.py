@@ -133,3 +133,10 @@ def test_a_size_too_small_for_any_message(size):
 def test_a_huge_size_is_taken_as_cut_off_and_costs_nothing():
     records = MemoryRecords(bytes(8) + b'\x7f\xff\xff\xff' + bytes(100))
     assert (list(records), records.partial) == ([], True)
+
+
+@pytest.mark.parametrize('check_inner_crcs', [False, True])
+def test_columns_say_what_the_records_say(check_inner_crcs):
+    for batch in MemoryRecords(MIXED, check_inner_crcs=check_inner_crcs):
+        found = [fields for part in batch.columns() for fields in part.fields()]
+        assert found == [(record.offset, record.key, record.value) for record in batch]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kafka import common as common
     from kafka import conn as conn
     from kafka import consumer as consumer
+    from kafka import context as context
     from kafka import errors as errors
     from kafka import partitioner as partitioner
     from kafka import producer as producer
@@ -80,6 +81,7 @@ _SUBMODULES = (
     'common',
     'conn',
     'consumer',
+    'context',
     'errors',
     'partitioner',
     'producer',

@@ -27,6 +27,7 @@ FLOOR = {
     'kafka.common': 'faces',
     'kafka.blocking_verbs': 'clients',
     'kafka.client': 'clients',
+    'kafka.context': 'clients',
     'kafka.consumer': 'clients',
     'kafka.producer': 'clients',
     'kafka.exchange': 'drivers',

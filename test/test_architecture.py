@@ -117,6 +117,7 @@ TESTED_IN = {
     'kafka/blocking_verbs.py': 'test/test_client_sending.py',
     'kafka/known_cluster.py': 'test/test_client.py',
     'kafka/protocol/__init__.py': 'test/protocol/test_legacy.py',
+    'kafka/protocol/legacy_messages.py': 'test/protocol/test_legacy_message_sets.py',
     'kafka/protocol/emit_reader.py': 'test/protocol/test_emit.py',
     'kafka/protocol/emit_writer.py': 'test/protocol/test_emit.py',
     'kafka/record/batch_layouts.py': 'test/record/test_batch_decoder.py',

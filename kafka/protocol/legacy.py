@@ -1,6 +1,6 @@
 """KafkaProtocol of 0.9.5: requests of versions 0 and 1 as bytes, their answers as value tuples.
 
-Owns the old layouts with topics, groups and hosts as ``bytes``, and the constructors of messages.
+Owns the old layouts with topics, groups and hosts as ``bytes``.
 The same layouts are declared as messages in ``produce.py``, ``fetch.py`` and so on; they are not
 used here because their strings are text: 0.9.5 sent whatever bytes a program named its topics,
 groups and offset metadata with, text or not, and handed back what came. Its answers are generators
@@ -14,17 +14,25 @@ contradict themselves; bytes behind the end of an answer are ignored, as by 0.9.
 from __future__ import annotations
 
 import struct
-import sys
 from functools import partial
 from itertools import chain, repeat
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
 
-from kafka.codec import gzip_encode, snappy_encode
 from kafka.errors import (
     BufferUnderflowError,
     ConsumerFetchSizeTooSmall,
     ProtocolError,
-    UnsupportedCodecError,
+)
+from kafka.protocol.legacy_messages import (
+    ALL_CODECS,
+    ATTRIBUTE_CODEC_MASK,
+    CODEC_GZIP,
+    CODEC_NONE,
+    CODEC_SNAPPY,
+    create_gzip_message,
+    create_message,
+    create_message_set,
+    create_snappy_message,
 )
 from kafka.record.legacy_records import ENTRY_HEADER, encode_message, iter_message_set, iter_runs
 from kafka.structs import (
@@ -48,11 +56,18 @@ from kafka.util import (
     relative_unpack,
 )
 
-ATTRIBUTE_CODEC_MASK = 0x03
-CODEC_NONE = 0x00
-CODEC_GZIP = 0x01
-CODEC_SNAPPY = 0x02
-ALL_CODECS = (CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY)
+__all__ = [
+    'ALL_CODECS',
+    'ATTRIBUTE_CODEC_MASK',
+    'CODEC_GZIP',
+    'CODEC_NONE',
+    'CODEC_SNAPPY',
+    'KafkaProtocol',
+    'create_gzip_message',
+    'create_message',
+    'create_message_set',
+    'create_snappy_message',
+]
 
 # The fewest bytes that an item of an array takes; more items than fit are not believed.
 _TOPIC_BYTES = 2 + 4
@@ -517,80 +532,3 @@ class KafkaProtocol:
     def decode_offset_fetch_response(cls, data: Any) -> Iterator[OffsetFetchResponse]:
         """Yield an OffsetFetchResponse for each partition; its metadata is bytes."""
         return _each_partition(data, 4 + 8 + 2 + 2, _stored)
-
-
-# ---------------------------------------------------------------- messages
-
-
-def create_message(payload: Any, key: Any = None) -> Message:
-    """Return a plain Message; neither argument is looked at (0.9.5)."""
-    return Message(0, 0, key, payload)
-
-
-def create_gzip_message(
-    payloads: Iterable[Tuple[Any, Any]], key: Any = None, compresslevel: Optional[int] = None
-) -> Message:
-    """Return one Message that holds (value, key) pairs compressed with gzip.
-
-    Arguments: key: of the outer message; compresslevel: 1 to 9, None for 9.
-    Raises: TypeError for what is no pair of bytes or None. From 0.9.5.
-    """
-    compressed = gzip_encode(_inner_set(payloads), compresslevel=compresslevel)
-    return Message(0, CODEC_GZIP & ATTRIBUTE_CODEC_MASK, key, compressed)
-
-
-def create_snappy_message(payloads: Iterable[Tuple[Any, Any]], key: Any = None) -> Message:
-    """Return one Message that holds (value, key) pairs compressed with snappy.
-
-    Raises: NotImplementedError when no snappy library is installed; TypeError for what is no pair
-        of bytes or None. From 0.9.5.
-    """
-    return Message(0, CODEC_SNAPPY & ATTRIBUTE_CODEC_MASK, key, snappy_encode(_inner_set(payloads)))
-
-
-def create_message_set(
-    messages: Iterable[Tuple[Any, Any]],
-    codec: int = CODEC_NONE,
-    key: Any = None,
-    compresslevel: Optional[int] = None,
-) -> List[Message]:
-    """Return (value, key) pairs as a list of Messages, or of one that holds them compressed.
-
-    Arguments: codec: CODEC_NONE, CODEC_GZIP or CODEC_SNAPPY; key: of the message that holds the
-        others; compresslevel: of gzip, 1 to 9, None for 9.
-    Raises: UnsupportedCodecError for another codec; otherwise as the constructors. From 0.9.5.
-    """
-    if codec == CODEC_NONE:
-        create = _current('create_message')
-        return [create(value, inner_key) for value, inner_key in _pairs(messages)]
-    if codec == CODEC_GZIP:
-        return [_current('create_gzip_message')(messages, key, compresslevel)]
-    if codec == CODEC_SNAPPY:
-        return [_current('create_snappy_message')(messages, key)]
-    raise UnsupportedCodecError('codec %r is none of 0, 1 (gzip) and 2 (snappy)' % (codec,))
-
-
-def _inner_set(payloads: Iterable[Tuple[Any, Any]]) -> bytes:
-    create = _current('create_message')
-    return KafkaProtocol._encode_message_set([create(v, k) for v, k in _pairs(payloads)])
-
-
-def _pairs(payloads: Iterable[Any]) -> Iterator[Tuple[Any, Any]]:
-    for pair in payloads:
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError('messages must be (value, key) pairs, not %s' % type(pair).__name__)
-        yield pair[0], pair[1]
-
-
-_ORIGINALS: Dict[str, Callable[..., Any]] = {
-    function.__name__: function
-    for function in (create_message, create_gzip_message, create_snappy_message)
-}
-
-
-def _current(name: str) -> Callable[..., Any]:
-    """Return a constructor as a program may have replaced it: in ``kafka.protocol``, or here."""
-    replaced = vars(sys.modules['kafka.protocol']).get(name)
-    if replaced is not None and replaced is not _ORIGINALS[name]:
-        return replaced  # type: ignore[no-any-return]
-    return globals()[name]  # type: ignore[no-any-return]

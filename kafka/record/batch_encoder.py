@@ -48,10 +48,26 @@ def encode_records(records: Sequence[RecordFields], base_timestamp: int) -> byte
         timestamps, keys, values, headers = zip(*records)
         if keys.count(None) == len(keys) and not any(headers) and None not in values:
             if timestamps.count(base_timestamp) == len(timestamps):
-                return _encode_plain(values)
+                return _encode_alike(None, values)
         return _encode_full(timestamps, keys, values, headers, base_timestamp)
     except (TypeError, ValueError, AttributeError) as error:
         _complain(records, error)
+
+
+def encode_messages(keys: Sequence[Optional[bytes]], values: Sequence[Optional[bytes]]) -> bytes:
+    """
+    Encode keys and values as records that have the base timestamp and no headers.
+
+    For messages of the old eras, many of which share one key. Raises as :func:`encode_records`.
+    """
+    if not values:
+        return b''
+    try:
+        if keys.count(keys[0]) == len(keys) and None not in values:
+            return _encode_alike(keys[0], values)  # type: ignore[arg-type]
+        return _encode_full(repeat(0), keys, values, [()], 0)
+    except (TypeError, ValueError, AttributeError) as error:
+        _complain([(0, key, value, ()) for key, value in zip(keys, values)], error)
 
 
 def _complain(records: Sequence[Any], error: Exception) -> NoReturn:
@@ -81,19 +97,20 @@ def _complain(records: Sequence[Any], error: Exception) -> NoReturn:
 
 class _Heads(Dict[int, bytes]):
     """
-    Map a value's length to what stands before the offset delta of a record without key and headers.
+    Map a value's length to what stands before the offset delta of a record without headers.
 
     That is the header count of the record before, the record's length, the attributes and a
-    timestamp delta of 0. ``width`` is how many bytes the offset delta has.
+    timestamp delta of 0. ``width`` is how many bytes the offset delta has, ``key_bytes`` the key
+    with its length.
     """
 
-    def __init__(self, width: int) -> None:
-        self.width = width
+    def __init__(self, width: int, key_bytes: int) -> None:
+        self.fixed = 2 + width + key_bytes + 1
 
     def __missing__(self, length: int) -> bytes:
         if len(self) >= 65536:
             self.clear()
-        size = 2 + self.width + len(_MIDDLES[length]) + length + 1
+        size = self.fixed + len(VARINTS[length]) + length
         head = self[length] = b'\x00%b\x00\x00' % VARINTS[size]
         return head
 
@@ -109,14 +126,19 @@ class _Middles(Dict[int, bytes]):
 
 
 _MIDDLES = _Middles()
-_HEADS = [_Heads(width) for width in range(1, 6)]
 # Where the varint of the offset delta becomes wider.
 _WIDENS = (0, 64, 8192, 1 << 20, 1 << 27, 1 << 31)
 
 
-def _heads(lengths: List[int]) -> Iterable[bytes]:
+@lru_cache(maxsize=64)
+def _heads_by_width(key_bytes: int) -> List[_Heads]:
+    return [_Heads(width, key_bytes) for width in range(1, 6)]
+
+
+def _heads(lengths: List[int], key_bytes: int = 1) -> Iterable[bytes]:
+    by_width = _heads_by_width(key_bytes)
     return chain.from_iterable(
-        map(_HEADS[width].__getitem__, lengths[_WIDENS[width] : _WIDENS[width + 1]])
+        map(by_width[width].__getitem__, lengths[_WIDENS[width] : _WIDENS[width + 1]])
         for width in range(5)
         if len(lengths) > _WIDENS[width]
     )
@@ -131,16 +153,23 @@ def _prefixes(length: int) -> List[bytes]:
     return [head + offset + middle for head, offset in zip(heads, offsets)]
 
 
-def _encode_plain(values: Tuple[bytes, ...]) -> bytes:
-    """Encode records without key and headers, all with the base timestamp."""
+def _encode_alike(key: Optional[bytes], values: Sequence[bytes]) -> bytes:
+    """Encode records of one key without headers, all with the base timestamp."""
     count = len(values)
     lengths = list(map(len, values))
-    if lengths.count(lengths[0]) == count and 16 < count <= _KEPT:
-        parts: List[bytes] = [b''] * (2 * count)
+    parts: List[bytes]
+    if key is None and lengths.count(lengths[0]) == count and 16 < count <= _KEPT:
+        parts = [b''] * (2 * count)
         parts[0::2] = _prefixes(lengths[0])[:count]
         parts[1::2] = values
     else:
-        columns = (_heads(lengths), _offsets(count), map(_MIDDLES.__getitem__, lengths), values)
+        middles: Iterable[bytes] = map(_MIDDLES.__getitem__, lengths)
+        key_bytes = 1
+        if key is not None:
+            sized = VARINTS[len(key)] + key
+            middles = map(sized.__add__, map(VARINTS.__getitem__, lengths))
+            key_bytes = len(sized)
+        columns = (_heads(lengths, key_bytes), _offsets(count), middles, values)
         parts = list(chain.from_iterable(zip(*columns)))
     # Each record begins with the header count of the one before it.
     parts[0] = parts[0][1:]
@@ -149,7 +178,7 @@ def _encode_plain(values: Tuple[bytes, ...]) -> bytes:
 
 
 def _encode_full(
-    timestamps: Sequence[int],
+    timestamps: Iterable[int],
     keys: Sequence[Optional[bytes]],
     values: Sequence[Optional[bytes]],
     headers: Sequence[Sequence[Header]],

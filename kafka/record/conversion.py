@@ -188,14 +188,13 @@ def _first_too_large(
     # The entry of a single message is never larger than the batch it comes in.
     if batch.size_in_bytes <= max_bytes:
         return None
+    most = max_bytes - ENTRY_OVERHEAD
     for number in range(start, len(messages)):
         part = messages[number]
-        if part.no_more_than(max_bytes - ENTRY_OVERHEAD):
+        if part.no_more_than(most):
             continue
-        for large, size in enumerate(part.sizes()):
-            if size + ENTRY_OVERHEAD > max_bytes:
-                break
-        else:
+        large = next((i for i, size in enumerate(part.sizes()) if size > most), None)
+        if large is None:
             continue
         del messages[number:]
         if large:

@@ -15,7 +15,7 @@ from typing import Callable, Iterator, NamedTuple, Optional, Sequence, TypeVar
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
 from kafka.record.batch_decoder import decode_columns, decode_records
-from kafka.record.batch_encoder import RecordFields, encode_records
+from kafka.record.batch_encoder import RecordFields, encode_messages, encode_records
 from kafka.record.columns import Columns
 from kafka.record.crc32c import crc32c
 from kafka.record.record import Record
@@ -28,6 +28,7 @@ T = TypeVar('T')
 # count
 HEADER = struct.Struct('>qiibIhiqqqhii')
 ATTRIBUTES_POS = 21
+_CRC_INTO = struct.Struct('>I').pack_into
 CODEC_MASK = 0x07
 TIMESTAMP_TYPE_MASK = 0x08
 TRANSACTIONAL_MASK = 0x10
@@ -79,7 +80,6 @@ def encode_batch(
     records of other types, ``ProtocolError`` for numbers out of range, ``UnsupportedCodecError``.
     """
     base_timestamp = records[0][0] if records else -1
-    payload = codecs.compress(codec, encode_records(records, base_timestamp), compresslevel)
     if max_timestamp is None:
         max_timestamp = max((record[0] for record in records), default=-1)
     attributes = (
@@ -88,27 +88,57 @@ def encode_batch(
         | (TRANSACTIONAL_MASK if transactional else 0)
         | (CONTROL_MASK if control else 0)
     )
-    header = BatchHeader(
-        base_offset=base_offset,
-        length=HEADER.size - 12 + len(payload),
-        partition_leader_epoch=partition_leader_epoch,
-        magic=2,
-        crc=0,
-        attributes=attributes,
-        last_offset_delta=len(records) - 1,
-        base_timestamp=base_timestamp,
-        max_timestamp=max_timestamp,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
-        record_count=len(records),
+    payload = codecs.compress(codec, encode_records(records, base_timestamp), compresslevel)
+    return _assemble(
+        payload,
+        BatchHeader(
+            base_offset=base_offset,
+            length=HEADER.size - 12 + len(payload),
+            partition_leader_epoch=partition_leader_epoch,
+            magic=2,
+            crc=0,
+            attributes=attributes,
+            last_offset_delta=len(records) - 1,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            record_count=len(records),
+        ),
     )
+
+
+def encode_message_batch(
+    keys: Sequence[Optional[bytes]],
+    values: Sequence[Optional[bytes]],
+    timestamp: int,
+    codec: int = 0,
+    compresslevel: Optional[int] = None,
+) -> bytes:
+    """
+    Encode one batch of magic 2 of keys and values that all get one ``timestamp`` (ms).
+
+    What a producer of the old eras sends. Raises as :func:`encode_batch`.
+    """
+    payload = codecs.compress(codec, encode_messages(keys, values), compresslevel)
+    length, count = HEADER.size - 12 + len(payload), len(values)
+    return _assemble(
+        payload,
+        BatchHeader(0, length, -1, 2, 0, codec, count - 1, timestamp, timestamp, -1, -1, -1, count),
+    )
+
+
+def _assemble(payload: bytes, header: BatchHeader) -> bytes:
+    """Put header and compressed records together, and the checksum in its place."""
     try:
         batch = bytearray(HEADER.pack(*header))
     except struct.error as error:
         raise ProtocolError('a field of the batch header is out of range: %s' % error) from error
     batch += payload
-    struct.pack_into('>I', batch, 17, crc32c(memoryview(batch)[ATTRIBUTES_POS:]))
+    with memoryview(batch) as view:
+        crc = crc32c(view[ATTRIBUTES_POS:])
+    _CRC_INTO(batch, 17, crc)
     return bytes(batch)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.errors import ProtocolError
-from kafka.record.batch_encoder import encode_records
+from kafka.record.batch_encoder import encode_messages, encode_records
 from test.record import oracle
 from test.record.oracle import R
 from test.record.strategies import EDGES, rows
@@ -44,8 +44,40 @@ def test_offsets_of_three_bytes():
         assert encode_records(records, 7) == obvious(records)
 
 
+@given(rows())
+def test_messages_are_records_of_one_time_without_headers(records):
+    keys, values = [r[1] for r in records], [r[2] for r in records]
+    alike = [(7, key, value, ()) for key, value in zip(keys, values)]
+    assert encode_messages(keys, values) == obvious(alike)
+
+
+@given(
+    st.one_of(st.none(), st.sampled_from(EDGES).map(lambda size: b'k' * size)),
+    st.lists(st.sampled_from(EDGES), min_size=1, max_size=70),
+)
+def test_messages_of_one_key(key, sizes):
+    values = [b'v' * size for size in sizes]
+    alike = [(7, key, value, ()) for value in values]
+    assert encode_messages([key] * len(values), values) == obvious(alike)
+
+
+@pytest.mark.parametrize('key', [None, b'', b'key', b'k' * 70])
+@pytest.mark.parametrize('count', [1, 16, 17, 64, 65, 200])
+def test_messages_of_one_key_and_one_length(key, count):
+    values = [b'%0100d' % number for number in range(count)]
+    alike = [(7, key, value, ()) for value in values]
+    assert encode_messages([key] * count, values) == obvious(alike)
+
+
+@pytest.mark.parametrize('wrong', [('text', b'v'), (b'k', 'text'), (b'k', 5), (['k'], b'v')])
+def test_a_wrong_type_in_a_message_is_named(wrong):
+    with pytest.raises(TypeError, match='of record 0 must be bytes or None'):
+        encode_messages([wrong[0]], [wrong[1]])
+
+
 def test_nothing():
     assert encode_records([], 0) == b''
+    assert encode_messages([], []) == b''
 
 
 @pytest.mark.parametrize('kind', [bytes, bytearray, memoryview])

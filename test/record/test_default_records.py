@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka.codec import MissingCodecError
 from kafka.errors import ChecksumError, ProtocolError, UnsupportedCodecError
-from kafka.record.default_records import DefaultRecordBatch, encode_batch
+from kafka.record.default_records import DefaultRecordBatch, encode_batch, encode_message_batch
 from test.record import oracle
 from test.record.oracle import R
 from test.record.strategies import rows
@@ -220,3 +220,11 @@ def test_more_than_allowed_after_decompression():
 def test_numbers_out_of_range(keyword):
     with pytest.raises(ProtocolError, match='out of range'):
         encode_batch(RECORDS, **keyword)
+
+
+@pytest.mark.parametrize('codec', [0, 1])
+@given(rows())
+def test_a_batch_of_messages_is_one_of_records_without_headers(codec, records):
+    keys, values = [r[1] for r in records], [r[2] for r in records]
+    alike = [(7, key, value, ()) for key, value in zip(keys, values)]
+    assert encode_message_batch(keys, values, 7, codec) == encode_batch(alike, codec=codec)

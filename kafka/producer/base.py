@@ -153,18 +153,17 @@ class Producer:
         self.thread_stop_event = threading.Event()
         self.tally = Tally()
         self._process = os.getpid()
+        self._ended = threading.Event()
+        arguments = (self.queue, self.client.copy(), self.codec, *self._send_options)
+        send = functools.partial(
+            _send_upstream,
+            *arguments,
+            self.thread_stop_event,
+            **self._end_options,
+            tally=self.tally,
+        )
         self.thread = threading.Thread(
-            target=_send_upstream,
-            args=(
-                self.queue,
-                self.client.copy(),
-                self.codec,
-                *self._send_options,
-                self.thread_stop_event,
-            ),
-            kwargs={**self._end_options, 'tally': self.tally},
-            name='kafka producer',
-            daemon=True,
+            target=_run, args=(send, self._ended), name='kafka producer', daemon=True
         )
         self.thread.start()
 
@@ -309,6 +308,9 @@ class Producer:
             pass
         # A producer may be collected by its own thread, which then ends by itself.
         if self.thread is not threading.current_thread():
+            # A join() that Ctrl-C ends takes the thread for ended in Python 3.8 to 3.12, and the
+            # next one does not wait: the rest would be lost at exit.
+            self._ended.wait()
             self.thread.join()
 
     def __del__(self) -> None:
@@ -367,6 +369,14 @@ def _call_at_exit(hook: Any) -> None:
     processes = sys.modules.get('multiprocessing.process')
     if processes is not None and processes.parent_process() is not None:
         sys.modules['multiprocessing.util'].Finalize(None, hook, exitpriority=0)
+
+
+def _run(send: Any, ended: threading.Event) -> None:
+    """Run the thread's work, and tell when it is done, or failed."""
+    try:
+        send()
+    finally:
+        ended.set()
 
 
 def _send_upstream(

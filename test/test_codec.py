@@ -250,10 +250,23 @@ def test_gzip_is_a_complete_stream_of_the_level_asked_for():
     assert codec.gzip_encode(TEXT, 1) != codec.gzip_encode(TEXT, 9)
 
 
-def test_batches_are_packed_with_gzip_6():
-    data = bytes((i * i >> 3) & 0xFF for i in range(20000))
-    assert compress(1, data) == codec.gzip_encode(data, 6)
-    assert compress(1, data, 9) == codec.gzip_encode(data, 9)
+DATA = bytes((i * i >> 3) & 0xFF for i in range(20000))
+
+
+def test_batches_are_packed_with_gzip_6_where_isal_is_missing(without_wheels):
+    assert compress(1, DATA) == codec.gzip_encode(DATA, 6)
+
+
+def test_batches_are_packed_by_isal_to_about_the_size_of_gzip_6():
+    pytest.importorskip('isal', reason='isal has no wheel for this platform')
+    packed = compress(1, DATA)
+    assert packed != codec.gzip_encode(DATA, 6)
+    assert gzip.decompress(packed) == DATA
+    assert len(packed) < 1.1 * len(codec.gzip_encode(DATA, 6))
+
+
+def test_a_level_that_is_asked_for_is_zlibs():
+    assert compress(1, DATA, 9) == codec.gzip_encode(DATA, 9)
 
 
 CODERS = [

@@ -94,15 +94,19 @@ class Confluent:
             own = '.'.join(map(str, cluster.release.version[:3]))
             self.config.update({'api.version.request': False, 'broker.version.fallback': own})
 
-    def write(self, topic, codec, pairs):
-        """Write the pairs to partition 0, in batches as large as they come."""
+    def write(self, topic, codec, pairs, partition=0):
+        """Write the pairs to one partition, in batches as large as they come."""
         from confluent_kafka import Producer  # late: one of two judges, and heavy
 
         failed = []
         producer = Producer({**self.config, 'compression.type': codec, 'linger.ms': 20})
         for key, value in pairs:
             producer.produce(
-                topic, value, key, 0, on_delivery=lambda error, _: error and failed.append(error)
+                topic,
+                value,
+                key,
+                partition,
+                on_delivery=lambda error, _: error and failed.append(error),
             )
         assert (producer.flush(30), failed) == (0, [])
 
@@ -119,13 +123,22 @@ class Confluent:
             assert producer.flush(30) == 0
             (producer.commit_transaction if end == 'commit' else producer.abort_transaction)(30)
 
-    def read(self, topic, count, seconds=30):
-        """Return ``count`` pairs of partition 0 in their order."""
+    def write_by_key(self, topic, pairs):
+        """Write the pairs, each to the partition that the Java client chooses for its key."""
+        from confluent_kafka import Producer  # late, as above
+
+        producer = Producer({**self.config, 'partitioner': 'murmur2_random'})
+        for key, value in pairs:
+            producer.produce(topic, value, key)
+        assert producer.flush(30) == 0
+
+    def read(self, topic, count, seconds=30, partition=0):
+        """Return ``count`` pairs of one partition in their order."""
         from confluent_kafka import Consumer, TopicPartition  # late, as above
 
         found = []
         consumer = Consumer({**self.config, 'group.id': 'judge', 'enable.auto.commit': False})
-        consumer.assign([TopicPartition(topic, 0, 0)])
+        consumer.assign([TopicPartition(topic, partition, 0)])
         deadline = time.monotonic() + seconds
         while len(found) < count and time.monotonic() < deadline:
             message = consumer.poll(0.5)

@@ -15,7 +15,7 @@ import sys
 import threading
 import weakref
 from queue import Full, Queue
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional
 
 from kafka.errors import (
     AsyncProducerQueueFull,
@@ -137,7 +137,7 @@ class Producer:
         retry = RetryOptions(async_retry_limit, async_retry_backoff_ms, async_retry_on_timeouts)
         self._queue_maxsize = async_queue_maxsize
         self._send_options = (batch_send_every_t, batch_send_every_n, req_acks, ack_timeout, retry)
-        self._end_options = {
+        self._end_options: Dict[str, Any] = {
             'log_messages_on_error': async_log_messages_on_error,
             'stop_timeout': async_stop_timeout,
             'codec_compresslevel': codec_compresslevel,

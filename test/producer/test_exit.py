@@ -99,7 +99,10 @@ def test_a_program_that_ends_by_an_error():
 def test_a_thread_that_ends_by_sys_exit_ends_nothing_else():
     assert run("""
         producer = new()
-        thread = threading.Thread(target=lambda: (producer.send_messages('topic', b'a'), sys.exit()))
+        def work():
+            producer.send_messages('topic', b'a')
+            sys.exit(5)
+        thread = threading.Thread(target=work)
         thread.start()
         thread.join()
         producer.send_messages('topic', b'b')

@@ -34,6 +34,8 @@ from kafka.protocol.legacy_messages import (
     create_message_set,
     create_snappy_message,
 )
+from kafka.protocol.legacy_structs import also_structs
+from kafka.protocol.message import is_cut_off
 from kafka.record.legacy_records import ENTRY_HEADER, encode_message, iter_message_set, iter_runs
 from kafka.structs import (
     BrokerMetadata,
@@ -201,7 +203,7 @@ def _decoded_runs(data: Any) -> Iterator[Iterable[OffsetAndMessage]]:
         fields = zip(repeat(run.magic), repeat(run.attributes), run.keys, run.values)
         messages = map(_new_message, fields)
         yield map(_new_offset_and_message, zip(run.offsets, messages))
-    if empty and _ends_inside_entry(data):
+    if empty and is_cut_off(data):
         raise ConsumerFetchSizeTooSmall('the first message takes more than %d bytes' % len(data))
 
 
@@ -246,16 +248,12 @@ def _topic_metadata(data: bytes, cur: int) -> Tuple[TopicMetadata, int]:
     return TopicMetadata(topic, topic_error, partitions), cur
 
 
-def _ends_inside_entry(data: bytes) -> bool:
-    """Tell whether a message set was cut off, by the sizes of its entries alone."""
-    pos = 0
-    while pos + ENTRY_HEADER.size <= len(data):
-        pos += ENTRY_HEADER.size + ENTRY_HEADER.unpack_from(data, pos)[1]
-    return pos != len(data)
-
-
+@also_structs
 class KafkaProtocol:
-    """The encoders and decoders of 0.9.5; without state, purely for organization.
+    """The encoders and decoders of 0.9.5 and 1.x; without state, purely for organization.
+
+    What follows is their form of 0.9.5. Called without client_id and correlation_id encoders return
+    request structs, given such a struct decoders read it: the form of 1.x, see StructProtocol.
 
     Encoders return the request with its length in front. client_id: bytes or None; correlation_id:
     an int32; payloads: tuples of ``kafka.structs``, one for each partition. They raise TypeError

@@ -1,0 +1,270 @@
+"""KafkaProtocol of 1.x: the same encoders and decoders with request and response structs.
+
+Owns that form, and how a call tells which of the two it means. The structs are those of
+:mod:`kafka.protocol.versioned`; the form with bytes is :mod:`kafka.protocol.legacy`.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, TypeVar
+
+from kafka.errors import KafkaError
+from kafka.protocol.message import Message, PartialMessage, is_cut_off, messages_of_runs
+from kafka.protocol.versioned import (
+    FetchRequest_v0,
+    GroupCoordinatorRequest_v0,
+    MetadataRequest_v0,
+    OffsetCommitRequest_v0,
+    OffsetFetchRequest_v0,
+    OffsetFetchRequest_v1,
+    OffsetRequest_v0,
+    ProduceRequest_v0,
+    Request,
+)
+from kafka.record.legacy_records import iter_runs
+from kafka.structs import (
+    ConsumerMetadataResponse,
+    FetchResponse,
+    OffsetAndMessage,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+    OffsetResponse,
+    ProduceResponse,
+)
+from kafka.util import group_by_topic_and_partition
+
+_C = TypeVar('_C')
+
+Grouped = List[Tuple[Any, List[Any]]]
+
+
+def _by_topic(payloads: Optional[Iterable[Any]], fields: Callable[[Any], Any]) -> Grouped:
+    """Return [(topic, [what `fields` makes of each payload])] in the order of the payloads."""
+    try:
+        grouped = group_by_topic_and_partition(payloads or ())
+        return [(topic, [fields(p) for p in items.values()]) for topic, items in grouped.items()]
+    except AttributeError as error:
+        raise TypeError('payloads are of another request: %s' % error) from error
+
+
+def _items(response: Any) -> Iterator[Tuple[Any, ...]]:
+    """Yield (topic, fields of a partition ...) for each partition of a response."""
+    try:
+        for topic, partitions in response.topics:
+            for fields in partitions:
+                yield (topic, *fields)
+    except (AttributeError, TypeError) as error:
+        raise TypeError('data must be bytes or a response struct: %s' % error) from error
+
+
+class StructProtocol:
+    """The encoders and decoders of 1.x, as KafkaProtocol has them beside those of 0.9.5.
+
+    Encoders take the tuples of ``kafka.structs``, one for each partition, and return request
+    structs. They raise TypeError for what is no such tuple, AssertionError when a topic and
+    partition come twice. Decoders take response structs and return lists of such tuples.
+    """
+
+    _encode_message_set: Callable[[Iterable[Any]], bytes]
+
+    @classmethod
+    def encode_produce_request(
+        cls, payloads: Optional[Iterable[Any]] = (), acks: int = 1, timeout: int = 1000
+    ) -> Request:
+        """Return a request to write messages; `timeout` is in ms.
+
+        Raises: ValueError for acks other than 1, 0 and -1.
+        """
+        if acks not in (1, 0, -1):
+            raise ValueError('acks must be 1, 0 or -1, not %r' % (acks,))
+
+        def fields(payload: Any) -> Tuple[int, bytes]:
+            return payload.partition, cls._encode_message_set(payload.messages)
+
+        return ProduceRequest_v0(acks, timeout, _by_topic(payloads, fields))
+
+    @classmethod
+    def decode_produce_response(cls, response: Any) -> List[ProduceResponse]:
+        """Return a ProduceResponsePayload for each partition."""
+        return [ProduceResponse(*fields[:4]) for fields in _items(response)]
+
+    @classmethod
+    def encode_fetch_request(
+        cls,
+        payloads: Optional[Iterable[Any]] = (),
+        max_wait_time: int = 100,
+        min_bytes: int = 4096,
+    ) -> Request:
+        """Return a request to read messages, for which the broker waits `max_wait_time` ms."""
+        topics = _by_topic(payloads, lambda p: (p.partition, p.offset, p.max_bytes))
+        return FetchRequest_v0(-1, max_wait_time, min_bytes, topics)
+
+    @classmethod
+    def decode_fetch_response(cls, response: Any) -> List[FetchResponse]:
+        """Return a FetchResponsePayload for each partition, its messages as a list.
+
+        The last message is a PartialMessage where the set was cut off. Raises: ChecksumError,
+        ProtocolError, UnsupportedCodecError for a message that cannot be read and is the first.
+        """
+        return [
+            FetchResponse(
+                topic, partition, error, high_watermark, list(cls.decode_message_set(messages))
+            )
+            for topic, partition, error, high_watermark, messages in _items(response)
+        ]
+
+    @classmethod
+    def decode_message_set(cls, messages: Any) -> Iterator[OffsetAndMessage]:
+        """Yield OffsetAndMessage for each message of a set, those inside compressed ones too.
+
+        Arguments: messages: the bytes, or [(offset, size, Message)] as MessageSet.decode() gives.
+        A message that was cut off comes last, as a PartialMessage without offset.
+        """
+        if not isinstance(messages, (bytes, bytearray, memoryview, type(None))):
+            return _listed(messages)
+        return _read(bytes(messages or b''))
+
+    @classmethod
+    def encode_offset_request(cls, payloads: Optional[Iterable[Any]] = ()) -> Request:
+        """Return a request for offsets of the log; times are in ms, -1 latest, -2 earliest."""
+        topics = _by_topic(payloads, lambda p: (p.partition, p.time, p.max_offsets))
+        return OffsetRequest_v0(-1, topics)
+
+    @classmethod
+    def decode_offset_response(cls, response: Any) -> List[OffsetResponse]:
+        """Return an OffsetResponsePayload for each partition."""
+        return [
+            OffsetResponse(topic, partition, error, tuple(offsets))
+            for topic, partition, error, offsets in _items(response)
+        ]
+
+    @classmethod
+    def encode_metadata_request(cls, topics: Any = (), payloads: Any = None) -> Request:
+        """Return a request for metadata; `payloads`, when given, takes the place of `topics`."""
+        names = topics if payloads is None else payloads
+        if isinstance(names, (str, bytes)):
+            raise TypeError('topics must be a list, not %s' % type(names).__name__)
+        return MetadataRequest_v0(list(names or ()))
+
+    @classmethod
+    def decode_metadata_response(cls, response: Any) -> Any:
+        """Return the argument."""
+        return response
+
+    @classmethod
+    def encode_consumer_metadata_request(cls, payloads: Any) -> Request:
+        """Return the question who coordinates a group; `payloads` is its name."""
+        return GroupCoordinatorRequest_v0(payloads)
+
+    @classmethod
+    def decode_consumer_metadata_response(cls, response: Any) -> ConsumerMetadataResponse:
+        """Return the ConsumerMetadataResponse."""
+        return ConsumerMetadataResponse(
+            response.error_code, response.coordinator_id, response.host, response.port
+        )
+
+    @classmethod
+    def encode_offset_commit_request(cls, group: Any, payloads: Optional[Iterable[Any]]) -> Request:
+        """Return a request to store offsets of a group."""
+        topics = _by_topic(payloads, lambda p: (p.partition, p.offset, p.metadata))
+        return OffsetCommitRequest_v0(group, topics)
+
+    @classmethod
+    def decode_offset_commit_response(cls, response: Any) -> List[OffsetCommitResponse]:
+        """Return an OffsetCommitResponsePayload for each partition."""
+        return [OffsetCommitResponse(*fields) for fields in _items(response)]
+
+    @classmethod
+    def encode_offset_fetch_request(
+        cls, group: Any, payloads: Optional[Iterable[Any]], from_kafka: bool = False
+    ) -> Request:
+        """Return a request for stored offsets of a group: from ZooKeeper, or its coordinator."""
+        request = OffsetFetchRequest_v1 if from_kafka else OffsetFetchRequest_v0
+        return request(group, _by_topic(payloads, lambda p: p.partition))
+
+    @classmethod
+    def decode_offset_fetch_response(cls, response: Any) -> List[OffsetFetchResponse]:
+        """Return an OffsetFetchResponsePayload for each partition."""
+        return [OffsetFetchResponse(*fields) for fields in _items(response)]
+
+
+def _listed(messages: Iterable[Tuple[Any, Any, Any]]) -> Iterator[OffsetAndMessage]:
+    for offset, _, message in messages:
+        if isinstance(message, Message) and message.is_compressed():
+            yield from _listed(message.decompress())
+        else:
+            yield OffsetAndMessage(offset, message)
+
+
+def _read(data: bytes) -> Iterator[OffsetAndMessage]:
+    """Yield the messages of a set in bytes, with CRCs checked.
+
+    What cannot be read ends them; the fetch that begins there raises what is wrong.
+    """
+    first = True
+    try:
+        for offset, message in messages_of_runs(iter_runs(data)):
+            first = False
+            yield OffsetAndMessage(offset, message)
+    except KafkaError:
+        if first:
+            raise
+        return
+    if is_cut_off(data):
+        yield OffsetAndMessage(None, PartialMessage())  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- which form a call means
+
+Arguments = Tuple[Any, ...]
+
+
+def _has_ids(args: Arguments, kwargs: Dict[str, Any]) -> bool:
+    """Tell by its first argument whether an encoder's call has client id and correlation id."""
+    if 'client_id' in kwargs or 'correlation_id' in kwargs:
+        return True
+    return len(args) > 1 and isinstance(args[0], (bytes, str, int, type(None)))
+
+
+def _has_ids_before_a_group(args: Arguments, kwargs: Dict[str, Any]) -> bool:
+    """Tell it where the form of 1.x begins with a name as well: by the number behind it."""
+    if 'client_id' in kwargs or 'correlation_id' in kwargs:
+        return True
+    return len(args) > 3 or (len(args) > 1 and isinstance(args[1], int))
+
+
+def _has_bytes(args: Arguments, kwargs: Dict[str, Any]) -> bool:
+    """Tell whether a decoder was called with bytes, or with what can be no struct either."""
+    return 'data' in kwargs or (
+        bool(args)
+        and isinstance(args[0], (bytes, bytearray, memoryview, str, int, float, type(None)))
+    )
+
+
+def _told_by(name: str) -> Callable[[Arguments, Dict[str, Any]], bool]:
+    if name.startswith('decode_'):
+        return _has_bytes
+    in_group = name in ('encode_offset_commit_request', 'encode_offset_fetch_request')
+    return _has_ids_before_a_group if in_group else _has_ids
+
+
+def also_structs(protocol: _C) -> _C:
+    """Give a class with the methods of 0.9.5 those of StructProtocol too, by the same names."""
+    for name, method in vars(StructProtocol).items():
+        if isinstance(method, classmethod):
+            old = vars(protocol).get(name)
+            both = method if old is None else _either(name, old.__func__, method.__func__)
+            setattr(protocol, name, both)
+    return protocol
+
+
+def _either(name: str, with_bytes: Callable[..., Any], with_structs: Callable[..., Any]) -> Any:
+    means_bytes = _told_by(name)
+
+    @functools.wraps(with_bytes)
+    def call(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        form = with_bytes if means_bytes(args, kwargs) else with_structs
+        return form(cls, *args, **kwargs)
+
+    return classmethod(call)

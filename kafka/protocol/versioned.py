@@ -1,0 +1,248 @@
+"""Requests and responses in one version each, with fields as 1.x had them.
+
+Owns the classes that ``SimpleClient`` and the encoders of 1.x exchange: names of fields as in 1.x,
+arrays as lists, groups of fields inside arrays as plain tuples. What stands on the wire is declared
+once, in ``produce.py``, ``fetch.py`` and so on; values pass through those messages here. Record
+fields hold the bytes of a message set.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, ClassVar, Optional, Tuple, Type, TypeVar
+
+from kafka.protocol import api, commit, fetch, find_coordinator, list_offsets, metadata, produce
+from kafka.protocol.frames import frame
+from kafka.protocol.schema import Field, ListOf, StructMeta
+from kafka.protocol.wire import Message
+
+S = TypeVar('S', bound='Versioned')
+
+
+class Versioned:
+    """A message in one version: all fields positionally, or any by keyword (1.x).
+
+    Strings may be given as bytes. Raises: ValueError for another number of fields, TypeError for a
+    field that is not there.
+    """
+
+    DECLARED: ClassVar[Type[Message]]
+    API_KEY: ClassVar[Optional[int]]
+    API_VERSION: ClassVar[int]
+    FIELDS: ClassVar[Tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if hasattr(cls, 'DECLARED'):
+            cls.API_KEY = cls.DECLARED.api_key
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        if values and len(values) != len(self.FIELDS):
+            raise ValueError('%s has the fields %s' % (type(self).__name__, list(self.FIELDS)))
+        for name in named:
+            if name not in self.FIELDS:
+                raise TypeError('%s has no field %r' % (type(self).__name__, name))
+        vars(self).update(zip(self.FIELDS, values), **named)
+
+    def _values(self) -> Tuple[Any, ...]:
+        return tuple(getattr(self, name, None) for name in self.FIELDS)
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        assert isinstance(other, Versioned)
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self.encode())
+
+    def __repr__(self) -> str:
+        fields = ', '.join('%s=%r' % field for field in zip(self.FIELDS, self._values()))
+        return '%s(%s)' % (type(self).__name__, fields)
+
+    def declared(self) -> Message:
+        """Return the declared message with these values.
+
+        Raises: TypeError or ValueError for what cannot be one; wrong fields show when it is
+            encoded.
+        """
+        fields = _fields(self.DECLARED, self.API_VERSION)
+        return self.DECLARED(
+            **{f.name: _built(v, f.type, self.API_VERSION) for f, v in zip(fields, self._values())}
+        )
+
+    def encode(self) -> bytes:
+        """Return the body.
+
+        Raises: ProtocolError, naming the field, for a value that does not fit.
+        """
+        return self.declared().encode(self.API_VERSION)
+
+    @classmethod
+    def decode(cls: Type[S], data: Any) -> S:
+        """Read a body that fills the bytes.
+
+        Raises: BufferUnderflowError, ProtocolError for bytes that are no such message.
+        """
+        return cls(
+            *_taken(cls.DECLARED.decode(data, cls.API_VERSION), cls.DECLARED, cls.API_VERSION)
+        )
+
+
+class Request(Versioned):
+    """A request that knows the class of its response."""
+
+    RESPONSE_TYPE: ClassVar[Type[Versioned]]
+
+    def framed(self, correlation_id: int, client_id: Any) -> bytes:
+        """Return the request with its header and its length in front; client_id: str or bytes."""
+        if isinstance(client_id, bytes):
+            client_id = client_id.decode('utf-8')
+        return frame(
+            api.encode_request(self.declared(), self.API_VERSION, correlation_id, client_id)
+        )
+
+
+@functools.lru_cache(maxsize=None)
+def _fields(struct: StructMeta, version: int) -> Tuple[Field, ...]:
+    """Return the fields that a version has, in the order of the wire."""
+    return tuple(field for field in struct.fields if field.is_on_wire(version))
+
+
+def _built(value: Any, kind: Any, version: int) -> Any:
+    """Return a value of 1.x as the declared messages have it."""
+    if isinstance(kind, ListOf):
+        return [_built(item, kind.element, version) for item in value or ()]
+    if isinstance(kind, StructMeta):
+        fields = _fields(kind, version)
+        values = (value,) if len(fields) == 1 else value
+        if len(values) != len(fields):
+            raise ValueError('%r is not %s' % (value, [field.name for field in fields]))
+        return kind(**{f.name: _built(v, f.type, version) for f, v in zip(fields, values)})
+    if kind.name == 'String' and isinstance(value, bytes):
+        return value.decode('utf-8')
+    return value
+
+
+def _taken(value: Any, kind: Any, version: int) -> Any:
+    """Return a value of the declared messages as 1.x had it; a message as a tuple."""
+    if isinstance(kind, ListOf):
+        return [_taken(item, kind.element, version) for item in value or ()]
+    if isinstance(kind, StructMeta):
+        fields = _fields(kind, version)
+        values = tuple(_taken(getattr(value, f.name), f.type, version) for f in fields)
+        return values[0] if len(values) == 1 and not issubclass(kind, Message) else values
+    return value
+
+
+class ProduceResponse_v0(Versioned):
+    """topics: [(topic, [(partition, error code, offset)])]."""
+
+    DECLARED, API_VERSION, FIELDS = produce.ProduceResponse, 0, ('topics',)
+
+
+class ProduceRequest_v0(Request):
+    """topics: [(topic, [(partition, message set)])]; timeout in ms."""
+
+    DECLARED, API_VERSION = produce.ProduceRequest, 0
+    FIELDS = ('required_acks', 'timeout', 'topics')
+    RESPONSE_TYPE = ProduceResponse_v0
+
+
+class FetchResponse_v0(Versioned):
+    """topics: [(topic, [(partition, error code, high watermark, message set)])]."""
+
+    DECLARED, API_VERSION, FIELDS = fetch.FetchResponse, 0, ('topics',)
+
+
+class FetchRequest_v0(Request):
+    """topics: [(topic, [(partition, offset, max_bytes)])]; max_wait_time in ms."""
+
+    DECLARED, API_VERSION = fetch.FetchRequest, 0
+    FIELDS = ('replica_id', 'max_wait_time', 'min_bytes', 'topics')
+    RESPONSE_TYPE = FetchResponse_v0
+
+
+class OffsetResponse_v0(Versioned):
+    """topics: [(topic, [(partition, error code, [offset])])]."""
+
+    DECLARED, API_VERSION, FIELDS = list_offsets.ListOffsetsResponse, 0, ('topics',)
+
+
+class OffsetRequest_v0(Request):
+    """topics: [(topic, [(partition, time, max_offsets)])]."""
+
+    DECLARED, API_VERSION = list_offsets.ListOffsetsRequest, 0
+    FIELDS = ('replica_id', 'topics')
+    RESPONSE_TYPE = OffsetResponse_v0
+
+
+class MetadataResponse_v0(Versioned):
+    """brokers: [(id, host, port)]; topics: [(error code, topic, partitions)].
+
+    Partitions are [(error code, partition, leader, [replica], [isr])].
+    """
+
+    DECLARED, API_VERSION, FIELDS = metadata.MetadataResponse, 0, ('brokers', 'topics')
+
+
+class MetadataRequest_v0(Request):
+    """topics: [topic], none for all of them."""
+
+    DECLARED, API_VERSION, FIELDS = metadata.MetadataRequest, 0, ('topics',)
+    RESPONSE_TYPE = MetadataResponse_v0
+
+
+class OffsetCommitResponse_v0(Versioned):
+    """topics: [(topic, [(partition, error code)])]."""
+
+    DECLARED, API_VERSION, FIELDS = commit.OffsetCommitResponse, 0, ('topics',)
+
+
+class OffsetCommitRequest_v0(Request):
+    """topics: [(topic, [(partition, offset, metadata)])]."""
+
+    DECLARED, API_VERSION = commit.OffsetCommitRequest, 0
+    FIELDS = ('consumer_group', 'topics')
+    RESPONSE_TYPE = OffsetCommitResponse_v0
+
+
+class OffsetFetchResponse_v0(Versioned):
+    """topics: [(topic, [(partition, offset, metadata, error code)])]; by ZooKeeper."""
+
+    DECLARED, API_VERSION, FIELDS = commit.OffsetFetchResponse, 0, ('topics',)
+
+
+class OffsetFetchRequest_v0(Request):
+    """topics: [(topic, [partition])]; asks ZooKeeper."""
+
+    DECLARED, API_VERSION = commit.OffsetFetchRequest, 0
+    FIELDS = ('consumer_group', 'topics')
+    RESPONSE_TYPE = OffsetFetchResponse_v0
+
+
+class OffsetFetchResponse_v1(OffsetFetchResponse_v0):
+    """As version 0; by the group's coordinator."""
+
+    API_VERSION = 1
+
+
+class OffsetFetchRequest_v1(OffsetFetchRequest_v0):
+    """As version 0; asks the group's coordinator."""
+
+    API_VERSION = 1
+    RESPONSE_TYPE = OffsetFetchResponse_v1
+
+
+class GroupCoordinatorResponse_v0(Versioned):
+    """The broker that coordinates a group."""
+
+    DECLARED, API_VERSION = find_coordinator.FindCoordinatorResponse, 0
+    FIELDS = ('error_code', 'coordinator_id', 'host', 'port')
+
+
+class GroupCoordinatorRequest_v0(Request):
+    """The question who coordinates a group."""
+
+    DECLARED, API_VERSION, FIELDS = find_coordinator.FindCoordinatorRequest, 0, ('consumer_group',)
+    RESPONSE_TYPE = GroupCoordinatorResponse_v0

@@ -1,0 +1,99 @@
+"""Requests and responses of 1.x: fields, bytes, and both ways through the declared messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka.errors import ProtocolError
+from kafka.protocol import versioned
+from kafka.protocol.versioned import (
+    FetchRequest_v0,
+    GroupCoordinatorRequest_v0,
+    GroupCoordinatorResponse_v0,
+    MetadataRequest_v0,
+    MetadataResponse_v0,
+    OffsetCommitRequest_v0,
+    OffsetCommitResponse_v0,
+    OffsetFetchRequest_v0,
+    OffsetFetchRequest_v1,
+    OffsetFetchResponse_v1,
+    OffsetRequest_v0,
+    OffsetResponse_v0,
+    ProduceRequest_v0,
+    ProduceResponse_v0,
+    Request,
+)
+
+EXAMPLES = [
+    ProduceRequest_v0(1, 1000, [('t', [(0, b'set'), (1, b'')])]),
+    ProduceResponse_v0([('t', [(0, 6, 42)])]),
+    FetchRequest_v0(-1, 100, 4096, [('t', [(0, 7, 4096)]), ('u', [(1, 8, 1)])]),
+    OffsetRequest_v0(-1, [('t', [(0, -1, 1)])]),
+    OffsetResponse_v0([('t', [(0, 0, [9, 4])])]),
+    MetadataRequest_v0(['t', 'u']),
+    MetadataResponse_v0([(0, 'host', 9092)], [(0, 't', [(9, 0, 1, [1, 2], [1])])]),
+    OffsetCommitRequest_v0('g', [('t', [(0, 42, 'metadata'), (1, 43, None)])]),
+    OffsetCommitResponse_v0([('t', [(0, 0)])]),
+    OffsetFetchRequest_v0('g', [('t', [0, 1])]),
+    OffsetFetchResponse_v1([('t', [(0, 42, '', 0)])]),
+    GroupCoordinatorRequest_v0('g'),
+    GroupCoordinatorResponse_v0(0, 1, 'host', 9092),
+]
+
+
+@pytest.mark.parametrize('example', EXAMPLES, ids=lambda example: type(example).__name__)
+def test_what_is_encoded_is_decoded(example):
+    assert type(example).decode(example.encode()) == example
+
+
+def test_every_request_knows_its_response():
+    requests = [c for c in vars(versioned).values() if isinstance(c, type) and c is not Request]
+    requests = [c for c in requests if issubclass(c, Request)]
+    assert len(requests) == 8
+    for request in requests:
+        assert request.RESPONSE_TYPE.API_KEY == request.API_KEY
+        assert request.RESPONSE_TYPE.API_VERSION == request.API_VERSION
+
+
+def test_envelope_has_length_key_version_number_and_client():
+    assert GroupCoordinatorRequest_v0('client3').framed(4, 'client3') == (
+        b'\x00\x00\x00\x1a'  # length
+        b'\x00\x0a'  # key
+        b'\x00\x00'  # version
+        b'\x00\x00\x00\x04'  # correlation id
+        b'\x00\x07client3'  # client
+        b'\x00\x07client3'  # group
+    )
+    request = OffsetFetchRequest_v1('g', [])
+    assert request.framed(4, b'c') == request.framed(4, 'c')
+
+
+def test_names_may_be_bytes():
+    assert MetadataRequest_v0([b't']).encode() == MetadataRequest_v0(['t']).encode()
+
+
+def test_fields_are_attributes_given_positionally_or_by_name():
+    assert FetchRequest_v0(-1, 5, 6, []).max_wait_time == 5
+    assert OffsetRequest_v0(topics=[], replica_id=-1) == OffsetRequest_v0(-1, [])
+    assert repr(MetadataRequest_v0(['a', 'b'])) == "MetadataRequest_v0(topics=['a', 'b'])"
+    assert hash(MetadataRequest_v0(['a'])) == hash(MetadataRequest_v0(['a']))
+
+
+def test_wrong_number_of_fields_is_a_value_error():
+    with pytest.raises(ValueError, match='topics'):
+        FetchRequest_v0(-1, 5)
+
+
+def test_unknown_field_is_a_type_error():
+    with pytest.raises(TypeError, match='topic'):
+        MetadataRequest_v0(topic='t')
+
+
+def test_item_of_another_shape_is_a_value_error():
+    with pytest.raises(ValueError, match='partition'):
+        FetchRequest_v0(-1, 5, 6, [('t', [(0, 7)])]).encode()
+
+
+def test_value_that_does_not_fit_is_a_protocol_error():
+    with pytest.raises(ProtocolError):
+        FetchRequest_v0(-1, 2**40, 6, []).encode()

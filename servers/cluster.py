@@ -201,19 +201,20 @@ class Cluster:
         self._forget(process)
         self._killed_at[node] = time.monotonic()
 
-    def restart(self, node: int) -> None:
-        """Start a killed broker again on its old port and wait until the cluster knows it."""
-        if self.release.has_zookeeper:
-            # 0.11 to 2.8 end at once while ZooKeeper still holds their old session.
-            expired = self._killed_at[node] + ZOOKEEPER_SESSION_SECONDS
-            time.sleep(max(0, expired - time.monotonic()))
-        self._start_broker(node)
-        self.wait_ready()
+    def restart(self, *nodes: int) -> None:
+        """Start killed brokers again on their old ports and wait until the cluster knows them."""
+        for node in nodes:
+            if self.release.has_zookeeper:
+                # 0.11 to 2.8 end at once while ZooKeeper still holds their old session.
+                expired = self._killed_at[node] + ZOOKEEPER_SESSION_SECONDS
+                time.sleep(max(0, expired - time.monotonic()))
+            self._start_broker(node)
+        if nodes:
+            self.wait_ready()
 
     def restart_killed(self) -> None:
         """Do that for every broker that was killed, if any was."""
-        for node in set(range(self.size)) - set(self.nodes):
-            self.restart(node)
+        self.restart(*sorted(set(range(self.size)) - set(self.nodes)))
 
     # -- what tests ask --------------------------------------------------------------------------
 

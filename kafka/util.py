@@ -61,15 +61,97 @@ def name_bytes(name: Any, argument: str) -> bytes:
 def name_for(client: Any, name: Any, argument: str = 'topic') -> Any:
     """Return a topic or group name in the form that the client's dialect keeps names in.
 
+def takes_names_as_given(client: Any) -> bool:
+    """Tell whether a client is one of 1.x, whose class has ``names_as_given = True``.
+
+    Only the class is asked: a stand-in object may answer every attribute with something true.
+    """
+    return getattr(type(client), 'names_as_given', False) is True
+
+
     That is bytes, unless the client's class says that it takes names as they are given, as those of
     1.x do, by the class attribute ``names_as_given = True``. Only the class is asked: a stand-in
     object may answer every attribute with something true.
 
     Raises: as name_bytes, which makes the bytes.
     """
-    if getattr(type(client), 'names_as_given', False) is True:
-        return name
-    return name_bytes(name, argument)
+    return name if takes_names_as_given(client) else name_bytes(name, argument)
+
+
+def load_topic(client: Any, topic: Any) -> None:
+    """Load the metadata of a topic; with a client of 1.x one that is being created is no error.
+
+    Raises: what the client raises.
+    """
+    if takes_names_as_given(client):
+        client.load_metadata_for_topics(topic, ignore_leadernotavailable=True)
+    else:
+        client.load_metadata_for_topics(topic)
+
+
+class _TextMode:
+    """How str keys and values are encoded, and whether the log says so already."""
+
+    encoding: Optional[str] = None
+    is_told = False
+
+
+def set_text_mode(encoding: Optional[str]) -> None:
+    """Let the producers of 0.9.5 and SimpleClient, and create_message, take text.
+
+    Python 2 programs sent ``'text'``, which was bytes. In text mode str keys and values of messages
+    are encoded, and the log says so once. Without, the default, they raise TypeError as in 0.9.5 on
+    Python 3. What is consumed is bytes either way.
+
+    Arguments: encoding: of the bytes, such as ``'utf-8'``; None switches text mode off. The
+        environment variable KAFKA_LEGACY_TEXT sets it at the start, ``python -m kafka run`` to
+        utf-8.
+    Raises: ValueError for an encoding that Python does not know, TypeError for what is no str.
+    """
+    if encoding is not None:
+        try:
+            'a'.encode(encoding)
+        except (LookupError, ValueError):
+            raise ValueError('%r is no encoding of text' % (encoding,)) from None
+    _TextMode.encoding = encoding
+    _TextMode.is_told = False
+
+
+def _set_text_mode_from_environment() -> None:
+    encoding = os.environ.get(TEXT_SWITCH)
+    try:
+        set_text_mode(encoding or None)
+    except ValueError as error:
+        raise ValueError('environment variable %s: %s' % (TEXT_SWITCH, error)) from None
+
+
+_set_text_mode_from_environment()
+
+
+def text_bytes(value: Any, argument: str) -> Optional[bytes]:
+    """Return a str key or value as bytes in text mode; None for all else, and when it is off.
+
+    Raises: ValueError naming the argument for text that the encoding has no bytes for.
+    """
+    encoding = _TextMode.encoding
+    if encoding is None or not isinstance(value, str):
+        return None
+    try:
+        encoded = value.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            '%s cannot be written as %s, the encoding of text mode: %s at character %d'
+            % (argument, encoding, error.reason, error.start)
+        ) from None
+    if not _TextMode.is_told:
+        _TextMode.is_told = True
+        log.warning(
+            'str keys and values of messages are encoded as %s: text mode is on '
+            '(%s, kafka.util.set_text_mode; kafka run --no-text)',
+            encoding,
+            TEXT_SWITCH,
+        )
+    return encoded
 
 
 def whole_number(value: Any, argument: str) -> int:

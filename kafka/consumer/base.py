@@ -22,7 +22,7 @@ from kafka.errors import (
     check_error,
 )
 from kafka.structs import OffsetCommitRequest, OffsetFetchRequest, OffsetRequest
-from kafka.util import ReentrantTimer, check_number, name_for
+from kafka.util import ReentrantTimer, check_number, load_topic, name_for
 
 log = logging.getLogger('kafka.consumer')
 
@@ -94,7 +94,7 @@ class Consumer:
         self.commit_lock = threading.RLock()
         self._committing = False
 
-        client.load_metadata_for_topics(self.topic)
+        load_topic(client, self.topic)
         if partitions is None:
             partitions = client.get_partition_ids_for_topic(self.topic)
         else:

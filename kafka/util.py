@@ -1,7 +1,8 @@
 """Small helpers of 0.9.5: reading and writing sized strings, grouping, the bytes boundary, a timer.
 
-This is where the legacy classes turn names into bytes (``kafka_bytestring``, ``name_for``) and
-nowhere else. Messages of the protocol are declared and coded in ``kafka.protocol``, not here.
+This is where the legacy classes turn names into bytes (``kafka_bytestring``, ``name_for``), and in
+text mode keys and values too (``text_bytes``), and nowhere else. Messages of the protocol are
+declared and coded in ``kafka.protocol``, not here.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import logging
 import numbers
 import operator
+import os
 import struct
 import threading
 import zlib
@@ -19,6 +21,8 @@ import six
 from kafka.errors import BufferUnderflowError, ProtocolError
 
 log = logging.getLogger(__name__)
+
+TEXT_SWITCH = 'KAFKA_LEGACY_TEXT'
 
 _INT16 = struct.Struct('>h')
 _INT32 = struct.Struct('>i')
@@ -58,9 +62,6 @@ def name_bytes(name: Any, argument: str) -> bytes:
         raise ValueError('%s cannot be written as UTF-8: %r' % (argument, name)) from None
 
 
-def name_for(client: Any, name: Any, argument: str = 'topic') -> Any:
-    """Return a topic or group name in the form that the client's dialect keeps names in.
-
 def takes_names_as_given(client: Any) -> bool:
     """Tell whether a client is one of 1.x, whose class has ``names_as_given = True``.
 
@@ -69,9 +70,10 @@ def takes_names_as_given(client: Any) -> bool:
     return getattr(type(client), 'names_as_given', False) is True
 
 
-    That is bytes, unless the client's class says that it takes names as they are given, as those of
-    1.x do, by the class attribute ``names_as_given = True``. Only the class is asked: a stand-in
-    object may answer every attribute with something true.
+def name_for(client: Any, name: Any, argument: str = 'topic') -> Any:
+    """Return a topic or group name in the form that the client's dialect keeps names in.
+
+    That is bytes, but for a client that takes names as they are given.
 
     Raises: as name_bytes, which makes the bytes.
     """

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kafka import util as util
     from kafka.client import KafkaClient as KafkaClient
     from kafka.conn import KafkaConnection as KafkaConnection
+    from kafka.consumer import KafkaConsumer as KafkaConsumer
     from kafka.consumer import SimpleConsumer as SimpleConsumer
     from kafka.partitioner import HashedPartitioner as HashedPartitioner
     from kafka.partitioner import Murmur2Partitioner as Murmur2Partitioner
@@ -56,6 +57,7 @@ __all__ = [
     'create_message',
     'create_gzip_message',
     'create_snappy_message',
+    'KafkaConsumer',
 ]
 
 _HOMES = {
@@ -67,6 +69,7 @@ _HOMES = {
     'HashedPartitioner': 'kafka.partitioner',
     'Murmur2Partitioner': 'kafka.partitioner',
     'SimpleConsumer': 'kafka.consumer',
+    'KafkaConsumer': 'kafka.consumer',
     'create_message': 'kafka.protocol',
     'create_gzip_message': 'kafka.protocol',
     'create_snappy_message': 'kafka.protocol',

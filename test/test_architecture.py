@@ -29,6 +29,8 @@ FLOOR = {
     'kafka.client': 'clients',
     'kafka.context': 'clients',
     'kafka.consumer': 'clients',
+    'kafka.consumer.kafka': 'faces',
+    'kafka.consumer.subscription_state': 'machines',
     'kafka.producer': 'clients',
     'kafka.exchange': 'drivers',
     'kafka.known_cluster': 'drivers',
@@ -94,7 +96,7 @@ STANDARD = getattr(sys, 'stdlib_module_names', None)  # since Python 3.10
 FOR_TYPES = {'typing_extensions'}  # read by type checkers, which bring it; never loaded
 
 # Nobody imports these: they are made for users.
-FOR_USERS_ONLY = {'kafka', 'kafka.common'}
+FOR_USERS_ONLY = {'kafka', 'kafka.common', 'kafka.consumer.kafka'}
 
 # --- what is tolerated, with the reason ---------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka.consumer.group import KafkaConsumer
 from kafka.consumer.simple import SimpleConsumer
 
-__all__ = ['SimpleConsumer']
+__all__ = ['SimpleConsumer', 'KafkaConsumer']

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.consumer import simple
+from kafka.consumer import dialect_09, simple
 from test.consumer.helpers import Clock
+from test.consumer.helpers_09 import Factory, TopicsClient
 
 
 @pytest.fixture
@@ -13,3 +14,35 @@ def clock(monkeypatch):
     made = Clock()
     monkeypatch.setattr(simple, 'time', made)
     return made
+
+
+@pytest.fixture
+def clock_09(monkeypatch):
+    """The time of 0.9.5's KafkaConsumer."""
+    made = Clock()
+    monkeypatch.setattr(dialect_09, 'time', made)
+    return made
+
+
+@pytest.fixture
+def install(monkeypatch):
+    """Return a function that puts clients in place of the ones that KafkaConsumer makes."""
+
+    def put(*clients):
+        factory = Factory(*clients)
+        monkeypatch.setattr(dialect_09, 'KafkaClient', factory)
+        return factory
+
+    return put
+
+
+@pytest.fixture
+def serve(clock_09, install):
+    """Return a function that makes such a client, with messages from..to of each partition."""
+
+    def give(*logs, **options):
+        client = TopicsClient(clock_09, *logs, **options)
+        install(client)
+        return client
+
+    return give

@@ -1,0 +1,571 @@
+"""The verbs of the KafkaConsumer of 0.9.5, over the blocking client and a table of partitions.
+
+Owns rounds of fetches, what each error in one leads to, where reading starts, and when marks become
+commits. What may be passed stands in ``arguments_09``, positions and marks in the table of
+``subscription_state``. Which consumer has these verbs, and which call means them, is the business
+of ``group``; how brokers are asked, and who stores offsets, that of the client.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import time
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+)
+
+from kafka.client import KafkaClient
+from kafka.consumer.arguments_09 import complete_options, wanted_partitions
+from kafka.consumer.base import EARLIEST, LATEST
+from kafka.consumer.subscription_state import PartitionTable, TopicPartitionState
+from kafka.errors import (
+    BrokerResponseError,
+    ConsumerFetchSizeTooSmall,
+    ConsumerTimeout,
+    FailedPayloadsError,
+    KafkaConfigurationError,
+    KafkaError,
+    KafkaUnavailableError,
+    LeaderNotAvailableError,
+    NotCoordinatorForConsumerCode,
+    NotLeaderForPartitionError,
+    OffsetOutOfRangeError,
+    ProtocolError,
+    RequestTimedOutError,
+    UnknownTopicOrPartitionError,
+    check_error,
+)
+from kafka.structs import (
+    FetchRequest,
+    KafkaMessage,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetRequest,
+    TopicAndPartition,
+)
+from kafka.util import name_bytes, whole_number
+
+log = logging.getLogger('kafka.consumer.kafka')
+
+_RESET_TIMES = {'smallest': EARLIEST, 'largest': LATEST}
+
+# A round that the brokers answer with nothing although they were asked to wait is followed by this.
+PAUSE_SECONDS = 0.01
+BACKOFF_JITTER = 0.1
+
+# The last code that 0.9.5 had an error for; newer ones are reacted to as their classes say.
+_LAST_OLD_CODE = NotCoordinatorForConsumerCode.errno or 0
+
+
+class OffsetsStruct(NamedTuple):
+    """Four maps of offsets by (topic, partition), as KafkaConsumer.offsets() names them (0.9.5)."""
+
+    fetch: Any
+    highwater: Any
+    commit: Any
+    task_done: Any
+
+
+# OffsetsStruct's fields -> columns of the table.
+_COLUMNS = OffsetsStruct('position', 'highwater', 'committed', 'done')._asdict()
+
+
+class Verbs09:
+    """The public methods of 0.9.5's KafkaConsumer; a base of it, of no use alone."""
+
+    DEFAULT_CONFIG: Dict[str, Any]
+
+    # What the front door brings: a verb that only 0.9.5 had begins with the first, one that other
+    # eras have too with the second. Either raises on a consumer that is none of 0.9.5.
+    _settle: Callable[[str], None]
+    _require: Callable[[str], None]
+
+    def __init__(self) -> None:
+        self._config: Dict[str, Any] = {}
+        self._client: Any
+        self._group: Optional[bytes] = None
+        self._table = PartitionTable()
+        # What the round of fetches under way still has for next().
+        self._messages: Iterator[KafkaMessage] = iter(())
+        # Whether a fetch met a leader that is gone: metadata is loaded before the next round.
+        self._stale = False
+        self._marks = 0  # messages marked as done since the last commit
+        self._committed_at = 0.0
+
+    # ------------------------------------------------------------ configuration
+
+    def configure(self, **configs: Any) -> None:
+        """Set all options anew and connect; those not given get their defaults (0.9.5).
+
+        What is consumed, and from where, stays. When it raises, the former options stay too.
+
+        Arguments:
+            bootstrap_servers: ``'host:port'``, or a list of them: brokers to ask for all others.
+            client_id: name for the brokers' logs.
+            group_id: the name that offsets are stored under; None stores and looks up none.
+            fetch_message_max_bytes: how much to ask for in a fetch, of each partition.
+            fetch_min_bytes: how many bytes a broker waits for before it answers a fetch.
+            fetch_wait_max_ms: how long it waits for them at most; never more than half of
+                socket_timeout_ms.
+            refresh_leader_backoff_ms: the pause, give or take 10 %, before metadata is loaded anew.
+            socket_timeout_ms: the limit for connecting and for each answer.
+            auto_offset_reset: where to start without a stored offset, and where to go on when the
+                log does not hold the position: ``'smallest'``, ``'largest'``; anything else raises
+                OffsetOutOfRangeError.
+            deserializer_class: a callable that turns a message's raw value into what is handed out.
+            auto_commit_enable: commit what is marked as done without being told to.
+            auto_commit_interval_ms, auto_commit_interval_messages: how often; None or 0 for never.
+            consumer_timeout_ms: after how long without a message next() raises ConsumerTimeout;
+                None or negative for never.
+
+        The other keys of DEFAULT_CONFIG have no effect; metadata_broker_list is an old name of
+        bootstrap_servers.
+
+        Raises: KafkaConfigurationError for an unknown key, a value that is none, auto_commit_enable
+            without group_id, no bootstrap_servers; TypeError for a client_id or group_id that is no
+            text; KafkaUnavailableError when no broker answers.
+        """
+        self._settle('configure')
+        options = complete_options(configs, self.DEFAULT_CONFIG)
+        group = name_bytes(options['group_id'], 'group_id') if options['group_id'] else None
+        client = KafkaClient(
+            options['bootstrap_servers'],
+            client_id=options['client_id'],
+            timeout=options['socket_timeout_ms'] / 1000.0,
+        )
+        self.close()
+        self._client = client
+        self._config = options
+        if group != self._group:
+            self._group = group
+            self._table.forget_committed()
+        self._marks = 0
+        self._committed_at = time.monotonic()
+
+    def set_topic_partitions(self, *topics: Any) -> None:
+        """Set what to consume, and optionally from where (0.9.5).
+
+        Metadata of all topics is loaded first. Each partition starts at the offset given, else at
+        the one that the group has stored, else where auto_offset_reset says; that is a number from
+        now on. Messages fetched before and not handed out are dropped. When this raises, what was
+        consumed before stays.
+
+        Arguments: topics: any number of ``'topic'`` (all its partitions), ``('topic', partition)``,
+            ``('topic', partition, offset)``, ``{'topic': partition}``,
+            ``{'topic': [partition, ...]}``, ``{('topic', partition): offset}``; topics are str or
+            bytes.
+        Raises: UnknownTopicOrPartitionError for a topic or partition that does not exist;
+            KafkaConfigurationError for any other argument; OffsetOutOfRangeError when there is no
+            offset to start from; UnsupportedVersionError with a group_id on 0.8.0, which stores no
+            offsets; what the brokers report.
+        """
+        self._settle('set_topic_partitions')
+        self._client.load_metadata_for_topics()
+        wanted = wanted_partitions(topics, self._client.get_partition_ids_for_topic)
+        stored = self._stored_offsets(list(wanted))
+        positions: Dict[TopicAndPartition, int] = {}
+        nowhere = []
+        for key, offset in wanted.items():
+            start = stored.get(key) if offset is None else offset
+            if start is None:
+                nowhere.append(key)
+            positions[key] = start or 0
+        positions.update(self._offsets_by_policy(nowhere))
+        self._table = PartitionTable(positions, stored)
+        self._messages = iter(())
+        self._stale = False
+        self._marks = 0
+
+    def _stored_offsets(self, keys: List[TopicAndPartition]) -> Dict[TopicAndPartition, int]:
+        """Return the offsets that the group has stored."""
+        if self._group is None or not keys:
+            return {}
+        answers = self._client.send_offset_fetch_request(
+            self._group, [OffsetFetchRequest(*key) for key in keys], fail_on_error=False
+        )
+        found = {}
+        for answer in answers:
+            try:
+                check_error(answer)
+            except UnknownTopicOrPartitionError:
+                continue  # brokers say so when nothing is stored
+            if answer.offset >= 0:
+                found[_key(answer)] = answer.offset
+        return found
+
+    def _offsets_by_policy(self, keys: List[TopicAndPartition]) -> Dict[TopicAndPartition, int]:
+        """Return where auto_offset_reset puts some partitions, as their leaders tell."""
+        if not keys:
+            return {}
+        policy = self._config['auto_offset_reset']
+        moment = _RESET_TIMES.get(policy) if isinstance(policy, str) else None
+        if moment is None:
+            raise OffsetOutOfRangeError(
+                'no offset to read %s from: auto_offset_reset is %r, not smallest or largest'
+                % (_listed(keys), policy)
+            )
+        answers = self._client.send_offset_request([OffsetRequest(*key, moment, 1) for key in keys])
+        found: Dict[TopicAndPartition, int] = {}
+        for answer in answers:
+            check_error(answer)
+            found.update((_key(answer), offset) for offset in answer.offsets)
+        missing = [key for key in keys if key not in found]
+        if missing:
+            raise ProtocolError('brokers tell no offset of %s' % _listed(missing))
+        return found
+
+    def close(self) -> None:
+        """Close the connections (0.9.5). Commits nothing; the next verb connects again."""
+        self._messages = iter(())
+        client = vars(self).get('_client')
+        if client is not None:
+            client.close()
+
+    # ------------------------------------------------------------ fetching
+
+    def next(self) -> KafkaMessage:
+        """Return the next message (0.9.5); iteration calls this.
+
+        Blocks until there is one, through times without brokers too, unless consumer_timeout_ms
+        says how long to wait; it is counted anew in each call.
+
+        Raises: ConsumerTimeout; otherwise as fetch_messages.
+        """
+        for message in self._messages:
+            return message
+        return self._await_message()
+
+    def _await_message(self) -> KafkaMessage:
+        """Fetch round after round until there is a message, or the time is over."""
+        self._require('next()')
+        deadline = self._deadline()
+        self._refresh_metadata(deadline)
+        while True:
+            started = time.monotonic()
+            wait = self._longest_wait()
+            if deadline is not None:
+                wait = min(wait, max(0.0, deadline - started))
+            self._messages = self._round(wait)
+            for message in self._messages:
+                return message
+            self._refresh_metadata(deadline)
+            now = time.monotonic()
+            if deadline is not None and now >= deadline:
+                raise ConsumerTimeout(
+                    'no message within %s ms' % (self._config['consumer_timeout_ms'],)
+                )
+            if now - started < min(wait, PAUSE_SECONDS):
+                time.sleep(PAUSE_SECONDS)
+
+    def fetch_messages(self) -> Iterator[KafkaMessage]:
+        """Fetch once from all partitions; return a generator of the messages (0.9.5).
+
+        A partition's position moves behind a message after it was deserialized and before it is
+        handed out. So what deserializer_class raises comes out, and the next round begins with the
+        very message that it raised for; ``set_topic_partitions((topic, partition, offset + 1))``
+        steps over it. Messages that are not taken from the generator are fetched again.
+
+        Partitions whose leader has moved or is away are left out: metadata is loaded anew at the
+        end, repeatedly while no broker answers. An offset that the log does not hold becomes that
+        of auto_offset_reset, which is logged. A request that timed out is sent in the next round.
+
+        Raises: KafkaConfigurationError when nothing is consumed; ConsumerFetchSizeTooSmall for a
+            message larger than fetch_message_max_bytes; OffsetOutOfRangeError without a policy;
+            ConsumerTimeout when no broker was to be found for consumer_timeout_ms; any other error
+            that a broker reports.
+        """
+        self._settle('fetch_messages')
+        self._check_assigned()
+        return self._whole_round()
+
+    def _whole_round(self) -> Iterator[KafkaMessage]:
+        self._refresh_metadata(self._deadline())
+        yield from self._round(self._longest_wait())
+        self._refresh_metadata(self._deadline())
+
+    def _round(self, wait: float) -> Iterator[KafkaMessage]:
+        """Fetch once and yield the messages; errors that pass set ``_stale`` and yield nothing.
+
+        Arguments: wait: how many seconds the brokers may wait for messages.
+        """
+        self._check_assigned()
+        self._commit_in_time()
+        table = self._table
+        max_bytes = self._config['fetch_message_max_bytes']
+        requests = [FetchRequest(*key, row.position, max_bytes) for key, row in table.in_turn()]
+        for answer in self._answers(requests, math.ceil(wait * 1000)):
+            if self._is_good(answer):
+                key = _key(answer)
+                row = table.get(key)
+                if row is not None:
+                    yield from self._messages_of(key, row, answer)
+            if self._table is not table:
+                return  # the program has chosen other positions in between
+
+    def _messages_of(
+        self, key: TopicAndPartition, row: TopicPartitionState, answer: Any
+    ) -> Iterator[KafkaMessage]:
+        topic, partition = key
+        table = self._table
+        deserialize = self._config['deserializer_class']
+        row.highwater = answer.highwaterMark
+        try:
+            for offset, message in answer.messages:
+                position = row.position
+                if offset < position:
+                    continue  # compressed sets begin before the position
+                value = deserialize(message.value)
+                if offset > position:
+                    row.hole = position, offset
+                row.position = offset + 1
+                yield KafkaMessage(topic, partition, offset, message.key, value)
+                if self._table is not table:
+                    return
+        except ConsumerFetchSizeTooSmall as error:
+            raise ConsumerFetchSizeTooSmall(
+                'topic %r partition %d: the message at offset %d is larger than'
+                ' fetch_message_max_bytes (%d)'
+                % (topic, partition, row.position, self._config['fetch_message_max_bytes'])
+            ) from error
+
+    def _answers(self, requests: List[FetchRequest], wait_ms: int) -> Iterable[Any]:
+        """Send fetches; where a partition has no leader, one by one, so that the others go on."""
+        try:
+            answers: Iterable[Any] = self._client.send_fetch_request(
+                requests,
+                max_wait_time=wait_ms,
+                min_bytes=self._config['fetch_min_bytes'],
+                fail_on_error=False,
+            )
+        except LeaderNotAvailableError as error:
+            self._stale = True
+            if len(requests) > 1:
+                return (a for request in requests for a in self._answers([request], 0))
+            log.warning('%s has no leader: %s', _listed(requests), error)
+            return ()
+        return answers
+
+    def _is_good(self, answer: Any) -> bool:
+        """Tell whether an answer brings messages; act upon its error otherwise, or raise it."""
+        try:
+            check_error(answer)
+        except FailedPayloadsError as error:
+            log.warning('%s could not be fetched: %r', _listed([error.payload]), error.__cause__)
+            self._stale = True
+        except OffsetOutOfRangeError as error:
+            self._reset(answer, error)
+        except RequestTimedOutError:
+            log.info('the broker timed out on %s', _listed([answer]))
+        except UnknownTopicOrPartitionError:
+            self._client.reset_topic_metadata(answer.topic)
+            raise
+        except BrokerResponseError as error:
+            old = (error.errno or 0) <= _LAST_OLD_CODE
+            if not (isinstance(error, NotLeaderForPartitionError) if old else error.retriable):
+                raise
+            log.warning('%s could not be fetched: %s', _listed([answer]), type(error).__name__)
+            self._stale = self._stale or error.refresh_metadata
+        else:
+            return True
+        return False
+
+    def _reset(self, answer: Any, error: OffsetOutOfRangeError) -> None:
+        """Move a position that the log does not hold to where auto_offset_reset says."""
+        key = _key(answer)
+        row = self._table.get(key)
+        if row is None:
+            return
+        try:
+            position = self._offsets_by_policy([key])[key]
+        except OffsetOutOfRangeError as unsettled:
+            raise OffsetOutOfRangeError(
+                'offset %d is out of range; %s' % (row.position, unsettled.args[0])
+            ) from error
+        except KafkaError as failure:
+            if not (failure.retriable or isinstance(failure, FailedPayloadsError)):
+                raise
+            log.warning('%s: no reset for now: %s', _listed([key]), failure)
+            self._stale = True
+        else:
+            log.warning(
+                '%s: offset %d is out of range, going on at %d',
+                _listed([key]),
+                row.position,
+                position,
+            )
+            row.position = position
+
+    def _refresh_metadata(self, deadline: Optional[float]) -> None:
+        """Pause and load metadata if a leader was missing, repeatedly while no broker answers.
+
+        Raises: ConsumerTimeout when that lasts until the deadline.
+        """
+        pause = self._config['refresh_leader_backoff_ms'] / 1000.0 if self._stale else 0.0
+        tell = log.warning
+        while self._stale:
+            seconds = pause * random.uniform(1 - BACKOFF_JITTER, 1 + BACKOFF_JITTER)
+            if deadline is not None:
+                seconds = min(seconds, max(0.0, deadline - time.monotonic()))
+            time.sleep(seconds)
+            try:
+                self._client.load_metadata_for_topics()
+            except KafkaUnavailableError as error:
+                tell('no metadata, trying again: %s', error)
+                tell = log.debug
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise ConsumerTimeout(
+                        'no broker within %s ms' % (self._config['consumer_timeout_ms'],)
+                    ) from error
+            else:
+                self._stale = False
+
+    def _check_assigned(self) -> None:
+        if not len(self._table):
+            raise KafkaConfigurationError('no topics or partitions to consume are set')
+
+    def _deadline(self) -> Optional[float]:
+        timeout = self._config['consumer_timeout_ms']
+        if timeout is None or timeout < 0:
+            return None
+        return float(time.monotonic() + timeout / 1000.0)
+
+    def _longest_wait(self) -> float:
+        """Return how many seconds brokers may wait for messages; sockets do not wait longer."""
+        config = self._config
+        return float(min(config['fetch_wait_max_ms'], config['socket_timeout_ms'] / 2)) / 1000.0
+
+    # ------------------------------------------------------------ offsets
+
+    def get_partition_offsets(
+        self, topic: Any, partition: int, request_time_ms: int, max_num_offsets: int
+    ) -> List[int]:
+        """Ask a partition's leader for offsets of its log, the latest first (0.9.5).
+
+        Arguments: topic: str or bytes; request_time_ms: -1 for the end of the log (the offset of
+            the next message), -2 for its start, one offset each; otherwise offsets of messages
+            before that time; max_num_offsets: how many at most.
+        Raises: TypeError naming a wrong argument; UnknownTopicOrPartitionError,
+            LeaderNotAvailableError, and whatever else the broker reports.
+        """
+        self._settle('get_partition_offsets')
+        request = OffsetRequest(
+            name_bytes(topic, 'topic'),
+            whole_number(partition, 'partition'),
+            whole_number(request_time_ms, 'request_time_ms'),
+            whole_number(max_num_offsets, 'max_num_offsets'),
+        )
+        offsets: List[int] = []
+        for answer in self._client.send_offset_request([request]):
+            check_error(answer)
+            offsets.extend(answer.offsets)
+        return offsets
+
+    def offsets(self, group: Optional[str] = None) -> Dict[Any, Any]:
+        """Return copies of what is known of each partition, by (topic, partition) (0.9.5).
+
+        Arguments: group: ``'fetch'``, the next offset to fetch; ``'commit'``, the stored one;
+            ``'task_done'``, that of the message marked last; ``'highwater'``, the offset after the
+            last message of the log, as of the last fetch; None for a dict of all four.
+        Raises: ValueError for another group.
+        """
+        self._settle('offsets')
+        if group is None:
+            return {name: self._table.column(column) for name, column in _COLUMNS.items()}
+        if group not in OffsetsStruct._fields:
+            raise ValueError('group must be one of %s, not %r' % (', '.join(_COLUMNS), group))
+        return self._table.column(_COLUMNS[group])
+
+    def task_done(self, message: Any) -> bool:
+        """Mark a message, and thereby all before it in its partition, as consumed (0.9.5).
+
+        Only what is marked is committed. Marking may commit: see auto_commit_enable.
+
+        Arguments: message: what next() or fetch_messages() gave, or any object with the attributes
+            topic, partition and offset.
+        Returns: True; False, with a warning, when its partition is not consumed here.
+        Raises: TypeError for what is no message; as commit() when it commits.
+        """
+        self._settle('task_done')
+        try:
+            key = TopicAndPartition(name_bytes(message.topic, 'message.topic'), message.partition)
+            offset = whole_number(message.offset, 'message.offset')
+        except AttributeError:
+            raise TypeError('message must be a KafkaMessage: %r' % (type(message),)) from None
+        row = self._table.get(key)
+        if row is None:
+            log.warning('%s is not consumed, its message not marked', _listed([key]))
+            return False
+        if row.leaves_gap(offset):
+            log.warning('%s: offset %d is marked after %d', _listed([key]), offset, row.done)
+        if row.committed is not None and offset < row.committed:
+            log.warning(
+                '%s: offset %d is marked, %d is committed', _listed([key]), offset, row.committed
+            )
+        row.done = offset
+        self._marks += 1
+        if self._is_commit_due():
+            self.commit()
+        return True
+
+    def commit(self) -> bool:
+        """Store, for the group, the offset after the last marked message of each partition (0.9.5).
+
+        Brokers store offsets since 0.8.1.
+        Returns: True when something was stored; False when everything marked was stored before.
+        Raises: KafkaConfigurationError without a group_id; UnsupportedVersionError on 0.8.0; what
+            the brokers report, in which case all is committed again the next time.
+        """
+        self._require('commit()')
+        if self._group is None:
+            raise KafkaConfigurationError('commit() needs the option group_id')
+        offsets = self._table.to_commit()
+        if offsets:
+            requests = [OffsetCommitRequest(*key, offset, b'') for key, offset in offsets.items()]
+            self._client.send_offset_commit_request(self._group, requests)
+            self._table.note_committed(offsets)
+        self._marks = 0
+        self._committed_at = time.monotonic()
+        return bool(offsets)
+
+    def _is_commit_due(self) -> bool:
+        config = self._config
+        if not (config['auto_commit_enable'] and self._marks):
+            return False
+        count, interval = config['auto_commit_interval_messages'], config['auto_commit_interval_ms']
+        if count is not None and 0 < count <= self._marks:
+            return True
+        return (
+            interval is not None
+            and interval > 0
+            and time.monotonic() - self._committed_at >= interval / 1000.0
+        )
+
+    def _commit_in_time(self) -> None:
+        """Commit marks whose time has come while no message brings the program to mark another.
+
+        A failure is logged and tried again an interval later: nobody asked for this commit.
+        """
+        if self._is_commit_due():
+            try:
+                self.commit()
+            except KafkaError as error:
+                log.error('group=%s: automatic commit failed: %s', self._group, error)
+                self._committed_at = time.monotonic()
+
+
+def _key(answer: Any) -> TopicAndPartition:
+    return TopicAndPartition(name_bytes(answer.topic, 'topic'), answer.partition)
+
+
+def _listed(things: Iterable[Any]) -> str:
+    """Return the partitions of tuples for a log line or an error; topics may be str or bytes."""
+    return ', '.join('topic %s partition %s' % (thing.topic, thing.partition) for thing in things)

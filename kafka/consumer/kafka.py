@@ -1,0 +1,12 @@
+"""The names of ``kafka.consumer.kafka`` (0.9.5): its KafkaConsumer and what it can be told.
+
+An alias file: the class stands in ``kafka.consumer.group``.
+"""
+
+from __future__ import annotations
+
+from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG, DEPRECATED_CONFIG_KEYS
+from kafka.consumer.dialect_09 import OffsetsStruct
+from kafka.consumer.group import KafkaConsumer
+
+__all__ = ['DEFAULT_CONSUMER_CONFIG', 'DEPRECATED_CONFIG_KEYS', 'KafkaConsumer', 'OffsetsStruct']

@@ -96,6 +96,10 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         """Send every request, then read every answer, if answers are wanted."""
         raise NotImplementedError
 
+    def _decoded(self, decoder_fn: Callable[[Any], Any], answer: Any) -> Any:
+        """Return the responses in an answer."""
+        return decoder_fn(answer)
+
     # -- connections ---------------------------------------------------------------------------
 
     def _next_id(self) -> int:
@@ -205,7 +209,7 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
                     response = None if error is None else failed(payload, error)
                     responses[payload.topic, payload.partition] = response
             else:
-                for response in decoder_fn(answer):
+                for response in self._decoded(decoder_fn, answer):
                     responses[response.topic, response.partition] = response
         return responses
 

@@ -7,8 +7,10 @@ it shares with the client of 1.x (blocking_verbs.py, known_cluster.py).
 
 from __future__ import annotations
 
+import functools
 import logging
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from kafka.blocking_verbs import BlockingVerbs
 from kafka.conn import DEFAULT_SOCKET_TIMEOUT_SECONDS, KafkaConnection, collect_hosts
@@ -20,9 +22,20 @@ from kafka.errors import (
 )
 from kafka.exchange import Address, Outcome, Request, ask, exchange
 from kafka.protocol import KafkaProtocol
+from kafka.protocol.translation import Unread
+from kafka.protocol.unwritten import (
+    Unwritten,
+    fetched,
+    produced,
+    unwritten_fetch,
+    unwritten_produce,
+)
 from kafka.stored_offsets import Encoder
 from kafka.structs import TopicAndPartition
 from kafka.util import name_bytes
+
+if TYPE_CHECKING:
+    from kafka.simple_client import SimpleClient as SimpleClient
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +43,23 @@ log = logging.getLogger(__name__)
 # kind.
 _OwnConnection = KafkaConnection
 _OwnProtocol = KafkaProtocol
+
+# What makes and reads the bytes of requests with records. While nothing of it is replaced, such a
+# request need not become the bytes of an old version in between.
+_OWN_METHODS = {
+    name: vars(KafkaProtocol)[name]
+    for name in (
+        'encode_produce_request',
+        'decode_produce_response',
+        'encode_fetch_request',
+        'decode_fetch_response',
+        '_encode_message_header',
+        '_encode_message_set',
+        '_encode_message',
+        '_decode_message_set_iter',
+        '_decode_message',
+    )
+}
 
 
 class KafkaClient(BlockingVerbs):
@@ -163,9 +193,30 @@ class KafkaClient(BlockingVerbs):
 
     def _encoded(self, encoder_fn: Encoder, payloads: Any) -> Tuple[int, Any]:
         request_id = self._next_id()
-        return request_id, encoder_fn(
-            client_id=self.client_id, correlation_id=request_id, payloads=payloads
-        )
+        ids = {'client_id': self.client_id, 'correlation_id': request_id, 'payloads': payloads}
+        request = self._unwritten(encoder_fn, ids)
+        return request_id, encoder_fn(**ids) if request is None else request
+
+    def _unwritten(self, encoder_fn: Any, ids: Dict[str, Any]) -> Optional[Unwritten]:
+        """Return a request with records as it can be sent without the bytes of the old version."""
+        if not isinstance(encoder_fn, functools.partial) or not _is_own_protocol():
+            return None
+        write = functools.partial(encoder_fn, **ids)
+        if encoder_fn.func == KafkaProtocol.encode_produce_request:
+            return unwritten_produce(*ids.values(), **encoder_fn.keywords, write=write)
+        if encoder_fn.func == KafkaProtocol.encode_fetch_request:
+            return unwritten_fetch(*ids.values(), **encoder_fn.keywords, write=write)
+        return None
+
+    def _decoded(self, decoder_fn: Callable[[Any], Any], answer: Any) -> Any:
+        if isinstance(answer, Unread):
+            if _is_own_protocol():
+                if decoder_fn == KafkaProtocol.decode_produce_response:
+                    return produced(answer.response)
+                if decoder_fn == KafkaProtocol.decode_fetch_response:
+                    return fetched(answer.response, KafkaProtocol._decode_message_set_iter)
+            answer = answer.write()
+        return decoder_fn(answer)
 
     def _ask(
         self, connect: Callable[[], Any], request_id: int, request: Any, decoder_fn: Any
@@ -174,3 +225,18 @@ class KafkaClient(BlockingVerbs):
 
     def _answers(self, requests: List[Request], wanted: bool) -> List[Outcome]:
         return exchange(requests, lambda address: self._get_conn(*address), wanted)
+
+
+def _is_own_protocol() -> bool:
+    """Tell whether KafkaProtocol is this package's own, with nothing replaced."""
+    if KafkaProtocol is not _OwnProtocol:
+        return False
+    present = vars(KafkaProtocol)
+    return all(present.get(name) is method for name, method in _OWN_METHODS.items())
+
+
+def __getattr__(name: str) -> object:
+    """Load the client of 1.x, which this module offered too, when it is asked for."""
+    if name == 'SimpleClient':
+        return getattr(import_module('kafka.simple_client'), name)
+    raise AttributeError('module %r has no attribute %r' % (__name__, name))

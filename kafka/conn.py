@@ -40,7 +40,14 @@ from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.probe import ProbeResult, ProbeStep, probe_versions
 from kafka.protocol.session import ResponseReceived, Role, Session, is_answered
-from kafka.protocol.translation import OldRequest, Translation, Translator, parse_old_request
+from kafka.protocol.translation import (
+    OldRequest,
+    Translation,
+    Translator,
+    Unread,
+    parse_old_request,
+)
+from kafka.protocol.unwritten import Unwritten
 
 __all__ = [
     'DEFAULT_KAFKA_PORT',
@@ -244,26 +251,22 @@ class KafkaConnection(threading.local):
         log.debug('About to send %d bytes to %s, request %s', len(payload), self, request_id)
         self.get_connected_socket()
         old = parse_old_request(payload)
-        translation = None
         if old is not None:
-            translation = self._translate(old)
-            self._expect(old.asked_bytes)
-        if translation is None:
-            correlation_id = int.from_bytes(payload[8:12], 'big', signed=True)
-            data = payload
+            self._send_old(old, payload)
+            return
+        self._write(payload)
+        correlation_id = int.from_bytes(payload[8:12], 'big', signed=True)
+        self._waiting.append(_Waiting(correlation_id, False, None))
+
+    def send_unwritten(self, request_id: int, request: Unwritten) -> None:
+        """Send a request that was not written as bytes; as send() does with its bytes."""
+        self.get_connected_socket()
+        self._learn_for(request.old)
+        assert self._translator is not None
+        if self._translator.raises(request.old):
+            self._send_old(request.old, b'')
         else:
-            assert old is not None
-            correlation_id = old.header.correlation_id
-            data = b''.join(
-                self._session.send(
-                    request, version=translation.version, correlation_id=correlation_id
-                )
-                for request in translation.requests
-            )
-        if data:
-            self._write(data)
-        if old is None or is_answered(old.message):
-            self._waiting.append(_Waiting(correlation_id, old is not None, translation))
+            self.send(request_id, request.write())
 
     def recv(self, request_id: int) -> bytes:
         """Read one response and return its body, without the length.
@@ -274,6 +277,11 @@ class KafkaConnection(threading.local):
         FrameError (one of those) for bytes that no broker sends; UnsupportedCodecError or
         ProtocolError if fetched records cannot be read.
         """
+        answer = self.recv_unread(request_id)
+        return answer.write() if isinstance(answer, Unread) else answer
+
+    def recv_unread(self, request_id: int) -> Union[bytes, Unread]:
+        """Read one response as recv(), but return a translated one before it is written."""
         log.debug('Reading a response from %s, request %s', self, request_id)
         if self._is_inherited():
             self.close()
@@ -284,7 +292,7 @@ class KafkaConnection(threading.local):
         first = self._waiting[0] if self._waiting else None
         if first is not None and first.translation is not None and not first.translation.requests:
             self._waiting.popleft()
-            return first.translation.answer([])
+            return first.translation.unread([])
         frame = self._next_frame()
         translation = self._whose(frame)
         return frame if translation is None else self._finish(translation, frame)
@@ -426,14 +434,28 @@ class KafkaConnection(threading.local):
 
     # ------------------------------------------------------------ old requests
 
+    def _send_old(self, old: OldRequest, payload: bytes) -> None:
+        """Send an old request, or what stands for it; `payload` is the request as it is."""
+        translation = self._translate(old)
+        self._expect(old.asked_bytes)
+        correlation_id = old.header.correlation_id
+        if translation is not None:
+            payload = b''.join(
+                self._session.send(
+                    request, version=translation.version, correlation_id=correlation_id
+                )
+                for request in translation.requests
+            )
+        if payload:
+            self._write(payload)
+        if is_answered(old.message):
+            self._waiting.append(_Waiting(correlation_id, True, translation))
+
     def _translate(self, old: OldRequest) -> Optional[Translation]:
-        self._client_id = old.header.client_id
-        if self._translator is None:
-            if not old.needs_versions:
-                return None
-            self._learn()
+        if self._translator is None and not old.needs_versions:
+            return None
+        self._learn_for(old)
         assert self._translator is not None
-        self._session.client_id = old.header.client_id
         translation = self._translator.translate(old, int(time.time() * 1000))
         if translation is not None and translation.remark not in self._remarks:
             self._remarks.add(translation.remark)
@@ -467,7 +489,7 @@ class KafkaConnection(threading.local):
                 return None
         return None
 
-    def _finish(self, translation: Translation, frame: bytes) -> bytes:
+    def _finish(self, translation: Translation, frame: bytes) -> Unread:
         """Read the remaining answers of a translated request and put the old answer together."""
         responses = []
         for number in range(len(translation.requests)):
@@ -479,9 +501,15 @@ class KafkaConnection(threading.local):
                 self._fail_frame(error)
             assert isinstance(event, ResponseReceived)
             responses.append(event.response)
-        return translation.answer(responses)
+        return translation.unread(responses)
 
     # ------------------------------------------------------------ versions
+
+    def _learn_for(self, old: OldRequest) -> None:
+        """Find out what the broker serves, under the client id of a request."""
+        self._client_id = old.header.client_id
+        self._learn()
+        self._session.client_id = old.header.client_id
 
     def _learn(self) -> None:
         """Find out what the broker serves, unless it is known of this connection."""

@@ -11,15 +11,23 @@ from __future__ import annotations
 import logging
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from kafka.conn import KafkaConnection
 from kafka.errors import FailedPayloadsError, KafkaConnectionError, ProtocolError
+from kafka.protocol.unwritten import Unwritten
 
 log = logging.getLogger('kafka.client')
 
 Address = Tuple[str, int]
 
+# What carries requests that are not written, as long as no program has put something else there.
+_CARRIERS = {'send': KafkaConnection.send, 'recv': KafkaConnection.recv}
+
 
 class Request(NamedTuple):
-    """One encoded request; `address` is None where the broker is known by its node id alone."""
+    """One request, encoded or Unwritten.
+
+    `address` is None where the broker is known by its node id alone.
+    """
 
     address: Optional[Address]
     request_id: int
@@ -28,7 +36,7 @@ class Request(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a request: the answer as received, or the error of its connection."""
+    """What became of a request: the answer as received, or Unread; or its connection's error."""
 
     request: Request
     answer: Any
@@ -127,7 +135,7 @@ def exchange(
             try:
                 conn = _connected(request.address, connect)
                 waiting.append((request, conn))
-                conn.send(request.request_id, request.data)
+                _send(conn, request)
             except KafkaConnectionError as error:
                 if conn is not None:
                     abandon(conn)
@@ -139,7 +147,7 @@ def exchange(
         while waiting:
             request, conn = waiting[0]
             try:
-                outcomes.append(Outcome(request, conn.recv(request.request_id), None))
+                outcomes.append(Outcome(request, _receive(conn, request), None))
             except KafkaConnectionError as error:
                 abandon(conn)
                 outcomes.append(Outcome(request, None, error))
@@ -148,6 +156,31 @@ def exchange(
         for _, conn in waiting:
             abandon(conn)
     return outcomes
+
+
+def _carries_unwritten(conn: Any) -> bool:
+    """Tell whether a connection is this package's own, with nothing replaced."""
+    kind = type(conn)
+    for name, method in _CARRIERS.items():
+        if getattr(kind, name, None) is not method or name in vars(conn):
+            return False
+    return True
+
+
+def _send(conn: Any, request: Request) -> None:
+    data = request.data
+    if isinstance(data, Unwritten):
+        if _carries_unwritten(conn):
+            conn.send_unwritten(request.request_id, data)
+            return
+        data = data.write()
+    conn.send(request.request_id, data)
+
+
+def _receive(conn: Any, request: Request) -> Any:
+    if isinstance(request.data, Unwritten) and _carries_unwritten(conn):
+        return conn.recv_unread(request.request_id)
+    return conn.recv(request.request_id)
 
 
 def _connected(address: Optional[Address], connect: Callable[[Address], Any]) -> Any:

@@ -58,10 +58,11 @@ from kafka.protocol.translation_records import (
     Substitute,
     substitute_produce,
     with_acks_from_all,
+    write_records,
 )
 from kafka.protocol.wire import Buffer, Message
 
-__all__ = ['OldRequest', 'Translation', 'Translator', 'parse_old_request']
+__all__ = ['OldRequest', 'Translation', 'Translator', 'Unread', 'parse_old_request']
 
 # The versions that may be translated: {api key: the last of them}.
 OLD_VERSIONS: Dict[int, int] = {
@@ -101,6 +102,20 @@ class OldRequest(NamedTuple):
         if not isinstance(self.message, FetchRequest):
             return 0
         return sum(max(0, p.partition_max_bytes) for t in self.message.topics for p in t.partitions)
+
+
+class Unread(NamedTuple):
+    """The answer to an old request that was translated; records may not be written yet."""
+
+    header: RequestHeader  # of the request
+    response: Message
+
+    def write(self) -> bytes:
+        """Return the bytes, correlation id first."""
+        write_records(self.response)
+        return api.encode_response(
+            self.response, self.header.api_version, self.header.correlation_id
+        )
 
 
 def parse_old_request(payload: Buffer) -> Optional[OldRequest]:
@@ -143,13 +158,16 @@ class Translation:
             self.version,
         )
 
-    def answer(self, responses: Sequence[Message]) -> bytes:
-        """Return the old response, correlation id first, given the responses in order.
+    def unread(self, responses: Sequence[Message]) -> Unread:
+        """Return the old response, given the responses in order.
 
         Raises UnsupportedCodecError or ProtocolError if fetched records cannot be read.
         """
-        response = self._answer(responses)
-        return api.encode_response(response, self._header.api_version, self._header.correlation_id)
+        return Unread(self._header, self._answer(responses))
+
+    def answer(self, responses: Sequence[Message]) -> bytes:
+        """Return the old response as bytes, correlation id first; otherwise as unread()."""
+        return self.unread(responses).write()
 
 
 class Translator:
@@ -161,6 +179,11 @@ class Translator:
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
         self._fetches = FetchMemory()
+
+    def raises(self, old: OldRequest) -> bool:
+        """Tell whether the broker gets a request with records in a later version."""
+        high = self._ranges.get(old.header.api_key, (0, -1))[1]
+        return high >= RAISED_TO[old.header.api_key]
 
     def translate(self, old: OldRequest, now_ms: int) -> Optional[Translation]:
         """Return what to send instead of an old request, or None: the broker serves it as it is.

@@ -8,7 +8,7 @@ Follows KIP-98 (magic 2) and KIP-896 (the versions that 4.0 removed).
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, cast
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from kafka.errors import BufferUnderflowError, ChecksumError, KafkaError, ProtocolError
 from kafka.protocol.fetch import (
@@ -19,6 +19,7 @@ from kafka.protocol.fetch import (
     FetchTopic,
     PartitionData,
 )
+from kafka.protocol.later import MessagesLater
 from kafka.protocol.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -31,7 +32,13 @@ from kafka.protocol.wire import Message
 from kafka.record.conversion import MAX_SET_BYTES, MessageSet, down_convert, up_convert
 from kafka.record.legacy_records import encode_message_set
 
-__all__ = ['FetchMemory', 'Substitute', 'substitute_produce', 'with_acks_from_all']
+__all__ = [
+    'FetchMemory',
+    'Substitute',
+    'substitute_produce',
+    'with_acks_from_all',
+    'write_records',
+]
 
 # The last versions that name topics; later ones use ids, which these callers don't know.
 LAST_PRODUCE_BY_NAME = 12
@@ -75,7 +82,7 @@ def substitute_produce(old: ProduceRequest, now_ms: int) -> Substitute:
                 raise ProtocolError('topic %s partition %d comes twice' % key)
             known[key] = 0, -1
             try:
-                batch = up_convert(part.records, now_ms)
+                batch = _batch(part.records, now_ms)
             except (ChecksumError, ProtocolError, BufferUnderflowError) as error:
                 if old.acks == 0:
                     raise type(error)('topic %s partition %d: %s' % (*key, error)) from error
@@ -94,6 +101,13 @@ def substitute_produce(old: ProduceRequest, now_ms: int) -> Substitute:
 
     requests: List[Message] = [request] if topics else []
     return Substitute(requests, LAST_PRODUCE_BY_NAME, answer, _acks_remark(old.acks))
+
+
+def _batch(records: Any, now_ms: int) -> Optional[bytes]:
+    """Return the batch for a message set, written or not."""
+    if isinstance(records, MessagesLater):
+        return records.batch(now_ms)
+    return up_convert(records, now_ms)
 
 
 def with_acks_from_all(old: ProduceRequest, version: int) -> Substitute:
@@ -241,7 +255,8 @@ class FetchMemory:
         for key, sent in asked.items():  # in the order that was sent: hungry ones come first
             result = self._result(key, wanted[key], sent, given.get(key), error, room > 0)
             results[key] = result
-            room -= len(result.records or b'')
+            if result.records is not None:
+                room -= len(result.records)
         topics = [
             FetchableTopicResponse(
                 topic=topic.topic,
@@ -264,7 +279,7 @@ class FetchMemory:
             return PartitionData(
                 partition_index=wanted.partition, error_code=error, high_watermark=-1, records=b''
             )
-        messages = b''
+        messages: Any = b''
         if given.error_code:  # what was known of the log may be true no more
             self._hungry.pop(key, None)
             self._gaps.pop(key, None)
@@ -285,7 +300,7 @@ class FetchMemory:
         wanted: FetchPartition,
         asked: FetchPartition,
         given: PartitionData,
-    ) -> bytes:
+    ) -> MessageSet:
         """Return the message set, and note what it teaches; `asked` begins behind a known gap."""
         if given.records:
             self._hungry.pop(key, None)
@@ -297,7 +312,17 @@ class FetchMemory:
             self._gaps[key] = start, converted.next_offset
         elif given.records:
             self._gaps.pop(key, None)
-        return converted.data
+        return converted
+
+
+def write_records(response: Message) -> None:
+    """Write the message sets in an old response that are not written yet."""
+    if isinstance(response, FetchResponse):
+        for topic in response.responses:
+            for part in topic.partitions:
+                records: Any = part.records
+                if isinstance(records, MessageSet):
+                    part.records = records.data
 
 
 def _convert(key: TopicPartition, asked: FetchPartition, given: PartitionData) -> MessageSet:

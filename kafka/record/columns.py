@@ -41,6 +41,10 @@ class Columns(NamedTuple):
             [self.values[index] for index in wanted],
         )
 
+    def last_offset(self) -> int:
+        """Return the largest offset, which is the last but in logs that are out of order."""
+        return self.offsets[-1] if isinstance(self.offsets, range) else max(self.offsets)
+
     def sizes(self) -> Iterator[int]:
         """Yield the length of key and value of each message, together."""
         for _, key, value in self.fields():

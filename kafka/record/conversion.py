@@ -26,6 +26,8 @@ from kafka.record.util import Buffer
 # two lengths.
 ENTRY_OVERHEAD = 26
 
+LARGEST_OFFSET = 2**63 - 1
+
 # How far one set may grow while it is converted, in bytes of memory, and what a message takes there
 # besides key and value. Batches that expand to millions of tiny messages would take gigabytes; what
 # is left out is fetched again.
@@ -169,6 +171,8 @@ def _read(batch: RecordBatch, wanted: int, messages: List[Columns], room: int) -
         part = part.since(wanted)
         if not part.values:
             continue
+        if part.last_offset() > LARGEST_OFFSET:
+            raise ProtocolError('offset %d is out of range' % part.last_offset())
         taken = len(part.values) * MESSAGE_OVERHEAD + part.size()
         if taken >= room:
             for end, size in enumerate(part.sizes(), 1):

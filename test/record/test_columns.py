@@ -41,6 +41,11 @@ def test_since_of_offsets_without_gaps(start, offset):
     assert list(part.since(offset).offsets) == [o for o in range(start, start + 3) if o >= offset]
 
 
+@given(rows.filter(bool))
+def test_last_offset_is_the_largest(rows):
+    assert columns(rows).last_offset() == max(row[0] for row in rows)
+
+
 @given(rows)
 def test_sizes_are_those_of_keys_and_values(rows):
     part = columns(rows)

@@ -132,6 +132,7 @@ def test_a_batch_becomes_the_messages_from_the_wanted_offset_on(pairs, codec, wa
     data = encode_batch(records, base_offset=0, codec=codec)
     converted = down_convert(data, wanted, NO_LIMIT)
     assert (converted.end, converted.next_offset) == (len(pairs), len(pairs))
+    assert len(converted) == len(converted.data)
     got = read(converted.data)
     assert [(r.offset, r.key, r.value) for r in got] == [
         (at, *pair) for at, pair in enumerate(pairs) if at >= wanted

@@ -1,8 +1,8 @@
 """Small helpers of 0.9.5: reading and writing sized strings, grouping, the bytes boundary, a timer.
 
 This is where the legacy classes turn names into bytes (``kafka_bytestring``, ``name_for``), and in
-text mode keys and values too (``text_bytes``), and nowhere else. Messages of the protocol are
-declared and coded in ``kafka.protocol``, not here.
+text mode keys and values of messages too (``text_bytes``), and nowhere else. Messages of the
+protocol are declared and coded in ``kafka.protocol``, not here.
 """
 
 from __future__ import annotations

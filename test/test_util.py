@@ -257,3 +257,86 @@ def test_a_failing_call_is_logged_and_the_timer_goes_on(caplog):
         assert calls.reached.wait(5)
         timer.stop()
     assert 'no luck' in caplog.text
+
+
+# --- text mode ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def text_mode():
+    """Switch text mode; off again afterwards."""
+    yield util.set_text_mode
+    util.set_text_mode(None)
+
+
+def test_text_is_left_alone_unless_text_mode_is_on(text_mode):
+    assert util.text_bytes('a', 'key') is None
+    text_mode('utf-8')
+    text_mode(None)
+    assert util.text_bytes('a', 'key') is None
+
+
+@pytest.mark.parametrize(
+    'encoding, text, wire',
+    [('utf-8', 'é', b'\xc3\xa9'), ('latin-1', 'é', b'\xe9'), ('utf-8', '', b'')],
+)
+def test_text_mode_encodes_text(text_mode, encoding, text, wire):
+    text_mode(encoding)
+    assert util.text_bytes(text, 'key') == wire
+
+
+@pytest.mark.parametrize('value', [b'a', bytearray(b'a'), None, 5, ['a']])
+def test_text_mode_is_about_text_only(text_mode, value):
+    text_mode('utf-8')
+    assert util.text_bytes(value, 'key') is None
+
+
+def test_text_mode_is_told_once_with_its_switches(text_mode, caplog):
+    text_mode('latin-1')
+    assert caplog.records == []
+    util.text_bytes('a', 'key')
+    util.text_bytes('b', 'key')
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    for word in ('latin-1', 'KAFKA_LEGACY_TEXT', 'kafka.util.set_text_mode', '--no-text'):
+        assert word in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    'encoding, text', [('ascii', 'secret é'), ('utf-8', 'secret \udc80'), ('latin-1', 'secret €')]
+)
+def test_text_without_bytes_is_refused_by_name_and_not_shown(text_mode, encoding, text):
+    text_mode(encoding)
+    with pytest.raises(ValueError, match='key cannot be written as %s' % encoding) as caught:
+        util.text_bytes(text, 'key')
+    assert 'secret' not in str(caught.value)
+    assert 'at character 7' in str(caught.value)
+
+
+@pytest.mark.parametrize('encoding', ['utf-99', 'hex', 'rot13', '', 'a\0b'])
+def test_unknown_encoding_is_refused_and_changes_nothing(text_mode, encoding):
+    text_mode('latin-1')
+    with pytest.raises(ValueError, match='no encoding of text'):
+        text_mode(encoding)
+    assert util.text_bytes('é', 'key') == b'\xe9'
+
+
+def test_encoding_of_another_type_is_refused(text_mode):
+    with pytest.raises(TypeError):
+        text_mode(8)
+
+
+@pytest.mark.parametrize(
+    'value, outcome', [('latin-1', b'\xe9'), ('', None), (None, None), ('utf-99', ValueError)]
+)
+def test_text_mode_is_set_by_the_environment(text_mode, monkeypatch, value, outcome):
+    if value is None:
+        monkeypatch.delenv('KAFKA_LEGACY_TEXT', raising=False)
+    else:
+        monkeypatch.setenv('KAFKA_LEGACY_TEXT', value)
+    if outcome is ValueError:
+        with pytest.raises(ValueError, match='environment variable KAFKA_LEGACY_TEXT: .*utf-99'):
+            util._set_text_mode_from_environment()
+    else:
+        util._set_text_mode_from_environment()
+        assert util.text_bytes('é', 'key') == outcome

@@ -15,7 +15,7 @@ import sys
 import threading
 import weakref
 from queue import Full, Queue
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from kafka.errors import (
     AsyncProducerQueueFull,
@@ -26,7 +26,7 @@ from kafka.errors import (
 from kafka.producer.upstream import STOP, SendOptions, Tally, Upstream
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
-from kafka.util import check_number, name_for, whole_number
+from kafka.util import check_number, name_for, text_bytes, whole_number
 
 log = logging.getLogger('kafka.producer')
 
@@ -180,7 +180,8 @@ class Producer:
     def send_messages(self, topic: Any, partition: int, *msg: Optional[bytes]) -> List[Any]:
         """Send messages without keys to one partition, in one request.
 
-        Arguments: topic: str or bytes; partition: int; msg: bytes each.
+        Arguments: topic: str or bytes; partition: int; msg: bytes each, or str in text mode
+        (kafka.util.set_text_mode).
         Returns: what client.send_produce_request returned, a list with one ProduceResponse; an
         empty list in asynchronous mode, where no answer is asked for (req_acks=0), and where there
         is nothing to send.
@@ -196,7 +197,7 @@ class Producer:
     ) -> List[Any]:
         """Check the arguments, then send messages that share a key; otherwise as send_messages."""
         topic = name_for(self.client, topic)
-        self._check_messages(msg, key)
+        msg, key = self._as_bytes(msg, key)
         partition = whole_number(partition, 'partition')
         if self.async_send:
             self._enqueue(TopicAndPartition(topic, partition), msg, key)
@@ -255,13 +256,21 @@ class Producer:
         return responses
 
     @staticmethod
-    def _check_messages(msg: Any, key: Optional[bytes]) -> None:
-        """Raise TypeError unless messages are bytes (or None with a key), the key bytes or None."""
+    def _as_bytes(msg: Any, key: Any) -> Tuple[Any, Optional[bytes]]:
+        """Return messages and key as they are sent: as they are, but for str in text mode.
+
+        Raises: TypeError unless messages are bytes (or None with a key), the key bytes or None.
+        """
         if key is not None and not isinstance(key, bytes):
-            raise TypeError('key must be bytes or None, not %s' % _kind(key))
-        for number, m in enumerate(msg, 1):
-            if not isinstance(m, bytes) and (m is not None or key is None):
-                raise TypeError('msg %d must be bytes, not %s' % (number, _kind(m)))
+            key = _bytes_of(key, 'key', 'bytes or None')
+        allowed = bytes if key is None else (bytes, type(None))
+        if all(isinstance(m, allowed) for m in msg):
+            return msg, key
+        encoded = [
+            m if isinstance(m, allowed) else _bytes_of(m, 'msg %d' % number, 'bytes')
+            for number, m in enumerate(msg, 1)
+        ]
+        return tuple(encoded), key
 
     def _partitions_of(self, topic: Any) -> List[int]:
         """Return the partition ids of a topic, sorted, loading its metadata where it is unknown.
@@ -409,7 +418,12 @@ def _send_upstream(
     Upstream(queue, client, stop_event, options, tally or Tally()).run()
 
 
-def _kind(value: Any) -> str:
-    """Name a value's type, and for text what to do about it."""
-    kind = type(value).__name__
-    return kind + ' (encode it first)' if isinstance(value, str) else kind
+def _bytes_of(value: Any, argument: str, wanted: str) -> bytes:
+    """Return a key or value that is no bytes as such: a str in text mode; TypeError otherwise."""
+    encoded = text_bytes(value, argument)
+    if encoded is None:
+        kind = type(value).__name__
+        if isinstance(value, str):
+            kind += ' (encode it first, or see kafka.util.set_text_mode)'
+        raise TypeError('%s must be %s, not %s' % (argument, wanted, kind))
+    return encoded

@@ -6,7 +6,7 @@ import logging
 import warnings
 from typing import Any, Dict, List, Optional
 
-from kafka.partitioner import HashedPartitioner
+from kafka.partitioner import HashedPartitioner, LegacyPartitioner, Murmur2Partitioner
 from kafka.producer.base import Producer
 from kafka.util import name_for
 
@@ -40,14 +40,19 @@ class KeyedProducer(Producer):
     ) -> List[Any]:
         """Send messages with one key to the partition of that key.
 
-        Arguments: topic: str or bytes; key: bytes or None; msg: bytes each, or None with a key.
+        Arguments: topic: str or bytes; key: bytes or None; msg: bytes each, or None with a key. In
+        text mode (kafka.util.set_text_mode) key and messages may be str.
         Returns: a list with one ProduceResponse; empty with req_acks=0 or without messages.
         Raises: TypeError naming the argument of a wrong type; UnknownTopicOrPartitionError or
         LeaderNotAvailableError for a topic that is not there (yet); otherwise as Producer.
         """
         topic = name_for(self.client, topic)
-        self._check_messages(msg, key)
-        return self._send_messages(topic, self._next_partition(topic, key), *msg, key=key)
+        msg, sent_key = self._as_bytes(msg, key)
+        # Ours go by the bytes, as other clients do. One of the program knows its keys as it has
+        # them, which makes a difference in text mode only.
+        is_ours = self.partitioner_class in (LegacyPartitioner, Murmur2Partitioner)
+        partition = self._next_partition(topic, sent_key if is_ours else key)
+        return self._send_messages(topic, partition, *msg, key=sent_key)
 
     def send(self, topic: Any, key: Optional[bytes], msg: Optional[bytes]) -> List[Any]:
         """Send one message: the deprecated name of send_messages."""

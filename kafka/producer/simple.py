@@ -35,11 +35,12 @@ class SimpleProducer(Producer):
     def send_messages(self, topic: Any, *msg: bytes) -> List[Any]:  # type: ignore[override]
         """Send messages to the next partition of a topic, all to the same one.
 
-        Arguments: topic: str or bytes; msg: bytes each.
+        Arguments: topic: str or bytes; msg: bytes each, or str in text mode
+        (kafka.util.set_text_mode).
         Returns: a list with one ProduceResponse; empty with req_acks=0 or without messages.
         Raises: TypeError naming the argument of a wrong type; UnknownTopicOrPartitionError or
         LeaderNotAvailableError for a topic that is not there (yet); otherwise as Producer.
         """
         topic = name_for(self.client, topic)
-        self._check_messages(msg, None)
+        msg, _ = self._as_bytes(msg, None)
         return self._send_messages(topic, self._next_partition(topic), *msg)

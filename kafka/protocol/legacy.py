@@ -56,6 +56,7 @@ from kafka.util import (
     read_int_string,
     read_short_string,
     relative_unpack,
+    text_bytes,
 )
 
 __all__ = [
@@ -105,6 +106,16 @@ def _string(name: str, value: Optional[bytes], nullable: bool = False) -> bytes:
     if len(value) > 0x7FFF:
         raise ProtocolError('%s is longer than 32767 bytes: %d' % (name, len(value)))
     return struct.pack('>h', len(value)) + value
+
+
+def _text(name: str, value: Any) -> bytes:
+    """Return a key or value that is no bytes as such, if it is text and text mode is on."""
+    encoded = text_bytes(value, '%s of a message' % name)
+    if encoded is None:
+        raise TypeError(
+            'expected %s of a message to be bytes, not %s' % (name, type(value).__name__)
+        )
+    return encoded
 
 
 def _by_topic(payloads: Optional[Iterable[Any]], encode: Callable[[Any], bytes]) -> bytes:
@@ -304,11 +315,10 @@ class KafkaProtocol:
             ) from None
         if magic != 0:
             raise ProtocolError('only messages of magic 0 can be encoded, not %r' % (magic,))
-        for name, field in (('key', key), ('value', value)):
-            if field is not None and not isinstance(field, bytes):
-                raise TypeError(
-                    'expected %s of a message to be bytes, not %s' % (name, type(field).__name__)
-                )
+        if not isinstance(key, bytes) and key is not None:
+            key = _text('key', key)
+        if not isinstance(value, bytes) and value is not None:
+            value = _text('value', value)
         return encode_message(key, value, magic=0, attributes=message.attributes)
 
     @classmethod

@@ -18,10 +18,19 @@ from kafka.codec import DEFAULT_LIMIT_BYTES, decompress
 from kafka.errors import ProtocolError
 from kafka.record.legacy_decoder import Run, decode_message
 from kafka.record.legacy_records import ENTRY_HEADER, encode_message
+from kafka.util import text_bytes
 
 _INT32 = struct.Struct('>i')
 
 Entry = Tuple[Optional[int], Optional[int], Any]
+
+
+def _text(name: str, value: Any) -> bytes:
+    """Return a key or value that is no bytes as such, if it is text and text mode is on."""
+    encoded = text_bytes(value, name)
+    if encoded is None:
+        raise AssertionError('%s must be bytes or None, not %s' % (name, type(value).__name__))
+    return encoded
 
 
 class PartialMessage(bytes):
@@ -38,6 +47,7 @@ class Message:
     type of the timestamp in bit 3; crc: kept as it is until encode(); timestamp: ms, for magic 1
     only, whose default is now.
 
+    In text mode (kafka.util.set_text_mode) value and key may be str, and become bytes here.
     Raises: AssertionError for a value or key of another type, and a timestamp with magic 0.
     """
 
@@ -59,11 +69,8 @@ class Message:
         crc: int = 0,
         timestamp: Optional[int] = None,
     ) -> None:
-        for name, field in (('value', value), ('key', key)):
-            if field is not None and not isinstance(field, bytes):
-                raise AssertionError(
-                    '%s must be bytes or None, not %s' % (name, type(field).__name__)
-                )
+        value = value if value is None or isinstance(value, bytes) else _text('value', value)
+        key = key if key is None or isinstance(key, bytes) else _text('key', key)
         if magic == 0 and timestamp is not None:
             raise AssertionError('messages of magic 0 have no timestamp')
         if magic and timestamp is None:

@@ -201,11 +201,12 @@ class KafkaClient(BlockingVerbs):
         """Return a request with records as it can be sent without the bytes of the old version."""
         if not isinstance(encoder_fn, functools.partial) or not _is_own_protocol():
             return None
-        write = functools.partial(encoder_fn, **ids)
+        options: Dict[str, Any] = {**ids, **encoder_fn.keywords}
+        options['write'] = functools.partial(encoder_fn, **ids)
         if encoder_fn.func == KafkaProtocol.encode_produce_request:
-            return unwritten_produce(*ids.values(), **encoder_fn.keywords, write=write)
+            return unwritten_produce(**options)
         if encoder_fn.func == KafkaProtocol.encode_fetch_request:
-            return unwritten_fetch(*ids.values(), **encoder_fn.keywords, write=write)
+            return unwritten_fetch(**options)
         return None
 
     def _decoded(self, decoder_fn: Callable[[Any], Any], answer: Any) -> Any:

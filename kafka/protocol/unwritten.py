@@ -16,10 +16,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 
 from kafka.protocol.api import ApiKey, RequestHeader
 from kafka.protocol.fetch import FetchPartition, FetchRequest, FetchTopic
-from kafka.protocol.fetch import FetchResponse as FetchMessage
 from kafka.protocol.later import MessagesLater
 from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from kafka.protocol.produce import ProduceResponse as ProduceMessage
 from kafka.protocol.translation import OldRequest
 from kafka.record.columns import Columns
 from kafka.record.conversion import MessageSet
@@ -148,7 +146,7 @@ def are_bytes(fields: Any) -> bool:
 # ---------------------------------------------------------------- answers
 
 
-def produced(message: ProduceMessage) -> Iterator[ProduceResponse]:
+def produced(message: Any) -> Iterator[ProduceResponse]:
     """Yield what KafkaProtocol.decode_produce_response yields for the written answer."""
     for topic in message.responses:
         name = topic.name.encode('utf-8')
@@ -156,9 +154,7 @@ def produced(message: ProduceMessage) -> Iterator[ProduceResponse]:
             yield ProduceResponse(name, part.index, part.error_code, part.base_offset)
 
 
-def fetched(
-    message: FetchMessage, read: Callable[[bytes], Iterable[Any]]
-) -> Iterator[FetchResponse]:
+def fetched(message: Any, read: Callable[[bytes], Iterable[Any]]) -> Iterator[FetchResponse]:
     """Yield what KafkaProtocol.decode_fetch_response yields for the written answer.
 
     Arguments: read: gives the messages of a message set, for what is no columns.

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kafka.client import KafkaClient as KafkaClient
     from kafka.conn import KafkaConnection as KafkaConnection
     from kafka.consumer import KafkaConsumer as KafkaConsumer
+    from kafka.consumer import MultiProcessConsumer as MultiProcessConsumer
     from kafka.consumer import SimpleConsumer as SimpleConsumer
     from kafka.partitioner import HashedPartitioner as HashedPartitioner
     from kafka.partitioner import Murmur2Partitioner as Murmur2Partitioner
@@ -54,6 +55,7 @@ __all__ = [
     'RoundRobinPartitioner',
     'HashedPartitioner',
     'SimpleConsumer',
+    'MultiProcessConsumer',
     'create_message',
     'create_gzip_message',
     'create_snappy_message',
@@ -70,6 +72,7 @@ _HOMES = {
     'Murmur2Partitioner': 'kafka.partitioner',
     'SimpleConsumer': 'kafka.consumer',
     'KafkaConsumer': 'kafka.consumer',
+    'MultiProcessConsumer': 'kafka.consumer',
     'create_message': 'kafka.protocol',
     'create_gzip_message': 'kafka.protocol',
     'create_snappy_message': 'kafka.protocol',

@@ -14,6 +14,7 @@ from typing import NamedTuple, Set
 
 FD_DIRECTORY = '/proc/self/fd'
 TASK_DIRECTORY = '/proc/self/task'
+HELPERS = (b'multiprocessing.resource_tracker', b'multiprocessing.forkserver')
 
 
 class Belongings(NamedTuple):
@@ -62,8 +63,8 @@ def _children() -> Set[int]:
                 found.update(int(pid) for pid in file.read().split())
         except FileNotFoundError:  # a thread that ended meanwhile
             continue
-    # multiprocessing keeps one helper of its own until the interpreter ends.
-    return {pid for pid in found if b'resource_tracker' not in _command_line(pid)}
+    # multiprocessing keeps helpers of its own until the interpreter ends.
+    return {pid for pid in found if not any(name in _command_line(pid) for name in HELPERS)}
 
 
 def _command_line(pid: int) -> bytes:

@@ -63,7 +63,8 @@ MAY_USE = {
     # 0.9.5's own worker thread and its timer.
     'threading.Thread': (set(), {'kafka.producer.base', 'kafka.util'}),
     'threading.Timer': (set(), set()),
-    'multiprocessing': (set(), set()),
+    # 0.9.5's consumer that reads in several processes.
+    'multiprocessing': (set(), {'kafka.consumer.processes', 'kafka.consumer.multiprocess'}),
     'subprocess': (set(), set()),
     # A message of 1.x is stamped where it is made.
     'time': (OUTSIDE, {'kafka.protocol.message'}),
@@ -76,7 +77,14 @@ MAY_USE = {
     # Names and optional packages that are resolved on first use.
     'importlib': (
         set(),
-        {'kafka', 'kafka.codec', 'kafka.protocol', 'kafka.protocol.api', 'kafka.record.crc32c'},
+        {
+            'kafka',
+            'kafka.codec',
+            'kafka.consumer',
+            'kafka.protocol',
+            'kafka.protocol.api',
+            'kafka.record.crc32c',
+        },
     ),
 }
 
@@ -105,6 +113,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 MANY_METHODS: dict[str, str] = {}
 LATE_IMPORTS: dict[str, str] = {}
 BROAD_EXCEPTS: dict[str, str] = {
+    'kafka/consumer/processes.py: check_sendable': 'what a foreign object raises when pickled',
     'kafka/exchange.py: abandon': 'a connection that a program brought along may fail in any way',
     'kafka/blocking_verbs.py: BlockingVerbs._send_broker_unaware_request': 'any failure: next host',
     'kafka/future.py: Future._run': 'logged: nobody waits for a callback',

@@ -105,6 +105,7 @@ class Consumer:
             self.fetch_last_known_offsets(partitions)
         else:
             self.offsets.update((partition, 0) for partition in partitions)
+        self._start_helpers()
         # Last, so that a constructor that fails leaves no thread behind.
         if self.commit_timer is not None:
             self.commit_timer.start()
@@ -118,6 +119,9 @@ class Consumer:
             self.topic,
             list(self.offsets),
         )
+
+    def _start_helpers(self) -> None:
+        """Start what a subclass has besides the timer, whose thread no process is to inherit."""
 
     def provide_partition_info(self) -> None:
         """Hand out (partition, message) from now on instead of the message alone."""

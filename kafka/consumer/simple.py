@@ -123,20 +123,13 @@ class SimpleConsumer(Consumer):
         iter_timeout: Optional[float] = None,
         auto_offset_reset: str = 'largest',
     ) -> None:
-        buffer_size = whole_number(buffer_size, 'buffer_size')
-        fetch_size_bytes = whole_number(fetch_size_bytes, 'fetch_size_bytes')
-        if iter_timeout is not None:
-            check_number(iter_timeout, 'iter_timeout')
-        if max_buffer_size is not None:
-            max_buffer_size = whole_number(max_buffer_size, 'max_buffer_size')
-        if max_buffer_size is not None and buffer_size > max_buffer_size:
-            raise ValueError(
-                'buffer_size (%d) is above max_buffer_size (%d)' % (buffer_size, max_buffer_size)
-            )
-        self.buffer_size = buffer_size
-        self.max_buffer_size = max_buffer_size
+        settings = checked_settings(
+            fetch_size_bytes, buffer_size, max_buffer_size, iter_timeout, auto_offset_reset
+        )
+        self.buffer_size: int = settings['buffer_size']
+        self.max_buffer_size: Optional[int] = settings['max_buffer_size']
         self.fetch_max_wait_time: float = FETCH_MAX_WAIT_TIME
-        self.fetch_min_bytes = fetch_size_bytes
+        self.fetch_min_bytes: int = settings['fetch_size_bytes']
         self.iter_timeout = iter_timeout
         self.auto_offset_reset = auto_offset_reset
         self.queue = _Backlog()
@@ -426,6 +419,37 @@ class SimpleConsumer(Consumer):
         if size >= limit:
             raise
         return min(max(size * 2, 1), limit)
+
+
+def checked_settings(
+    fetch_size_bytes: Any = FETCH_MIN_BYTES,
+    buffer_size: Any = FETCH_BUFFER_SIZE_BYTES,
+    max_buffer_size: Any = MAX_FETCH_BUFFER_SIZE_BYTES,
+    iter_timeout: Any = None,
+    auto_offset_reset: Any = 'largest',
+) -> Dict[str, Any]:
+    """Return the options that only SimpleConsumer has, by name.
+
+    Raises: TypeError naming an argument that is no number, or that there is none of such a name;
+    ValueError when buffer_size is above max_buffer_size.
+    """
+    buffer_size = whole_number(buffer_size, 'buffer_size')
+    fetch_size_bytes = whole_number(fetch_size_bytes, 'fetch_size_bytes')
+    if iter_timeout is not None:
+        check_number(iter_timeout, 'iter_timeout')
+    if max_buffer_size is not None:
+        max_buffer_size = whole_number(max_buffer_size, 'max_buffer_size')
+        if buffer_size > max_buffer_size:
+            raise ValueError(
+                'buffer_size (%d) is above max_buffer_size (%d)' % (buffer_size, max_buffer_size)
+            )
+    return {
+        'fetch_size_bytes': fetch_size_bytes,
+        'buffer_size': buffer_size,
+        'max_buffer_size': max_buffer_size,
+        'iter_timeout': iter_timeout,
+        'auto_offset_reset': auto_offset_reset,
+    }
 
 
 class _Outcome:

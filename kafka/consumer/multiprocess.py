@@ -1,0 +1,380 @@
+"""MultiProcessConsumer: the consumer of 0.9.5 that reads the partitions of a topic in processes.
+
+Owns which process reads what and from where, what the processes do, and the handing out of what
+they bring. How processes are started, watched and ended, and how messages come from them, is
+``processes.py``; offsets and commits are ``base.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+import multiprocessing
+import queue
+import time
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+
+from kafka.consumer.base import (
+    AUTO_COMMIT_INTERVAL,
+    AUTO_COMMIT_MSG_COUNT,
+    FETCH_DEFAULT_BLOCK_TIMEOUT,
+    FETCH_MAX_WAIT_TIME,
+    FULL_QUEUE_WAIT_TIME_SECONDS,
+    MAX_BACKOFF_SECONDS,
+    Consumer,
+)
+from kafka.consumer.processes import Crew, Flag, Link, check_sendable, start_method
+from kafka.consumer.simple import SimpleConsumer, checked_settings
+from kafka.errors import KafkaError
+from kafka.util import check_number, whole_number
+
+log = logging.getLogger('kafka.consumer.multiprocess')
+
+QUEUE_SIZE = 1024
+# How many messages a process sends at once.
+BATCH_SIZE = 128
+# Iteration ends when nothing has come for so long.
+ITER_WAIT_SECONDS = 1.0
+START_WAIT_SECONDS = 0.1
+FETCH_SECONDS = FETCH_MAX_WAIT_TIME / 1000
+
+Item = Tuple[int, Any]
+
+
+class Events(NamedTuple):
+    """The flags by which a MultiProcessConsumer directs its processes (0.9.5).
+
+    start: set by the first call that wants messages; nothing is fetched before. pause: nothing is
+    fetched while it is set. exit: set by stop(); the processes leave.
+    """
+
+    start: Flag
+    pause: Flag
+    exit: Flag
+
+
+def _takes_auto_commit_fourth(init: Callable[..., None]) -> Callable[..., None]:
+    """Let auto_commit stand where the first 0.9 releases had it, before there was partitions."""
+
+    @functools.wraps(init)
+    def __init__(
+        self: Any, client: Any, group: Any, topic: Any, *arguments: Any, **options: Any
+    ) -> None:
+        if arguments and isinstance(arguments[0], bool):
+            arguments = (options.pop('partitions', None), *arguments)
+        init(self, client, group, topic, *arguments, **options)
+
+    return __init__
+
+
+class MultiProcessConsumer(Consumer):
+    """Consume the partitions of a topic in several processes at once (0.9.5).
+
+    Arguments: client, group, topic, partitions, auto_commit, auto_commit_every_n and
+    auto_commit_every_t as Consumer has them. A bool in the place of partitions is auto_commit, as
+    in the first 0.9 releases.
+        num_procs: how many processes; of n processes each gets every n-th partition.
+        partitions_per_proc: how many partitions a process may have; more than 0 overrides
+            num_procs.
+        simple_consumer_options: further options of SimpleConsumer, for those in the processes.
+
+    Processes are forked where the platform can, unless the program has set another start method of
+    multiprocessing; then client, topic and options are pickled. In no case is the main module
+    imported again. Each process has connections of its own, commits nothing, and tries again after
+    an error: after 1, 2, 4 … 60 s. One that dies is started again where its messages end, when the
+    consumer is asked for more; the log tells. Processes never outlive the program.
+
+    What was fetched in excess stays for the next call, and is not committed; it is at most some
+    hundred messages per process. A program that writes to offsets makes the processes go on there.
+
+    Attributes: queue: what the processes have sent, (partition, message) pairs, read as a
+    queue.Queue; events: the Events; size: its value is how many messages the call under way
+    wants; procs: the processes.
+
+    Raises: TypeError or ValueError naming a wrong argument, or one that cannot be sent to a process
+    that is not forked; OSError when no process can be started; otherwise as Consumer.
+    """
+
+    @_takes_auto_commit_fourth
+    def __init__(
+        self,
+        client: Any,
+        group: Any,
+        topic: Any,
+        partitions: Optional[Iterable[int]] = None,
+        auto_commit: bool = True,
+        auto_commit_every_n: Optional[int] = AUTO_COMMIT_MSG_COUNT,
+        auto_commit_every_t: Optional[float] = AUTO_COMMIT_INTERVAL,
+        num_procs: int = 1,
+        partitions_per_proc: Optional[int] = 0,
+        **simple_consumer_options: Any,
+    ) -> None:
+        self._options = checked_settings(**simple_consumer_options)
+        self._num_procs, self._partitions_per_proc = _checked_sizes(num_procs, partitions_per_proc)
+        self._method = start_method()
+        context = multiprocessing.get_context(self._method)
+        self.events = Events(Flag(context), Flag(context), Flag(context))
+        self.size = context.RawValue('i', 0)
+        self._taken: List[Item] = []  # by the call under way, and not in offsets yet
+        super().__init__(
+            client,
+            group,
+            topic,
+            partitions=partitions,
+            auto_commit=auto_commit,
+            auto_commit_every_n=auto_commit_every_n,
+            auto_commit_every_t=auto_commit_every_t,
+        )
+
+    def __repr__(self) -> str:
+        return '<%s group=%s, topic=%s, consumers=%d>' % (
+            type(self).__name__,
+            self.group,
+            self.topic,
+            len(self.procs),
+        )
+
+    @property
+    def procs(self) -> List[Any]:
+        """The processes; one that died is replaced by the one that was started for it."""
+        return self.queue.processes
+
+    # ------------------------------------------------------------ the processes
+
+    def _start_helpers(self) -> None:
+        known = list(self.offsets)
+        count = self._num_procs
+        if self._partitions_per_proc:
+            count = math.ceil(len(known) / self._partitions_per_proc)
+        self._shares = [known[index::count] for index in range(count)]
+        # The offsets as this class knows them; the program may write others.
+        self._followed = dict(self.offsets)
+        self.queue = Crew(
+            consume, self._arguments, count, QUEUE_SIZE, self.events.exit, self._method
+        )
+        if self._method != 'fork':
+            client = self.client.copy()
+            check_sendable(self._method, {'client': client, 'topic': self.topic, **self._options})
+        self.queue.start()
+
+    def _arguments(self, index: int) -> Tuple[Any, ...]:
+        """Return what a process needs to go on behind what it has sent."""
+        with self.commit_lock:  # the timer's thread may be using the client
+            client = self.client.copy()
+        positions = {partition: self.offsets[partition] for partition in self._shares[index]}
+        for partition, message in [*self._taken, *self.queue.waiting()]:
+            if partition in positions:
+                positions[partition] = message.offset + 1
+        return client, self.topic, positions, self.events, self._options
+
+    def _follow_offsets(self) -> None:
+        """Let the processes go on where the program has written other offsets."""
+        if self.offsets == self._followed:
+            return
+        moved = {p for p, o in self.offsets.items() if self._followed.get(p) != o}
+        self._followed = dict(self.offsets)
+        for index, share in enumerate(self._shares):
+            if moved.intersection(share):
+                log.debug('topic=%s: process %d goes to new offsets', self.topic, index)
+                self.queue.restart(index, functools.partial(_is_of, share))
+
+    def stop(self) -> None:
+        """End the processes, stop committing by time, and commit once more if there was a timer.
+
+        Harmless when called again. A process that was forked by the program leaves them alone.
+        """
+        self.queue.end()
+        super().stop()
+
+    # ------------------------------------------------------------ handing out
+
+    def _next(self, seconds: Optional[float]) -> Optional[Item]:
+        try:
+            item: Item = self.queue.get(True, seconds)
+        except queue.Empty:
+            return None
+        return item
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield message after message, without its partition; end when none came for 1 s.
+
+        That second begins when all processes have asked for messages once.
+        """
+        self.events.start.set()
+        while True:
+            self._follow_offsets()
+            starting = self.queue.is_starting()
+            item = self._next(START_WAIT_SECONDS if starting else ITER_WAIT_SECONDS)
+            if item is None:
+                if starting or self.queue.is_starting():
+                    continue
+                return
+            partition, message = item
+            self.offsets[partition] = self._followed[partition] = message.offset + 1
+            self.count_since_commit += 1
+            self._auto_commit()
+            yield message
+
+    def get_messages(
+        self, count: int = 1, block: Any = True, timeout: Optional[float] = 10
+    ) -> List[Any]:
+        """Return up to count messages.
+
+        Arguments: count: how many at most; block: True to wait until all came, an int to wait until
+        that many came, False to take what is there; timeout: how many seconds the call may take
+        altogether, None for any number.
+        Raises: TypeError or ValueError naming a wrong argument. What brokers report is retried and
+        logged by the processes.
+        """
+        count = whole_number(count, 'count')
+        if not isinstance(block, bool):
+            block = whole_number(block, 'block')
+        deadline = _deadline(timeout)
+        self.events.start.set()
+        self._follow_offsets()
+        self.size.value = max(0, min(count, 2**31 - 1))
+        taken = self._taken = []
+        try:
+            self._collect(taken, count, block, deadline)
+        except BaseException:
+            # The caller does not get to see what was taken: it stays for the next call.
+            self.queue.put_back(taken)
+            raise
+        finally:
+            self.size.value, self._taken = 0, []
+        for partition, message in dict(taken).items():  # the last message of each partition
+            self.offsets[partition] = self._followed[partition] = message.offset + 1
+        self.count_since_commit += len(taken)
+        self._auto_commit()
+        return taken if self.partition_info else [message for _, message in taken]
+
+    def _collect(
+        self, taken: List[Item], count: int, block: Any, deadline: Optional[float]
+    ) -> None:
+        """Move up to count items from the queue to taken, waiting as block and deadline allow."""
+        wanted = count if block is True else min(count, int(block))
+        while len(taken) < wanted:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                break
+            item = self._next(left)
+            if item is None:
+                break
+            taken.append(item)
+        if wanted <= 0 < count:
+            # As long as the fetch of a SimpleConsumer that does not wait may take.
+            starting = self.queue.is_starting()
+            item = self._next(FETCH_DEFAULT_BLOCK_TIMEOUT if starting else FETCH_SECONDS)
+            taken += [] if item is None else [item]
+        # What is there by now, however much more the processes may bring meanwhile.
+        for _ in range(min(count - len(taken), self.queue.qsize())):
+            item = self._next(0.0)
+            if item is None:
+                break
+            taken.append(item)
+
+
+def _is_of(partitions: List[int], item: Item) -> bool:
+    return item[0] in partitions
+
+
+def _checked_sizes(num_procs: Any, partitions_per_proc: Any) -> Tuple[int, int]:
+    num_procs = whole_number(num_procs, 'num_procs')
+    per_proc = whole_number(partitions_per_proc or 0, 'partitions_per_proc')
+    if per_proc < 0:
+        raise ValueError('partitions_per_proc must not be negative: %d' % per_proc)
+    if not per_proc and num_procs < 1:
+        raise ValueError('num_procs must be at least 1, not %d' % num_procs)
+    return num_procs, per_proc
+
+
+def _deadline(timeout: Optional[float]) -> Optional[float]:
+    if timeout is None:
+        return None
+    check_number(timeout, 'timeout')
+    if timeout != timeout:
+        raise ValueError('timeout must be seconds or None, not NaN')
+    return time.monotonic() + float(timeout)
+
+
+# ---------------------------------------------------------------- in the processes
+
+
+def consume(
+    link: Link,
+    client: Any,
+    topic: Any,
+    positions: Dict[int, int],
+    events: Events,
+    options: Dict[str, Any],
+) -> None:
+    """Send the messages of some partitions to the parent until it is time to leave.
+
+    Arguments: link: to the parent; client: one that nobody else uses; topic: in the client's
+    spelling; positions: {partition: offset to begin at}; events: those of the parent; options: of
+    SimpleConsumer.
+    """
+    consumer: Optional[SimpleConsumer] = None
+    pause = 1
+    while not link.leaving():
+        if not positions:
+            link.say_ready()
+            link.rest(MAX_BACKOFF_SECONDS)
+            continue
+        try:
+            client.reinit()
+            if consumer is None:
+                consumer = _consumer(client, topic, positions, options)
+            for batch in _batches(consumer, link, events):
+                pause = 1
+                link.send(batch)
+        except KafkaError as error:
+            log.error(
+                'topic=%s partitions=%s cannot be fetched, trying again in %d s: %s',
+                topic,
+                list(positions),
+                pause,
+                error,
+            )
+            link.say_ready()
+            link.rest(pause)
+            pause = min(2 * pause, MAX_BACKOFF_SECONDS)
+
+
+def _consumer(
+    client: Any, topic: Any, positions: Dict[int, int], options: Dict[str, Any]
+) -> SimpleConsumer:
+    """Return a consumer that begins at the given positions and, without a group, never commits."""
+    consumer = SimpleConsumer(
+        client,
+        None,
+        topic,
+        auto_commit=False,
+        partitions=list(positions),
+        auto_commit_every_n=None,
+        auto_commit_every_t=None,
+        **options,
+    )
+    consumer.offsets.update(positions)
+    consumer.fetch_offsets.update(positions)
+    consumer.provide_partition_info()
+    return consumer
+
+
+def _batches(consumer: SimpleConsumer, link: Link, events: Events) -> Iterator[List[Item]]:
+    """Yield what each round of fetches brings, until it is time to leave."""
+    while not link.leaving() and not events.start.wait(1):
+        pass
+    block = False  # the first round tells at once what is there
+    while not link.leaving():
+        if events.pause.is_set():
+            link.rest(FULL_QUEUE_WAIT_TIME_SECONDS)
+            continue
+        first = consumer.get_message(block, FETCH_DEFAULT_BLOCK_TIMEOUT)
+        block = True
+        batch = [] if first is None else [first]
+        if batch and consumer.queue:
+            batch += consumer.get_messages(min(len(consumer.queue), BATCH_SIZE - 1))
+        yield batch
+        link.say_ready()

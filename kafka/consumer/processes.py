@@ -1,0 +1,520 @@
+"""Child processes that feed one queue: started, watched, started again when they die, ended.
+
+Owns the processes, the pipe of each, and the rule that nobody ever waits for a process that was
+killed: nothing that is shared has a lock, for a killed process would keep it, and each pipe has one
+writer. Also owns that a child never runs the program's main module. What children do and send is
+the caller's business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import queue
+import signal
+import sys
+import time
+import types
+import warnings
+import weakref
+from collections import deque
+from multiprocessing import connection
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from kafka.util import ReentrantTimer
+
+log = logging.getLogger('kafka.consumer.multiprocess')
+
+# How often a child looks whether it is to leave, or its parent is gone.
+WATCH_INTERVAL_MS = 200
+POLL_SECONDS = 0.01
+# How long a child has to leave by itself, then to heed a signal.
+LEAVE_SECONDS = 1.0
+SIGNAL_SECONDS = 1.0
+# How long a child that was started may take until it says that it is ready, before nobody waits for
+# it any longer.
+START_SECONDS = 30.0
+LONGEST_PAUSE_SECONDS = 60
+# After this time it is looked whether a signal handler has ended everything.
+LONGEST_WAIT_SECONDS = 1.0
+
+
+def start_method() -> str:
+    """Return how children are started: by fork where there is fork, unless the program set another.
+
+    A program that has used multiprocessing without setting anything has the platform's default.
+    """
+    methods = multiprocessing.get_all_start_methods()  # the default comes first
+    chosen = multiprocessing.get_start_method(allow_none=True)
+    if 'fork' in methods and chosen in (None, methods[0]):
+        return 'fork'
+    return chosen or methods[0]
+
+
+def check_sendable(method: str, things: Dict[str, Any]) -> None:
+    """Raise TypeError naming the first thing that a child could not be given.
+
+    Arguments: method: how children are started; fork gives them everything; things: {name: object}.
+    """
+    if method == 'fork':
+        return
+    for name, thing in things.items():
+        try:
+            with _main_hidden():
+                ForkingPickler.dumps(thing)
+        except Exception as error:
+            raise TypeError(
+                '%s cannot be sent to a process started by %r: %s. Processes started by fork need'
+                ' no sending; with %r, %s must be of a class or function that stands in a module of'
+                ' its own, not in the main program, which is not run again'
+                % (name, method, error, method, name)
+            ) from error
+
+
+@contextlib.contextmanager
+def _main_hidden() -> Iterator[None]:
+    """Keep multiprocessing from telling children which main module to import.
+
+    Programs of 2015 have no ``if __name__ == '__main__'``: imported again, they would run again.
+    """
+    main = sys.modules['__main__']
+    sys.modules['__main__'] = types.ModuleType('__main__')
+    try:
+        yield
+    finally:
+        sys.modules['__main__'] = main
+
+
+@contextlib.contextmanager
+def _fork_unwarned() -> Iterator[None]:
+    """Fork beside other threads without the warning of Python 3.12.
+
+    It is about locks that a thread holds at that moment. A child goes on with objects made for it.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings('ignore', '.*fork', DeprecationWarning)
+        yield
+
+
+class Flag:
+    """A flag that processes share: like an Event, but without a lock.
+
+    Arguments: context: of multiprocessing.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._value = context.RawValue('b', 0)
+
+    def __repr__(self) -> str:
+        return '<Flag %s>' % ('set' if self.is_set() else 'not set')
+
+    def is_set(self) -> bool:
+        """Tell whether it is set."""
+        return bool(self._value.value)
+
+    def set(self) -> None:
+        """Set it, for all processes."""
+        self._value.value = 1
+
+    def clear(self) -> None:
+        """Clear it, for all processes."""
+        self._value.value = 0
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Wait until it is set, `timeout` seconds at most (None: ever); return whether it is."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self.is_set():
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            time.sleep(POLL_SECONDS)
+        return True
+
+
+class _Counters:
+    """Numbers that parent and children share, one of each per child, each with one writer."""
+
+    def __init__(self, context: Any, count: int) -> None:
+        self.sent = context.RawArray('q', count)  # the child's
+        self.ready = context.RawArray('b', count)  # the child's
+        self.taken = context.RawArray('q', count)  # the parent's
+
+
+class Link:
+    """What a child has of its parent: where to send to, and when to leave."""
+
+    def __init__(
+        self, index: int, limit: int, writer: Any, leave: Flag, counters: _Counters, parent: int
+    ) -> None:
+        self.index = index
+        self.limit = limit
+        self._writer = writer
+        self._leave = leave
+        self._counters = counters
+        self._parent = parent  # the process id to have as parent; 0: whichever it is now
+
+    def say_ready(self) -> None:
+        """Tell the parent that this child does its work by now."""
+        self._counters.ready[self.index] = 1
+
+    def send(self, items: List[Any]) -> None:
+        """Send items to the parent; wait while `limit` of them are not taken yet."""
+        counters, index = self._counters, self.index
+        while items:
+            room = self.limit - (counters.sent[index] - counters.taken[index])
+            if room <= 0:
+                time.sleep(POLL_SECONDS)
+                continue
+            part, items = items[:room], items[room:]
+            counters.sent[index] += len(part)
+            self._writer.send(part)
+
+    def leaving(self) -> bool:
+        """Tell whether the parent wants this child to leave."""
+        return self._leave.is_set()
+
+    def rest(self, seconds: float) -> None:
+        """Do nothing for some seconds, or until it is time to leave."""
+        self._leave.wait(seconds)
+
+    def watch(self) -> None:
+        """End this process from now on as soon as it is to leave, or its parent is gone."""
+        self._parent = self._parent or os.getppid()
+        ReentrantTimer(WATCH_INTERVAL_MS, self._leave_in_time).start()
+
+    def _leave_in_time(self) -> None:
+        # The main thread may be waiting for a broker, or for room in the pipe. It has nothing that
+        # would be lost: what it did not send is fetched again.
+        if self.leaving() or self._is_orphan():
+            os._exit(0)
+
+    def _is_orphan(self) -> bool:
+        parent = multiprocessing.parent_process()
+        return os.getppid() != self._parent or (parent is not None and not parent.is_alive())
+
+
+def _run_child(
+    link: Link, inherited: Sequence[Any], target: Callable[..., None], arguments: Tuple[Any, ...]
+) -> None:
+    """Be a child process."""
+    _leave_signals_to_the_parent()
+    for reader in inherited:
+        reader.close()
+    link.watch()
+    try:
+        target(link, *arguments)
+    except BrokenPipeError:
+        log.debug('the parent of process %d is gone', os.getpid())
+
+
+def _leave_signals_to_the_parent() -> None:
+    """Forget the program's signal handlers, which a forked child has too, all but in effect.
+
+    Ctrl-C reaches the children as well: the parent will end them. Its way to do so is SIGTERM.
+    """
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+class _Child:
+    """A child as its parent sees it."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.process: Any = None
+        self.reader: Any = None  # None: it is not running
+        self.started_at = 0.0
+        self.failures = 0  # since it last sent something
+        self.again_at = 0.0  # when to start it again
+
+
+class Crew:
+    """Child processes and the one queue that they feed, which is read like a queue.Queue.
+
+    Arguments:
+        target: what each child runs, as ``target(link, *arguments)``; a function of a module.
+        arguments: called here with a child's index before each of its starts; returns its
+            arguments.
+        count: how many children.
+        capacity: how many items may wait to be taken, of all children together.
+        leave: set by end(); children leave when it is set.
+        method: how to start them, as start_method() says.
+
+    A child that ends without having been told so is logged, and started again: at once, then after
+    1, 2, 4 … 60 s while it brings nothing. All this happens inside get(), so that there is no
+    thread. Only the process that made the crew can start and end children.
+    """
+
+    def __init__(
+        self,
+        target: Callable[..., None],
+        arguments: Callable[[int], Tuple[Any, ...]],
+        count: int,
+        capacity: int,
+        leave: Flag,
+        method: str,
+    ) -> None:
+        self._target = target
+        self._arguments = arguments
+        self._method = method
+        self._context: Any = multiprocessing.get_context(method)
+        self._limit = max(1, capacity // max(1, count))
+        self._capacity = capacity
+        self._leave = leave
+        self._counters = _Counters(self._context, count)
+        self._children = [_Child(index) for index in range(count)]
+        # Items with the index of the child that sent each; None: put in here.
+        self._backlog: Deque[Tuple[Optional[int], Any]] = deque()
+        self._owner = os.getpid()
+        weakref.finalize(self, end_children, self._children, self._leave, self._owner)
+
+    def __repr__(self) -> str:
+        return '<Crew children=%d items=%d>' % (len(self._children), self.qsize())
+
+    @property
+    def processes(self) -> List[Any]:
+        """The children's processes, those that run now or ran last."""
+        return [child.process for child in self._children]
+
+    # ------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """Start all children; when one cannot be started, end the others and raise what it said."""
+        try:
+            for child in self._children:
+                self._start(child)
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """End all children, within seconds. Harmless when called again, or in another process."""
+        end_children(self._children, self._leave, self._owner)
+
+    def restart(self, index: int, is_stale: Callable[[Any], bool]) -> None:
+        """Start a child again now, with new arguments, and forget the items that are stale."""
+        child = self._children[index]
+        self._kill(child)
+        self._backlog = deque(entry for entry in self._backlog if not is_stale(entry[1]))
+        if not self._leave.is_set():
+            self._start(child)
+
+    def is_starting(self) -> bool:
+        """Tell whether a child was started that has not said yet that it is ready."""
+        now = time.monotonic()
+        return not self._leave.is_set() and any(
+            child.reader is not None
+            and not self._counters.ready[child.index]
+            and now - child.started_at < START_SECONDS
+            for child in self._children
+        )
+
+    def _start(self, child: _Child) -> None:
+        index, counters = child.index, self._counters
+        arguments = self._arguments(index)
+        counters.sent[index] = sum(entry[0] == index for entry in self._backlog)
+        counters.taken[index] = counters.ready[index] = 0
+        forks = self._method == 'fork'
+        reader, writer = self._context.Pipe(duplex=False)
+        try:
+            link = Link(
+                index,
+                self._limit,
+                writer,
+                self._leave,
+                counters,
+                # The parent of what a fork server starts is the fork server.
+                0 if self._method == 'forkserver' else os.getpid(),
+            )
+            readers = [other.reader for other in self._children if other.reader is not None]
+            process = self._context.Process(
+                target=_run_child,
+                args=(link, [reader, *readers] if forks else (), self._target, arguments),
+                name='kafka consumer %d' % index,
+                daemon=True,
+            )
+            with _fork_unwarned() if forks else _main_hidden():
+                process.start()
+        except BaseException:
+            reader.close()
+            raise
+        finally:
+            # The child has it now. With the last writer gone, the reader sees the end.
+            writer.close()
+        child.process, child.reader, child.started_at = process, reader, time.monotonic()
+
+    def _kill(self, child: _Child) -> None:
+        """End a running child at once; it has nothing that would be lost."""
+        reader, child.reader = child.reader, None
+        if reader is not None:
+            reader.close()
+            child.process.kill()
+            child.process.join(SIGNAL_SECONDS)
+
+    # ------------------------------------------------------------ the queue
+
+    def get(self, block: bool = True, timeout: Optional[float] = None) -> Any:
+        """Return the next item; wait for it if `block`, `timeout` seconds at most (None: for ever).
+
+        Raises: queue.Empty when there is none in time, or ever since the children were ended.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self._backlog:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not block:
+                left = 0.0
+            if self._leave.is_set() or (not self._gather(left) and left == 0.0):
+                raise queue.Empty
+        index, item = self._backlog.popleft()
+        if index is not None:
+            self._counters.taken[index] += 1
+        return item
+
+    def get_nowait(self) -> Any:
+        """Return the next item if there is one; raise queue.Empty otherwise."""
+        return self.get(block=False)
+
+    def put(self, item: Any, block: bool = True, timeout: Optional[float] = None) -> None:
+        """Put in an item from here, behind what has arrived."""
+        self._backlog.append((None, item))
+
+    def put_back(self, items: Sequence[Any]) -> None:
+        """Put back items that were got, in front of all others, in their order."""
+        self._backlog.extendleft((None, item) for item in reversed(items))
+
+    def qsize(self) -> int:
+        """Return how many items wait to be taken."""
+        counters = self._counters
+        here = sum(index is None for index, _ in self._backlog)
+        return here + sum(map(int.__sub__, counters.sent, counters.taken))
+
+    def empty(self) -> bool:
+        """Tell whether no item waits."""
+        return self.qsize() == 0
+
+    def full(self) -> bool:
+        """Tell whether the children wait for items to be taken."""
+        return self.qsize() >= self._capacity
+
+    def waiting(self) -> List[Any]:
+        """Return the items that have arrived and are not taken, in their order."""
+        return [item for _, item in self._backlog]
+
+    def _gather(self, seconds: Optional[float]) -> bool:
+        """Wait for the children, at most so long; receive what they sent; tell whether any did."""
+        self._start_again()
+        wait = LONGEST_WAIT_SECONDS if seconds is None else min(seconds, LONGEST_WAIT_SECONDS)
+        sources: Dict[Any, _Child] = {}
+        for child in self._children:
+            if child.reader is not None:
+                sources[child.reader] = sources[child.process.sentinel] = child
+            else:
+                wait = min(wait, max(0.0, child.again_at - time.monotonic()))
+        if not sources:
+            time.sleep(wait)
+            return False
+        try:
+            ready = connection.wait(list(sources), wait)
+        except (OSError, ValueError):
+            if not self._leave.is_set():
+                raise
+            return False  # a signal handler has ended everything, and closed the pipes
+        received = False
+        for child in dict.fromkeys(sources[source] for source in ready):
+            if child.reader is not None:
+                received = self._receive(child, child.reader) or received
+        return received
+
+    def _receive(self, child: _Child, reader: Any) -> bool:
+        """Receive what a child has sent, or notice that it has ended; tell whether items came."""
+        try:
+            # With nothing to read, it is its end that made it ready.
+            items = reader.recv() if reader.poll() else None
+            if items is not None:
+                self._backlog.extend((child.index, item) for item in items)
+        except (EOFError, OSError):
+            items = None
+        except BaseException:
+            # Cut off in the middle, as by a signal handler that raises: what follows in the pipe
+            # makes no sense. Started again, the child sends what did not arrive.
+            self._kill(child)
+            raise
+        if items is None:
+            self._bury(child)
+            return False
+        child.failures = 0
+        return True
+
+    def _bury(self, child: _Child) -> None:
+        """Take note of the end of a child that was not told to leave."""
+        reader, child.reader = child.reader, None
+        if reader is None or self._leave.is_set():
+            return
+        reader.close()
+        child.process.join(SIGNAL_SECONDS)
+        self._postpone(child, 'ended with code %s' % child.process.exitcode)
+
+    def _postpone(self, child: _Child, what: object) -> None:
+        pause = min(2 ** (child.failures - 1), LONGEST_PAUSE_SECONDS) if child.failures else 0
+        child.failures = min(child.failures + 1, 10)
+        child.again_at = time.monotonic() + pause
+        log.error('process %d %s, starting it again in %d s', child.index, what, pause)
+
+    def _start_again(self) -> None:
+        """Start the children again that have ended, each when its pause is over."""
+        for child in self._children:
+            if child.reader is None and time.monotonic() >= child.again_at:
+                if self._leave.is_set():
+                    return
+                try:
+                    self._start(child)
+                except OSError as error:
+                    self._postpone(child, 'cannot be started: %s' % error)
+
+
+def end_children(children: Sequence[_Child], leave: Flag, owner: int) -> None:
+    """Tell children to leave; those that do not are terminated, then killed.
+
+    Arguments: owner: id of the process whose children they are; another one leaves them alone.
+    """
+    if os.getpid() != owner:
+        return
+    leave.set()
+    processes = [child.process for child in children if child.process is not None]
+    for method, seconds in (
+        (None, LEAVE_SECONDS),
+        ('terminate', SIGNAL_SECONDS),
+        ('kill', SIGNAL_SECONDS),
+    ):
+        alive = _alive(processes, 0.0)
+        if method is not None:
+            for process in alive:
+                getattr(process, method)()
+        if alive:
+            _alive(alive, seconds)
+    for child in children:
+        reader, child.reader = child.reader, None
+        if reader is not None:
+            reader.close()
+        if child.process is not None:
+            child.process.join(0)
+
+
+def _alive(processes: Sequence[Any], seconds: float) -> List[Any]:
+    """Return the processes that have not ended after so many seconds, or less if all have."""
+    # is_alive() says yes for ever where a program ignores SIGCHLD.
+    alive = {process.sentinel: process for process in processes}
+    deadline = time.monotonic() + seconds
+    while alive:
+        ended = connection.wait(list(alive), max(0.0, deadline - time.monotonic()))
+        for sentinel in ended:
+            alive.pop(sentinel).join(SIGNAL_SECONDS)
+        if not ended:
+            break
+    return list(alive.values())

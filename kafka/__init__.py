@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kafka.protocol import create_gzip_message as create_gzip_message
     from kafka.protocol import create_message as create_message
     from kafka.protocol import create_snappy_message as create_snappy_message
+    from kafka.simple_client import SimpleClient as SimpleClient
     from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
     from kafka.structs import TopicPartition as TopicPartition
 
@@ -64,6 +65,7 @@ __all__ = [
 
 _HOMES = {
     'KafkaClient': 'kafka.client',
+    'SimpleClient': 'kafka.simple_client',
     'KafkaConnection': 'kafka.conn',
     'SimpleProducer': 'kafka.producer',
     'KeyedProducer': 'kafka.producer',

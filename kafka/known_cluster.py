@@ -46,8 +46,8 @@ class KnownCluster:
     def _know_nothing(self) -> None:
         """Begin with empty maps."""
         self.brokers: Dict[int, Any] = {}
-        self.topics_to_brokers: Dict[Any, Any] = TopicDict()
-        self.topic_partitions: Dict[Any, Any] = TopicDict()
+        self.topics_to_brokers = TopicDict()
+        self.topic_partitions = TopicDict()
         self._metadata_from: Optional[Address] = None
         self._without_zookeeper: Set[Optional[Address]] = set()
         self._unavailable: Optional[KafkaUnavailableError] = None
@@ -214,7 +214,7 @@ class KnownCluster:
         if partition not in partitions:
             raise UnknownTopicOrPartitionError(key)
         if self._leader_id(partitions[partition]) == -1:
-            raise LeaderNotAvailableError(partitions[partition])
+            raise LeaderNotAvailableError(key)
         return self._broker(self._leader_id(partitions[partition]))
 
     def _leaders(self, payloads: List[Any]) -> List[Tuple[Any, Any]]:

@@ -149,6 +149,18 @@ class FakeClient:
         return [OffsetCommitResponse(p.topic, p.partition, 0) for p in payloads]
 
 
+class LaterFakeClient(FakeClient):
+    """What a client of 1.x is to its users: names as they are given, and two more ways to ask."""
+
+    names_as_given = True
+
+    def load_metadata_for_topics(self, *topics, **options):
+        self._note('load_metadata_for_topics', *topics, **options)
+
+    def ensure_topic_exists(self, topic):
+        self._note('ensure_topic_exists', topic)
+
+
 def failing(*partitions):
     """Return an answer to a fetch in which these partitions fail and the others bring nothing."""
 

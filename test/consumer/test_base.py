@@ -25,7 +25,7 @@ from kafka.structs import (
     OffsetRequest,
     OffsetResponse,
 )
-from test.fake_client import FakeClient
+from test.fake_client import FakeClient, LaterFakeClient
 
 
 @pytest.fixture(autouse=True)
@@ -83,11 +83,16 @@ def test_topic_and_group_become_bytes_and_metadata_is_loaded_first():
 
 
 def test_names_stay_as_given_with_a_client_of_1_x():
-    class LaterClient(FakeClient):
-        names_as_given = True
-
-    made = consumer(LaterClient())
+    made = consumer(LaterFakeClient())
     assert (made.topic, made.group) == ('topic', 'group')
+
+
+def test_topic_that_is_being_created_is_no_error_with_a_client_of_1_x():
+    client = LaterFakeClient()
+    consumer(client)
+    assert client.called('load_metadata_for_topics') == [
+        (('topic',), {'ignore_leadernotavailable': True})
+    ]
 
 
 @pytest.mark.parametrize('group, topic, named', [(5, 't', 'group'), ('g', None, 'topic')])

@@ -19,7 +19,7 @@ from kafka.errors import (
 )
 from kafka.structs import FetchResponse, OffsetAndMessage, OffsetResponse
 from test.consumer.helpers import WaitingClient, consumer, offsets_of, waits
-from test.fake_client import FakeClient, failing, record
+from test.fake_client import FakeClient, LaterFakeClient, failing, record
 
 # ---------------------------------------------------------------- positions are live
 
@@ -334,10 +334,7 @@ def test_log_lines_format_whatever_they_are_given(caplog):
     """Topics may be str or bytes, messages of any type, levels down to DEBUG switched on."""
     caplog.set_level(logging.DEBUG)
 
-    class LaterClient(FakeClient):
-        names_as_given = True
-
-    for kind in (FakeClient, LaterClient):
+    for kind in (FakeClient, LaterFakeClient):
         client = kind((4, 9))
         made = SimpleConsumer(client, 'gr\xfcn', 't\xf6pic', auto_commit=False)
         made.get_messages(2)

@@ -1,0 +1,209 @@
+"""Connections that take request structs and give futures: those of SimpleClient.
+
+Owns RequestConnection, which lets a KafkaConnection carry what 1.x sent through a BrokerConnection,
+and a round of requests over such connections. How a request travels to a broker that dropped its
+version is KafkaConnection's business. A connection that a program brings along needs ``send``,
+``recv`` and, for when it is given up, ``close``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+
+from kafka.conn import KafkaConnection
+from kafka.errors import KafkaConnectionError, KafkaError
+from kafka.exchange import Address, Outcome, Request, abandon
+from kafka.future import Future
+
+# The pause after a recv() that brought nothing, in seconds. RequestConnection's waits by itself.
+PAUSE_SECONDS = 0.001
+
+
+class RequestConnection(threading.local):
+    """A connection to one broker for request structs, as SimpleClient uses it (1.x).
+
+    Arguments: host, port: the broker; afi: the address family that its name stands for; client_id:
+    str or bytes, what to call oneself in each request; timeout: seconds, as KafkaConnection.
+
+    It connects when connect() is called or something is sent. As a KafkaConnection it is local to
+    the thread: another one that uses it gets a socket of its own.
+    """
+
+    def __init__(
+        self, host: str, port: int, afi: int, client_id: Any, timeout: Optional[float]
+    ) -> None:
+        super().__init__()
+        self.host = host
+        self.port = port
+        self.afi = afi
+        self.client_id = client_id
+        self.timeout = timeout
+        self._conn: Optional[KafkaConnection] = None
+        self._correlation_id = 0
+        self._in_flight: Deque[Tuple[int, Any, Future]] = deque()
+
+    def __repr__(self) -> str:
+        return '<RequestConnection host=%s port=%s>' % (self.host, self.port)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # Copies, deep ones and those for other processes, are made like copy().
+        return type(self), (self.host, self.port, self.afi, self.client_id, self.timeout)
+
+    def connect(self) -> KafkaConnection:
+        """Connect, unless it is connected. Raises: KafkaConnectionError."""
+        if self._conn is None:
+            self._conn = KafkaConnection(self.host, self.port, timeout=self.timeout)
+        else:
+            self._conn.get_connected_socket()
+        return self._conn
+
+    def connected(self) -> bool:
+        """Tell whether there is a socket."""
+        return self._conn is not None and self._conn._sock is not None
+
+    def api_versions(self) -> Dict[int, Tuple[int, int]]:
+        """Return what the broker serves; see KafkaConnection. Raises: KafkaConnectionError."""
+        return self.connect().api_versions()
+
+    def send(self, request: Any, expect_response: bool = True) -> Future:
+        """Send a request struct; return the future of its response struct.
+
+        Arguments: expect_response: False for a request that brokers do not answer; its future has
+        the value None.
+        A connection that fails, or a broker that cannot be asked this, fails the future. Raises:
+        what the struct raises when it is encoded.
+        """
+        self._correlation_id = (self._correlation_id + 1) % 2**31
+        data = request.framed(self._correlation_id, self.client_id)
+        future = Future()
+        try:
+            self.connect().send(self._correlation_id, data)
+        except KafkaError as error:
+            if isinstance(error, KafkaConnectionError):
+                self._fail(error)
+            return future.failure(error)
+        if not expect_response:
+            return future.success(None)
+        self._in_flight.append((self._correlation_id, request, future))
+        return future
+
+    def recv(self) -> Any:
+        """Wait for the response to the oldest request and complete its future; return it, or None.
+
+        Where the response cannot be had or read, the future fails instead; a connection that fails
+        fails all of them.
+        """
+        if not self._in_flight:
+            return None
+        request_id, request, future = self._in_flight[0]
+        try:
+            body = self.connect().recv(request_id)
+            response = request.RESPONSE_TYPE.decode(body[4:])  # behind the correlation id
+        except KafkaConnectionError as error:
+            self._fail(error)
+            return None
+        except KafkaError as error:
+            self._in_flight.popleft()
+            future.failure(error)
+            self.close()  # who knows what of the answer is left on it
+            return None
+        self._in_flight.popleft()
+        future.success(response)
+        return response
+
+    def _fail(self, error: KafkaError) -> None:
+        """Fail every future that waits: their answers are lost with the connection."""
+        waiting, self._in_flight = self._in_flight, deque()
+        for _, _, future in waiting:
+            future.failure(error)
+
+    def close(self) -> None:
+        """Close the connection and fail what waits for answers; the next use connects again."""
+        if self._conn is not None:
+            self._conn.close()
+        self._fail(
+            KafkaConnectionError('the connection to %s:%s was closed' % (self.host, self.port))
+        )
+
+    def reinit(self) -> None:
+        """Close the connection if there is one, and connect. Raises: KafkaConnectionError."""
+        self.close()
+        self.connect()
+
+    def copy(self) -> RequestConnection:
+        """Return an object for the same broker, not connected."""
+        return type(self)(self.host, self.port, self.afi, self.client_id, self.timeout)
+
+
+# ---------------------------------------------------------------- asking
+
+
+def ask_for(conn: Any, request: Any, decode: Callable[[Any], Any], timeout: Optional[float]) -> Any:
+    """Send one request and return its decoded response.
+
+    Arguments: timeout: seconds that the response may take on a connection which does not limit
+    that itself; None for any number.
+    Raises: what the future fails with, or `decode` raises; KafkaConnectionError when time is over.
+    """
+    future = conn.send(request)
+    _settle(conn, future, timeout)
+    if future.failed():
+        raise future.exception
+    return decode(future.value)
+
+
+def exchange_requests(
+    requests: List[Request],
+    connect: Callable[[Address], Any],
+    wants_answers: bool,
+    timeout: Optional[float],
+) -> List[Outcome]:
+    """Send every request struct, then wait for every response.
+
+    As exchange(): one Outcome a request, in no particular order, with the error of its connection.
+    An error that another try would meet again, such as a codec that is missing, is raised.
+    """
+    outcomes: List[Outcome] = []
+    waiting: List[Tuple[Request, Any, Future]] = []
+    options = {} if wants_answers else {'expect_response': False}
+    try:
+        for request in requests:
+            try:
+                if request.address is None:
+                    raise KafkaConnectionError('the metadata names no address for this broker')
+                conn = connect(request.address)
+                waiting.append((request, conn, conn.send(request.data, **options)))
+            except KafkaConnectionError as error:
+                outcomes.append(Outcome(request, None, error))
+        while waiting:
+            request, conn, future = waiting[0]
+            if wants_answers:
+                try:
+                    _settle(conn, future, timeout)
+                except KafkaConnectionError as error:
+                    abandon(conn)
+                    future = Future().failure(error)
+            failure = future.exception if future.failed() else None
+            del waiting[0]
+            if isinstance(failure, KafkaError) and not failure.retriable:
+                raise failure
+            outcomes.append(Outcome(request, future.value, failure))
+    finally:
+        for _, conn, _ in waiting:
+            abandon(conn)
+    return outcomes
+
+
+def _settle(conn: Any, future: Future, timeout: Optional[float]) -> None:
+    """Let a connection work until a future is done."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while not future.is_done:
+        conn.recv()
+        if future.is_done:
+            return
+        if deadline is not None and time.monotonic() >= deadline:
+            raise KafkaConnectionError('%s gave no answer within %s s' % (conn, timeout))
+        time.sleep(PAUSE_SECONDS)

@@ -1,0 +1,211 @@
+"""SimpleClient: the blocking client of 1.x, whose topics, groups and hosts are text.
+
+Owns what 1.x did in its own way: names as they are given, request structs sent over connections
+that give futures, hosts with address families, look-ups of leaders whose failure is an answer.
+Everything else it shares with KafkaClient of 0.9.5 (blocking_verbs.py, known_cluster.py).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+from kafka import client as _home
+from kafka.blocking_verbs import BlockingVerbs
+from kafka.conn import DEFAULT_SOCKET_TIMEOUT_SECONDS, Host, collect_hosts, get_ip_port_afi
+from kafka.errors import (
+    KafkaError,
+    KafkaUnavailableError,
+    LeaderNotAvailableError,
+    UnknownTopicOrPartitionError,
+)
+from kafka.exchange import Address, Outcome, Request, address_of
+from kafka.request_connection import RequestConnection, ask_for, exchange_requests
+from kafka.stored_offsets import Encoder
+from kafka.structs import (
+    BrokerMetadata,
+    MetadataResponse,
+    PartitionMetadata,
+    TopicMetadata,
+    TopicPartition,
+)
+from kafka.util import name_bytes
+
+log = logging.getLogger('kafka.client')
+
+
+class SimpleClient(BlockingVerbs):
+    """The blocking client of 1.x.
+
+    Constructing it asks hosts in random order until one answers with all metadata; connections are
+    made when a request needs them. After `close()` it stays usable: the next request connects
+    again. Each thread that uses it has sockets of its own; see `copy()`.
+
+    Arguments:
+        hosts: ``'host:port,host:port'`` or a list of ``'host:port'``; the port may be left out,
+            IPv6 addresses stand in brackets.
+        client_id: name for the broker's logs and quotas, str or bytes.
+        timeout: seconds to wait for a connection and for each read and write; None waits for ever.
+            It must exceed the longest time that a request asks a broker to wait.
+        correlation_id: the number before that of the first request.
+
+    Attributes:
+        hosts: list of (host, port, address family).
+        brokers: {node id: BrokerMetadata}.
+        topic_partitions: {topic: {partition: node id of the leader, -1 for none}}.
+        topics_to_brokers: {TopicPartition: BrokerMetadata, or None without a leader}.
+            Both maps are found under str and bytes topics; looking never asks a broker.
+
+    Raises: KafkaUnavailableError when no host answers; TypeError or ValueError naming a wrong
+        argument; KafkaConfigurationError for a port that is none.
+
+    All of it is from 1.x. Methods that take a topic raise TypeError for what is no str or bytes.
+    Those that send requests share some arguments: payloads: a list of ``...Payload`` tuples of
+    ``kafka.structs``, one for each partition; fail_on_error: raise the first error, or leave it in
+    the list (False); callback: called with each response, its result stands in the list instead. A
+    leader that cannot be found fails its payload with FailedPayloadsError. Payloads of fetched
+    messages carry ``kafka.protocol.message`` objects.
+    """
+
+    PARTITION = TopicPartition
+    FAILED_LOOKUPS = (KafkaUnavailableError, LeaderNotAvailableError, UnknownTopicOrPartitionError)
+
+    # Producers and consumers leave names as they are.
+    names_as_given = True
+
+    def __init__(
+        self,
+        hosts: Any,
+        client_id: Any = BlockingVerbs.CLIENT_ID,
+        timeout: Optional[float] = DEFAULT_SOCKET_TIMEOUT_SECONDS,
+        correlation_id: int = 0,
+    ) -> None:
+        name_bytes(client_id, 'client_id')
+        self.client_id = client_id
+        self._begin(timeout, correlation_id)
+        self.hosts: List[Host] = collect_hosts(hosts)
+        self._conns: Dict[Address, Any] = {}
+        self.load_metadata_for_topics()
+
+    def __repr__(self) -> str:
+        return '<%s client_id=%s>' % (type(self).__name__, self.client_id)
+
+    # -- connections ---------------------------------------------------------------------------
+
+    def _get_conn(self, host: str, port: int, afi: int) -> Any:
+        """Return a connected connection to an address. Raises: KafkaConnectionError."""
+        key = (host, port)
+        if key not in self._conns:
+            self._conns[key] = RequestConnection(host, port, afi, self.client_id, self.timeout)
+        conn = self._conns[key]
+        conn.connect()
+        return conn
+
+    def _connections(self) -> Dict[Address, Any]:
+        return self._conns
+
+    def _conn_to(self, address: Address) -> Any:
+        host, port = address
+        return self._get_conn(host, port, _family_of(host))
+
+    def _hosts_to_ask(self) -> List[Tuple[Any, ...]]:
+        """Return the hosts and the brokers of the metadata, in random order."""
+        where: Dict[Address, Host] = {(host[0], host[1]): host for host in self.hosts}
+        for address in map(address_of, self.brokers.values()):
+            if address is not None:
+                where.setdefault(address, (*address, _family_of(address[0])))
+        hosts = list(where.values())
+        random.shuffle(hosts)
+        return hosts
+
+    def _versions_of(self, address: Optional[Address]) -> Mapping[int, Tuple[int, int]]:
+        if address is None:
+            return {}
+        try:
+            conn = self._conn_to(address)
+            if not issubclass(type(conn), RequestConnection):
+                return {}
+            versions: Mapping[int, Tuple[int, int]] = conn.api_versions()
+            return versions
+        except KafkaError as error:
+            log.debug('versions of %s:%s are not known: %s', address[0], address[1], error)
+            return {}
+
+    # -- metadata --------------------------------------------------------------------------------
+
+    def load_metadata_for_topics(
+        self, *topics: Any, ignore_leadernotavailable: bool = False
+    ) -> None:
+        """Ask for the brokers and for these topics (all without arguments) and remember them.
+
+        Asking for a topic creates it where brokers do that. Partition errors do not raise: a
+        partition without leader maps to None.
+
+        Arguments: ignore_leadernotavailable: be content with a topic that is being created.
+        Raises: UnknownTopicOrPartitionError, LeaderNotAvailableError for a topic named here;
+            the class of any other topic error; KafkaUnavailableError when no host answers.
+        """
+        excused = (LeaderNotAvailableError.errno or 0,) if ignore_leadernotavailable else ()
+        self._load([_text(topic) for topic in topics], excused)
+
+    def reset_topic_metadata(self, *topics: Any) -> None:
+        """Forget topics; str and bytes mean the same one."""
+        super().reset_topic_metadata(*map(self.topic_partitions.stored_key, topics))
+
+    def _refresh_new_topic(self, topic: Any) -> None:
+        self.load_metadata_for_topics(topic, ignore_leadernotavailable=True)
+
+    def _ask_metadata(self, names: List[Any]) -> MetadataResponse:
+        response = self.send_metadata_request(names)
+        return MetadataResponse(
+            [BrokerMetadata(*broker[:3]) for broker in response.brokers],
+            [
+                TopicMetadata(
+                    topic,
+                    code,
+                    [
+                        PartitionMetadata(topic, partition, leader, replicas, isr, error)
+                        for error, partition, leader, replicas, isr in partitions
+                    ],
+                )
+                for code, topic, partitions in response.topics
+            ],
+        )
+
+    def _name(self, name: Any, argument: str) -> Any:
+        name_bytes(name, argument)
+        return name
+
+    def _kept(self, meta: Any) -> int:
+        leader: int = meta.leader
+        return leader
+
+    def _leader_id(self, leader: int) -> int:
+        return leader
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def _protocol(self) -> Any:
+        return vars(_home)['KafkaProtocol']  # which programs replace there
+
+    def _encoded(self, encoder_fn: Encoder, payloads: Any) -> Tuple[int, Any]:
+        return self._next_id(), encoder_fn(payloads=payloads)
+
+    def _ask(
+        self, connect: Callable[[], Any], request_id: int, request: Any, decoder_fn: Any
+    ) -> Any:
+        return ask_for(connect(), request, decoder_fn, self.timeout)
+
+    def _answers(self, requests: List[Request], wanted: bool) -> List[Outcome]:
+        return exchange_requests(requests, self._conn_to, wanted, self.timeout)
+
+
+def _text(topic: Any) -> str:
+    """Return the name of a topic as text; TypeError or ValueError for what is none."""
+    return name_bytes(topic, 'topics').decode('utf-8')
+
+
+def _family_of(host: str) -> int:
+    """Return the address family of a host as metadata names it, without brackets or port."""
+    return get_ip_port_afi('[%s]' % host if ':' in host else host)[2]

@@ -1,0 +1,302 @@
+"""RequestConnection: structs and futures over a KafkaConnection; and rounds of such requests."""
+
+from __future__ import annotations
+
+import copy
+import threading
+
+import pytest
+
+from kafka import request_connection
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    ProtocolError,
+    UnsupportedVersionError,
+)
+from kafka.exchange import Request
+from kafka.future import Future
+from kafka.protocol.commit import OffsetCommitResponse, OffsetCommitResponseTopic
+from kafka.protocol.metadata import MetadataResponse
+from kafka.protocol.versioned import (
+    MetadataRequest_v0,
+    MetadataResponse_v0,
+    OffsetCommitRequest_v0,
+    ProduceRequest_v0,
+)
+from kafka.request_connection import RequestConnection, ask_for, exchange_requests
+from test.fake_sockets import Broker, FakeNetwork, FakeSocket
+
+METADATA = MetadataRequest_v0(['t'])
+NOTHING = MetadataResponse_v0([], [])
+ANSWERS = {3: lambda _: MetadataResponse(brokers=[], topics=[])}
+
+
+def connect(monkeypatch, *sockets):
+    """Return a connection and the network it is on."""
+    network = FakeNetwork(monkeypatch, *sockets)
+    return RequestConnection('host', 9, 0, b'client', 5), network
+
+
+def test_it_connects_when_it_is_asked_to_and_only_once(monkeypatch):
+    conn, network = connect(monkeypatch)
+    assert not conn.connected()
+    assert network.calls == []
+    conn.connect()
+    conn.connect()
+    assert conn.connected()
+    assert network.calls == [((('host', 9), 5), {})]
+    assert repr(conn) == '<RequestConnection host=host port=9>'
+
+
+def test_response_completes_the_future_of_its_request_in_order(monkeypatch):
+    conn, network = connect(monkeypatch, Broker(ANSWERS))
+    one, two = conn.send(METADATA), conn.send(METADATA)
+    assert not one.is_done
+    assert conn.recv() == NOTHING
+    assert one.value == NOTHING
+    assert not two.is_done
+    conn.recv()
+    assert two.succeeded()
+    assert conn.recv() is None
+    assert network.made[0].sent[0] == METADATA.framed(1, 'client')
+
+
+def test_request_without_answer_is_done_at_once(monkeypatch):
+    conn, network = connect(monkeypatch, Broker({0: lambda _: None}, {0: (0, 2)}))
+    future = conn.send(ProduceRequest_v0(0, 5, [('t', [(0, b'')])]), expect_response=False)
+    assert (future.succeeded(), future.value) == (True, None)
+    assert conn.recv() is None
+
+
+def test_broker_that_dropped_the_version_is_asked_in_a_later_one(monkeypatch):
+    def commit(request):
+        return OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name='t', partitions=[])])
+
+    broker = Broker({8: commit})
+    conn, network = connect(monkeypatch, broker)
+    future = conn.send(OffsetCommitRequest_v0('g', [('t', [(0, 1, None)])]))
+    conn.recv()
+    assert future.value.topics == [('t', [])]
+    assert broker.requests[-1][0] == 8
+    assert broker.requests[-1][1] >= 2
+    assert conn.api_versions()[8] == (2, 10)
+
+
+def test_request_that_the_broker_cannot_be_asked_fails_alone(monkeypatch):
+    conn, network = connect(monkeypatch, Broker(ANSWERS, {3: (0, 13)}))
+    waiting = conn.send(METADATA)
+    refused = conn.send(OffsetCommitRequest_v0('g', []))
+    assert isinstance(refused.exception, UnsupportedVersionError)
+    assert conn.recv() == NOTHING
+    assert waiting.succeeded()
+
+
+@pytest.mark.parametrize('end', [b'', OSError('reset')])
+def test_lost_connection_fails_everything_that_waits(monkeypatch, end):
+    conn, network = connect(monkeypatch, FakeSocket(end), Broker(ANSWERS))
+    futures = [conn.send(METADATA), conn.send(METADATA)]
+    assert conn.recv() is None
+    assert [type(future.exception) for future in futures] == [KafkaConnectionError] * 2
+    assert not conn.connected()
+    future = conn.send(METADATA)
+    conn.recv()
+    assert future.succeeded()
+
+
+def test_connection_that_cannot_be_made_fails_the_future(monkeypatch):
+    conn, network = connect(monkeypatch, OSError('refused'))
+    assert isinstance(conn.send(METADATA).exception, KafkaConnectionError)
+    with pytest.raises(KafkaConnectionError):
+        connect(monkeypatch, OSError('refused'))[0].connect()
+
+
+def test_response_that_cannot_be_read_fails_its_future_and_ends_the_connection(monkeypatch):
+    body = b'\x00\x00\x00\x01' + b'\xff\xff\xff\xfe' * 2  # correlation id, impossible counts
+    script = len(body).to_bytes(4, 'big') + body
+    conn, network = connect(monkeypatch, FakeSocket(script))
+    one, two = conn.send(METADATA), conn.send(METADATA)
+    assert conn.recv() is None
+    assert isinstance(one.exception, ProtocolError)
+    assert isinstance(two.exception, KafkaConnectionError)
+    assert network.made[0].closed
+
+
+def test_closing_fails_what_waits_and_the_next_use_connects_again(monkeypatch):
+    conn, network = connect(monkeypatch, FakeSocket(), Broker(ANSWERS))
+    future = conn.send(METADATA)
+    conn.close()
+    assert isinstance(future.exception, KafkaConnectionError)
+    conn.reinit()
+    assert conn.connected()
+    assert len(network.made) == 2
+
+
+@pytest.mark.parametrize('duplicate', [RequestConnection.copy, copy.deepcopy])
+def test_copy_is_not_connected(monkeypatch, duplicate):
+    conn, network = connect(monkeypatch)
+    conn.connect()
+    copied = duplicate(conn)
+    assert not copied.connected()
+    assert (copied.host, copied.port, copied.afi, copied.client_id, copied.timeout) == (
+        'host',
+        9,
+        0,
+        b'client',
+        5,
+    )
+
+
+def test_each_thread_has_a_socket_of_its_own(monkeypatch):
+    conn, network = connect(monkeypatch, Broker(ANSWERS), Broker(ANSWERS))
+    conn.connect()
+    seen = []
+
+    def work():
+        seen.append(conn.connected())
+        seen.append(conn.send(METADATA).is_done)
+        seen.append(conn.recv())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(10)
+    assert seen == [False, False, NOTHING]
+    assert len(network.made) == 2
+    assert network.made[0].sent == []
+
+
+# --- asking -------------------------------------------------------------------------------------
+
+
+class Scripted:
+    """A connection whose futures come to be what the script says, one by each recv()."""
+
+    def __init__(self, *script, sends=None):
+        self.script, self.sends = list(script), sends
+        self.sent, self.waiting, self.closed = [], [], False
+
+    def send(self, request, **options):
+        self.sent.append((request, options))
+        if self.sends is not None:
+            raise self.sends
+        future = Future()
+        self.waiting.append(future)
+        return future
+
+    def recv(self):
+        step = self.script.pop(0)
+        if step is None:
+            return
+        future = self.waiting.pop(0)
+        future.failure(step) if isinstance(step, Exception) else future.success(step)
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that only sleeping moves."""
+
+    class Clock:
+        now = 0.0
+
+        def monotonic(self):
+            return self.now
+
+        def sleep(self, seconds):
+            self.now += seconds
+
+    found = Clock()
+    monkeypatch.setattr(request_connection, 'time', found)
+    return found
+
+
+def test_answer_is_waited_for_and_decoded(clock):
+    assert ask_for(Scripted(None, None, 'answer'), 'request', str.upper, 5) == 'ANSWER'
+    assert clock.now > 0
+
+
+def test_failed_future_is_raised():
+    with pytest.raises(KafkaTimeoutError):
+        ask_for(Scripted(KafkaTimeoutError()), 'request', str, 5)
+
+
+def test_answer_that_does_not_come_is_not_waited_for_without_end(clock):
+    with pytest.raises(KafkaConnectionError, match='within 5 s'):
+        ask_for(Scripted(*[None] * 6000), 'request', str, 5)
+    assert ask_for(Scripted(*[None] * 6000, 'late'), 'request', str, None) == 'late'
+
+
+def exchange(conns, wants_answers=True):
+    """Send one request to each of {address: connection}; return {host: (answer, error)}."""
+    requests = [Request(address, 0, 'request', []) for address in conns]
+
+    def connect(address):
+        if isinstance(conns[address], Exception):
+            raise conns[address]
+        return conns[address]
+
+    outcomes = exchange_requests(requests, connect, wants_answers, 5)
+    return {o.request.address: (o.answer, o.error) for o in outcomes}
+
+
+def test_everything_is_sent_before_an_answer_is_read():
+    seen = []
+
+    class Noting(Scripted):
+        def send(self, request, **options):
+            seen.append('send')
+            return super().send(request, **options)
+
+        def recv(self):
+            seen.append('recv')
+            super().recv()
+
+    found = exchange({('a', 1): Noting('one'), ('b', 1): Noting('two')})
+    assert found == {('a', 1): ('one', None), ('b', 1): ('two', None)}
+    assert seen == ['send', 'send', 'recv', 'recv']
+
+
+def test_failure_of_one_connection_leaves_the_others_alone():
+    refused, gone, lost = KafkaConnectionError('1'), KafkaConnectionError('2'), Exception('3')
+    found = exchange(
+        {
+            ('a', 1): refused,
+            ('b', 1): Scripted(sends=gone),
+            ('c', 1): Scripted(lost),
+            ('d', 1): Scripted('fine'),
+        }
+    )
+    assert found == {
+        ('a', 1): (None, refused),
+        ('b', 1): (None, gone),
+        ('c', 1): (None, lost),
+        ('d', 1): ('fine', None),
+    }
+
+
+def test_broker_without_address_is_a_failed_connection():
+    ((answer, error),) = exchange({None: Scripted()}).values()
+    assert isinstance(error, KafkaConnectionError)
+
+
+def test_connection_that_stays_silent_is_given_up(clock):
+    conn = Scripted(*[None] * 6000)
+    ((answer, error),) = exchange({('a', 1): conn}).values()
+    assert isinstance(error, KafkaConnectionError)
+    assert conn.closed
+
+
+def test_error_that_another_try_would_meet_is_raised_and_owed_answers_are_given_up():
+    bad, owing = Scripted(ProtocolError('nonsense')), Scripted('never read')
+    with pytest.raises(ProtocolError):
+        exchange({('a', 1): bad, ('b', 1): owing})
+    assert owing.closed
+
+
+def test_answers_that_nobody_gives_are_not_waited_for():
+    conn = Scripted()
+    assert exchange({('a', 1): conn}, wants_answers=False) == {('a', 1): (None, None)}
+    assert conn.sent == [('request', {'expect_response': False})]
+    assert not conn.closed

@@ -26,7 +26,7 @@ from kafka.errors import (
 from kafka.producer.upstream import STOP, SendOptions, Tally, Upstream
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
-from kafka.util import check_number, name_for, text_bytes, whole_number
+from kafka.util import check_number, load_topic, name_for, text_bytes, whole_number
 
 log = logging.getLogger('kafka.producer')
 
@@ -279,7 +279,7 @@ class Producer:
         the former also for a topic without partitions.
         """
         if not self.client.has_metadata_for_topic(topic):
-            self.client.load_metadata_for_topics(topic)
+            self._load_topic(topic)
         partitions = sorted(self.client.get_partition_ids_for_topic(topic))
         if not partitions:
             raise UnknownTopicOrPartitionError('topic %r has no partitions' % (topic,))
@@ -297,6 +297,10 @@ class Producer:
             log.warning('producer.stop() has nothing to stop: %r is not asynchronous', self)
             return
         if self.stopped:
+    def _load_topic(self, topic: Any) -> None:
+        """Load the metadata of a topic of which nothing is known."""
+        load_topic(self.client, topic)
+
             log.warning('producer.stop() was called before')
             return
         if self._process != os.getpid():

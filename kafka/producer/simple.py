@@ -8,7 +8,7 @@ from itertools import cycle
 from typing import Any, Dict, Iterator, List
 
 from kafka.producer.base import Producer
-from kafka.util import name_for
+from kafka.util import name_for, takes_names_as_given
 
 log = logging.getLogger('kafka.producer.simple')
 
@@ -31,6 +31,13 @@ class SimpleProducer(Producer):
             start = random.randrange(len(partitions)) if self.random_start else 0
             self.partition_cycles[topic] = cycle(partitions[start:] + partitions[:start])
         return next(self.partition_cycles[topic])
+
+    def _load_topic(self, topic: Any) -> None:
+        """Load the metadata of a new topic; with a client of 1.x, wait until it is there."""
+        if takes_names_as_given(self.client):
+            self.client.ensure_topic_exists(topic)
+        else:
+            super()._load_topic(topic)
 
     def send_messages(self, topic: Any, *msg: bytes) -> List[Any]:  # type: ignore[override]
         """Send messages to the next partition of a topic, all to the same one.

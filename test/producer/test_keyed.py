@@ -8,7 +8,7 @@ from kafka.partitioner import HashedPartitioner, RoundRobinPartitioner
 from kafka.partitioner.base import Partitioner
 from kafka.producer import KeyedProducer
 from kafka.structs import Message
-from test.fake_client import FakeClient
+from test.fake_client import FakeClient, LaterFakeClient
 
 
 class Lengths(Partitioner):
@@ -108,3 +108,12 @@ def test_send_is_deprecated_and_the_warning_points_at_the_caller():
 def test_a_partitioner_that_cannot_be_called_is_named():
     with pytest.raises(TypeError, match='partitioner must be a class, not int'):
         KeyedProducer(FakeClient(), partitioner=5)
+
+
+def test_new_topic_is_loaded_though_it_is_being_created_with_a_client_of_1_x():
+    client = LaterFakeClient()
+    client.known = False
+    KeyedProducer(client).send_messages('topic', b'key', b'a')
+    assert client.called('load_metadata_for_topics') == [
+        (('topic',), {'ignore_leadernotavailable': True})
+    ]

@@ -6,7 +6,7 @@ import pytest
 
 from kafka.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 from kafka.producer import SimpleProducer, simple
-from test.fake_client import FakeClient
+from test.fake_client import FakeClient, LaterFakeClient
 
 
 def partitions_of(client):
@@ -53,6 +53,14 @@ def test_a_random_start_reaches_every_partition():
     for _ in range(200):
         SimpleProducer(client).send_messages(b'topic', b'a')
     assert set(partitions_of(client)) == {0, 1, 2}
+
+
+def test_new_topic_is_waited_for_with_a_client_of_1_x():
+    client = LaterFakeClient()
+    client.known = False
+    SimpleProducer(client).send_messages('topic', b'a')
+    assert client.called('ensure_topic_exists') == [(('topic',), {})]
+    assert client.called('load_metadata_for_topics') == []
 
 
 def test_metadata_is_loaded_only_for_an_unknown_topic_and_only_once():

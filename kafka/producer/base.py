@@ -285,6 +285,10 @@ class Producer:
             raise UnknownTopicOrPartitionError('topic %r has no partitions' % (topic,))
         return partitions
 
+    def _load_topic(self, topic: Any) -> None:
+        """Load the metadata of a topic of which nothing is known."""
+        load_topic(self.client, topic)
+
     def stop(self, timeout: Optional[float] = None) -> None:
         """Stop the background thread once it has sent what is queued.
 
@@ -297,10 +301,6 @@ class Producer:
             log.warning('producer.stop() has nothing to stop: %r is not asynchronous', self)
             return
         if self.stopped:
-    def _load_topic(self, topic: Any) -> None:
-        """Load the metadata of a topic of which nothing is known."""
-        load_topic(self.client, topic)
-
             log.warning('producer.stop() was called before')
             return
         if self._process != os.getpid():

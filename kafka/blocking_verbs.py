@@ -57,6 +57,9 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
 
     CLIENT_ID = b'kafka-python'
 
+    # Producers may pass messages that are made when somebody looks at them.
+    takes_messages_later = True
+
     # Gives the connection to an address, made on first use.
     _get_conn: Callable[..., Any]
 

@@ -23,6 +23,8 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedCodecError,
 )
+from kafka.producer.message_queue import MessageQueue
+from kafka.producer.message_set import message_set
 from kafka.producer.upstream import STOP, SendOptions, Tally, Upstream
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
@@ -149,7 +151,7 @@ class Producer:
 
     def _start(self) -> None:
         """Make the queue and the thread that sends what is put there."""
-        self.queue: Queue[Any] = Queue(self._queue_maxsize)
+        self.queue: Queue[Any] = MessageQueue(self._queue_maxsize)
         self.thread_stop_event = threading.Event()
         self.tally = Tally()
         self._process = os.getpid()
@@ -210,10 +212,12 @@ class Producer:
         if self.thread_stop_event.is_set():
             raise IllegalStateError('the producer is stopped')
         timeout = self.async_queue_put_timeout
-        for number, m in enumerate(msg):
+        items = [(target, m, key) for m in msg]
+        queued = self.queue.put_all(items) if isinstance(self.queue, MessageQueue) else 0
+        for number in range(queued, len(items)):
             try:
                 # In that many seconds there may be room; without any, an error now.
-                self.queue.put((target, m, key), timeout > 0, timeout if timeout > 0 else None)
+                self.queue.put(items[number], timeout > 0, timeout if timeout > 0 else None)
             except Full:
                 raise AsyncProducerQueueFull(
                     msg[number:],
@@ -239,8 +243,14 @@ class Producer:
         raise IllegalStateError('the producer has stopped meanwhile')
 
     def _send_now(self, topic: Any, partition: int, msg: Any, key: Optional[bytes]) -> List[Any]:
-        messages = create_message_set(
-            [(m, key) for m in msg], self.codec, key, self.codec_compresslevel
+        messages = message_set(
+            create_message_set,
+            self.client,
+            msg,
+            [key] * len(msg),
+            self.codec,
+            key,
+            self.codec_compresslevel,
         )
         request = ProduceRequest(topic, partition, messages)
         try:
@@ -263,6 +273,8 @@ class Producer:
         """
         if key is not None and not isinstance(key, bytes):
             key = _bytes_of(key, 'key', 'bytes or None')
+        if set(map(type, msg)) == {bytes}:  # a check of each would be dear: benchmarks/simple.py
+            return msg, key
         allowed = bytes if key is None else (bytes, type(None))
         if all(isinstance(m, allowed) for m in msg):
             return msg, key

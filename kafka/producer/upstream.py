@@ -23,6 +23,8 @@ from kafka.errors import (
     RequestTimedOutError,
     error_for_code,
 )
+from kafka.producer.message_queue import MessageQueue
+from kafka.producer.message_set import message_set
 from kafka.protocol import create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
 
@@ -161,17 +163,24 @@ class Upstream:
         batch: List[Tuple[Any, Any, Any]] = []
         deadline = time.monotonic() + self.options.batch_time
         while len(batch) < self.options.batch_size:
-            # Once a stop is requested there is nothing to wait for.
-            left = 0 if self.stop_event.is_set() else deadline - time.monotonic()
-            try:
-                item = self.queue.get(timeout=left) if left > 0 else self.queue.get_nowait()
-            except Empty:
-                break
-            if item[0] == STOP:
+            items = self._waiting(self.options.batch_size - len(batch))
+            if not items:
+                # Once a stop is requested there is nothing to wait for.
+                left = 0 if self.stop_event.is_set() else deadline - time.monotonic()
+                try:
+                    items = [self.queue.get(timeout=left) if left > 0 else self.queue.get_nowait()]
+                except Empty:
+                    break
+            if items[-1][0] == STOP:
+                batch += items[:-1]
                 self.stop_event.set()
                 break
-            batch.append(item)
+            batch += items
         return batch
+
+    def _waiting(self, most: int) -> List[Tuple[Any, Any, Any]]:
+        """Take up to so many items that are in the queue, all at once, if it can do that."""
+        return self.queue.take(most, STOP) if isinstance(self.queue, MessageQueue) else []
 
     def _requests(self, batch: List[Tuple[Any, Any, Any]]) -> List[Pending]:
         """Return one request per partition, its messages in the order of the queue."""
@@ -180,16 +189,25 @@ class Upstream:
             grouped.setdefault(target, []).append((message, key))
         requests = []
         for (topic, partition), messages in grouped.items():
+            values, keys = zip(*messages)
             try:
-                made = create_message_set(
-                    messages, self.options.codec, None, self.options.codec_compresslevel
+                made = message_set(
+                    create_message_set,
+                    self.client,
+                    values,
+                    keys,
+                    self.options.codec,
+                    None,
+                    self.options.codec_compresslevel,
                 )
             except Exception:
                 # What cannot be compressed cannot be compressed later: later messages go on.
                 log.exception('%d messages for %r %r are lost', len(messages), topic, partition)
                 self.tally.lost += len(messages)
                 continue
-            request = ProduceRequest(topic, partition, tuple(made))
+            if isinstance(made, list):
+                made = tuple(made)
+            request = ProduceRequest(topic, partition, made)
             requests.append(Pending(request, 0, len(messages)))
         return requests
 

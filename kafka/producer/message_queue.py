@@ -1,0 +1,45 @@
+"""The queue of an asynchronous producer: a Queue that takes and gives many at once.
+
+Owns these two methods. A lock and a wake-up for each message would cost more than sending it
+(benchmarks/simple.py --only asynchronous); everything else is ``queue.Queue``, which programs see.
+"""
+
+from __future__ import annotations
+
+from queue import Queue
+from typing import TYPE_CHECKING, Any, List, Sequence
+
+if TYPE_CHECKING:
+    _Base = Queue[Any]
+else:
+    _Base = Queue
+
+
+class MessageQueue(_Base):
+    """A Queue of (target, message, key); all of it is as in ``queue``, and two methods more."""
+
+    def put_all(self, items: Sequence[Any]) -> int:
+        """Put as many items as there is room for now, in their order; return how many."""
+        with self.mutex:
+            room = len(items)
+            if self.maxsize > 0:
+                room = max(0, min(room, self.maxsize - len(self.queue)))
+            self.queue.extend(items[:room])
+            self.unfinished_tasks += room
+            self.not_empty.notify(room)
+        return room
+
+    def take(self, most: int, mark: Any) -> List[Any]:
+        """Return up to so many items that are there now; one that begins with the mark is the last.
+
+        Arguments: most: how many, at least 0.
+        """
+        taken: List[Any] = []
+        with self.mutex:
+            waiting = self.queue
+            while len(taken) < most and waiting:
+                taken.append(waiting.popleft())
+                if taken[-1][0] == mark:
+                    break
+            self.not_full.notify(len(taken))
+        return taken

@@ -11,6 +11,8 @@ import numbers
 import sys
 import time
 from collections import deque
+from itertools import repeat
+from operator import attrgetter, lt
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from kafka.consumer.base import (
@@ -37,6 +39,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     check_error,
 )
+from kafka.protocol.message import PartialMessage
 from kafka.structs import FetchRequest
 from kafka.util import check_number, whole_number
 
@@ -298,6 +301,16 @@ class SimpleConsumer(Consumer):
     def __iter__(self) -> Iterator[Any]:
         """Yield message after message; end when iter_timeout seconds bring none, else never."""
         while True:
+            if type(self).get_message is _GET_MESSAGE and 'get_message' not in vars(self):
+                # What get_message() does, without its call: benchmarks/simple.py --only consume.
+                while self.queue:
+                    partition, message = self.queue.popleft()
+                    self.offsets[partition] = message.offset + 1
+                    self.count_since_commit = count = self.count_since_commit + 1
+                    every = self.auto_commit_every_n
+                    if self.auto_commit and every is not None and count >= every:
+                        self._auto_commit()
+                    yield (partition, message) if self.partition_info else message
             endless = self.iter_timeout is None
             message = self.get_message(True, ITER_TIMEOUT_SECONDS if endless else self.iter_timeout)
             if message is not None:
@@ -399,19 +412,44 @@ class SimpleConsumer(Consumer):
 
     def _queue_messages(self, response: Any, sizes: Dict[int, int], outcome: _Outcome) -> None:
         partition = response.partition
-        wanted = self.fetch_offsets[partition]
-        append = self.queue.append
+        size = sizes.get(partition, self.buffer_size)
+        messages, is_cut_off = _without_partial(response.messages)
+        complete: List[Any] = []
         try:
-            for message in response.messages:
-                offset = message.offset
-                # Compressed sets begin with the messages before the wanted one.
-                if offset >= wanted:
-                    append((partition, message))
-                    wanted = offset + 1
+            complete.extend(messages)  # those before an error stay
+            if is_cut_off:
+                self._grow(partition, size, not complete, outcome)
         except ConsumerFetchSizeTooSmall:
-            outcome.again[partition] = self._larger(sizes.get(partition, self.buffer_size))
+            outcome.again[partition] = self._larger(size)
         finally:
-            self.fetch_offsets[partition] = wanted
+            self._append(partition, complete)
+
+    def _append(self, partition: int, messages: List[Any]) -> None:
+        """Queue the messages that are wanted, and note from where to fetch on."""
+        wanted = self.fetch_offsets[partition]
+        offsets = list(map(_offset_of, messages))
+        if _are_in_order(offsets, wanted):
+            # All at once: benchmarks/simple.py --only consume.
+            self.queue.extend(zip(repeat(partition), messages))
+            self.fetch_offsets[partition] = offsets[-1] + 1
+            return
+        for message, offset in zip(messages, offsets):
+            # Compressed sets begin with the messages before the wanted one.
+            if offset >= wanted:
+                self.queue.append((partition, message))
+                wanted = offset + 1
+        self.fetch_offsets[partition] = wanted
+
+    def _grow(self, partition: int, size: int, is_alone: bool, outcome: _Outcome) -> None:
+        """Ask again with a larger buffer for a message that was cut off, as 1.x did.
+
+        Behind complete messages it can wait for the next round when the buffer is at its maximum.
+        """
+        if is_alone:
+            raise ConsumerFetchSizeTooSmall('the first message takes more than %d bytes' % size)
+        limit = self.max_buffer_size
+        if size < (MAX_FETCH_BUFFER_SIZE_BYTES if limit is None else limit):
+            outcome.again[partition] = self._larger(size)
 
     def _larger(self, size: int) -> int:
         """Return the next buffer size; re-raise the error being handled when there is none."""
@@ -419,6 +457,11 @@ class SimpleConsumer(Consumer):
         if size >= limit:
             raise
         return min(max(size * 2, 1), limit)
+
+
+# What iteration need not call, unless a program has put its own in the place.
+_GET_MESSAGE = SimpleConsumer.get_message
+_offset_of = attrgetter('offset')
 
 
 def checked_settings(
@@ -469,6 +512,14 @@ class _Outcome:
         self.tries = 0
 
 
+def _without_partial(messages: Any) -> Tuple[Any, bool]:
+    """Return messages, and whether the last was cut off and is left out: so a list of 1.x ends."""
+    if isinstance(messages, list) and messages:
+        if isinstance(getattr(messages[-1], 'message', None), PartialMessage):
+            return messages[:-1], True
+    return messages, False
+
+
 def _deadline(timeout: Any) -> Optional[float]:
     if timeout is None:
         return None
@@ -477,6 +528,11 @@ def _deadline(timeout: Any) -> Optional[float]:
     if timeout != timeout:
         raise ValueError('timeout must be seconds or None, not NaN')
     return time.monotonic() + float(timeout)
+
+
+def _are_in_order(offsets: List[Any], wanted: int) -> bool:
+    """Tell whether offsets, at least one, go up from the wanted one."""
+    return bool(offsets) and offsets[0] >= wanted and all(map(lt, offsets, offsets[1:]))
 
 
 def _shares(offset: int, count: int) -> List[int]:

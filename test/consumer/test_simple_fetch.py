@@ -17,6 +17,7 @@ from kafka.errors import (
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
 )
+from kafka.protocol.message import PartialMessage
 from kafka.structs import FetchResponse, OffsetAndMessage, OffsetResponse
 from test.consumer.helpers import WaitingClient, consumer, offsets_of, waits
 from test.fake_client import FakeClient, LaterFakeClient, failing, record
@@ -325,6 +326,61 @@ def test_fetch_context_sets_and_restores_the_waits():
             assert (made.fetch_max_wait_time, made.fetch_min_bytes) == (55, 0)
             raise KeyError
     assert (made.fetch_max_wait_time, made.fetch_min_bytes) == (55, 66)
+
+
+# ---------------------------------------------------------------- the lists of 1.x
+
+PARTIAL = OffsetAndMessage(None, PartialMessage())
+
+
+def lists(*answers):
+    """Return a client whose fetches bring these lists of messages, and then nothing."""
+    client = FakeClient((0, 9))
+    client.answers['send_fetch_request'] = [
+        [FetchResponse(b'topic', 0, 0, 9, messages)] for messages in (*answers, [])
+    ]
+    return client
+
+
+@pytest.mark.parametrize('messages', [[PARTIAL], [record(0), PARTIAL]], ids=['alone', 'behind'])
+def test_message_cut_off_at_the_end_of_a_list_is_asked_for_again_with_a_larger_buffer(messages):
+    whole = [record(len(messages) - 1)]
+    client = lists(messages, whole)
+    made = consumer(client, buffer_size=100)
+    assert made.get_messages(10, block=False) == [m for m in messages if m is not PARTIAL] + whole
+    assert client.asked()[:2] == [[(0, 0, 100)], [(0, len(messages) - 1, 200)]]
+
+
+def test_message_cut_off_is_never_handed_out_whatever_its_offset():
+    cut_off = OffsetAndMessage(1, PartialMessage(b'begin'))
+    made = consumer(lists([record(0), cut_off]), buffer_size=100, max_buffer_size=100)
+    assert made.get_messages(10, block=False) == [record(0)]
+    assert made.fetch_offsets == {0: 1}
+
+
+def test_message_cut_off_alone_in_the_largest_buffer_is_too_large():
+    client = lists([PARTIAL], [PARTIAL])
+    made = consumer(client, buffer_size=100, max_buffer_size=200)
+    with pytest.raises(ConsumerFetchSizeTooSmall):
+        made.get_message(False, 0.1)
+    assert client.asked() == [[(0, 0, 100)], [(0, 0, 200)]]
+
+
+def test_message_cut_off_behind_others_in_the_largest_buffer_waits_for_the_next_round():
+    client = lists([record(0), PARTIAL], [record(1)])
+    made = consumer(client, buffer_size=100, max_buffer_size=100)
+    assert made.get_message(False) == record(0)
+    assert client.asked() == [[(0, 0, 100)]]
+    assert made.get_message(False) == record(1)
+    assert client.asked()[1:] == [[(0, 1, 100)]]
+
+
+def test_message_cut_off_behind_others_does_not_fill_the_memory():
+    """Without a maximum a round would go on to the end of the log, each time with twice as much."""
+    answers = [[record(number), PARTIAL] for number in range(8)]
+    client = lists(*answers)
+    consumer(client, buffer_size=4096, max_buffer_size=None).get_message(False)
+    assert [size for ((_, _, size),) in client.asked()] == [4096, 8192, 16384, 32768]
 
 
 # ---------------------------------------------------------------- logs

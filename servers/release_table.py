@@ -34,6 +34,7 @@ SECONDS_PER_RELEASE = 1200
 # File of tests in test/integration -> the column that counts it.
 COLUMN = {
     'test_client': 'KafkaClient',
+    'test_simple_client': 'SimpleClient',
     'test_connection': 'KafkaConnection',
     'test_producer': 'producers',
     'test_simple_consumer': 'SimpleConsumer',

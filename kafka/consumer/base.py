@@ -10,6 +10,7 @@ import atexit
 import functools
 import logging
 import numbers
+import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
@@ -93,6 +94,7 @@ class Consumer:
         # signal handler may call stop() while its own thread commits; the flag tells that apart.
         self.commit_lock = threading.RLock()
         self._committing = False
+        self._process = os.getpid()
 
         load_topic(client, self.topic)
         if partitions is None:
@@ -161,6 +163,11 @@ class Consumer:
         nothing to store, or no group to store it for.
         Raises: ValueError for a partition that is not consumed; TypeError for what is no list.
         """
+        if self._process != os.getpid():
+            # This process was forked, perhaps while the parent's timer, whose thread is not here,
+            # was committing: then nobody would ever open the lock.
+            self.commit_lock, self._committing = threading.RLock(), False
+            self._process = os.getpid()
         with self.commit_lock:
             if self._committing or self.count_since_commit == 0 or self.group is None:
                 return None
@@ -259,7 +266,11 @@ def _first_offset(response: Any) -> int:
 
 
 def _stop_at_exit(reference: Any) -> None:
-    """Stop a consumer that still exists. One with a timer is kept alive by it."""
+    """Stop a consumer that still exists. One with a timer is kept alive by it.
+
+    A forked process that ends first, and has not committed anything itself, leaves that to the
+    parent: the positions it inherited would undo what the parent commits meanwhile.
+    """
     consumer = reference()
-    if consumer is not None:
+    if consumer is not None and consumer._process == os.getpid():
         consumer.stop()

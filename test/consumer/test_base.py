@@ -381,6 +381,30 @@ def test_the_exit_hook_does_not_keep_a_consumer_alive(monkeypatch):
     hooks[0]()
 
 
+def test_a_forked_process_commits_though_its_parent_was_committing(monkeypatch):
+    """The thread that holds the lock exists in the parent alone."""
+    client = FakeClient()
+    made = consumer(client)
+    made.count_since_commit = 1
+    holder = threading.Thread(target=made.commit_lock.acquire)
+    holder.start()
+    holder.join()
+    made._committing = True
+    monkeypatch.setattr('kafka.consumer.base.os.getpid', lambda: -1)
+    assert made.commit() is True
+
+
+def test_a_forked_process_that_ends_leaves_the_commit_to_its_parent(monkeypatch, timers):
+    hooks = []
+    monkeypatch.setattr(atexit, 'register', hooks.append)
+    client = FakeClient()
+    made = consumer(client, auto_commit=True)
+    made.count_since_commit = 1
+    monkeypatch.setattr('kafka.consumer.base.os.getpid', lambda: -1)
+    hooks[0]()
+    assert committed(client) == []
+
+
 def test_pending_is_what_the_logs_hold_beyond_the_offsets():
     client = FakeClient((0, 10), (0, 20))
     made = consumer(client)

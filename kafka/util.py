@@ -13,6 +13,7 @@ import operator
 import os
 import struct
 import threading
+import weakref
 import zlib
 from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
@@ -248,6 +249,32 @@ def group_by_topic_and_partition(tuples: Iterable[Any]) -> Dict[Any, Dict[int, A
             raise AssertionError('more than one item for %r %r' % (item.topic, item.partition))
         partitions[item.partition] = item
     return grouped
+
+
+class WeakMethod:
+    """A method that can be called without keeping its object alive (1.x).
+
+    Arguments: bound_method: of an object that can be referred to weakly. Equal to another one of
+    the same object and function. Calling raises ReferenceError when the object is gone.
+    """
+
+    def __init__(self, bound_method: Any) -> None:
+        self.target = weakref.ref(bound_method.__self__)
+        self.method = weakref.ref(bound_method.__func__)
+        self._identity = id(bound_method.__self__), id(bound_method.__func__)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the method and return what it returns."""
+        target, method = self.target(), self.method()
+        if target is None or method is None:
+            raise ReferenceError('the object of the method is gone')
+        return method(target, *args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WeakMethod) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
 
 
 class ReentrantTimer:

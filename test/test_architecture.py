@@ -70,7 +70,8 @@ MAY_USE = {
     'subprocess': (set(), set()),
     # A message of 1.x is stamped where it is made.
     'time': (OUTSIDE, {'kafka.protocol.message'}),
-    'random': (OUTSIDE, set()),
+    # A message without key may go anywhere.
+    'random': (OUTSIDE, {'kafka.partitioner.default'}),
     # The timer of 0.9.5 and futures log what a callback raises: nobody waits for it.
     'logging': (OUTSIDE, {'kafka.future', 'kafka.util'}),
     # The compiler writes one function per message and version; nothing else runs text as code.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import struct
 import threading
@@ -14,6 +15,7 @@ import six
 
 from kafka import util
 from kafka.errors import BufferUnderflowError, ProtocolError
+from kafka.util import WeakMethod
 
 
 class Item(NamedTuple):
@@ -340,3 +342,42 @@ def test_text_mode_is_set_by_the_environment(text_mode, monkeypatch, value, outc
     else:
         util._set_text_mode_from_environment()
         assert util.text_bytes('é', 'key') == outcome
+
+
+# --- methods that keep no object alive ----------------------------------------------------------
+
+
+class Counter:
+    def __init__(self):
+        self.calls = []
+
+    def note(self, *args, **kwargs):
+        self.calls.append((args, kwargs))
+        return 'noted'
+
+    def other(self):
+        pass
+
+
+def test_weak_method_is_called_as_the_method_is():
+    counter = Counter()
+    assert WeakMethod(counter.note)(1, a=2) == 'noted'
+    assert counter.calls == [((1,), {'a': 2})]
+
+
+def test_weak_methods_are_equal_by_object_and_function():
+    one, two = Counter(), Counter()
+    assert WeakMethod(one.note) == WeakMethod(one.note)
+    assert hash(WeakMethod(one.note)) == hash(WeakMethod(one.note))
+    assert WeakMethod(one.note) != WeakMethod(two.note)
+    assert WeakMethod(one.note) != WeakMethod(one.other)
+    assert WeakMethod(one.note) != one.note
+
+
+def test_weak_method_lets_its_object_go():
+    counter = Counter()
+    method = WeakMethod(counter.note)
+    del counter
+    gc.collect()
+    with pytest.raises(ReferenceError):
+        method()

@@ -1,0 +1,28 @@
+"""The partitioner of 1.x: by the key as the Java client chooses, at random without one."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Sequence
+
+from kafka.partitioner.hashed import murmur2
+
+
+class DefaultPartitioner:
+    """Choose a partition by the hash of the key, or any that is available (1.x)."""
+
+    def __repr__(self) -> str:
+        return '<DefaultPartitioner>'
+
+    def __call__(self, key: Any, all_partitions: Sequence[int], available: Sequence[int]) -> int:
+        """Return the partition id for a key.
+
+        Arguments: key: the serialized key, or None; all_partitions: the ids of the topic;
+        available: those that have leaders, of which a message without key goes to any.
+        Raises: ValueError when there are no partitions at all.
+        """
+        if not all_partitions and (key is not None or not available):
+            raise ValueError('there are no partitions to choose from')
+        if key is None:
+            return random.choice(available or all_partitions)
+        return all_partitions[(murmur2(key) & 0x7FFFFFFF) % len(all_partitions)]

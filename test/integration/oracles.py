@@ -6,6 +6,7 @@ are the release's own; 4.4.0 came without them, so a page of Java on its kafka-c
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -122,6 +123,22 @@ class Confluent:
                 producer.produce(topic, value, partition=0)
             assert producer.flush(30) == 0
             (producer.commit_transaction if end == 'commit' else producer.abort_transaction)(30)
+
+    @contextlib.contextmanager
+    def member(self, group, topic, seconds=30):
+        """Be a member of a group that reads a topic, as long as the block lasts."""
+        from confluent_kafka import Consumer  # late, as above
+
+        consumer = Consumer({**self.config, 'group.id': group, 'enable.auto.commit': False})
+        consumer.subscribe([topic])
+        deadline = time.monotonic() + seconds
+        while not consumer.assignment() and time.monotonic() < deadline:
+            consumer.poll(0.2)
+        assert consumer.assignment()
+        try:
+            yield
+        finally:
+            consumer.close()
 
     def write_by_key(self, topic, pairs):
         """Write the pairs, each to the partition that the Java client chooses for its key."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -23,6 +24,7 @@ from kafka.common import (
 from kafka.errors import (
     ConsumerCoordinatorNotAvailableCode,
     NotCoordinatorForConsumerCode,
+    UnknownMemberIdError,
     UnsupportedVersionError,
 )
 from test.integration.fixtures import (
@@ -34,6 +36,7 @@ from test.integration.fixtures import (
     retry,
     values,
 )
+from test.integration.oracles import Confluent
 
 pytestmark = pytest.mark.integration
 
@@ -263,6 +266,26 @@ def test_offsets_before_the_end_as_a_list_newest_first(client, topic):
     assert list(answer.offsets) == [2, 0]
 
 
+@pytest.mark.releases(since='4.0')
+def test_offsets_by_time_are_one_where_the_list_was_removed(client, topic):
+    """The first message that is not older, the end after all of them, nothing before them."""
+    started = int(time.time() * 1000) - 1000
+    produce(client, topic, 0, [b'one', b'two'])
+    time.sleep(0.05)
+    between = int(time.time() * 1000)
+    time.sleep(0.05)
+    produce(client, topic, 0, [b'three'])
+
+    def at(moment):
+        (answer,) = client.send_offset_request([OffsetRequest(topic.encode(), 0, moment, 10)])
+        return list(answer.offsets)
+
+    assert (at(-1), at(-2)) == ([3], [0])
+    assert at(between) == [2]
+    assert at(between + 60000) == [3]
+    assert at(started) == []
+
+
 # --- groups -------------------------------------------------------------------------------------
 
 
@@ -296,6 +319,16 @@ def test_commits_of_one_group_do_not_show_in_another(client, topic, new_name):
     assert [(answer.partition, answer.offset) for answer in stored] == [(1, 6), (0, 5)]
     stored = client.send_offset_fetch_request(other, asked, fail_on_error=False)
     assert [answer.offset for answer in stored] == [-1, -1]
+
+
+@pytest.mark.releases(since='4.0')
+def test_a_commit_is_refused_while_members_are_active(cluster, client, topic, new_name):
+    """Offsets of a group are at its coordinator there, which lets members alone commit."""
+    group = new_name()
+    with Confluent(cluster).member(group, topic):
+        request = [OffsetCommitRequest(topic.encode(), 0, 42, b'')]
+        (answer,) = client.send_offset_commit_request(group.encode(), request, fail_on_error=False)
+        assert answer.error == UnknownMemberIdError.errno
 
 
 @pytest.mark.releases(until='0.8.0')

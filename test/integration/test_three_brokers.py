@@ -6,7 +6,14 @@ import time
 
 import pytest
 
-from kafka import KafkaClient, KeyedProducer, SimpleConsumer, SimpleProducer, create_message
+from kafka import (
+    KafkaClient,
+    KafkaConsumer,
+    KeyedProducer,
+    SimpleConsumer,
+    SimpleProducer,
+    create_message,
+)
 from kafka.common import (
     ConnectionError,
     FailedPayloadsError,
@@ -66,6 +73,40 @@ def test_responses_of_several_brokers_come_in_the_order_of_the_payloads(cluster,
     ]
     ends = client.send_offset_request([OffsetRequest(name, p, -1, 1) for p in wanted])
     assert [list(answer.offsets) for answer in ends] == [[p + 1] for p in wanted]
+
+
+def test_a_cluster_commit_means_that_every_replica_has_it(client, topic):
+    """What all replicas have is below the high water mark, and readable, from that moment on."""
+    client.load_metadata_for_topics(topic)
+    assert len(client.topic_partitions[topic][0].isr) == 3
+    name = topic.encode()
+    producer = SimpleProducer(
+        client, req_acks=SimpleProducer.ACK_AFTER_CLUSTER_COMMIT, random_start=False
+    )
+    for number in range(0, 20, 2):
+        (answer,) = producer.send_messages(topic, b'%d' % number, b'%d' % (number + 1))
+        producer.send_messages(topic, b'to the other partition')
+        request = FetchRequest(name, 0, answer.offset, 4096)
+        (fetched,) = client.send_fetch_request([request], min_bytes=0)
+        assert values(fetched.messages) == [b'%d' % number, b'%d' % (number + 1)]
+        assert fetched.highwaterMark == number + 2
+
+
+def test_one_of_three_brokers_is_enough_to_consume_from_all(cluster, client, new_name):
+    name = new_name()
+    cluster.create_topic(name, 6)
+    requests = [ProduceRequest(name.encode(), p, [create_message(b'%d' % p)]) for p in range(6)]
+    client.send_produce_request(requests, acks=-1, timeout=10000)
+    consumer = KafkaConsumer(
+        name,
+        bootstrap_servers=[cluster.bootstrap.split(',')[1]],
+        auto_offset_reset='smallest',
+        dialect='0.9.5',
+    )
+    found = {consumer.next().value for _ in range(6)}
+    consumer.close()
+    assert found == {b'%d' % p for p in range(6)}
+    assert len({meta.leader for meta in client.topic_partitions[name].values()}) == 3
 
 
 def test_the_producer_fails_then_recovers_when_the_leader_is_killed(cluster, topic):

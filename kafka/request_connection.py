@@ -198,12 +198,13 @@ def exchange_requests(
 
 
 def _settle(conn: Any, future: Future, timeout: Optional[float]) -> None:
-    """Let a connection work until a future is done."""
+    """Let a connection work until a future is done; KafkaConnectionError when time is over."""
     deadline = None if timeout is None else time.monotonic() + timeout
+    pause = 0.0
     while not future.is_done:
-        conn.recv()
-        if future.is_done:
-            return
         if deadline is not None and time.monotonic() >= deadline:
             raise KafkaConnectionError('%s gave no answer within %s s' % (conn, timeout))
-        time.sleep(PAUSE_SECONDS)
+        if pause:
+            time.sleep(pause)
+        pause = PAUSE_SECONDS
+        conn.recv()

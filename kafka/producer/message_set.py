@@ -6,7 +6,7 @@ of ``kafka.protocol.later`` and the client.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from kafka.codec import CODEC_GZIP, CODEC_NONE, CODEC_SNAPPY, has_snappy
 from kafka.protocol import create_message_set, legacy, legacy_messages
@@ -34,8 +34,9 @@ def message_set(
     Raises: what `create` raises.
     """
 
-    def make() -> Any:
-        return create(list(zip(values, keys)), codec, key, compresslevel)
+    def make() -> List[Any]:
+        made: List[Any] = create(list(zip(values, keys)), codec, key, compresslevel)
+        return made
 
     # Only the class is asked: a stand-in object may answer every attribute with something true.
     if (

@@ -19,7 +19,7 @@ from kafka.errors import KafkaError, ProtocolError
 from kafka.record.columns import Columns
 from kafka.record.default_records import encode_batch
 from kafka.record.legacy_records import encode_message_set
-from kafka.record.memory_records import MemoryRecords, RecordBatch
+from kafka.record.memory_records import MemoryRecords, Run
 from kafka.record.util import Buffer
 
 # Bytes of an entry of magic 0 besides key and value: offset, size, CRC, magic, attributes and the
@@ -128,10 +128,10 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
     reached = wanted
     fragment = b''
     room = MAX_SET_BYTES
-    batch: Optional[RecordBatch] = None
+    batch: Optional[Run] = None
     memory = MemoryRecords(records, check_inner_crcs=True)
     try:
-        for batch in memory:
+        for batch in memory.runs():
             if batch.next_offset <= wanted:
                 continue
             if not batch.is_control:
@@ -161,7 +161,7 @@ def down_convert(records: Optional[Buffer], wanted: int, max_bytes: int) -> Mess
     return MessageSet(fragment, end, max(end, reached), messages)
 
 
-def _read(batch: RecordBatch, wanted: int, messages: List[Columns], room: int) -> int:
+def _read(batch: Run, wanted: int, messages: List[Columns], room: int) -> int:
     """
     Append what is wanted, until ``room`` bytes are used up; return how many are left.
 
@@ -186,7 +186,7 @@ def _read(batch: RecordBatch, wanted: int, messages: List[Columns], room: int) -
 
 
 def _first_too_large(
-    batch: RecordBatch, messages: List[Columns], start: int, max_bytes: int
+    batch: Run, messages: List[Columns], start: int, max_bytes: int
 ) -> Optional[Columns]:
     """Cut off the messages from the first beyond the limit on, and return that one, or None."""
     # The entry of a single message is never larger than the batch it comes in.

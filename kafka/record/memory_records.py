@@ -7,16 +7,18 @@ Owns the framing only; what is inside belongs to :mod:`kafka.record.default_reco
 
 from __future__ import annotations
 
-from typing import Iterator, Optional, Union
+from typing import Callable, Iterator, Optional, Union, cast
 
 from kafka.codec import DEFAULT_LIMIT_BYTES
 from kafka.errors import ProtocolError
 from kafka.record.default_records import HEADER, DefaultRecordBatch
 from kafka.record.legacy_decoder import MIN_MESSAGE_BYTES, entry_size
 from kafka.record.legacy_records import LegacyRecordBatch
+from kafka.record.small_batches import SmallBatches, read_small_batches
 from kafka.record.util import Buffer
 
 RecordBatch = Union[DefaultRecordBatch, LegacyRecordBatch]
+Run = Union[RecordBatch, SmallBatches]
 
 
 class MemoryRecords:
@@ -83,16 +85,35 @@ class MemoryRecords:
         broken framing, ``ChecksumError`` for a wrong CRC of a batch of magic 2, each when it is
         reached.
         """
+        return cast(Iterator[RecordBatch], self._walk(None))
+
+    def runs(self) -> Iterator[Run]:
+        """
+        Yield the batches for readers of columns: many small ones that follow each other as one.
+
+        CRCs are checked in any case. Raises as iteration does.
+        """
+        return self._walk(read_small_batches)
+
+    def _walk(
+        self, quick: Optional[Callable[[bytes, int], Optional[SmallBatches]]]
+    ) -> Iterator[Run]:
         view = self._buffer
-        legacy = b''  # a copy of the buffer, made when the first old message is met
+        whole = b''  # a copy of the buffer, made when it is first needed
         pos = 0
         while True:
             size = self._entry_size(pos)
             if not size:
                 break
-            if view[pos + 16] < 2:
-                legacy = legacy or bytes(view)
-                old = LegacyRecordBatch(legacy, pos, self._limit, self._check_inner_crcs)
+            is_old = view[pos + 16] < 2
+            if is_old or quick is not None:
+                whole = whole or bytes(view)
+            small = None if is_old or quick is None else quick(whole, pos)
+            if small is not None:
+                yield small
+                pos = small.end
+            elif is_old:
+                old = LegacyRecordBatch(whole, pos, self._limit, self._check_inner_crcs)
                 yield old
                 pos = old.end
             else:

@@ -38,6 +38,7 @@ COLUMN = {
     'test_connection': 'KafkaConnection',
     'test_producer': 'producers',
     'test_simple_consumer': 'SimpleConsumer',
+    'test_multiprocess': 'MultiProcessConsumer',
     'test_three_brokers': 'three brokers',
     'test_formats': 'codecs and formats',
     'test_versions': 'versions',

@@ -115,15 +115,15 @@ class RequestConnection(threading.local):
         return response
 
     def _fail(self, error: KafkaError) -> None:
-        """Fail every future that waits: their answers are lost with the connection."""
+        """Close the connection and fail every future that waits: their answers are lost with it."""
+        if self._conn is not None:
+            self._conn.close()
         waiting, self._in_flight = self._in_flight, deque()
         for _, _, future in waiting:
             future.failure(error)
 
     def close(self) -> None:
         """Close the connection and fail what waits for answers; the next use connects again."""
-        if self._conn is not None:
-            self._conn.close()
         self._fail(
             KafkaConnectionError('the connection to %s:%s was closed' % (self.host, self.port))
         )

@@ -42,6 +42,7 @@ from kafka.errors import (
     ProtocolError,
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
+    UnsupportedVersionError,
     check_error,
 )
 from kafka.structs import (
@@ -189,9 +190,15 @@ class Verbs09:
         """Return the offsets that the group has stored."""
         if self._group is None or not keys:
             return {}
-        answers = self._client.send_offset_fetch_request(
-            self._group, [OffsetFetchRequest(*key) for key in keys], fail_on_error=False
-        )
+        requests = [OffsetFetchRequest(*key) for key in keys]
+        try:
+            answers = self._client.send_offset_fetch_request(
+                self._group, requests, fail_on_error=False
+            )
+        except UnsupportedVersionError as error:
+            raise UnsupportedVersionError(
+                'group_id cannot be used: brokers store offsets since 0.8.1'
+            ) from error
         found = {}
         for answer in answers:
             try:

@@ -182,13 +182,19 @@ def test_error_3_says_that_nothing_is_stored(serve):
     [
         ([OffsetFetchResponse(b'topic', 0, -1, b'', -1)], UnknownError),
         ([FailedPayloadsError(None)], FailedPayloadsError),
-        (UnsupportedVersionError('0.8.0 stores no offsets'), UnsupportedVersionError),
     ],
 )
 def test_stored_offsets_that_cannot_be_read_are_an_error(serve, answer, error):
     client = serve((0, 9))
     client.answers['send_offset_fetch_request'] = [answer]
     with pytest.raises(error):
+        consumer(group_id='g')
+
+
+def test_a_broker_that_stores_no_offsets_is_told_of_by_the_option(serve):
+    client = serve((0, 9))
+    client.answers['send_offset_fetch_request'] = [UnsupportedVersionError('does not have it')]
+    with pytest.raises(UnsupportedVersionError, match='group_id .* 0.8.1'):
         consumer(group_id='g')
 
 

@@ -241,6 +241,24 @@ def test_the_four_kinds_of_offsets(client, consume, filled):
     assert consumer.offsets('fetch')[filled, 0] == 5
 
 
+# --- a broker that goes away --------------------------------------------------------------------
+
+
+@pytest.mark.releases(some=('0.8.2.2', '4.4.0'))  # the broker's next start takes some seconds
+def test_a_broker_that_is_away_ends_in_ConsumerTimeout_each_time(cluster, consume, filled):
+    consumer = consume((filled, 0), consumer_timeout_ms=1000)
+    assert [consumer.next().offset for _ in range(10)] == list(range(10))
+    cluster.kill(0)
+    assert consumer.next().offset == 10  # which was fetched before
+    consumer.close()
+    for _ in range(2):
+        started = time.monotonic()
+        with pytest.raises(ConsumerTimeout):
+            consumer.next()
+        assert 1 <= time.monotonic() - started < 5
+    assert consumer.offsets('fetch') == {(filled.encode(), 0): 11}
+
+
 # --- large messages -----------------------------------------------------------------------------
 
 
@@ -275,9 +293,14 @@ def test_without_a_group_there_is_nothing_to_commit_to(consume, filled):
 
 
 @pytest.mark.releases(until='0.8.0')
-def test_the_release_that_stores_no_offsets_says_so(consume, filled, group):
-    with pytest.raises(UnsupportedVersionError):
+def test_the_release_that_stores_no_offsets_says_so(cluster, consume, filled, group):
+    with pytest.raises(UnsupportedVersionError, match='group_id'):
         consume(group_id=group, auto_commit_enable=True)
+    consumer = consume()
+    consumer.configure(bootstrap_servers=cluster.bootstrap, group_id=group)
+    consumer.task_done(consumer.next())
+    with pytest.raises(UnsupportedVersionError, match='OffsetCommit'):
+        consumer.commit()
 
 
 @STORES_OFFSETS

@@ -277,3 +277,54 @@ def test_iteration_goes_through_get_message():
 
     made = Doubling(FakeClient((0, 1)), None, 'topic', auto_commit=False, iter_timeout=0)
     assert next(iter(made)) == (record(0), record(0))
+
+
+@pytest.mark.parametrize('where', ['class', 'object'])
+def test_iteration_goes_through_a_get_message_that_was_replaced(where, monkeypatch):
+    made = consumer(FakeClient((0, 3)), iter_timeout=0)
+    called = []
+    original = made.get_message
+
+    def noting(*args, **kwargs):
+        called.append(args)
+        return original(*args[-2:], **kwargs)
+
+    monkeypatch.setattr(SimpleConsumer if where == 'class' else made, 'get_message', noting)
+    assert offsets_of(made) == [0, 1, 2]
+    assert len(called) == 4
+
+
+def test_iteration_goes_by_what_a_program_writes_meanwhile():
+    """What get_message() looks at for each message, iteration looks at for each message."""
+    client = FakeClient((0, 6))
+    made = consumer(client, 'group', auto_commit_every_n=None, iter_timeout=0)
+    stream = iter(made)
+    assert next(stream) == record(0)
+    assert (made.offsets, made.count_since_commit, client.stored) == ({0: 1}, 1, {})
+    made.auto_commit, made.auto_commit_every_n = True, 1
+    assert next(stream) == record(1)
+    assert (client.stored, made.count_since_commit) == ({0: 2}, 0)
+    made.auto_commit = False
+    made.count_since_commit = 7
+    made.provide_partition_info()
+    assert next(stream) == (0, record(2))
+    assert (client.stored, made.count_since_commit) == ({0: 2}, 8)
+    made.offsets = {0: 9}
+    assert next(stream) == (0, record(3))
+    assert made.offsets == {0: 4}
+    made.seek(1)
+    assert next(stream) == (0, record(1))
+    made.queue = type(made.queue)([(0, record(5))])
+    assert [offset for _, (offset, _) in stream] == [5]
+
+
+@pytest.mark.parametrize('every', [1, 2, 3, 7])
+def test_iteration_commits_when_get_message_would(every):
+    stored = []
+    for hand_out in (iter, lambda made: iter(lambda: made.get_message(False), None)):
+        client = FakeClient((0, 7), per_fetch=3)
+        made = consumer(client, 'group', auto_commit_every_n=every, iter_timeout=0)
+        made.auto_commit = True
+        stored.append([dict(client.stored) for _ in hand_out(made)])
+    assert stored[0] == stored[1]
+    assert stored[0][-1] == {0: 7 // every * every}

@@ -408,3 +408,47 @@ def test_offset_answers_are_iterated_never_indexed():
     made.seek(0, 2)
     assert made.offsets == {0: 5}
     assert isinstance(made.get_message(), OffsetAndMessage)
+
+
+@pytest.mark.parametrize(
+    'offsets, handed_out',
+    [
+        ([0, 1, 2], [0, 1, 2]),
+        ([0, 2, 9], [0, 2, 9]),
+        ([2, 3], [2, 3]),
+        ([0, 0, 1], [0, 1]),
+        ([1, 0, 2], [1, 2]),
+        ([], []),
+    ],
+)
+@pytest.mark.parametrize('start', [0, 1, 2])
+def test_messages_are_queued_from_the_wanted_offset_on_each_once(offsets, handed_out, start):
+    client = FakeClient((0, 0))
+    client.answers['send_fetch_request'] = [
+        lambda payloads, **_: [FetchResponse(b'topic', 0, 0, 9, map(record, offsets))]
+    ]
+    made = consumer(client)
+    made.fetch_offsets[0] = start
+    expected = [offset for offset in handed_out if offset >= start]
+    first = made.get_message(block=False)
+    queued = [message.offset for _, message in made.queue]
+    assert ([] if first is None else [first.offset]) + queued == expected
+    assert made.fetch_offsets[0] == (expected[-1] + 1 if expected else start)
+
+
+def test_what_came_before_an_error_is_handed_out_first():
+    client = FakeClient((0, 0))
+
+    def broken():
+        yield record(0)
+        yield record(1)
+        raise ChecksumError('the third')
+
+    client.answers['send_fetch_request'] = [
+        lambda payloads, **_: [FetchResponse(b'topic', 0, 0, 9, broken())]
+    ]
+    made = consumer(client, iter_timeout=0)
+    with pytest.raises(ChecksumError):
+        made.get_message()
+    assert made.fetch_offsets == {0: 2}
+    assert [message.offset for _, message in made.queue] == [0, 1]

@@ -40,9 +40,12 @@ COLUMN = {
     'test_simple_consumer': 'SimpleConsumer',
     'test_multiprocess': 'MultiProcessConsumer',
     'test_three_brokers': 'three brokers',
+    'test_failover': 'three brokers',
+    'test_failover_figure': 'three brokers',
     'test_formats': 'codecs and formats',
     'test_versions': 'versions',
     'test_program': 'whole programs',
+    'test_programs': 'whole programs',
     'test_readme': 'whole programs',
 }
 TITLES = list(dict.fromkeys(COLUMN.values()))

@@ -149,8 +149,7 @@ class Verbs09:
         if group != self._group:
             self._group = group
             self._table.forget_committed()
-        self._marks = 0
-        self._committed_at = time.monotonic()
+        self._restart_interval()
 
     def set_topic_partitions(self, *topics: Any) -> None:
         """Set what to consume, and optionally from where (0.9.5).
@@ -305,7 +304,7 @@ class Verbs09:
         Arguments: wait: how many seconds the brokers may wait for messages.
         """
         self._check_assigned()
-        self._commit_in_time()
+        self._auto_commit()
         table = self._table
         max_bytes = self._config['fetch_message_max_bytes']
         requests = [FetchRequest(*key, row.position, max_bytes) for key, row in table.in_turn()]
@@ -398,7 +397,7 @@ class Verbs09:
                 'offset %d is out of range; %s' % (row.position, unsettled.args[0])
             ) from error
         except KafkaError as failure:
-            if not (failure.retriable or isinstance(failure, FailedPayloadsError)):
+            if not _may_pass(failure):
                 raise
             log.warning('%s: no reset for now: %s', _listed([key]), failure)
             self._stale = True
@@ -494,12 +493,13 @@ class Verbs09:
     def task_done(self, message: Any) -> bool:
         """Mark a message, and thereby all before it in its partition, as consumed (0.9.5).
 
-        Only what is marked is committed. Marking may commit: see auto_commit_enable.
+        Only what is marked is committed. Marking may commit: see auto_commit_enable. A commit that
+        fails for want of a broker is logged, and made up for by the next one.
 
         Arguments: message: what next() or fetch_messages() gave, or any object with the attributes
             topic, partition and offset.
         Returns: True; False, with a warning, when its partition is not consumed here.
-        Raises: TypeError for what is no message; as commit() when it commits.
+        Raises: TypeError for what is no message; what a broker says against a commit for good.
         """
         self._settle('task_done')
         try:
@@ -519,8 +519,7 @@ class Verbs09:
             )
         row.done = offset
         self._marks += 1
-        if self._is_commit_due():
-            self.commit()
+        self._auto_commit()
         return True
 
     def commit(self) -> bool:
@@ -539,34 +538,44 @@ class Verbs09:
             requests = [OffsetCommitRequest(*key, offset, b'') for key, offset in offsets.items()]
             self._client.send_offset_commit_request(self._group, requests)
             self._table.note_committed(offsets)
+        self._restart_interval()
+        return bool(offsets)
+
+    def _restart_interval(self) -> None:
         self._marks = 0
         self._committed_at = time.monotonic()
-        return bool(offsets)
+
+    def _auto_commit(self) -> None:
+        """Commit if it is time to: after a mark, and between rounds if none comes.
+
+        A failure that may pass is logged, and the next commit stores what this one did not. One
+        that will not comes out, once in an interval.
+        """
+        if not self._is_commit_due():
+            return
+        try:
+            self.commit()
+        except KafkaError as error:
+            self._restart_interval()
+            if not _may_pass(error):
+                raise
+            log.error('group=%s: automatic commit failed: %s', self._group, error)
 
     def _is_commit_due(self) -> bool:
         config = self._config
-        if not (config['auto_commit_enable'] and self._marks):
+        if not config['auto_commit_enable']:
             return False
         count, interval = config['auto_commit_interval_messages'], config['auto_commit_interval_ms']
         if count is not None and 0 < count <= self._marks:
             return True
-        return (
-            interval is not None
-            and interval > 0
-            and time.monotonic() - self._committed_at >= interval / 1000.0
-        )
+        if interval is None or not interval > 0:
+            return False
+        waited = time.monotonic() - self._committed_at
+        return waited >= interval / 1000.0 and bool(self._table.to_commit())
 
-    def _commit_in_time(self) -> None:
-        """Commit marks whose time has come while no message brings the program to mark another.
 
-        A failure is logged and tried again an interval later: nobody asked for this commit.
-        """
-        if self._is_commit_due():
-            try:
-                self.commit()
-            except KafkaError as error:
-                log.error('group=%s: automatic commit failed: %s', self._group, error)
-                self._committed_at = time.monotonic()
+def _may_pass(error: KafkaError) -> bool:
+    return error.retriable or isinstance(error, (FailedPayloadsError, KafkaUnavailableError))
 
 
 def _key(answer: Any) -> TopicAndPartition:

@@ -10,7 +10,10 @@ import pytest
 from kafka.errors import (
     ConsumerTimeout,
     FailedPayloadsError,
+    GroupAuthorizationFailedError,
     KafkaConfigurationError,
+    KafkaUnavailableError,
+    NotCoordinatorForConsumerCode,
     UnknownError,
 )
 from kafka.structs import OffsetCommitRequest
@@ -252,7 +255,11 @@ def test_marks_are_committed_in_time_though_nothing_more_comes(serve, clock_09):
     assert commits(client) == [3]
 
 
-def test_a_commit_in_time_that_fails_is_logged_and_made_again(serve, clock_09, caplog):
+@pytest.mark.parametrize(
+    'failure',
+    [FailedPayloadsError(None), KafkaUnavailableError('down'), NotCoordinatorForConsumerCode()],
+)
+def test_a_failure_that_may_pass_is_logged_and_made_up_for(serve, clock_09, caplog, failure):
     client = serve((0, 3))
     made = consumer(
         group_id='g',
@@ -260,7 +267,7 @@ def test_a_commit_in_time_that_fails_is_logged_and_made_again(serve, clock_09, c
         auto_commit_interval_ms=5000,
         consumer_timeout_ms=20000,
     )
-    client.answers['send_offset_commit_request'] = [FailedPayloadsError(None, 'gone')]
+    client.answers['send_offset_commit_request'] = [failure]
     take(made, 3)
     with pytest.raises(ConsumerTimeout, match='no message'):
         next(made)
@@ -269,13 +276,36 @@ def test_a_commit_in_time_that_fails_is_logged_and_made_again(serve, clock_09, c
     assert [r.levelno for r in caplog.records] == [logging.ERROR]
 
 
-def test_an_auto_commit_that_fails_comes_out_of_task_done(serve):
-    """The program marked, so it is told; the mark stays for the next commit."""
+def test_a_mark_whose_commit_failed_counts_all_the_same(serve, caplog):
     client = serve((0, 9))
     made = consumer(group_id='g', auto_commit_enable=True, auto_commit_interval_messages=2)
     client.answers['send_offset_commit_request'] = [FailedPayloadsError(None)]
+    take(made, 3)
+    assert 'commit failed' in caplog.text
+    assert (commits(client), client.stored) == ([2], {})
     take(made, 1)
-    with pytest.raises(FailedPayloadsError):
-        take(made, 1)
+    assert (commits(client), client.stored) == ([2, 4], {0: 4})
+
+
+def test_a_failure_that_lasts_comes_out(serve):
+    """A program whose offsets are never stored has to know."""
+    client = serve((0, 9))
+    made = consumer(group_id='g', auto_commit_enable=True, auto_commit_interval_messages=2)
+    client.answers['send_offset_commit_request'] = [GroupAuthorizationFailedError()] * 2
     take(made, 1)
-    assert client.stored == {0: 3}
+    for _ in range(2):
+        with pytest.raises(GroupAuthorizationFailedError):
+            take(made, 2)
+    take(made, 2)
+    assert client.stored == {0: 6}
+
+
+def test_a_failure_that_lasts_does_not_keep_messages_back(serve, clock_09):
+    client = serve((0, 9), per_fetch=1)
+    made = consumer(group_id='g', auto_commit_enable=True, auto_commit_interval_ms=5000)
+    take(made, 1)
+    client.answers['send_offset_commit_request'] = [GroupAuthorizationFailedError()]
+    clock_09.now += 6
+    with pytest.raises(GroupAuthorizationFailedError):
+        next(made)
+    assert places([next(made)]) == [(0, 1)]

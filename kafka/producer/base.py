@@ -305,7 +305,9 @@ class Producer:
         """Stop the background thread once it has sent what is queued.
 
         Without one (synchronous mode), and when stopped before, this only logs a warning.
-        Arguments: timeout: obsolete and ignored; async_stop_timeout bounds the wait.
+        Arguments: timeout: obsolete and ignored; async_stop_timeout bounds the wait, but for a
+        request under way, which may take the client's timeout. What is left then is logged and
+        counted in ``tally.lost``, and can still be taken from ``queue``.
         """
         if timeout is not None:
             log.warning('the timeout of stop() is ignored, async_stop_timeout bounds the wait')

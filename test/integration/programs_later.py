@@ -201,8 +201,8 @@ PROGRAMS = [
         leaves={
             'topic': {
                 ANY: [
-                    '€ 5'.encode(),
-                    '€ 5'.encode(),
+                    '5 €'.encode(),
+                    b'end of audit',
                     (b'4711', '{"text": "grüße", "to": 4711}'.encode()),
                     (b'4712', b'{"text": "ok", "to": 4712}'),
                 ]

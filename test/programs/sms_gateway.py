@@ -1,4 +1,5 @@
 #!/usr/bin/env python
+# -*- coding: utf-8 -*-
 """Queue short messages by number; json.dumps() and str() give text, and that is what is sent."""
 from __future__ import print_function
 
@@ -25,12 +26,12 @@ class Gateway(object):
         return response.error
 
     def audit(self, what):
-        response, = self.plain.send_messages(self.topic, what, what.encode('utf-8'))
+        response, = self.plain.send_messages(self.topic, what, b'end of audit')
         return response.error
 
 
 if __name__ == '__main__':
     gateway = Gateway(os.environ)
-    print(gateway.send(4711, u'gr\xfc\xdfe'), gateway.send(4712, u'ok'), gateway.audit(u'\u20ac 5'))
+    print(gateway.send(4711, 'grüße'), gateway.send(4712, 'ok'), gateway.audit('5 €'))
     print(create_message('text').value == 'text')
     gateway.client.close()

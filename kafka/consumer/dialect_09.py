@@ -181,7 +181,6 @@ class Verbs09:
             positions[key] = start or 0
         positions.update(self._offsets_by_policy(nowhere))
         self._table = PartitionTable(positions, stored)
-        self._messages = iter(())
         self._stale = False
         self._marks = 0
 

@@ -8,6 +8,7 @@ version is KafkaConnection's business. A connection that a program brings along 
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections import deque
@@ -17,6 +18,15 @@ from kafka.conn import KafkaConnection
 from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.exchange import Address, Outcome, Request, abandon
 from kafka.future import Future
+from kafka.protocol.api import ApiKey, RequestHeader
+from kafka.protocol.translation import OldRequest, Unread
+from kafka.protocol.unwritten import Unwritten
+
+# Requests that are translated without their old bytes where the broker keeps magic 2.
+_WITH_RECORDS = (ApiKey.PRODUCE, ApiKey.FETCH)
+
+# The class itself: the global of this name may be replaced.
+_OwnConnection = KafkaConnection
 
 # The pause after a recv() that brought nothing, in seconds. RequestConnection's waits by itself.
 PAUSE_SECONDS = 0.001
@@ -41,6 +51,7 @@ class RequestConnection(threading.local):
         self.afi = afi
         self.client_id = client_id
         self.timeout = timeout
+        self._client_name = client_id.decode('utf-8') if isinstance(client_id, bytes) else client_id
         self._conn: Optional[KafkaConnection] = None
         self._correlation_id = 0
         self._in_flight: Deque[Tuple[int, Any, Future]] = deque()
@@ -77,10 +88,9 @@ class RequestConnection(threading.local):
         what the struct raises when it is encoded.
         """
         self._correlation_id = (self._correlation_id + 1) % 2**31
-        data = request.framed(self._correlation_id, self.client_id)
         future = Future()
         try:
-            self.connect().send(self._correlation_id, data)
+            self._send(self.connect(), request)
         except KafkaError as error:
             if isinstance(error, KafkaConnectionError):
                 self._fail(error)
@@ -100,8 +110,7 @@ class RequestConnection(threading.local):
             return None
         request_id, request, future = self._in_flight[0]
         try:
-            body = self.connect().recv(request_id)
-            response = request.RESPONSE_TYPE.decode(body[4:])  # behind the correlation id
+            response = self._receive(self.connect(), request_id, request.RESPONSE_TYPE)
         except KafkaConnectionError as error:
             self._fail(error)
             return None
@@ -113,6 +122,26 @@ class RequestConnection(threading.local):
         self._in_flight.popleft()
         future.success(response)
         return response
+
+    def _send(self, conn: Any, request: Any) -> None:
+        """Send a request; messages that need no bytes of their own go without."""
+        write = functools.partial(request.framed, self._correlation_id, self.client_id)
+        if request.API_KEY in _WITH_RECORDS and type(conn) is _OwnConnection:
+            header = RequestHeader(
+                request.API_KEY, request.API_VERSION, self._correlation_id, self._client_name
+            )
+            old = OldRequest(header, request.unwritten())
+            conn.send_unwritten(self._correlation_id, Unwritten(old, write))
+        else:
+            conn.send(self._correlation_id, write())
+
+    def _receive(self, conn: Any, request_id: int, response_type: Any) -> Any:
+        if type(conn) is not _OwnConnection:
+            return response_type.decode(conn.recv(request_id)[4:])  # behind the correlation id
+        answer = conn.recv_unread(request_id)
+        if isinstance(answer, Unread):
+            return response_type.of(answer.response)
+        return response_type.decode(answer[4:])
 
     def _fail(self, error: KafkaError) -> None:
         """Close the connection and fail every future that waits: their answers are lost with it."""

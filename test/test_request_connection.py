@@ -16,15 +16,25 @@ from kafka.errors import (
 )
 from kafka.exchange import Request
 from kafka.future import Future
+from kafka.protocol import KafkaProtocol, create_message
 from kafka.protocol.commit import OffsetCommitResponse, OffsetCommitResponseTopic
+from kafka.protocol.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from kafka.protocol.later import MessagesLater
 from kafka.protocol.metadata import MetadataResponse
+from kafka.protocol.produce import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
 from kafka.protocol.versioned import (
     MetadataRequest_v0,
     MetadataResponse_v0,
     OffsetCommitRequest_v0,
     ProduceRequest_v0,
+    ProduceResponse_v0,
 )
 from kafka.request_connection import RequestConnection, ask_for, exchange_requests
+from kafka.structs import FetchRequestPayload, ProduceRequestPayload
 from test.fake_sockets import Broker, FakeNetwork, FakeSocket
 
 METADATA = MetadataRequest_v0(['t'])
@@ -300,3 +310,46 @@ def test_answers_that_nobody_gives_are_not_waited_for():
     assert exchange({('a', 1): conn}, wants_answers=False) == {('a', 1): (None, None)}
     assert conn.sent == [('request', {'expect_response': False})]
     assert not conn.closed
+
+
+# --- records ------------------------------------------------------------------------------------
+
+
+def log_broker(monkeypatch):
+    """Return a connection to a broker with one partition, and the batches written to it."""
+    written = []
+
+    def produce(request):
+        written.append(bytes(request.topic_data[0].partition_data[0].records))
+        part = PartitionProduceResponse(index=0, error_code=0, base_offset=7)
+        return ProduceResponse(
+            responses=[TopicProduceResponse(name='t', partition_responses=[part])]
+        )
+
+    def fetch(request):
+        part = PartitionData(partition_index=0, error_code=0, high_watermark=2, records=written[-1])
+        return FetchResponse(responses=[FetchableTopicResponse(topic='t', partitions=[part])])
+
+    conn, _ = connect(monkeypatch, Broker({0: produce, 1: fetch}))
+    return conn, written
+
+
+@pytest.mark.parametrize('kind', ['later', 'bytes'])
+def test_records_go_to_a_new_broker_and_come_back(monkeypatch, kind):
+    conn, written = log_broker(monkeypatch)
+    messages = [create_message(b'a', b'k'), create_message(b'b')]
+    if kind == 'later':
+        messages = MessagesLater((b'a', b'b'), (b'k', None), 0, None, lambda: 1 / 0)
+    payload = ProduceRequestPayload('t', 0, messages)
+    produced = conn.send(KafkaProtocol.encode_produce_request([payload]))
+    conn.recv()
+    assert produced.value == ProduceResponse_v0([('t', [(0, 0, 7)])])
+    asked = conn.send(KafkaProtocol.encode_fetch_request([FetchRequestPayload('t', 0, 0, 4096)]))
+    conn.recv()
+    (answer,) = KafkaProtocol.decode_fetch_response(asked.value)
+    assert answer[:4] == ('t', 0, 0, 2)
+    assert [(m.offset, m.message.key, m.message.value) for m in answer.messages] == [
+        (0, b'k', b'a'),
+        (1, None, b'b'),
+    ]
+    assert written[0][16] == 2  # magic

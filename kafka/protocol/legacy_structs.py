@@ -7,13 +7,22 @@ Owns that form, and how a call tells which of the two it means. The structs are 
 from __future__ import annotations
 
 import functools
+from itertools import chain, repeat
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, TypeVar
 
 from kafka.errors import KafkaError
-from kafka.protocol.message import Message, PartialMessage, is_cut_off, messages_of_runs
+from kafka.protocol.later import MessagesLater
+from kafka.protocol.message import (
+    Message,
+    PartialMessage,
+    is_cut_off,
+    messages_of,
+    messages_of_runs,
+)
 from kafka.protocol.versioned import (
     FetchRequest_v0,
     GroupCoordinatorRequest_v0,
+    MessagesOf,
     MetadataRequest_v0,
     OffsetCommitRequest_v0,
     OffsetFetchRequest_v0,
@@ -22,6 +31,8 @@ from kafka.protocol.versioned import (
     ProduceRequest_v0,
     Request,
 )
+from kafka.record.columns import Columns
+from kafka.record.conversion import MessageSet
 from kafka.record.legacy_records import iter_runs
 from kafka.structs import (
     ConsumerMetadataResponse,
@@ -37,6 +48,30 @@ from kafka.util import group_by_topic_and_partition
 _C = TypeVar('_C')
 
 Grouped = List[Tuple[Any, List[Any]]]
+
+# What makes message sets, as this package has it: programs may replace it.
+_ENCODERS = ('_encode_message_set', '_encode_message')
+_OWN: Dict[str, Any] = {}
+
+_INT16, _INT32 = 1 << 15, 1 << 31
+
+# Named tuples made without a call of Python each, which is dear beside decoding the message.
+_new_offset_and_message = functools.partial(tuple.__new__, OffsetAndMessage)
+
+
+def _may_wait(protocol: Any, payload: Any, timeout: Any) -> bool:
+    """Tell whether messages can be encoded later, with nothing left that could fail then."""
+    present = vars(protocol)
+    return (
+        all(present.get(name) is own for name, own in _OWN.items())
+        and isinstance(payload.topic, str)
+        and payload.topic.isascii()
+        and len(payload.topic) < _INT16
+        and type(payload.partition) is int
+        and abs(payload.partition) < _INT32
+        and type(timeout) is int
+        and abs(timeout) < _INT32
+    )
 
 
 def _by_topic(payloads: Optional[Iterable[Any]], fields: Callable[[Any], Any]) -> Grouped:
@@ -79,8 +114,11 @@ class StructProtocol:
         if acks not in (1, 0, -1):
             raise ValueError('acks must be 1, 0 or -1, not %r' % (acks,))
 
-        def fields(payload: Any) -> Tuple[int, bytes]:
-            return payload.partition, cls._encode_message_set(payload.messages)
+        def fields(payload: Any) -> Tuple[int, Any]:
+            messages: Any = payload.messages
+            if type(messages) is MessagesLater and _may_wait(cls, payload, timeout):
+                return payload.partition, MessagesOf(messages, cls._encode_message_set)
+            return payload.partition, cls._encode_message_set(messages)
 
         return ProduceRequest_v0(acks, timeout, _by_topic(payloads, fields))
 
@@ -121,6 +159,10 @@ class StructProtocol:
         Arguments: messages: the bytes, or [(offset, size, Message)] as MessageSet.decode() gives.
         A message that was cut off comes last, as a PartialMessage without offset.
         """
+        if isinstance(messages, MessageSet) and messages.columns:
+            return chain.from_iterable(map(_of_columns, messages.columns))
+        if isinstance(messages, MessageSet):
+            return _read(messages.data)
         if not isinstance(messages, (bytes, bytearray, memoryview, type(None))):
             return _listed(messages)
         return _read(bytes(messages or b''))
@@ -197,6 +239,12 @@ def _listed(messages: Iterable[Tuple[Any, Any, Any]]) -> Iterator[OffsetAndMessa
             yield OffsetAndMessage(offset, message)
 
 
+def _of_columns(part: Columns) -> Iterator[OffsetAndMessage]:
+    keys = repeat(None) if part.keys is None else part.keys
+    messages = messages_of(part.values, keys, 0, 0, repeat(None))
+    return map(_new_offset_and_message, zip(part.offsets, messages))
+
+
 def _read(data: bytes) -> Iterator[OffsetAndMessage]:
     """Yield the messages of a set in bytes, with CRCs checked.
 
@@ -204,9 +252,9 @@ def _read(data: bytes) -> Iterator[OffsetAndMessage]:
     """
     first = True
     try:
-        for offset, message in messages_of_runs(iter_runs(data)):
+        for found in messages_of_runs(iter_runs(data)):
             first = False
-            yield OffsetAndMessage(offset, message)
+            yield _new_offset_and_message(found)
     except KafkaError:
         if first:
             raise
@@ -251,6 +299,7 @@ def _told_by(name: str) -> Callable[[Arguments, Dict[str, Any]], bool]:
 
 def also_structs(protocol: _C) -> _C:
     """Give a class with the methods of 0.9.5 those of StructProtocol too, by the same names."""
+    _OWN.update((name, vars(protocol)[name]) for name in _ENCODERS)
     for name, method in vars(StructProtocol).items():
         if isinstance(method, classmethod):
             old = vars(protocol).get(name)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import io
 import struct
 import time
+from functools import partial
 from itertools import repeat
+from operator import itemgetter
 from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union
 from zlib import crc32
 
@@ -40,18 +42,17 @@ class PartialMessage(bytes):
         return 'PartialMessage(%s)' % super().__repr__()
 
 
-class Message:
+class Message(tuple):  # type: ignore[type-arg]  # not subscriptable in Python 3.8
     """A message as it is stored (1.x); another class than the value tuple of ``kafka.structs``.
 
     Arguments: value, key: bytes or None; magic: 0 or 1; attributes: the codec in bits 0 to 2, the
     type of the timestamp in bit 3; crc: kept as it is until encode(); timestamp: ms, for magic 1
     only, whose default is now.
 
-    In text mode (kafka.util.set_text_mode) value and key may be str, and become bytes here.
     Raises: AssertionError for a value or key of another type, and a timestamp with magic 0.
-    """
 
-    __slots__ = ('_crc', 'attributes', 'key', 'magic', 'timestamp', 'value')
+    That it is a tuple of its fields but the CRC only serves to make many in no time.
+    """
 
     CODEC_MASK = 0x07
     CODEC_GZIP = 0x01
@@ -60,27 +61,38 @@ class Message:
     TIMESTAMP_TYPE_MASK = 0x08
     HEADER_SIZE = 22  # everything but key and value, in magic 1
 
-    def __init__(
-        self,
+    value = property(itemgetter(0), doc='Bytes or None.')
+    key = property(itemgetter(1), doc='Bytes or None.')
+    magic = property(itemgetter(2), doc='The format: 0 or 1.')
+    attributes = property(itemgetter(3), doc='Codec and type of the timestamp.')
+    timestamp = property(itemgetter(4), doc='In ms; None with magic 0.')
+
+    def __new__(
+        cls,
         value: Optional[bytes],
         key: Optional[bytes] = None,
         magic: int = 0,
         attributes: int = 0,
         crc: int = 0,
         timestamp: Optional[int] = None,
-    ) -> None:
-        value = value if value is None or isinstance(value, bytes) else _text('value', value)
-        key = key if key is None or isinstance(key, bytes) else _text('key', key)
+    ) -> Message:
+        """Check the arguments; what is read comes about by messages_of() and read()."""
+        for name, field in (('value', value), ('key', key)):
+            if field is not None and not isinstance(field, bytes):
+                raise AssertionError(
+                    '%s must be bytes or None, not %s' % (name, type(field).__name__)
+                )
         if magic == 0 and timestamp is not None:
             raise AssertionError('messages of magic 0 have no timestamp')
         if magic and timestamp is None:
             timestamp = int(time.time() * 1000)
-        self._crc: Optional[int] = crc
-        self.magic = magic
-        self.attributes = attributes
-        self.timestamp = timestamp
-        self.key = key
-        self.value = value
+        message = cls.read(value, key, magic, attributes, timestamp)
+        message.crc = crc
+        return message
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        value, key, magic, attributes, timestamp = self
+        return type(self), (value, key, magic, attributes, self.crc, timestamp)
 
     @classmethod
     def read(
@@ -92,26 +104,20 @@ class Message:
         timestamp: Optional[int] = None,
     ) -> Message:
         """Return a message whose CRC was found right; what it is, is worked out when asked for."""
-        message = cls.__new__(cls)
-        message._crc = None
-        message.magic = magic
-        message.attributes = attributes
-        message.timestamp = timestamp
-        message.key = key
-        message.value = value
-        return message
+        return tuple.__new__(cls, (value, key, magic, attributes, timestamp))
 
     @property
     def crc(self) -> int:
         """The CRC-32 of what follows it, signed, as it was read, given or last computed."""
-        if self._crc is None:
+        if 'crc' not in vars(self):
             self.encode()
-        return self._crc  # type: ignore[return-value]
+        crc: int = vars(self)['crc']
+        return crc
 
     @crc.setter
     def crc(self, crc: int) -> None:
         """Set the CRC, which encode() computes anew."""
-        self._crc = crc
+        vars(self)['crc'] = crc
 
     def _fields(self) -> Tuple[Any, ...]:
         return self.crc, self.magic, self.attributes, self.timestamp, self.key, self.value
@@ -120,6 +126,9 @@ class Message:
         if not isinstance(other, Message):
             return NotImplemented
         return self._fields() == other._fields()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __hash__(self) -> int:
         return hash((self.key, self.value))
@@ -146,7 +155,7 @@ class Message:
             attributes=self.attributes,
             timestamp=self.timestamp,
         )
-        (self._crc,) = _INT32.unpack_from(encoded)
+        (self.crc,) = _INT32.unpack_from(encoded)
         return encoded
 
     @classmethod
@@ -158,7 +167,7 @@ class Message:
         raw = _bytes(data)
         found = decode_message(raw, check=False)
         message = cls.read(found.value, found.key, found.magic, found.attributes, found.timestamp)
-        (message._crc,) = _INT32.unpack_from(raw)
+        (message.crc,) = _INT32.unpack_from(raw)
         return message
 
     def validate_crc(self) -> bool:
@@ -167,11 +176,11 @@ class Message:
         try:
             return crc32(self.encode()[4:]) == kept & 0xFFFFFFFF
         finally:
-            self._crc = kept
+            self.crc = kept
 
     def is_compressed(self) -> bool:
         """Tell whether the value is a compressed message set."""
-        return self.attributes & self.CODEC_MASK != 0
+        return bool(self.attributes & self.CODEC_MASK)
 
     def decompress(self) -> List[Entry]:
         """Return the message set inside, as MessageSet.decode() does.
@@ -236,14 +245,27 @@ def _entries(data: bytes) -> Iterator[Entry]:
         pos = start + size
 
 
+def messages_of(
+    values: Iterable[Optional[bytes]],
+    keys: Iterable[Optional[bytes]],
+    magic: int,
+    attributes: int,
+    timestamps: Iterable[Optional[int]],
+) -> Iterator[Message]:
+    """Yield what was read as columns, whose CRCs were found right."""
+    return map(_new, zip(values, keys, repeat(magic), repeat(attributes), timestamps))
+
+
+# Without a call of Python each, which would be dear beside decoding.
+_new = partial(tuple.__new__, Message)
+
+
 def messages_of_runs(runs: Iterable[Run]) -> Iterator[Tuple[int, Message]]:
-    """Yield (offset, Message) for what was decoded by columns."""
-    read = Message.read
+    """Yield (offset, Message) for what was decoded by runs."""
     for run in runs:
-        magic, attributes = run.magic, run.attributes
-        stamps: Iterable[Optional[int]] = run.timestamps if magic else repeat(None)
-        for offset, stamp, key, value in zip(run.offsets, stamps, run.keys, run.values):
-            yield offset, read(value, key, magic, attributes, stamp)
+        stamps: Iterable[Optional[int]] = run.timestamps if run.magic else repeat(None)
+        messages = messages_of(run.values, run.keys, run.magic, run.attributes, stamps)
+        yield from zip(run.offsets, messages)
 
 
 def is_cut_off(data: bytes) -> bool:

@@ -3,13 +3,14 @@
 Owns the classes that ``SimpleClient`` and the encoders of 1.x exchange: names of fields as in 1.x,
 arrays as lists, groups of fields inside arrays as plain tuples. What stands on the wire is declared
 once, in ``produce.py``, ``fetch.py`` and so on; values pass through those messages here. Record
-fields hold the bytes of a message set.
+fields hold the bytes of a message set, or what becomes such bytes when they are needed: MessagesOf,
+or the MessageSet of an answer that was translated.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any, ClassVar, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, ClassVar, NamedTuple, Optional, Tuple, Type, TypeVar
 
 from kafka.protocol import api, commit, fetch, find_coordinator, list_offsets, metadata, produce
 from kafka.protocol.frames import frame
@@ -17,6 +18,16 @@ from kafka.protocol.schema import Field, ListOf, StructMeta
 from kafka.protocol.wire import Message
 
 S = TypeVar('S', bound='Versioned')
+
+
+class MessagesOf(NamedTuple):
+    """The messages of one partition in a produce request; ``encode`` makes a message set of them.
+
+    On the way to a broker that keeps magic 2 the set is never made (protocol/later.py).
+    """
+
+    messages: Any
+    encode: Callable[[Any], bytes]
 
 
 class Versioned:
@@ -66,9 +77,16 @@ class Versioned:
         Raises: TypeError or ValueError for what cannot be one; wrong fields show when it is
             encoded.
         """
-        fields = _fields(self.DECLARED, self.API_VERSION)
+        return self._declared(_encoded)
+
+    def unwritten(self) -> Message:
+        """Return the declared message, messages as they are where MessagesOf has them."""
+        return self._declared(_unencoded)
+
+    def _declared(self, records: Callable[[Any], Any]) -> Message:
+        named = zip(_fields(self.DECLARED, self.API_VERSION), self._values())
         return self.DECLARED(
-            **{f.name: _built(v, f.type, self.API_VERSION) for f, v in zip(fields, self._values())}
+            **{f.name: _built(value, f.type, self.API_VERSION, records) for f, value in named}
         )
 
     def encode(self) -> bytes:
@@ -79,14 +97,17 @@ class Versioned:
         return self.declared().encode(self.API_VERSION)
 
     @classmethod
+    def of(cls: Type[S], message: Message) -> S:
+        """Return the declared message as 1.x had it."""
+        return cls(*_taken(message, cls.DECLARED, cls.API_VERSION))
+
+    @classmethod
     def decode(cls: Type[S], data: Any) -> S:
         """Read a body that fills the bytes.
 
         Raises: BufferUnderflowError, ProtocolError for bytes that are no such message.
         """
-        return cls(
-            *_taken(cls.DECLARED.decode(data, cls.API_VERSION), cls.DECLARED, cls.API_VERSION)
-        )
+        return cls.of(cls.DECLARED.decode(data, cls.API_VERSION))
 
 
 class Request(Versioned):
@@ -109,19 +130,28 @@ def _fields(struct: StructMeta, version: int) -> Tuple[Field, ...]:
     return tuple(field for field in struct.fields if field.is_on_wire(version))
 
 
-def _built(value: Any, kind: Any, version: int) -> Any:
+def _built(value: Any, kind: Any, version: int, records: Callable[[Any], Any]) -> Any:
     """Return a value of 1.x as the declared messages have it."""
     if isinstance(kind, ListOf):
-        return [_built(item, kind.element, version) for item in value or ()]
+        return [_built(item, kind.element, version, records) for item in value or ()]
     if isinstance(kind, StructMeta):
         fields = _fields(kind, version)
         values = (value,) if len(fields) == 1 else value
         if len(values) != len(fields):
             raise ValueError('%r is not %s' % (value, [field.name for field in fields]))
-        return kind(**{f.name: _built(v, f.type, version) for f, v in zip(fields, values)})
+        named = zip(fields, values)
+        return kind(**{f.name: _built(item, f.type, version, records) for f, item in named})
     if kind.name == 'String' and isinstance(value, bytes):
         return value.decode('utf-8')
-    return value
+    return records(value) if kind.name == 'Records' else value
+
+
+def _encoded(value: Any) -> Any:
+    return value.encode(value.messages) if isinstance(value, MessagesOf) else value
+
+
+def _unencoded(value: Any) -> Any:
+    return value.messages if isinstance(value, MessagesOf) else value
 
 
 def _taken(value: Any, kind: Any, version: int) -> Any:

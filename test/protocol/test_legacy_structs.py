@@ -6,6 +6,7 @@ import pytest
 
 from kafka.errors import ChecksumError
 from kafka.protocol import KafkaProtocol, create_gzip_message, create_message
+from kafka.protocol.later import MessagesLater
 from kafka.protocol.message import Message, MessageSet, PartialMessage
 from kafka.protocol.versioned import (
     FetchRequest_v0,
@@ -23,6 +24,8 @@ from kafka.protocol.versioned import (
     ProduceRequest_v0,
     ProduceResponse_v0,
 )
+from kafka.record.columns import Columns
+from kafka.record.conversion import MessageSet as MessageSetOfRecords
 from kafka.structs import (
     ConsumerMetadataResponse,
     FetchRequestPayload,
@@ -260,3 +263,56 @@ def test_message_that_cannot_be_read_raises_when_it_is_the_first():
     assert [m.message.value for m in fetched(bytes(data))] == [b'a']
     with pytest.raises(ChecksumError):
         fetched(bytes(data[len(data) // 2 :]))
+
+
+# --- without the bytes in between ---------------------------------------------------------------
+
+
+def later(*values):
+    """Return messages as a producer passes them to a client that may take them so."""
+    return MessagesLater(
+        values, [None] * len(values), 0, None, lambda: list(map(create_message, values))
+    )
+
+
+def test_messages_that_may_wait_become_a_set_when_the_request_is_encoded():
+    payload = ProduceRequestPayload('t', 1, later(b'v', b'w'))
+    request = KafkaProtocol.encode_produce_request([payload])
+    (topic,) = request.unwritten().topic_data
+    assert topic.partition_data[0].records is payload.messages
+    assert payload.messages._made is None
+    first = KafkaProtocol._encode_message_set(payload.messages)
+    assert request.encode() == ProduceRequest_v0(1, 1000, [('t', [(1, first)])]).encode()
+
+
+@pytest.mark.parametrize(
+    'payload, timeout',
+    [
+        (ProduceRequestPayload('t\u00f6', 1, later(b'v')), 5),
+        (ProduceRequestPayload(b't', 1, later(b'v')), 5),
+        (ProduceRequestPayload('t', 2**31, later(b'v')), 5),
+        (ProduceRequestPayload('t', 1, later(b'v')), 5.0),
+    ],
+)
+def test_messages_of_an_unusual_request_do_not_wait(payload, timeout):
+    request = KafkaProtocol.encode_produce_request([payload], timeout=timeout)
+    ((_, ((_, records),)),) = request.topics
+    assert isinstance(records, bytes)
+
+
+def test_messages_do_not_wait_where_their_encoder_is_replaced(monkeypatch):
+    monkeypatch.setattr(
+        KafkaProtocol, '_encode_message_set', classmethod(lambda cls, messages: b'replaced')
+    )
+    payload = ProduceRequestPayload('t', 1, later(b'v'))
+    assert KafkaProtocol.encode_produce_request([payload]).topics == [('t', [(1, b'replaced')])]
+
+
+def test_answer_that_was_not_written_gives_the_same_messages():
+    columns = [Columns([3, 5], None, [b'a', b'b']), Columns(range(6, 7), [b'k'], [None])]
+    unwritten = MessageSetOfRecords(b'', 7, 7, columns)
+    assert fetched(unwritten) == fetched(unwritten.data)
+    assert [m.offset for m in fetched(unwritten)] == [3, 5, 6]
+    fragment = MessageSetOfRecords(message_set(b'a')[:9], 0, 0)
+    (only,) = fetched(fragment)
+    assert isinstance(only.message, PartialMessage)

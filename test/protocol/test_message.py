@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 
 import pytest
 
 from kafka.errors import ProtocolError
 from kafka.protocol import message as module
-from kafka.protocol.message import Message, MessageSet, PartialMessage, is_cut_off
+from kafka.protocol.message import Message, MessageSet, PartialMessage, is_cut_off, messages_of
 from kafka.record.legacy_records import encode_message_set
 
 
@@ -170,3 +172,17 @@ def test_lengths_inside_that_do_not_fit_end_the_list():
     assert MessageSet.decode(bytes(broken), bytes_to_read=len(broken)) == [
         (None, None, PartialMessage())
     ]
+
+
+def test_message_survives_copying_and_pickling():
+    message = Message(b'v', b'k', magic=1, timestamp=5, crc=7)
+    for copied in (copy.copy(message), copy.deepcopy(message), pickle.loads(pickle.dumps(message))):
+        assert copied == message
+        assert type(copied) is Message
+
+
+def test_messages_are_made_of_columns():
+    one, two = messages_of([b'a', None], [None, b'k'], 1, 8, [5, 6])
+    assert (one.value, one.key, one.timestamp, one.timestamp_type) == (b'a', None, 5, 8)
+    assert (two.value, two.key, two.timestamp) == (None, b'k', 6)
+    assert one.validate_crc()

@@ -163,11 +163,7 @@ class Consumer:
         nothing to store, or no group to store it for.
         Raises: ValueError for a partition that is not consumed; TypeError for what is no list.
         """
-        if self._process != os.getpid():
-            # This process was forked, perhaps while the parent's timer, whose thread is not here,
-            # was committing: then nobody would ever open the lock.
-            self.commit_lock, self._committing = threading.RLock(), False
-            self._process = os.getpid()
+        self._take_over()
         with self.commit_lock:
             if self._committing or self.count_since_commit == 0 or self.group is None:
                 return None
@@ -176,6 +172,14 @@ class Consumer:
                 return self._commit(self._positions(partitions))
             finally:
                 self._committing = False
+
+    def _take_over(self) -> None:
+        """Make the lock this process's own, if the program has forked it."""
+        if self._process != os.getpid():
+            # The parent's timer, whose thread is not here, may have been committing at that moment:
+            # then nobody would ever open the lock.
+            self.commit_lock, self._committing = threading.RLock(), False
+            self._process = os.getpid()
 
     def _commit(self, positions: Dict[int, int]) -> bool:
         """Store some offsets and reset the counter; return whether that worked."""

@@ -11,6 +11,7 @@ import functools
 import logging
 import math
 import multiprocessing
+import os
 import queue
 import time
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
@@ -113,9 +114,7 @@ class MultiProcessConsumer(Consumer):
         self._options = checked_settings(**simple_consumer_options)
         self._num_procs, self._partitions_per_proc = _checked_sizes(num_procs, partitions_per_proc)
         self._method = start_method()
-        context = multiprocessing.get_context(self._method)
-        self.events = Events(Flag(context), Flag(context), Flag(context))
-        self.size = context.RawValue('i', 0)
+        self.size = multiprocessing.get_context(self._method).RawValue('i', 0)
         self._taken: List[Item] = []  # by the call under way, and not in offsets yet
         super().__init__(
             client,
@@ -143,6 +142,9 @@ class MultiProcessConsumer(Consumer):
     # ------------------------------------------------------------ the processes
 
     def _start_helpers(self) -> None:
+        self._owner = os.getpid()
+        context = multiprocessing.get_context(self._method)
+        self.events = Events(Flag(context), Flag(context), Flag(context))
         known = list(self.offsets)
         count = self._num_procs
         if self._partitions_per_proc:
@@ -162,14 +164,19 @@ class MultiProcessConsumer(Consumer):
         """Return what a process needs to go on behind what it has sent."""
         with self.commit_lock:  # the timer's thread may be using the client
             client = self.client.copy()
-        positions = {partition: self.offsets[partition] for partition in self._shares[index]}
+        positions = {p: self.offsets.get(p, 0) for p in self._shares[index]}
         for partition, message in [*self._taken, *self.queue.waiting()]:
             if partition in positions:
                 positions[partition] = message.offset + 1
         return client, self.topic, positions, self.events, self._options
 
-    def _follow_offsets(self) -> None:
-        """Let the processes go on where the program has written other offsets."""
+    def _direct(self) -> None:
+        """Let the processes fetch, and go on where the program has written other offsets."""
+        if self._owner != os.getpid():
+            # The program has forked: what the processes send is for its other half.
+            self._take_over()
+            self._start_helpers()
+        self.events.start.set()
         if self.offsets == self._followed:
             return
         moved = {p for p, o in self.offsets.items() if self._followed.get(p) != o}
@@ -182,7 +189,8 @@ class MultiProcessConsumer(Consumer):
     def stop(self) -> None:
         """End the processes, stop committing by time, and commit once more if there was a timer.
 
-        Harmless when called again. A process that was forked by the program leaves them alone.
+        Harmless when called again. In a process that the program has forked it leaves the processes
+        of the other alone.
         """
         self.queue.end()
         super().stop()
@@ -201,9 +209,8 @@ class MultiProcessConsumer(Consumer):
 
         That second begins when all processes have asked for messages once.
         """
-        self.events.start.set()
         while True:
-            self._follow_offsets()
+            self._direct()
             starting = self.queue.is_starting()
             item = self._next(START_WAIT_SECONDS if starting else ITER_WAIT_SECONDS)
             if item is None:
@@ -231,8 +238,7 @@ class MultiProcessConsumer(Consumer):
         if not isinstance(block, bool):
             block = whole_number(block, 'block')
         deadline = _deadline(timeout)
-        self.events.start.set()
-        self._follow_offsets()
+        self._direct()
         self.size.value = max(0, min(count, 2**31 - 1))
         taken = self._taken = []
         try:

@@ -30,7 +30,9 @@ log = logging.getLogger('kafka.consumer.multiprocess')
 
 # How often a child looks whether it is to leave, or its parent is gone.
 WATCH_INTERVAL_MS = 200
+# How long to sleep before looking again at what has no lock to wait for; longer each time.
 POLL_SECONDS = 0.01
+LONGEST_POLL_SECONDS = 0.1
 # How long a child has to leave by itself, then to heed a signal.
 LEAVE_SECONDS = 1.0
 SIGNAL_SECONDS = 1.0
@@ -126,10 +128,13 @@ class Flag:
     def wait(self, timeout: Optional[float] = None) -> bool:
         """Wait until it is set, `timeout` seconds at most (None: ever); return whether it is."""
         deadline = None if timeout is None else time.monotonic() + timeout
+        pause = POLL_SECONDS
         while not self.is_set():
-            if deadline is not None and time.monotonic() >= deadline:
+            left = pause if deadline is None else deadline - time.monotonic()
+            if left <= 0:
                 return False
-            time.sleep(POLL_SECONDS)
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, LONGEST_POLL_SECONDS)
         return True
 
 
@@ -162,12 +167,14 @@ class Link:
     def send(self, items: List[Any]) -> None:
         """Send items to the parent; wait while `limit` of them are not taken yet."""
         counters, index = self._counters, self.index
+        pause = POLL_SECONDS
         while items:
             room = self.limit - (counters.sent[index] - counters.taken[index])
             if room <= 0:
-                time.sleep(POLL_SECONDS)
+                time.sleep(pause)
+                pause = min(2 * pause, LONGEST_POLL_SECONDS)
                 continue
-            part, items = items[:room], items[room:]
+            part, items, pause = items[:room], items[room:], POLL_SECONDS
             counters.sent[index] += len(part)
             self._writer.send(part)
 
@@ -302,8 +309,8 @@ class Crew:
         child = self._children[index]
         self._kill(child)
         self._backlog = deque(entry for entry in self._backlog if not is_stale(entry[1]))
-        if not self._leave.is_set():
-            self._start(child)
+        child.again_at = 0.0
+        self._start_again()
 
     def is_starting(self) -> bool:
         """Tell whether a child was started that has not said yet that it is ready."""

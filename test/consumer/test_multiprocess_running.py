@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
@@ -12,7 +13,9 @@ from unittest import mock
 
 import pytest
 
-from kafka.consumer import MultiProcessConsumer, multiprocess
+from kafka import KafkaClient, SimpleClient
+from kafka.consumer import MultiProcessConsumer, multiprocess, processes
+from kafka.structs import BrokerMetadata, TopicAndPartition
 from test.fake_client import FakeClient, record
 
 METHODS = multiprocessing.get_all_start_methods()
@@ -103,6 +106,49 @@ def test_a_timer_and_processes_get_along_without_a_warning(real):
         assert made.get_messages(1, timeout=0.2) == []
     made.stop()
     assert made.client.stored == {0: 9}
+
+
+def test_each_half_of_a_forked_program_has_processes_of_its_own(real):
+    made = real(FakeClient((0, 50)))
+    assert len(made.get_messages(10, timeout=20)) == 10
+    locked = threading.Thread(target=made.commit_lock.acquire)
+    locked.start()
+    locked.join()  # as when the timer's thread is committing at that moment
+    with processes._fork_unwarned():
+        child = os.fork()
+    if not child:
+        code = 1
+        try:
+            got = made.get_messages(40, timeout=20)
+            made.stop()
+            code = 0 if [message.offset for message in got] == list(range(10, 50)) else 2
+        finally:
+            os._exit(code)
+    made.commit_lock = threading.RLock()
+    assert os.waitpid(child, 0)[1] == 0
+    assert made.procs[0].is_alive()
+    assert [message.offset for message in made.get_messages(40, timeout=20)] == list(range(10, 50))
+
+
+def test_it_can_be_made_in_any_thread(real):
+    made = []
+    thread = threading.Thread(target=lambda: made.append(real(FakeClient((0, 9)))))
+    thread.start()
+    thread.join()
+    assert len(made[0].get_messages(9, timeout=20)) == 9
+
+
+@pytest.mark.parametrize('kind', [KafkaClient, SimpleClient])
+def test_clients_can_be_sent(kind, monkeypatch):
+    monkeypatch.setattr(kind, 'load_metadata_for_topics', lambda self, *topics: None)
+    client = kind('one:1,two:2', client_id=b'me', timeout=7)
+    client.brokers = {3: BrokerMetadata(3, 'one', 1)}
+    client.topics_to_brokers[TopicAndPartition(b'topic', 0)] = client.brokers[3]
+    again = pickle.loads(pickle.dumps(client.copy()))
+    assert type(again) is kind
+    for name in ('hosts', 'client_id', 'timeout', 'brokers', 'topics_to_brokers'):
+        assert getattr(again, name) == getattr(client, name)
+    assert again.topics_to_brokers['topic', 0] == client.brokers[3]
 
 
 def test_stop_is_harmless_in_a_signal_handler(real):

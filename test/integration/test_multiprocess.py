@@ -229,13 +229,13 @@ def test_without_a_broker_calls_end_in_time_and_so_does_stop(cluster, consume):
 PROGRAM = """
 import os, sys, time
 print('begins'); sys.stdout.flush()
-method, then, hosts, topic = sys.argv[1:]
+method, then, hosts, topic, *group = sys.argv[1:]
 if method != 'default':
     import multiprocessing
     multiprocessing.set_start_method(method)
 from kafka import KafkaClient, MultiProcessConsumer
 client = KafkaClient(hosts)
-consumer = MultiProcessConsumer(client, None, topic, num_procs=2)
+consumer = MultiProcessConsumer(client, group[0] if group else None, topic, num_procs=2)
 for message in consumer.get_messages(200) if then == 'wait' else consumer:
     print(message.message.value.decode())
 print('pids', *[process.pid for process in consumer.procs]); sys.stdout.flush()
@@ -253,13 +253,13 @@ def start(tmp_path, cluster, filled):
     path.write_text(PROGRAM)
     started = []
 
-    def run(method, then):
+    def run(method, then, *group):
         started.append(
             subprocess.Popen(
                 [
                     *(sys.executable, '-W', 'error'),
                     *('-W', 'ignore::ResourceWarning'),  # such programs close no client
-                    *(str(path), method, then, cluster.bootstrap, filled),
+                    *(str(path), method, then, cluster.bootstrap, filled, *group),
                 ],
                 cwd=str(tmp_path),
                 env={'PYTHONPATH': str(ROOT)},
@@ -303,6 +303,15 @@ def test_a_program_without_a_main_guard_runs_once(start, method, then):
     assert len(lines) == 202
     wait_for_the_end_of(read(lines))
     assert errors == ''
+
+
+@STORES_OFFSETS
+def test_the_end_of_a_program_commits_what_it_took(client, filled, start, new_name):
+    group = new_name()
+    output, errors = start('default', 'end', group).communicate(timeout=60)
+    assert len(output.splitlines()) == 202
+    assert errors == ''
+    assert stored(client, filled, group) == 200
 
 
 @pytest.mark.parametrize(

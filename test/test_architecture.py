@@ -82,6 +82,7 @@ MAY_USE = {
         set(),
         {
             'kafka',
+            'kafka.client',
             'kafka.codec',
             'kafka.consumer',
             'kafka.protocol',

@@ -16,18 +16,24 @@ REFERENCE = re.compile(r'(?<![`\w])(\w+)_(?=[\s,.;:)])')
 
 def convert(lines):
     """Return a docstring's lines as lines of reStructuredText."""
-    done = []
+    done, above = [], ''
     for block in _blocks(lines):
-        label = LABEL.match(block[0])
-        if label:
-            done.append(':%s: %s' % label.groups())
-            done += _items(block[1:], 4)
-        elif len(block) > 1 and all(ITEM.match(line) or line[0] == ' ' for line in block):
-            done += _items(block, 0)
+        if above.endswith('::') and block[0].startswith(' '):
+            done += [*block, '']  # code, and what follows may be more of it
         else:
-            done += _prose(block)
-        done.append('')
-    return [REFERENCE.sub(r'\1\\_', line) for line in done]
+            done += [REFERENCE.sub(r'\1\\_', line) for line in [*_text(block), '']]
+            above = block[-1]
+    return done
+
+
+def _text(block):
+    """Return the lines of a paragraph that is no code."""
+    label = LABEL.match(block[0])
+    if label:
+        return [':%s: %s' % label.groups(), *_items(block[1:], 4)]
+    if len(block) > 1 and all(ITEM.match(line) or line[0] == ' ' for line in block):
+        return _items(block, 0)
+    return _prose(block)
 
 
 def _blocks(lines):

@@ -19,7 +19,9 @@ class OffsetCommitContext:
     """Commit the offsets that were marked inside a ``with`` block when it ends well (0.9.5).
 
     Arguments: consumer: a SimpleConsumer with ``auto_commit`` off, which was told to
-    ``provide_partition_info()``, so that the partition of each message is known::
+    ``provide_partition_info()``, so that the partition of each message is known.
+
+    As in::
 
         with OffsetCommitContext(consumer) as context:
             for partition, message in consumer.get_messages(count=100):

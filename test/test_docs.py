@@ -53,6 +53,11 @@ def test_bare_items_become_a_list_and_prose_stays(convert):
     assert convert('Note: this is\nprose.') == 'Note: this is\nprose.\n'
 
 
+def test_code_below_two_colons_keeps_its_lines(convert):
+    code = 'So::\n\n    with one_ as it:\n        two: three\n\n    four\n\nProse.'
+    assert convert(code) == code + '\n'
+
+
 def test_definition_is_closed_and_underscores_are_no_references(convert):
     assert convert('Word\n    meaning\nThe ACK_ names, ``ACK_``.') == (
         'Word\n    meaning\n\nThe ACK\\_ names, ``ACK_``.\n'

@@ -1,0 +1,171 @@
+"""Every row of the table in docs/upgrading.rst has a test that holds what it says."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / 'docs' / 'upgrading.rst'
+
+# First column of a row -> file (below test/) and test.
+HELD_BY = {
+    '``async`` as an option': (
+        'producer/test_base.py',
+        'test_the_seventh_argument_is_the_asynchronous_flag_readable_under_both_names',
+    ),
+    'wrong arguments': ('test_client.py', 'test_wrong_argument_is_a_type_error_that_names_it'),
+    'topics in ``client.topic_partitions`` and ``topics_to_brokers``': (
+        'test_topic_maps.py',
+        'test_every_access_takes_both_spellings',
+    ),
+    'topics and groups that come back': (
+        'consumer/test_base.py',
+        'test_names_stay_as_given_with_a_client_of_1_x',
+    ),
+    '``KafkaClient(bootstrap_servers=...)``': (
+        'test_client.py',
+        'test_event_driven_form_says_what_to_use',
+    ),
+    '``snappy_encode`` without ``xerial_compatible``': (
+        'test_codec.py',
+        'test_snappy_frames_by_default_and_reads_both',
+    ),
+    '``kafka.util.crc32``, texts of errors 14 to 16': ('test_util.py', 'test_crc32_is_unsigned'),
+    'constructing an old class': ('test_client.py', 'test_hosts_become_pairs'),
+    'requests that Kafka 4.0 dropped (KIP-896)': (
+        'integration/test_connection.py',
+        'test_hand_made_requests_are_answered_in_the_layout_of_version_0',
+    ),
+    "a group's offsets": ('integration/test_client.py', 'test_a_committed_offset_is_fetched_back'),
+    '``send_offset_request``': (
+        'integration/test_client.py',
+        'test_offsets_before_the_end_as_a_list_newest_first',
+    ),
+    '``acks`` above 1': (
+        'integration/test_client.py',
+        'test_acks_of_a_number_of_replicas_means_all_of_them_since_0_9',
+    ),
+    'what others wrote': (
+        'integration/test_formats.py',
+        'test_the_client_reads_what_confluent_writes',
+    ),
+    'a partition that has no leader, or is not there': (
+        'test_simple_client.py',
+        'test_leader_that_cannot_be_found_fails_the_payload',
+    ),
+    '``KafkaConsumer`` where nothing tells the era': (
+        'consumer/test_group.py',
+        'test_where_nothing_tells_the_environment_does_else_it_is_modern',
+    ),
+    '``kafka.conn.collect_hosts``': (
+        'test_simple_client.py',
+        'test_hosts_are_triples_with_the_address_family',
+    ),
+    '``KafkaProtocol``': (
+        'protocol/test_legacy_structs.py',
+        'test_without_ids_an_encoder_returns_a_request_struct',
+    ),
+    'how messages are written': (
+        'test_codec.py',
+        'test_batches_are_packed_by_isal_to_about_the_size_of_gzip_6',
+    ),
+    'a process of ``MultiProcessConsumer`` that dies': (
+        'consumer/test_multiprocess.py',
+        'test_a_process_that_is_started_again_goes_on_behind_what_it_has_sent',
+    ),
+    'automatic commits of ``KafkaConsumer``': (
+        'consumer/test_dialect_09_commit.py',
+        'test_marks_are_committed_in_time_though_nothing_more_comes',
+    ),
+    '``fetch_wait_max_ms`` above ``socket_timeout_ms``': (
+        'consumer/test_dialect_09_fetch.py',
+        'test_brokers_wait_less_long_than_sockets',
+    ),
+    'transactions': (
+        'integration/test_simple_consumer.py',
+        'test_markers_of_transactions_are_stepped_over',
+    ),
+    '``fetch_size_bytes``, ``buffer_size``': (
+        'integration/test_simple_consumer.py',
+        'test_a_message_above_the_largest_buffer_is_an_error',
+    ),
+    'a topic that is created by asking for it': (
+        'integration/test_client.py',
+        'test_ensure_topic_exists_creates_the_topic',
+    ),
+    'partition errors while metadata is loaded': (
+        'test_client.py',
+        'test_partition_errors_do_not_raise',
+    ),
+    '``get_messages(timeout=None)``': (
+        'consumer/test_simple.py',
+        'test_no_timeout_waits_for_ever',
+    ),
+    '``partitions_per_proc``': (
+        'integration/test_documented_consumers.py',
+        'test_several_processes_read_a_topic',
+    ),
+    '``if not context`` of ``OffsetCommitContext``': (
+        'test_context.py',
+        'test_the_truth_value_tells_whether_anything_was_marked',
+    ),
+    'messages an asynchronous producer could not send': (
+        'producer/test_upstream.py',
+        'test_messages_that_failed_too_often_are_counted_as_lost',
+    ),
+    'a process that was forked': (
+        'test_conn.py',
+        'test_a_forked_process_gets_a_connection_of_its_own',
+    ),
+    'a broker that stays away while messages are fetched': (
+        'consumer/test_simple_fetch.py',
+        'test_a_broker_that_stays_away_is_given_up_when_the_time_is_over',
+    ),
+    '``ReentrantTimer`` started again': (
+        'test_util.py',
+        'test_timer_can_be_started_again_and_goes_on_calling',
+    ),
+    '``send_messages`` after ``stop()``': (
+        'producer/test_async.py',
+        'test_a_stopped_producer_takes_no_more_messages',
+    ),
+    '``send_messages`` without messages': (
+        'producer/test_base.py',
+        'test_nothing_to_send_sends_nothing',
+    ),
+    'bytes that no broker sends': (
+        'test_conn.py',
+        'test_bytes_that_no_broker_sends_are_a_frame_error',
+    ),
+    'errors that came after 0.9': (
+        'test_errors.py',
+        'test_every_code_up_to_4_4_0_has_a_class_a_text_and_a_meaning',
+    ),
+    'snappy without its package': (
+        'test_codec.py',
+        'test_snappy_and_lz4_are_read_without_a_package',
+    ),
+}
+
+
+def first_column():
+    """Return what stands in the first column of the page's one table."""
+    text = PAGE.read_text(encoding='utf-8')
+    assert text.count('list-table::') == 1
+    cells = re.findall(r'(?m)^   \* - (.*(?:\n       .*)*)', text)
+    return [' '.join(cell.split()) for cell in cells[1:]]
+
+
+def test_every_row_is_held_by_a_test_and_every_test_is_of_a_row():
+    assert sorted(first_column()) == sorted(HELD_BY)
+
+
+@pytest.mark.parametrize('what', sorted(HELD_BY))
+def test_the_test_of_a_row_exists(what):
+    path, name = HELD_BY[what]
+    tree = ast.parse((HERE / path).read_text(encoding='utf-8'))
+    assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}

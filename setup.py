@@ -24,6 +24,7 @@ EXTRAS = {
     'lz4': ['lz4', 'xxhash'],
     'zstd': ['zstandard'],
     'crc32c': ['crc32c'],
+    'py2': ['fissix'],
 }
 EXTRAS['all'] = sorted({package for packages in EXTRAS.values() for package in packages})
 

@@ -1,0 +1,200 @@
+"""Reading sources of Python 2, by way of the optional translator fissix (extra ``py2``).
+
+Owns what is asked of the translator and the way back to the lines of the file. What it changes are
+single lines, but it may insert some (imports, unpacked parameters): the tree of the translated text
+gets the line numbers of the file. Columns remain where a line was not changed; elsewhere there are
+none, so that no traceback points at a wrong place. What the translator leaves out and can be said
+in the tree is ``python2_meaning``'s.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import re
+from typing import Any, Dict, List, NoReturn, Set, Tuple
+
+from kafka.cli import async_names, python2_meaning
+
+try:
+    from fissix import refactor
+    from fissix.pgen2 import parse as fissix_parse
+    from fissix.pgen2 import tokenize as fissix_tokenize
+except ImportError:
+    refactor = None
+
+log = logging.getLogger(__name__)
+
+INSTALL = 'pip install kafka-evergreen[py2]'
+
+# What only Python 2 reads, as it stands in the line of an error.
+_MARKS = re.compile(
+    r'(?:^|[:;])\s*(?:print|exec)\b(?!\s*[=(,.;:]|\s*$)'
+    r'|\bexcept\b[^:]*,\s*\w+\s*:'
+    r'|\braise\s+[\w.]+\s*,'
+    r'|`.*`|<>'
+    r'|\b0[0-7]+\b|\b(?:0[xX][0-9a-fA-F]+|\d+)[lL]\b'
+    r'|\b[uU][rR][\'"]'
+    r'|\bdef\s+\w+\s*\((?:[^()]*,)?\s*\(|\blambda\b[^:]*\('
+)
+_NOTE = re.compile(r'Line (\d+): (.*)', re.DOTALL)
+
+# Makes imports relative, which only a module of a package can do.
+_FOR_PACKAGES = 'fissix.fixes.fix_import'
+
+
+def parse(text: str, filename: str, complaint: SyntaxError, in_package: bool) -> ast.Module:
+    """Return the tree of a source of Python 2.
+
+    Arguments: text: the source, its lines ended by newlines only; filename: where it is from;
+        complaint: why today's Python refuses it; in_package: whether imports are looked for beside
+        the file first.
+    Raises: SyntaxError: the complaint for what is no Python 2 either; otherwise one that names what
+        cannot be translated, or the extra that is not installed.
+    """
+    lines = text.splitlines()
+    is_old = isinstance(complaint, TabError) or _looks_old(complaint, lines)
+    if refactor is None:
+        if is_old:
+            _refuse(complaint, 'this is Python 2, which needs: ' + INSTALL, lines)
+        raise complaint
+    try:
+        translated, origins, notes = _translate(text, filename, in_package)
+    except (fissix_parse.ParseError, fissix_tokenize.TokenError, SyntaxError) as error:
+        if is_old:
+            _refuse(_located(error, filename), 'Python 2 that cannot be translated', lines)
+        raise complaint from None
+    if translated.rstrip('\n') == text.rstrip('\n') and not isinstance(complaint, TabError):
+        raise complaint
+    try:
+        tree = _parse_translated(translated, filename)
+    except SyntaxError as error:
+        if error.lineno:
+            error.lineno = origins[min(error.lineno, len(origins) - 1)]
+        reasons = ''.join('; ' + reason for line, reason in notes if line == error.lineno)
+        _refuse(error, 'Python 2 that cannot be translated' + reasons, lines)
+    for line, reason in notes:
+        log.warning('%s, line %d: translated from Python 2: %s', filename, line, reason)
+    tree = python2_meaning.restore(tree, text)
+    _move(tree, origins, _unchanged(translated.splitlines(), lines, origins))
+    return tree
+
+
+def _looks_old(complaint: SyntaxError, lines: List[str]) -> bool:
+    """Whether a line that Python complains about has what only Python 2 reads."""
+    row = complaint.lineno or 0
+    return any(_MARKS.search(line) for line in lines[max(row - 1, 0) : row])
+
+
+def _refuse(error: SyntaxError, why: str, lines: List[str]) -> NoReturn:
+    """Raise an error of the same place in the file, with the reason in its message."""
+    row = error.lineno or 1
+    line = lines[row - 1] if row <= len(lines) else ''
+    # The column belongs to the text that was looked at, which need not be the file's.
+    column = error.offset if error.text and error.text.rstrip('\n') == line else None
+    refusal = SyntaxError(error.msg, (error.filename, row, column, line + '\n'))
+    # Not by way of the constructor, which before 3.10 has its own words for print statements.
+    refusal.msg = '%s (%s)' % (error.msg, why)
+    raise refusal from None
+
+
+def _located(error: Any, filename: str) -> SyntaxError:
+    """Return what the translator's parser says as a SyntaxError."""
+    if isinstance(error, SyntaxError):
+        return SyntaxError(error.msg, (filename, error.lineno, None, None))
+    if isinstance(error, fissix_parse.ParseError):
+        return SyntaxError(
+            '%s: %r' % (error.msg, error.value), (filename, error.context[1][0], None, None)
+        )
+    return SyntaxError(error.args[0], (filename, error.args[1][0], None, None))
+
+
+def _translate(
+    text: str, filename: str, in_package: bool
+) -> Tuple[str, List[int], List[Tuple[int, str]]]:
+    """Translate a source.
+
+    Returns: the text; for each of its lines, counted from 1, the line of the file; and what the
+    translator has to say, with lines of the file.
+    """
+    fixers = [
+        name
+        for name in refactor.get_fixers_from_package('fissix.fixes')
+        if in_package or name != _FOR_PACKAGES
+    ]
+    tool = refactor.RefactoringTool(fixers)
+    tree = tool.refactor_string(text.rstrip('\n') + '\n', filename)
+    return str(tree), _origins(tree), _notes(tool.fixer_log)
+
+
+def _notes(fixer_log: List[str]) -> List[Tuple[int, str]]:
+    """Return (line, message) of a log in which reasons may stand behind what they explain."""
+    notes: List[Tuple[int, str]] = []
+    for message in fixer_log:
+        found = _NOTE.match(message)
+        if found:
+            notes.append((int(found.group(1)), found.group(2).strip()))
+        elif notes:
+            notes[-1] = (notes[-1][0], '%s: %s' % (notes[-1][1], message))
+    return notes
+
+
+def _origins(tree: Any) -> List[int]:
+    """Return the line of the file for each line of a translated text, counted from 1.
+
+    What the translator keeps knows its line; a line without any such is one that it inserted, and
+    counts as the one before it.
+    """
+    known: Dict[int, int] = {}
+    row = 1
+    for leaf in tree.leaves():
+        row += leaf.prefix.count('\n')
+        if leaf.value and leaf.lineno:
+            known.setdefault(row, leaf.lineno)
+        row += leaf.value.count('\n')
+    origins = [1]
+    for number in range(1, row + 1):
+        origins.append(max(known.get(number, 1), origins[-1]))
+    return origins
+
+
+def _parse_translated(text: str, filename: str) -> ast.Module:
+    """Parse what the translator has written, in which tabs may still be eight spaces."""
+    try:
+        return async_names.parse(text, filename)
+    except TabError:
+        return async_names.parse(_without_tabs(text), filename)
+
+
+def _without_tabs(text: str) -> str:
+    """Return a source with its indentation in spaces, as Python 2 counted them."""
+    within_strings: Set[int] = set()
+    lines = text.splitlines(True)
+    for token in fissix_tokenize.generate_tokens(iter(lines + ['']).__next__):
+        if token[0] == fissix_tokenize.STRING:
+            within_strings.update(range(token[2][0], token[3][0]))
+    for row, line in enumerate(lines):
+        if row not in within_strings:
+            rest = line.lstrip(' \t')
+            lines[row] = line[: len(line) - len(rest)].expandtabs(8) + rest
+    return ''.join(lines)
+
+
+def _unchanged(translated: List[str], lines: List[str], origins: List[int]) -> List[bool]:
+    """Return for each line of the translated text, counted from 1, whether it is the file's."""
+    same = [False]
+    for row, line in enumerate(translated, 1):
+        same.append(origins[row] <= len(lines) and lines[origins[row] - 1] == line)
+    return [*same, False]
+
+
+def _move(tree: ast.AST, origins: List[int], unchanged: List[bool]) -> None:
+    """Give the nodes of a tree their lines in the file, and no columns where lines changed."""
+    for node in ast.walk(tree):
+        place: Any = node
+        if not hasattr(place, 'lineno'):
+            continue
+        if not (unchanged[place.lineno] and unchanged[place.end_lineno]):
+            place.col_offset = place.end_col_offset = -1
+        place.lineno = origins[place.lineno]
+        place.end_lineno = origins[place.end_lineno]

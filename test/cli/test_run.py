@@ -1,0 +1,242 @@
+"""``python -m kafka run``: the command line, and programs that need it."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+
+import pytest
+
+from kafka import __main__ as command_line
+from kafka.cli import run
+
+# --- the command line ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('args, status', [([], 2), (['walk'], 2), (['-h'], 0), (['--help'], 0)])
+def test_usage_is_shown_for_what_is_no_command(capsys, args, status):
+    assert command_line.main(args) == status
+    out, err = capsys.readouterr()
+    assert (out, err) == (('', command_line.USAGE) if status else (command_line.USAGE, ''))
+
+
+def test_usage_of_run(capsys):
+    assert command_line.main(['run', '--help']) == 0
+    assert capsys.readouterr().out == run.USAGE
+
+
+@pytest.mark.parametrize(
+    'args, reason',
+    [
+        ([], 'which program'),
+        (['-m'], '-m needs a value'),
+        (['--text'], '--text needs a value'),
+        (['--text', 'klingon', 'x.py'], "--text names no encoding of text: 'klingon'"),
+        (['--text', 'hex', 'x.py'], "--text names no encoding of text: 'hex'"),
+        (['--text=', 'x.py'], 'names no encoding'),
+        (['--dialect', '7', 'x.py'], "--dialect is one of: 0.9.5, not '7'"),
+        (['--verbose', 'x.py'], 'there is no option --verbose'),
+        (['-x', 'x.py'], 'there is no option -x'),
+        (['--no-text'], 'which program'),
+    ],
+)
+def test_wrong_command_lines_are_told(capsys, args, reason):
+    assert run.main(args) == 2
+    out, err = capsys.readouterr()
+    assert out == ''
+    assert err.startswith(run.USAGE)
+    assert reason in err[len(run.USAGE) :]
+
+
+@pytest.mark.parametrize(
+    'args, command',
+    [
+        (['x.py'], ('x.py', [], False, None, None)),
+        (['x.py', '-m', '--text'], ('x.py', ['-m', '--text'], False, None, None)),
+        (['-m', 'x', '--no-text'], ('x', ['--no-text'], True, None, None)),
+        (['--no-text', 'x.py'], ('x.py', [], False, None, '')),
+        (['--text', 'latin-1', 'x.py'], ('x.py', [], False, None, 'latin-1')),
+        (['--dialect=0.9.5', '--text=utf-16', 'a=b'], ('a=b', [], False, '0.9.5', 'utf-16')),
+        (['-', 'x'], ('-', ['x'], False, None, None)),
+        (['--', '--odd'], ('--odd', [], False, None, None)),
+    ],
+)
+def test_what_follows_the_program_is_its_own(args, command):
+    assert run.parse(args) == command
+
+
+def test_without_arguments_the_status_is_2(programs):
+    ended = programs.plain('-m', 'kafka')
+    assert (ended.status, ended.out, ended.err) == (2, '', command_line.USAGE)
+
+
+# --- switches -----------------------------------------------------------------------------------
+
+SWITCHES = """
+    import json, os, sys
+    from kafka import util
+    print(json.dumps([util._TextMode.encoding, os.environ.get('KAFKA_LEGACY_DIALECT')]))
+"""
+
+
+@pytest.mark.parametrize(
+    'args, env, text, dialect',
+    [
+        ([], {}, 'utf-8', None),
+        (['--no-text'], {}, None, None),
+        (['--text', 'latin-1'], {}, 'latin-1', None),
+        ([], {'KAFKA_LEGACY_TEXT': 'latin-1'}, 'latin-1', None),
+        (['--text', 'utf-8'], {'KAFKA_LEGACY_TEXT': 'latin-1'}, 'utf-8', None),
+        (['--no-text'], {'KAFKA_LEGACY_TEXT': 'latin-1'}, None, None),
+        (['--dialect', '0.9.5'], {}, 'utf-8', '0.9.5'),
+    ],
+)
+def test_switches_reach_the_program(programs, args, env, text, dialect):
+    programs.write(program=SWITCHES)
+    ended = programs.ours(*args, 'program.py', env=env)
+    assert json.loads(ended.out) == [text, dialect]
+
+
+def test_started_alone_the_program_has_none_of_them(programs):
+    programs.write(program=SWITCHES)
+    assert json.loads(programs.plain('program.py').out) == [None, None]
+
+
+# --- programs -----------------------------------------------------------------------------------
+
+CALLEES = """
+    class Producer(object):
+        def __init__(self, client, async=False, **options):
+            self.async = async
+            self.options = options
+
+        def async_send(self): return self.async
+
+    def options(**options): return options
+"""
+OLD_PROGRAM = """
+    # A comment about async.
+    import sys
+    from callees import Producer, options
+    producer = Producer(None, async=True, batch_send=True)
+    print(producer.async, producer.options, options(async=1, await=2), sys.argv)
+
+    async def today(x):
+        async with x as y:
+            return [z async for z in y], await y
+
+    def fail(async=0):
+        return 1 / async
+
+    fail(async=producer.async - 1)
+"""
+
+
+@pytest.fixture
+def old(programs):
+    programs.write(program=OLD_PROGRAM, callees=CALLEES)
+    return programs
+
+
+def test_a_program_with_async_as_a_name_runs_with_all_it_imports(old):
+    assert old.plain('program.py').err.endswith('SyntaxError: invalid syntax\n')
+    ended = old.ours('program.py', 'arg')
+    assert ended.status == 1
+    assert ended.out == "True {'batch_send': True} {'async': 1, 'await': 2} ['program.py', 'arg']\n"
+
+
+def test_its_traceback_is_that_of_the_same_program_with_another_name(old):
+    """Lines, columns and the text of the file; of us, nothing."""
+    shown = old.ours('program.py').err
+    old.write(program=with_other_names(OLD_PROGRAM), callees=with_other_names(CALLEES))
+    expected = old.plain('program.py')
+    assert (expected.status, expected.out[:4]) == (1, 'True')
+    assert without_marks(with_other_names(shown)) == without_marks(expected.err)
+
+
+def without_marks(shown):
+    """Return a traceback without the lines that mark columns.
+
+    Python parses the line in question to mark operators and brackets in it as such. It marks less
+    where it finds the name; that columns are right is tested at the import hook.
+    """
+    return re.sub(r'\n[ ~^]+(?=\n)', '', shown)
+
+
+def with_other_names(text):
+    """Return a text with the names, not the keywords, exchanged for others of the same length."""
+    names = r'\b(asyn|awai)[ct]\b(?==)|\b(asyn)c\b(?! (?:def|with|for)\b)'
+    return re.sub(names, lambda found: (found.group(1) or found.group(2)) + '_', text)
+
+
+@pytest.mark.parametrize('how', ['-m', 'package', 'directory', 'zip file', 'stdin'])
+def test_it_runs_in_every_way_that_programs_run(old, how):
+    stdin = b''
+    if how == '-m':
+        args = ['-m', 'program']
+    elif how == 'package':
+        old.write({'pack/__init__.py': 'async = 1\n', 'pack/__main__.py': OLD_PROGRAM})
+        args = ['-m', 'pack']
+    elif how == 'stdin':
+        args, stdin = ['-'], OLD_PROGRAM.replace('\n    ', '\n').encode()
+    else:
+        old.write({'d/__main__.py': OLD_PROGRAM, 'd/callees.py': CALLEES})
+        args = ['d']
+        if how == 'zip file':
+            args = ['d.zip']
+            with zipfile.ZipFile(str(old.directory / 'd.zip'), 'w') as file:
+                for name in ('__main__.py', 'callees.py'):
+                    file.write(str(old.directory / 'd' / name), name)
+    ended = old.ours(*args, 'arg', stdin=stdin)
+    assert ended.status == 1, ended.err
+    assert ended.out.startswith("True {'batch_send': True} {'async': 1, 'await': 2} [")
+    assert ended.out.endswith(", 'arg']\n")
+    assert ended.err.endswith('ZeroDivisionError: division by zero\n')
+    assert 'cli' not in ended.err
+
+
+OLD_PROCESSES = """
+    import multiprocessing, pickle, sys
+
+    class Result(object):
+        def __init__(self, async): self.async = async
+
+    def work(queue, async):
+        queue.put(Result(async=async))
+
+    if __name__ == '__main__':
+        context = multiprocessing.get_context(sys.argv[1])
+        queue = context.Queue()
+        process = context.Process(target=work, args=(queue,), kwargs=dict(async=6))
+        process.start()
+        print(queue.get(timeout=30).async, type(pickle.loads(pickle.dumps(Result(async=1)))))
+        process.join()
+        print(process.exitcode)
+"""
+
+
+@pytest.mark.parametrize('method', ['fork', 'spawn', 'forkserver'])
+@pytest.mark.parametrize('how', [['program.py'], ['-m', 'program']])
+def test_processes_of_it_read_it_too(programs, how, method):
+    programs.write(program=OLD_PROCESSES)
+    ended = programs.ours(*how, method)
+    assert (ended.status, ended.err) == (0, '')
+    assert ended.out == "6 <class '__main__.Result'>\n0\n"
+
+
+def test_functions_of_it_have_their_source(programs):
+    programs.write(
+        program="""
+            import inspect
+            def f(async=1):
+                return async
+            print(inspect.getsource(f))
+        """
+    )
+    assert programs.ours('program.py').out == ('def f(async=1):\n    return async\n\n')
+
+
+def test_no_byte_code_of_it_is_left(old):
+    old.ours('program.py')
+    assert not (old.directory / '__pycache__').exists()

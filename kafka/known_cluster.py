@@ -13,11 +13,13 @@ import time
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, Type
 
 from kafka.errors import (
+    InvalidReplicationFactorError,
     KafkaError,
     KafkaTimeoutError,
     KafkaUnavailableError,
     LeaderNotAvailableError,
     ReplicaNotAvailableError,
+    UnknownError,
     UnknownTopicOrPartitionError,
     error_for_code,
 )
@@ -33,6 +35,11 @@ from kafka.topic_maps import TopicDict
 from kafka.util import check_number, kafka_bytestring, name_bytes
 
 log = logging.getLogger('kafka.client')
+
+# What a broker that has just started says of a topic of which it does not know yet, while another
+# broker is down: it would create it, and too few are there for its copies (seen on 0.11.0.3; 0.8
+# has no code for that).
+_NOT_CREATED = (InvalidReplicationFactorError, UnknownError)
 
 
 class KnownCluster:
@@ -209,7 +216,10 @@ class KnownCluster:
         if self._unavailable is not None:
             # Another payload of this call has just found no host: do not wait for that again.
             raise KafkaUnavailableError(*self._unavailable.args)
-        self.load_metadata_for_topics(topic)
+        try:
+            self.load_metadata_for_topics(topic)
+        except _NOT_CREATED as error:
+            raise LeaderNotAvailableError(key) from error
         partitions = self.topic_partitions.get(topic) or {}
         if partition not in partitions:
             raise UnknownTopicOrPartitionError(key)

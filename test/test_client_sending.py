@@ -206,6 +206,20 @@ def test_without_acks_a_failed_send_is_still_reported(cluster, client):
         client.send_produce_request(payloads, acks=0)
 
 
+@pytest.mark.parametrize('code', [38, -1])
+def test_a_broker_that_would_create_the_topic_and_cannot_is_one_that_knows_no_leader(
+    cluster, client, code
+):
+    """So it is just after its start, while another broker is down: the topic is there."""
+    client.reset_all_metadata()
+    cluster.topic_errors['a'] = code
+    with pytest.raises(LeaderNotAvailableError):
+        client.send_produce_request([written(b'a', 0)])
+    del cluster.topic_errors['a']
+    (answer,) = client.send_produce_request([written(b'a', 0)])
+    assert answer.error == 0
+
+
 def test_missing_leader_is_reported_before_anything_is_encoded(cluster, client):
     broken = ProduceRequest(b'a', 0, ['no message'])
     with pytest.raises(LeaderNotAvailableError):

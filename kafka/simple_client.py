@@ -203,7 +203,11 @@ class SimpleClient(BlockingVerbs):
 
 def _text(topic: Any) -> str:
     """Return the name of a topic as text; TypeError or ValueError for what is none."""
-    return name_bytes(topic, 'topics').decode('utf-8')
+    encoded = name_bytes(topic, 'topics')
+    try:
+        return encoded.decode('utf-8')
+    except UnicodeDecodeError:
+        raise ValueError('topics must be UTF-8, not %r' % (topic,)) from None
 
 
 def _family_of(host: str) -> int:

@@ -43,7 +43,7 @@ from kafka.structs import (
     OffsetResponse,
     ProduceResponse,
 )
-from kafka.util import group_by_topic_and_partition
+from kafka.util import name_bytes, whole_number
 
 _C = TypeVar('_C')
 
@@ -64,9 +64,6 @@ def _may_wait(protocol: Any, payload: Any, timeout: Any) -> bool:
     present = vars(protocol)
     return (
         all(present.get(name) is own for name, own in _OWN.items())
-        and isinstance(payload.topic, str)
-        and payload.topic.isascii()
-        and len(payload.topic) < _INT16
         and type(payload.partition) is int
         and abs(payload.partition) < _INT32
         and type(timeout) is int
@@ -74,13 +71,31 @@ def _may_wait(protocol: Any, payload: Any, timeout: Any) -> bool:
     )
 
 
+def _name(name: Any, argument: str) -> str:
+    """Return a name as text. Raises: TypeError, ValueError naming the argument it cannot be."""
+    encoded = name_bytes(name, argument)
+    if len(encoded) >= _INT16:
+        raise ValueError('%s is longer than 32767 bytes: %d' % (argument, len(encoded)))
+    try:
+        return encoded.decode('utf-8')
+    except UnicodeDecodeError:
+        raise ValueError('%s is no UTF-8: %r' % (argument, name)) from None
+
+
 def _by_topic(payloads: Optional[Iterable[Any]], fields: Callable[[Any], Any]) -> Grouped:
     """Return [(topic, [what `fields` makes of each payload])] in the order of the payloads."""
+    grouped: Dict[str, Dict[int, Any]] = {}
     try:
-        grouped = group_by_topic_and_partition(payloads or ())
-        return [(topic, [fields(p) for p in items.values()]) for topic, items in grouped.items()]
+        for payload in payloads or ():
+            topic = _name(payload.topic, 'topic')
+            partition = whole_number(payload.partition, 'partition')
+            partitions = grouped.setdefault(topic, {})
+            if partition in partitions:
+                raise AssertionError('more than one payload for %r %r' % (topic, partition))
+            partitions[partition] = fields(payload)
     except AttributeError as error:
         raise TypeError('payloads are of another request: %s' % error) from error
+    return [(topic, list(partitions.values())) for topic, partitions in grouped.items()]
 
 
 def _items(response: Any) -> Iterator[Tuple[Any, ...]]:
@@ -97,8 +112,10 @@ class StructProtocol:
     """The encoders and decoders of 1.x, as KafkaProtocol has them beside those of 0.9.5.
 
     Encoders take the tuples of ``kafka.structs``, one for each partition, and return request
-    structs. They raise TypeError for what is no such tuple, AssertionError when a topic and
-    partition come twice. Decoders take response structs and return lists of such tuples.
+    structs. They raise TypeError for what is no such tuple and, naming it, for what is in one and
+    of a wrong type; ValueError for a name that is none; AssertionError when a topic and partition
+    come twice. Numbers out of range are found when the request is sent. Decoders take response
+    structs and return lists of such tuples.
     """
 
     _encode_message_set: Callable[[Iterable[Any]], bytes]
@@ -120,7 +137,9 @@ class StructProtocol:
                 return payload.partition, MessagesOf(messages, cls._encode_message_set)
             return payload.partition, cls._encode_message_set(messages)
 
-        return ProduceRequest_v0(acks, timeout, _by_topic(payloads, fields))
+        return ProduceRequest_v0(
+            acks, whole_number(timeout, 'timeout'), _by_topic(payloads, fields)
+        )
 
     @classmethod
     def decode_produce_response(cls, response: Any) -> List[ProduceResponse]:
@@ -135,8 +154,15 @@ class StructProtocol:
         min_bytes: int = 4096,
     ) -> Request:
         """Return a request to read messages, for which the broker waits `max_wait_time` ms."""
-        topics = _by_topic(payloads, lambda p: (p.partition, p.offset, p.max_bytes))
-        return FetchRequest_v0(-1, max_wait_time, min_bytes, topics)
+
+        def fields(payload: Any) -> Tuple[int, int, int]:
+            offset = whole_number(payload.offset, 'offset')
+            return payload.partition, offset, whole_number(payload.max_bytes, 'max_bytes')
+
+        wait = whole_number(max_wait_time, 'max_wait_time')
+        return FetchRequest_v0(
+            -1, wait, whole_number(min_bytes, 'min_bytes'), _by_topic(payloads, fields)
+        )
 
     @classmethod
     def decode_fetch_response(cls, response: Any) -> List[FetchResponse]:
@@ -170,8 +196,12 @@ class StructProtocol:
     @classmethod
     def encode_offset_request(cls, payloads: Optional[Iterable[Any]] = ()) -> Request:
         """Return a request for offsets of the log; times are in ms, -1 latest, -2 earliest."""
-        topics = _by_topic(payloads, lambda p: (p.partition, p.time, p.max_offsets))
-        return OffsetRequest_v0(-1, topics)
+
+        def fields(payload: Any) -> Tuple[int, int, int]:
+            when = whole_number(payload.time, 'time')
+            return payload.partition, when, whole_number(payload.max_offsets, 'max_offsets')
+
+        return OffsetRequest_v0(-1, _by_topic(payloads, fields))
 
     @classmethod
     def decode_offset_response(cls, response: Any) -> List[OffsetResponse]:
@@ -187,7 +217,7 @@ class StructProtocol:
         names = topics if payloads is None else payloads
         if isinstance(names, (str, bytes)):
             raise TypeError('topics must be a list, not %s' % type(names).__name__)
-        return MetadataRequest_v0(list(names or ()))
+        return MetadataRequest_v0([_name(name, 'topics') for name in names or ()])
 
     @classmethod
     def decode_metadata_response(cls, response: Any) -> Any:
@@ -197,7 +227,7 @@ class StructProtocol:
     @classmethod
     def encode_consumer_metadata_request(cls, payloads: Any) -> Request:
         """Return the question who coordinates a group; `payloads` is its name."""
-        return GroupCoordinatorRequest_v0(payloads)
+        return GroupCoordinatorRequest_v0(_name(payloads, 'payloads (the group)'))
 
     @classmethod
     def decode_consumer_metadata_response(cls, response: Any) -> ConsumerMetadataResponse:
@@ -209,8 +239,12 @@ class StructProtocol:
     @classmethod
     def encode_offset_commit_request(cls, group: Any, payloads: Optional[Iterable[Any]]) -> Request:
         """Return a request to store offsets of a group."""
-        topics = _by_topic(payloads, lambda p: (p.partition, p.offset, p.metadata))
-        return OffsetCommitRequest_v0(group, topics)
+
+        def fields(payload: Any) -> Tuple[int, int, Optional[str]]:
+            text = None if payload.metadata is None else _name(payload.metadata, 'metadata')
+            return payload.partition, whole_number(payload.offset, 'offset'), text
+
+        return OffsetCommitRequest_v0(_name(group, 'group'), _by_topic(payloads, fields))
 
     @classmethod
     def decode_offset_commit_response(cls, response: Any) -> List[OffsetCommitResponse]:
@@ -223,7 +257,7 @@ class StructProtocol:
     ) -> Request:
         """Return a request for stored offsets of a group: from ZooKeeper, or its coordinator."""
         request = OffsetFetchRequest_v1 if from_kafka else OffsetFetchRequest_v0
-        return request(group, _by_topic(payloads, lambda p: p.partition))
+        return request(_name(group, 'group'), _by_topic(payloads, lambda p: p.partition))
 
     @classmethod
     def decode_offset_fetch_response(cls, response: Any) -> List[OffsetFetchResponse]:

@@ -49,6 +49,7 @@ class Message(tuple):  # type: ignore[type-arg]  # not subscriptable in Python 3
     type of the timestamp in bit 3; crc: kept as it is until encode(); timestamp: ms, for magic 1
     only, whose default is now.
 
+    In text mode (kafka.util.set_text_mode) value and key may be str, and become bytes here.
     Raises: AssertionError for a value or key of another type, and a timestamp with magic 0.
 
     That it is a tuple of its fields but the CRC only serves to make many in no time.
@@ -77,11 +78,8 @@ class Message(tuple):  # type: ignore[type-arg]  # not subscriptable in Python 3
         timestamp: Optional[int] = None,
     ) -> Message:
         """Check the arguments; what is read comes about by messages_of() and read()."""
-        for name, field in (('value', value), ('key', key)):
-            if field is not None and not isinstance(field, bytes):
-                raise AssertionError(
-                    '%s must be bytes or None, not %s' % (name, type(field).__name__)
-                )
+        value = value if value is None or isinstance(value, bytes) else _text('value', value)
+        key = key if key is None or isinstance(key, bytes) else _text('key', key)
         if magic == 0 and timestamp is not None:
             raise AssertionError('messages of magic 0 have no timestamp')
         if magic and timestamp is None:

@@ -44,6 +44,8 @@ EXAMPLES = """
     test_keyed_messages_may_go_round_robin
 3.1.4 KafkaConsumer | one topic, printed
     test_messages_are_printed_as_they_come
+3.1.4 KafkaConsumer | one topic, printed, without end
+    test_a_program_prints_until_it_is_interrupted
 3.1.4 KafkaConsumer | two topics, task_done, commit
     test_several_topics_with_commits
 3.1.4 KafkaConsumer | fetch_messages in an endless loop
@@ -379,15 +381,25 @@ def program(folder, source, *arguments, launcher=(), environment=()):
     Arguments: launcher: what stands before the program's path, as ``('-m', 'kafka', 'run')``;
     environment: variables of the program, besides the path to this package.
     """
+    with start(folder, source, *arguments, launcher=launcher, environment=environment) as running:
+        try:
+            output, errors = running.communicate(timeout=90)
+        except BaseException:
+            running.kill()
+            raise
+    return subprocess.CompletedProcess(running.args, running.returncode, output, errors)
+
+
+def start(folder, source, *arguments, launcher=(), environment=()):
+    """Start source as a program of its own; otherwise as program(), which waits for its end."""
     path = folder / 'program.py'
     path.write_text(textwrap.dedent(source), encoding='utf-8')
-    return subprocess.run(
+    return subprocess.Popen(
         [sys.executable, *SHOWN, *launcher, str(path), *arguments],
         cwd=str(folder),
         env={**os.environ, 'PYTHONPATH': str(ROOT), **dict(environment)},
-        capture_output=True,
-        timeout=90,
-        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
 
 

@@ -75,11 +75,9 @@ from kafka import KafkaClient, MultiProcessConsumer
 kafka = KafkaClient(sys.argv[1])
 my_group, my_topic = (name.encode('utf-8') for name in sys.argv[2:])
 
-# This will split the number of partitions among two processes
 consumer = MultiProcessConsumer(kafka, my_group, my_topic, num_procs=2)
 print(len(consumer.procs))
 
-# This will spawn processes such that each handles 2 partitions max
 consumer = MultiProcessConsumer(kafka, my_group, my_topic,
                                 partitions_per_proc=2)
 print(len(consumer.procs))

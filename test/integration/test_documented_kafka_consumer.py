@@ -11,6 +11,8 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+import signal
+import threading
 import time
 
 import pytest
@@ -25,7 +27,7 @@ from kafka.common import (
     UnknownTopicOrPartitionError,
 )
 from kafka.consumer.kafka import OffsetsStruct
-from test.integration.documented import program
+from test.integration.documented import program, start
 from test.integration.fixtures import retry
 from test.integration.oracles import Confluent
 
@@ -109,6 +111,46 @@ def test_messages_are_printed_as_they_come(servers, topic, new_name, write, clos
     assert capsys.readouterr().out == (
         '%s:0:0: key=None value=%s\n%s:0:1: key=None value=%s\n' % (name, b'one', name, b'two')
     )
+
+
+PRINTS = """\
+import sys
+from kafka import KafkaConsumer
+
+consumer = KafkaConsumer(sys.argv[1],
+                         group_id='my_group',
+                         bootstrap_servers=[sys.argv[2]])
+for message in consumer:
+    print("%s:%d:%d: key=%s value=%s" % (message.topic, message.partition,
+                                         message.offset, message.key,
+                                         message.value), flush=True)
+"""
+
+
+@STORES_OFFSETS
+def test_a_program_prints_until_it_is_interrupted(cluster, topic, write, tmp_path):
+    launcher = ('-m', 'kafka', 'run', '--dialect', '0.9.5')
+    stop = threading.Event()
+
+    def keep_writing():  # it begins at the end of the log as it is when it starts
+        while not stop.wait(0.2):
+            write(topic, [b'again'])
+
+    writer = threading.Thread(target=keep_writing)
+    with start(tmp_path, PRINTS, topic, cluster.bootstrap, launcher=launcher) as running:
+        writer.start()
+        try:
+            lines = [running.stdout.readline() for _ in range(3)]
+            running.send_signal(signal.SIGINT)
+            errors = running.communicate(timeout=30)[1]
+        finally:
+            stop.set()
+            writer.join()
+            running.kill()
+    offsets = [int(line.split(b':')[2]) for line in lines]
+    assert offsets == list(range(offsets[0], offsets[0] + 3))
+    assert [line.rpartition(b': ')[2] for line in lines] == [b"key=None value=b'again'\n"] * 3
+    assert (running.returncode, errors.splitlines()[-1]) == (-signal.SIGINT, b'KeyboardInterrupt')
 
 
 def test_messages_are_named_tuples(servers, topic, write, closing):
@@ -211,7 +253,6 @@ TAIL = """\
 import sys
 from kafka import KafkaConsumer
 
-# A very basic 'tail' consumer, with no stored offset management
 kafka = KafkaConsumer(sys.argv[1], metadata_broker_list=[sys.argv[2]],
                       auto_offset_reset='smallest')
 for m in kafka:
@@ -219,14 +260,12 @@ for m in kafka:
   if m.offset == 3:
     break
 
-# Alternate interface: next()
 print kafka.next()
 
-# Alternate interface: batch iteration
 while m.offset < 9:
   for m in kafka.fetch_messages():
     print m
-  print "Done with batch - let's do another!"
+  print "a batch is done"
 """
 
 
@@ -238,7 +277,7 @@ def test_tail_consumer_in_the_syntax_of_its_day(cluster, make_topic, write, tmp_
     lines = done.stdout.decode().splitlines()
     messages = [str(KafkaMessage(topic.encode(), 0, i, None, b'%d' % i)) for i in range(10)]
     assert [line for line in lines if line.startswith('KafkaMessage')] == messages
-    assert set(lines) - set(messages) == {"Done with batch - let's do another!"}
+    assert set(lines) - set(messages) == {'a batch is done'}
     assert lines[-1] not in messages
 
 
@@ -292,7 +331,6 @@ def test_the_three_forms_of_topics_and_partitions(servers, make_topic, write, cl
     topic1, topic2, topic3 = make_topic(2), make_topic(3), make_topic(2)
     kafka = closing(KafkaConsumer(bootstrap_servers=servers))
 
-    # Consume topic1-all; topic2-partition2; topic3-partition0
     kafka.set_topic_partitions(topic1, (topic2, 2), {topic3: 0})
 
     assert _consumed(kafka) == {(topic1, 0), (topic1, 1), (topic2, 2), (topic3, 0)}

@@ -71,7 +71,6 @@ from kafka import SimpleProducer, KafkaClient
 
 kafka = KafkaClient(sys.argv[1])
 my_topic = sys.argv[2].encode('utf-8')
-# To send messages asynchronously
 producer = SimpleProducer(kafka, async=True)
 producer.send_messages(my_topic, b'async message')
 """

@@ -8,11 +8,12 @@ import time
 
 import pytest
 
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, create_gzip_message, create_snappy_message
 from kafka.common import (
     ConsumerFetchSizeTooSmall,
     ConsumerTimeout,
     KafkaConfigurationError,
+    KafkaError,
     KafkaMessage,
     OffsetOutOfRangeError,
     UnknownTopicOrPartitionError,
@@ -156,6 +157,13 @@ def test_a_closed_consumer_can_be_used_again(consume, filled):
     assert consumer.next().offset == 1
 
 
+@pytest.mark.parametrize('make', [create_gzip_message, create_snappy_message])
+def test_reading_begins_inside_a_compressed_set(client, consume, topic, make):
+    produce(client, topic, 0, [make([(b'%d' % i, None) for i in range(10)])])
+    consumer = consume((topic, 0, 7))
+    assert [message.offset for message in until_timeout(consumer)] == [7, 8, 9]
+
+
 # --- positions ----------------------------------------------------------------------------------
 
 
@@ -241,7 +249,34 @@ def test_the_four_kinds_of_offsets(client, consume, filled):
     assert consumer.offsets('fetch')[filled, 0] == 5
 
 
-# --- a broker that goes away --------------------------------------------------------------------
+# --- topics and brokers that go away --------------------------------------------------------------
+
+
+@pytest.mark.releases(since='2.8')
+def test_a_topic_deleted_under_the_consumer_is_told_of_once(
+    cluster, client, consume, filled, new_name
+):
+    """Asking for it creates it anew, as it did in 0.9.5; the other topic is read throughout."""
+    other = new_name()
+    cluster.create_topic(other, 1)
+    consumer = consume(filled, other)
+    assert len(until_timeout(consumer)) == 200
+    delete_topic(cluster, filled)
+    with pytest.raises(UnknownTopicOrPartitionError):
+        until_timeout(consumer)
+    produce(client, other, 0, [b'other'])
+    assert consumer.next().value == b'other'
+    retry(lambda: produce(client, filled, 0, [b'anew']), KafkaError)
+    assert retry(consumer.next, ConsumerTimeout) == KafkaMessage(
+        filled.encode(), 0, 0, None, b'anew'
+    )
+
+
+def delete_topic(cluster, topic):
+    """Delete a topic by confluent-kafka, whose sockets are gone when this returns."""
+    admin = pytest.importorskip('confluent_kafka.admin')
+    judge = admin.AdminClient({'bootstrap.servers': cluster.bootstrap, 'log_level': 0})
+    judge.delete_topics([topic], operation_timeout=30)[topic].result(30)
 
 
 @pytest.mark.releases(some=('0.8.2.2', '4.4.0'))  # the broker's next start takes some seconds

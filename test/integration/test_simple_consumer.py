@@ -13,6 +13,7 @@ from kafka.common import (
     OffsetFetchRequest,
     OffsetOutOfRangeError,
 )
+from kafka.context import OffsetCommitContext
 from kafka.protocol.admin.topics import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -392,3 +393,32 @@ def test_stop_commits_what_was_handed_out(client, consume, filled, group):
     consumer.get_messages(count=30, timeout=5)
     consumer.stop()
     assert sum(stored(client, filled, group)) == 30
+
+
+@STORES_OFFSETS
+def test_a_commit_context_stores_what_was_marked_and_hands_out_the_rest_again(
+    client, consume, filled, group
+):
+    consumer = consume(group=group, partitions=[0])
+    consumer.provide_partition_info()
+    with OffsetCommitContext(consumer) as context:
+        for partition, message in consumer.get_messages(count=30, timeout=5)[:20]:
+            context.mark(partition, message.offset)
+    assert stored(client, filled, group)[0] == 20
+    with pytest.raises(ZeroDivisionError), OffsetCommitContext(consumer) as context:
+        for partition, message in consumer.get_messages(count=30, timeout=5):
+            context.mark(partition, message.offset)
+        raise ZeroDivisionError
+    assert stored(client, filled, group)[0] == 20
+    assert [message.offset for _, message in consumer] == list(range(20, 100))
+
+
+@STORES_OFFSETS
+def test_a_commit_context_leads_from_an_offset_out_of_range_to_the_beginning(
+    consume, filled, group
+):
+    consumer = consume(group=group, partitions=[0], auto_offset_reset=None)
+    consumer.seek(5000)
+    with OffsetCommitContext(consumer):
+        consumer.get_messages(count=1, timeout=5)
+    assert [message.offset for message in consumer] == list(range(100))

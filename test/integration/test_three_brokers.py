@@ -10,6 +10,7 @@ from kafka import (
     KafkaClient,
     KafkaConsumer,
     KeyedProducer,
+    SimpleClient,
     SimpleConsumer,
     SimpleProducer,
     create_message,
@@ -109,8 +110,9 @@ def test_one_of_three_brokers_is_enough_to_consume_from_all(cluster, client, new
     assert len({meta.leader for meta in client.topic_partitions[name].values()}) == 3
 
 
-def test_the_producer_fails_then_recovers_when_the_leader_is_killed(cluster, topic):
-    client = KafkaClient(cluster.bootstrap)
+@pytest.mark.parametrize('kind', [KafkaClient, SimpleClient])
+def test_the_producer_fails_then_recovers_when_the_leader_is_killed(cluster, topic, kind):
+    client = kind(cluster.bootstrap)
     producer = SimpleProducer(client, req_acks=-1, ack_timeout=5000, random_start=False)
     for i in range(10):
         producer.send_messages(topic, b'before %d' % i)

@@ -8,6 +8,7 @@ import pytest
 
 from kafka import (
     KeyedProducer,
+    MultiProcessConsumer,
     Murmur2Partitioner,
     SimpleClient,
     SimpleConsumer,
@@ -15,6 +16,7 @@ from kafka import (
     create_gzip_message,
     create_message,
 )
+from kafka.context import OffsetCommitContext
 from kafka.errors import (
     ConsumerFetchSizeTooSmall,
     FailedPayloadsError,
@@ -277,6 +279,31 @@ def test_group_goes_on_where_it_committed(client, topic, consuming, new_name):
     assert stored.offset == 4
     other = consuming(group, auto_commit=False, partitions=[0], iter_timeout=0.5)
     assert [m.message.value for m in other] == [b'%d' % number for number in range(4, 10)]
+
+
+def test_processes_read_what_is_there(client, topic):
+    for partition in (0, 1):
+        values = [b'%d' % number for number in range(partition, 20, 2)]
+        produce(client, topic, partition, *map(create_message, values))
+    consumer = MultiProcessConsumer(client, None, topic, num_procs=2)
+    try:
+        messages = consumer.get_messages(20, timeout=20)
+    finally:
+        consumer.stop()
+    assert sorted(int(m.message.value) for m in messages) == list(range(20))
+
+
+@pytest.mark.releases(since='0.8.1')
+def test_context_commits_what_was_marked(client, topic, consuming, new_name):
+    group = new_name()
+    produce(client, topic, 0, *(create_message(b'%d' % n) for n in range(5)))
+    consumer = consuming(group, auto_commit=False, partitions=[0])
+    consumer.provide_partition_info()
+    with OffsetCommitContext(consumer) as context:
+        for partition, message in consumer.get_messages(3, timeout=10):
+            context.mark(partition, message.offset)
+    (stored,) = client.send_offset_fetch_request(group, [OffsetFetchRequestPayload(topic, 0)])
+    assert stored.offset == 3
 
 
 def test_iteration_seeks_and_ends(client, topic, consuming):

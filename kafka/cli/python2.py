@@ -39,6 +39,12 @@ _MARKS = re.compile(
 )
 _NOTE = re.compile(r'Line (\d+): (.*)', re.DOTALL)
 
+# Names of Python 2 that the translator knows in calls only, or not at all.
+_GONE = {
+    'apply', 'basestring', 'buffer', 'cmp', 'coerce', 'execfile', 'file', 'intern', 'long',
+    'raw_input', 'reduce', 'reload', 'unichr', 'unicode', 'xrange',
+}  # fmt: skip
+
 # Makes imports relative, which only a module of a package can do.
 _FOR_PACKAGES = 'fissix.fixes.fix_import'
 
@@ -73,7 +79,7 @@ def parse(text: str, filename: str, complaint: SyntaxError, in_package: bool) ->
             error.lineno = origins[min(error.lineno, len(origins) - 1)]
         reasons = ''.join('; ' + reason for line, reason in notes if line == error.lineno)
         _refuse(error, 'Python 2 that cannot be translated' + reasons, lines)
-    for line, reason in notes:
+    for line, reason in sorted(notes + _names_gone(tree, origins)):
         log.warning('%s, line %d: translated from Python 2: %s', filename, line, reason)
     tree = python2_meaning.restore(tree, text)
     _move(tree, origins, _unchanged(translated.splitlines(), lines, origins))
@@ -137,6 +143,25 @@ def _notes(fixer_log: List[str]) -> List[Tuple[int, str]]:
         elif notes:
             notes[-1] = (notes[-1][0], '%s: %s' % (notes[-1][1], message))
     return notes
+
+
+def _names_gone(tree: ast.Module, origins: List[int]) -> List[Tuple[int, str]]:
+    """Return (line, message) of the names that a translated source uses and Python 3 has not."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    own = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    own.update(getattr(node, 'name', '') or '' for node in ast.walk(tree))
+    own.update(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
+    own.update(
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    )
+    return [
+        (origins[node.lineno], '%s is no name of Python 3' % node.id)
+        for node in names
+        if node.id in _GONE - own
+    ]
 
 
 def _origins(tree: Any) -> List[int]:

@@ -203,6 +203,25 @@ def test_what_the_translator_is_unsure_of_is_logged_with_its_line(caplog):
 
 
 @needs_fissix
+def test_names_that_are_gone_are_logged_with_their_lines(caplog):
+    """Where the module has them from elsewhere they are its own business."""
+    with caplog.at_level(logging.WARNING, logger='kafka.cli.python2'):
+        old_source.compile_source(
+            'import sys\n'
+            'print reduce(max, [1])\n'
+            'ask = raw_input\n'
+            'lines.sort(cmp)\n'
+            'from x import file\n'
+            'def buffer(long): return file, long, buffer\n',
+            'x.py',
+        )
+    assert [r.getMessage() for r in caplog.records] == [
+        'x.py, line 3: translated from Python 2: raw_input is no name of Python 3',
+        'x.py, line 4: translated from Python 2: cmp is no name of Python 3',
+    ]
+
+
+@needs_fissix
 def test_imports_beside_the_file_are_meant_in_packages_only(programs):
     """Python 2 looks there first in a package; at the top level there is only one place."""
     part = 'print "part", __name__\n'
@@ -219,6 +238,10 @@ def test_imports_beside_the_file_are_meant_in_packages_only(programs):
     assert (ended.out, ended.err) == ('part part\npart pack.part\npack\nprogram\n', '')
 
 
+TOLD = (
+    'str keys and values of messages are encoded as utf-8: text mode is on '
+    '(KAFKA_LEGACY_TEXT, kafka.util.set_text_mode; kafka run --no-text)\n'
+)
 PRODUCER = """\
 #!/usr/bin/env python
 # -*- coding: utf-8 -*-
@@ -272,13 +295,55 @@ import sys
 from StringIO import StringIO
 import ConfigParser
 config = ConfigParser.ConfigParser()
-config.readfp(StringIO('[kafka]\\nhosts = a:1, b:2\\n'))
+config.add_section('kafka')
+config.set('kafka', 'hosts', 'a:1, b:2')
 hosts = map(lambda h: h.strip(), config.get('kafka', 'hosts').split(','))
 print hosts, filter(None, ['', 'x']), zip([1], [2])
 line = raw_input()
 print unicode(line).upper(), line.encode('utf-8').decode('utf-8') == line
-lines = sys.stdin.readlines()
-lines.sort(lambda a, b: cmp(a, b))
+for number, line in enumerate(sys.stdin.readlines()):
+    sys.stdout.write("%2d %s" % (number, line))
+"""
+MESSAGES = """\
+# Hand-made messages in native strings.
+import kafka, sys
+from kafka.common import KafkaUnavailableError, ProduceRequest
+from kafka.protocol import KafkaProtocol, create_message
+def encoded(values):
+    messages = map(create_message, values)
+    request = ProduceRequest('topic', 0, messages)
+    return KafkaProtocol.encode_produce_request('client', 1, [request])
+try:
+    print len(encoded(['one', b'two', u'drei']))
+    raise KafkaUnavailableError, "no broker"
+except KafkaUnavailableError, e:
+    print >>sys.stderr, "unavailable: %s" % e
+    sys.exit(len(encoded([])) / 10)
+"""
+THREADS = """\
+import Queue, threading, time
+class Worker(threading.Thread):
+    daemon = True
+    def __init__(self, queue, async=False):
+        threading.Thread.__init__(self)
+        self.queue, self.async, self.seen = queue, async, {}
+    def run(self):
+        while True:
+            (topic, value) = self.queue.get()
+            if value is None: break
+            self.seen.setdefault(topic, []).append(value)
+            if not self.async: time.sleep(0)
+queue = Queue.Queue()
+workers = [Worker(queue, async=i % 2 == 0) for i in range(2)]
+for w in workers: w.start()
+for value in xrange(10): queue.put(('t%d' % (value % 2), value))
+for w in workers: queue.put((None, None))
+for w in workers: w.join()
+total = {}
+for w in workers:
+    for topic, values in w.seen.iteritems():
+        total[topic] = total.get(topic, 0) + sum(values)
+print sorted(total.items(), key=lambda (topic, n): -n), sum(total.values()) / 2
 """
 
 
@@ -302,8 +367,25 @@ lines.sort(lambda a, b: cmp(a, b))
             'a 0 3\nno commit for a:1\nno commit for b:0\n{"average": 1, "lag": 3}\n',
             '',
         ),
+        (
+            PIPE,
+            [],
+            b'first\nsecond\n',
+            0,
+            "['a:1', 'b:2'] ['x'] [(1, 2)]\nFIRST True\n 0 second\n",
+            '',
+        ),
+        (
+            MESSAGES,
+            ['topic'],
+            b'',
+            4,
+            '137\n',
+            TOLD + 'unavailable: KafkaUnavailableError: no broker\n',
+        ),
+        (THREADS, [], b'', 0, "[('t1', 25), ('t0', 20)] 22\n", ''),
     ],
-    ids=['producer', 'lag checker'],
+    ids=['producer', 'lag checker', 'pipe', 'messages', 'threads'],
 )
 def test_programs_of_that_time_run(programs, source, args, stdin, status, out, err):
     programs.write(program=source)

@@ -103,8 +103,9 @@ def set_text_mode(encoding: Optional[str]) -> None:
     """Let the producers of 0.9.5 and SimpleClient, and create_message, take text.
 
     Python 2 programs sent ``'text'``, which was bytes. In text mode str keys and values of messages
-    are encoded, and the log says so once. Without, the default, they raise TypeError as in 0.9.5 on
-    Python 3. What is consumed is bytes either way.
+    are encoded, and the log says so once; names in requests made by hand are encoded as UTF-8, as
+    names are elsewhere. Without, the default, they raise TypeError as in 0.9.5 on Python 3. What is
+    consumed is bytes either way.
 
     Arguments: encoding: of the bytes, such as ``'utf-8'``; None switches text mode off. The
         environment variable KAFKA_LEGACY_TEXT sets it at the start, ``python -m kafka run`` to
@@ -155,6 +156,16 @@ def text_bytes(value: Any, argument: str) -> Optional[bytes]:
             TEXT_SWITCH,
         )
     return encoded
+
+
+def name_in_text_mode(name: Any, argument: str) -> Any:
+    """Return the str name of a topic or group as UTF-8 in text mode; else as it is.
+
+    For requests made by hand, whose names have to be bytes otherwise. Raises: as name_bytes.
+    """
+    if _TextMode.encoding is None or not isinstance(name, str):
+        return name
+    return name_bytes(name, argument)
 
 
 def whole_number(value: Any, argument: str) -> int:

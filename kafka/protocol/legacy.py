@@ -53,6 +53,7 @@ from kafka.structs import (
 )
 from kafka.util import (
     group_by_topic_and_partition,
+    name_in_text_mode,
     read_int_string,
     read_short_string,
     relative_unpack,
@@ -97,10 +98,12 @@ def _pack(form: str, **fields: Any) -> bytes:
         raise ProtocolError('%s: %s' % (form, error)) from error
 
 
-def _string(name: str, value: Optional[bytes], nullable: bool = False) -> bytes:
-    """Write an int16 length and the bytes."""
+def _string(name: str, value: Any, nullable: bool = False) -> bytes:
+    """Write an int16 length and the bytes; a name in text mode may be text."""
     if value is None and nullable:
         return b'\xff\xff'
+    if not isinstance(value, bytes):
+        value = name_in_text_mode(value, name)
     if not isinstance(value, bytes):
         raise TypeError('expected %s to be bytes, not %s' % (name, type(value).__name__))
     if len(value) > 0x7FFF:

@@ -11,7 +11,7 @@ from kafka.producer import KeyedProducer, SimpleProducer
 from kafka.producer.base import Producer
 from kafka.protocol import KafkaProtocol, create_gzip_message, create_message
 from kafka.protocol.message import Message as LaterMessage
-from kafka.structs import Message
+from kafka.structs import Message, OffsetFetchRequest, OffsetRequest
 from test.fake_client import FakeClient
 
 
@@ -89,6 +89,24 @@ def test_messages_made_by_hand_are_encoded_when_they_are_written(text_mode):
         create_message('é'.encode(), b'k')
     )
     assert create_gzip_message([('é', 'k')]) == create_gzip_message([('é'.encode(), b'k')])
+
+
+def test_names_in_requests_made_by_hand_are_utf_8(text_mode):
+    text_mode('latin-1')
+    for encode in (
+        lambda client, topic, group: KafkaProtocol.encode_offset_request(
+            client, 1, [OffsetRequest(topic, 0, -1, 1)]
+        ),
+        lambda client, topic, group: KafkaProtocol.encode_offset_fetch_request(
+            client, 1, group, [OffsetFetchRequest(topic, 0)]
+        ),
+    ):
+        assert encode('client', 'topic', 'gé') == encode(b'client', b'topic', 'gé'.encode())
+    with pytest.raises(TypeError, match='expected topic to be bytes, not int'):
+        KafkaProtocol.encode_offset_request(b'client', 1, [OffsetRequest(5, 0, -1, 1)])
+    text_mode(None)
+    with pytest.raises(TypeError, match='expected topic to be bytes, not str'):
+        KafkaProtocol.encode_offset_request(b'client', 1, [OffsetRequest('topic', 0, -1, 1)])
 
 
 def test_messages_of_1_x_are_encoded_when_they_are_made(text_mode):

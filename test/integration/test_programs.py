@@ -5,7 +5,9 @@ The programs stand in test/programs, what is expected of them in programs.py and
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 from servers.cluster import free_ports
 from test.integration import programs_09, programs_09_consumers, programs_later
 from test.integration.judges import BrokerOffsets, Topics, offsets_of, pair
-from test.integration.programs import ANY, MODULE
+from test.integration.programs import ANY, MODULE, Program
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / 'test' / 'programs'
@@ -43,16 +45,23 @@ def start(program, names):
         'PYTHONPATH': '%s:%s' % (ROOT, FOLDER) if program.start == MODULE else str(ROOT),
         **{name: text % names for name, text in program.environment.items()},
     }
-    done = subprocess.run(
+    process = subprocess.Popen(
         [sys.executable, *program.start, target, *(program.arguments % names).split()],
         cwd=str(folder),
         env=environment,
-        input=program.stdin.encode(),
-        capture_output=True,
-        timeout=SECONDS,
-        check=False,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # a group of its own, children included
     )
-    return Run(done.returncode, done.stdout.decode(), done.stderr.decode())
+    try:
+        # Children have the same pipes: one that stays behind runs into the time limit too.
+        printed, logged = process.communicate(program.stdin.encode(), SECONDS)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return Run(process.returncode, printed.decode(), logged.decode())
 
 
 def as_written(messages):
@@ -131,7 +140,50 @@ def test_program_runs_as_it_is(cluster, program, names):
     judge(cluster, program, names, done.printed)
 
 
-# --- the table ----------------------------------------------------------------------------------
+# --- the harness and the table ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'printed, expected, in_any_order, same',
+    [
+        ('a\nb\n', 'a\nb\n', False, True),
+        ('b\na\n', 'a\nb\n', False, False),
+        ('b\na\n', 'a\nb\n', True, True),
+        ('a\nb\nb\n', 'a\nb\n', True, False),
+        ('a 1\nb\n', 're:a \\d\n.*', False, True),
+        ('a 1\nb\n', 're:a \\d\n', False, False),
+    ],
+)
+def test_what_is_printed_is_compared_to_the_end(printed, expected, in_any_order, same):
+    if same:
+        compare(printed, expected, in_any_order)
+    else:
+        with pytest.raises(AssertionError):
+            compare(printed, expected, in_any_order)
+
+
+@pytest.mark.parametrize(
+    'text, code, printed, logged',
+    [
+        ('import sys; print(sys.argv[1]); sys.exit(3)', 3, 'a-topic\n', ''),
+        ('import sys; sys.stderr.write(sys.stdin.read())', 0, '', 'said'),
+        ('open(__file__)', 0, '', 're:.*ResourceWarning.*'),
+    ],
+)
+def test_a_program_is_started_as_its_owner_would(tmp_path, text, code, printed, logged):
+    (tmp_path / 'program.py').write_text(text)
+    row = Program(str(tmp_path / 'program.py'), '%(topic)s', stdin='said')
+    done = start(row, {'dir': str(tmp_path), 'topic': 'a-topic'})
+    assert (done.code, done.printed) == (code, printed)
+    compare(done.logged, logged, False)
+
+
+def test_a_program_that_does_not_end_is_killed_with_its_children(tmp_path, monkeypatch):
+    monkeypatch.setattr('test.integration.test_programs.SECONDS', 1)
+    (tmp_path / 'program.py').write_text('import os, time\nos.fork()\ntime.sleep(60)')
+    row = Program(str(tmp_path / 'program.py'), '')
+    with pytest.raises(subprocess.TimeoutExpired):
+        start(row, {'dir': str(tmp_path)})
 
 
 def test_every_program_is_in_the_table():

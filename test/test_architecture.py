@@ -92,6 +92,7 @@ MAY_USE = {
             'kafka.consumer',
             'kafka.protocol',
             'kafka.protocol.api',
+            'kafka.protocol.wire',
             'kafka.record.crc32c',
         },
     ),

@@ -10,7 +10,7 @@ or the MessageSet of an answer that was translated.
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, ClassVar, NamedTuple, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, ClassVar, Dict, NamedTuple, Optional, Tuple, Type, TypeVar
 
 from kafka.protocol import api, commit, fetch, find_coordinator, list_offsets, metadata, produce
 from kafka.protocol.frames import frame
@@ -30,6 +30,17 @@ class MessagesOf(NamedTuple):
     encode: Callable[[Any], bytes]
 
 
+_classes: Dict[Tuple[Type[Message], int], Type[Versioned]] = {}
+
+
+def class_of(declared: Type[Message], version: int) -> Type[Versioned]:
+    """Return the class of a declared message in one version; IndexError if there is none."""
+    try:
+        return _classes[declared, version]
+    except KeyError:
+        raise IndexError('%s has no version %r here' % (declared.__name__, version)) from None
+
+
 class Versioned:
     """A message in one version: all fields positionally, or any by keyword (1.x).
 
@@ -46,6 +57,7 @@ class Versioned:
         super().__init_subclass__()
         if hasattr(cls, 'DECLARED'):
             cls.API_KEY = cls.DECLARED.api_key
+            _classes[cls.DECLARED, cls.API_VERSION] = cls
 
     def __init__(self, *values: Any, **named: Any) -> None:
         if values and len(values) != len(self.FIELDS):

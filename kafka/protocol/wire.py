@@ -23,6 +23,7 @@ value other than the default can't be written there unless the field is ignorabl
 from __future__ import annotations
 
 import enum
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, Optional, Type, TypeVar, Union
 
 from kafka.errors import ProtocolError
@@ -167,6 +168,13 @@ class Message(Struct):
         cls.route = route
         cls.encoders = {}
         cls.decoders = {}
+
+    def __class_getitem__(cls, version: int) -> Any:
+        """Return the class of one version with its fields as 1.x had them: MetadataResponse[0].
+
+        Raises: IndexError for a version that is not offered in that form.
+        """
+        return import_module('kafka.protocol.versioned').class_of(cls, version)
 
     @classmethod
     def is_flexible(cls, version: int) -> bool:

@@ -199,23 +199,20 @@ class KafkaClient(BlockingVerbs):
 
     def _unwritten(self, encoder_fn: Any, ids: Dict[str, Any]) -> Optional[Unwritten]:
         """Return a request with records as it can be sent without the bytes of the old version."""
-        if not isinstance(encoder_fn, functools.partial) or not _is_own_protocol():
+        if not isinstance(encoder_fn, functools.partial):
             return None
-        options: Dict[str, Any] = {**ids, **encoder_fn.keywords}
-        options['write'] = functools.partial(encoder_fn, **ids)
-        if encoder_fn.func == KafkaProtocol.encode_produce_request:
-            return unwritten_produce(**options)
-        if encoder_fn.func == KafkaProtocol.encode_fetch_request:
-            return unwritten_fetch(**options)
-        return None
+        name = getattr(encoder_fn.func, '__name__', '')
+        make = _UNWRITTEN.get(name)
+        if make is None or not _is_own(encoder_fn.func, name):
+            return None
+        write = functools.partial(encoder_fn, **ids)
+        return make(**ids, **encoder_fn.keywords, write=write)
 
     def _decoded(self, decoder_fn: Callable[[Any], Any], answer: Any) -> Any:
         if isinstance(answer, Unread):
-            if _is_own_protocol():
-                if decoder_fn == KafkaProtocol.decode_produce_response:
-                    return produced(answer.response)
-                if decoder_fn == KafkaProtocol.decode_fetch_response:
-                    return fetched(answer.response, KafkaProtocol._decode_message_set_iter)
+            name = getattr(decoder_fn, '__name__', '')
+            if name in _READ and _is_own(decoder_fn, name):
+                return _READ[name](answer.response)
             answer = answer.write()
         return decoder_fn(answer)
 
@@ -228,12 +225,28 @@ class KafkaClient(BlockingVerbs):
         return exchange(requests, lambda address: self._get_conn(*address), wanted)
 
 
-def _is_own_protocol() -> bool:
-    """Tell whether KafkaProtocol is this package's own, with nothing replaced."""
-    if KafkaProtocol is not _OwnProtocol:
+# What stands for an encoder or a decoder of KafkaProtocol on the way without bytes.
+_UNWRITTEN: Dict[str, Callable[..., Optional[Unwritten]]] = {
+    'encode_produce_request': unwritten_produce,
+    'encode_fetch_request': unwritten_fetch,
+}
+_READ: Dict[str, Callable[[Any], Any]] = {
+    'decode_produce_response': produced,
+    'decode_fetch_response': functools.partial(
+        fetched, read=KafkaProtocol._decode_message_set_iter
+    ),
+}
+
+
+def _is_own(method: Any, name: str) -> bool:
+    """Tell whether a method is KafkaProtocol's own, and nothing of that class replaced."""
+    if KafkaProtocol is not _OwnProtocol or method != getattr(_OwnProtocol, name):
         return False
     present = vars(KafkaProtocol)
-    return all(present.get(name) is method for name, method in _OWN_METHODS.items())
+    for each, own in _OWN_METHODS.items():
+        if present.get(each) is not own:
+            return False
+    return True
 
 
 def __getattr__(name: str) -> object:

@@ -250,13 +250,14 @@ class KafkaConnection(threading.local):
             raise TypeError('payload must be bytes, not %s' % type(payload).__name__)
         log.debug('About to send %d bytes to %s, request %s', len(payload), self, request_id)
         self.get_connected_socket()
-        old = parse_old_request(payload)
+        passes = self._translator is not None and self._translator.passes(payload)
+        old = None if passes else parse_old_request(payload)
         if old is not None:
             self._send_old(old, payload)
             return
         self._write(payload)
         correlation_id = int.from_bytes(payload[8:12], 'big', signed=True)
-        self._waiting.append(_Waiting(correlation_id, False, None))
+        self._waiting.append(_Waiting(correlation_id, passes, None))
 
     def send_unwritten(self, request_id: int, request: Unwritten) -> None:
         """Send a request that was not written as bytes; as send() does with its bytes."""
@@ -385,7 +386,8 @@ class KafkaConnection(threading.local):
         """Return the next frame, which may have been read before its turn."""
         if self._read_early:
             return self._read_early.popleft()
-        self.get_connected_socket()
+        if self._sock is None:
+            self.get_connected_socket()
         try:
             return self._read_frame()
         except OSError as error:
@@ -438,18 +440,13 @@ class KafkaConnection(threading.local):
         """Send an old request, or what stands for it; `payload` is the request as it is."""
         translation = self._translate(old)
         self._expect(old.asked_bytes)
-        correlation_id = old.header.correlation_id
         if translation is not None:
-            payload = b''.join(
-                self._session.send(
-                    request, version=translation.version, correlation_id=correlation_id
-                )
-                for request in translation.requests
-            )
+            ids = {'version': translation.version, 'correlation_id': old.header.correlation_id}
+            payload = b''.join(self._session.send(each, **ids) for each in translation.requests)
         if payload:
             self._write(payload)
         if is_answered(old.message):
-            self._waiting.append(_Waiting(correlation_id, True, translation))
+            self._waiting.append(_Waiting(old.header.correlation_id, True, translation))
 
     def _translate(self, old: OldRequest) -> Optional[Translation]:
         if self._translator is None and not old.needs_versions:

@@ -11,6 +11,10 @@ from typing import Any, Dict, Iterable, TypeVar
 
 _Map = TypeVar('_Map', bound='TopicDict')
 
+_ABSENT = object()
+# The keys of an answer are mostly spelled as they are asked for, so that comes first.
+_exact = dict.get
+
 
 def _respelled(topic: Any) -> Any:
     """Return a topic in its other spelling; itself where it has none."""
@@ -35,7 +39,8 @@ class TopicDict(Dict[Any, Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
-        self.update(*args, **kwargs)
+        if args or kwargs:
+            self.update(*args, **kwargs)
 
     def stored_key(self, key: Any) -> Any:
         """Return the key under which an entry is stored, or `key` as it is if there is none."""
@@ -52,17 +57,19 @@ class TopicDict(Dict[Any, Any]):
         return super().__contains__(self.stored_key(key))
 
     def __getitem__(self, key: Any) -> Any:
-        return super().__getitem__(self.stored_key(key))
+        found = _exact(self, key, _ABSENT)
+        return super().__getitem__(self.stored_key(key)) if found is _ABSENT else found
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(self.stored_key(key), value)
+        super().__setitem__(self.stored_key(key) if self else key, value)
 
     def __delitem__(self, key: Any) -> None:
         super().__delitem__(self.stored_key(key))
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of a key in either spelling, or `default`."""
-        return super().get(self.stored_key(key), default)
+        found = _exact(self, key, _ABSENT)
+        return super().get(self.stored_key(key), default) if found is _ABSENT else found
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
         """Return the value of a key in either spelling; store `default` where there is none."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import struct
 from importlib import import_module
-from typing import Any, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar
 
 from kafka.errors import BufferUnderflowError, ProtocolError, UnsupportedVersionError
 from kafka.protocol.primitives import read_tags
@@ -217,12 +217,19 @@ def response_class(api_key: int) -> Type[Message]:
     return _message_class(api_key, 'Response')
 
 
+# Message classes that were asked for: importing a module again is dear, even when it is there.
+_classes: Dict[Tuple[int, str], Type[Message]] = {}
+
+
 def _message_class(api_key: int, suffix: str) -> Type[Message]:
     try:
+        if (api_key, suffix) in _classes:
+            return _classes[api_key, suffix]
         module, name = _FAMILIES[api_key]
     except (KeyError, TypeError):
         raise ProtocolError('no client sends API key %r' % (api_key,)) from None
     found: Type[Message] = getattr(import_module('kafka.protocol.' + module), name + suffix)
+    _classes[api_key, suffix] = found
     return found
 
 

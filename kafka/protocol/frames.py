@@ -56,6 +56,7 @@ class FrameReader:
         self.max_frame_bytes = max_frame_bytes
         self._buffer = bytearray()
         self._length: Optional[int] = None  # of the frame at the head, once it was read
+        self._missing = LENGTH_BYTES  # of the length or the frame; less than 0: more is there
 
     def __repr__(self) -> str:
         return '<FrameReader buffered=%d missing=%d>' % (len(self._buffer), self.missing_bytes)
@@ -66,8 +67,7 @@ class FrameReader:
 
         First the rest of the length field, then the rest of the frame; 0: ask next_frame().
         """
-        wanted = LENGTH_BYTES if self._length is None else LENGTH_BYTES + self._length
-        return max(0, wanted - len(self._buffer))
+        return max(0, self._missing)
 
     @property
     def inside_frame(self) -> bool:
@@ -79,24 +79,29 @@ class FrameReader:
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError('data must be bytes, not %s' % type(data).__name__)
         self._buffer += data
+        self._missing -= len(data)
 
     def next_frame(self) -> Optional[bytes]:
         """Return the next frame without its length, or None until it is complete.
 
         Raises FrameError as soon as a length shows that the peer doesn't speak Kafka.
         """
-        if self._length is None and not self.missing_bytes:
+        if self._missing > 0:
+            return None
+        if self._length is None:
             (length,) = _LENGTH.unpack_from(self._buffer)
             if not 0 <= length <= self.max_frame_bytes:
                 raise FrameError(self._explain(length))
             self._length = length
-        if self._length is None or self.missing_bytes:
-            return None
+            self._missing += length
+            if self._missing > 0:
+                return None
         end = LENGTH_BYTES + self._length
         with memoryview(self._buffer) as view:
             body = bytes(view[LENGTH_BYTES:end])
         del self._buffer[:end]
         self._length = None
+        self._missing += LENGTH_BYTES
         return body
 
     def _explain(self, length: int) -> str:

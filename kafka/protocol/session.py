@@ -96,6 +96,8 @@ class State(enum.Enum):
     CLOSED = 'closed'  # one side has closed the connection
     FAILED = 'failed'  # the peer broke the protocol; only closing is left
 
+    __hash__ = object.__hash__  # members are single; Enum's own is a call of Python
+
 
 class Input(enum.Enum):
     """What moves a session from state to state."""
@@ -105,6 +107,8 @@ class Input(enum.Enum):
     SEND = 'send'
     CLOSE = 'close'
     FAIL = 'fail'
+
+    __hash__ = object.__hash__
 
 
 # A server starts READY: asking for versions is a request to it like any other.

@@ -26,6 +26,7 @@ Error codes above 16 reach the caller as they are.
 
 from __future__ import annotations
 
+import struct
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from kafka.errors import KafkaError, UnsupportedVersionError
@@ -80,6 +81,8 @@ RAISED_TO: Dict[int, int] = {ApiKey.PRODUCE: 3, ApiKey.FETCH: 4}
 
 # Every release serves these, so nothing must be known of a broker before they are sent.
 NEVER_DROPPED = {ApiKey.METADATA, ApiKey.FIND_COORDINATOR}
+
+_START = struct.Struct('>ihh')  # length, API key, API version
 
 LATEST, EARLIEST = -1, -2
 UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -179,6 +182,23 @@ class Translator:
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
         self._fetches = FetchMemory()
+        self._served = {
+            (key, version)
+            for key, last in OLD_VERSIONS.items()
+            for version in range(last + 1)
+            if key not in RAISED_TO
+            and ranges.get(key, (0, -1))[0] <= version <= ranges.get(key, (0, -1))[1]
+        }
+
+    def passes(self, payload: Buffer) -> bool:
+        """Tell by its first bytes whether a request reaches the broker as it is, and is answered.
+
+        So do those that the broker serves and that may hold neither records nor acknowledgements.
+        """
+        if len(payload) < _START.size:
+            return False
+        length, key, version = _START.unpack_from(payload)
+        return length == len(payload) - LENGTH_BYTES and (key, version) in self._served
 
     def raises(self, old: OldRequest) -> bool:
         """Tell whether the broker gets a request with records in a later version."""

@@ -149,6 +149,37 @@ def test_a_broker_that_serves_the_version_gets_the_bytes_as_they_are(message, la
         assert translate(message, version, {message.api_key: (0, last)}) is None
 
 
+EVERY_VERSION = [(message, v) for message, last in REQUESTS for v in range(last + 1)]
+
+
+@given(
+    st.sampled_from(EVERY_VERSION),
+    st.dictionaries(st.integers(0, 10), st.tuples(st.integers(0, 3), st.integers(0, 9))),
+)
+def test_what_passes_by_its_first_bytes_goes_as_it_is(case, ranges):
+    message, version = case
+    payload = frame(api.encode_request(message, version, 5, 'kafka-python'))
+    translator = Translator(ranges)
+    if translator.passes(payload):
+        assert translator.translate(parse_old_request(payload), NOW) is None
+
+
+@pytest.mark.parametrize(('message', 'version'), [c for c in EVERY_VERSION if c[0].api_key > 1])
+def test_what_a_broker_serves_passes_by_its_first_bytes(message, version):
+    payload = frame(api.encode_request(message, version, 5, 'kafka-python'))
+    translator = Translator({message.api_key: (version, version)})
+    assert translator.passes(payload)
+    assert not translator.passes(payload + b'x')
+    assert not translator.passes(payload[:7])
+    assert not Translator({message.api_key: (version + 1, version + 2)}).passes(payload)
+
+
+@pytest.mark.parametrize('message', [message for message, _ in REQUESTS[:2]])
+def test_requests_with_records_are_always_looked_at(message):
+    payload = frame(api.encode_request(message, 0, 5, 'kafka-python'))
+    assert not Translator({0: (0, 2), 1: (0, 3)}).passes(payload)
+
+
 @pytest.mark.parametrize(('message', 'last'), REQUESTS)
 def test_an_api_that_the_broker_lacks_is_an_error_that_names_it(message, last):
     with pytest.raises(UnsupportedVersionError, match=type(message).__name__ + '.*does not have'):

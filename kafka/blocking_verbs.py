@@ -53,6 +53,9 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
     share some arguments: payloads: a list of tuples of ``kafka.structs``, one for each partition;
     fail_on_error: raise the first error, or leave it in the list (False); callback: called with
     each response, its result stands in the list instead.
+
+    Names are bytes, with SimpleClient str. A leader that cannot be found raises; with SimpleClient
+    it is an error of its payload, FailedPayloadsError.
     """
 
     CLIENT_ID = b'kafka-python'

@@ -169,7 +169,9 @@ class KnownCluster:
             code = topic.error
             if not code:
                 self._remember_topic(topic)
-            elif code in excused or (
+            elif code in excused:
+                log.debug('no metadata for topic %s yet', topic.topic)
+            elif (
                 code in (UnknownTopicOrPartitionError.errno, LeaderNotAvailableError.errno)
                 and kafka_bytestring(topic.topic) not in spelled
             ):

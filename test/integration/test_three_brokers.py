@@ -159,6 +159,39 @@ def test_the_consumer_goes_on_when_the_leader_is_killed(cluster, client, topic):
     consumer.stop()
 
 
+def test_the_kafka_consumer_waits_for_new_leaders_and_raises_nothing(
+    cluster, client, topic, new_name
+):
+    """Nor do its automatic commits, which are made up for; each message comes once, in order."""
+    producer = KeyedProducer(client, req_acks=-1, ack_timeout=20000)
+    for i in range(200):
+        producer.send_messages(topic, b'%d' % i, b'%d' % i)
+    options = {
+        'bootstrap_servers': cluster.bootstrap,
+        'group_id': new_name(),
+        'auto_offset_reset': 'smallest',
+        'auto_commit_enable': True,
+        'auto_commit_interval_messages': 10,
+        'fetch_message_max_bytes': 300,  # so that there are many rounds
+        'consumer_timeout_ms': 60000,
+    }
+    consumer = KafkaConsumer(topic, **options)
+    found = [consumer.next() for _ in range(20)]
+    cluster.kill(cluster.leader(topic, 1))
+    while len(found) < 200:
+        found.append(consumer.next())
+        consumer.task_done(found[-1])
+    assert sorted(int(message.value) for message in found) == list(range(200))
+    for partition in (0, 1):
+        places = [message.offset for message in found if message.partition == partition]
+        assert places == list(range(len(places)))
+    consumer.commit()
+    consumer.close()
+    second = KafkaConsumer(topic, **options)
+    assert sum(second.offsets('commit').values()) == 200
+    second.close()
+
+
 def test_a_client_starts_with_the_first_host_dead(cluster, topic):
     cluster.kill(0)
     client = KafkaClient([cluster.bootstrap.split(',')[0], cluster.bootstrap.split(',')[1]])

@@ -212,7 +212,7 @@ def test_stop_is_quick_and_leaves_nothing(consume):
     assert not any(process.is_alive() for process in consumer.procs)
 
 
-@pytest.mark.releases(some=('4.4.0',))
+@pytest.mark.releases(since='4.4.0')
 def test_without_a_broker_calls_end_in_time_and_so_does_stop(cluster, consume):
     consumer = consume()
     assert len(consumer.get_messages(200, timeout=30)) == 200

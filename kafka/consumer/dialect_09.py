@@ -253,8 +253,10 @@ class Verbs09:
         """Fetch round after round until there is a message, or the time is over."""
         self._require('next()')
         deadline = self._deadline()
-        self._refresh_metadata(deadline)
         while True:
+            # Here, not after the round: when the time is over, what a broker that hangs adds to it
+            # is one request's time-out and not two.
+            self._refresh_metadata(deadline)
             started = time.monotonic()
             wait = self._longest_wait()
             if deadline is not None:
@@ -262,13 +264,12 @@ class Verbs09:
             self._messages = self._round(wait)
             for message in self._messages:
                 return message
-            self._refresh_metadata(deadline)
             now = time.monotonic()
             if deadline is not None and now >= deadline:
                 raise ConsumerTimeout(
                     'no message within %s ms' % (self._config['consumer_timeout_ms'],)
                 )
-            if now - started < min(wait, PAUSE_SECONDS):
+            if not self._stale and now - started < min(wait, PAUSE_SECONDS):
                 time.sleep(PAUSE_SECONDS)
 
     def fetch_messages(self) -> Iterator[KafkaMessage]:

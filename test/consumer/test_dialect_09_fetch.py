@@ -285,6 +285,33 @@ def test_the_consumer_timeout_ends_the_wait_for_a_broker(serve, clock_09):
     assert next(made) == message(0)
 
 
+def test_when_the_time_is_over_metadata_is_left_to_the_next_call(serve, clock_09):
+    """A broker that hangs costs a time-out of the socket; asking it again would cost another."""
+    client = serve((0, 9))
+    made = consumer(consumer_timeout_ms=1000)
+
+    def hang(payloads, **kwargs):
+        clock_09.now += 30
+        return failing(0)(payloads, **kwargs)
+
+    client.answers['send_fetch_request'] = [hang]
+    with pytest.raises(ConsumerTimeout):
+        next(made)
+    assert loads(client) == 0
+    assert next(made) == message(0)
+    assert loads(client) == 1
+
+
+def test_metadata_is_loaded_with_no_time_to_wait_at_all(serve):
+    client = serve((0, 9))
+    made = consumer(consumer_timeout_ms=0)
+    client.answers['send_fetch_request'] = [failing(0)]
+    with pytest.raises(ConsumerTimeout):
+        next(made)
+    assert next(made) == message(0)
+    assert loads(client) == 1
+
+
 def test_a_partition_without_leader_does_not_keep_the_others_waiting(serve):
     client = serve((0, 2), (0, 2), (0, 2))
     made = consumer()

@@ -30,10 +30,13 @@ _NO_EXPRESSION = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 _FSTRING_START = getattr(tokenize, 'FSTRING_START', None)  # since Python 3.12
 _WORD = re.compile(r'\b(?:async|await)\b')
 _F_PREFIX = re.compile(r'[rR]?[fF][rR]?[\'"]')
-_IN_FSTRING = re.compile(
-    r'\b(?:async(?!\s+(?:for|with|def)\b)|await(?!\s+(?!%s)\b[\w\'"]))\b'
-    % '|'.join(r'(?:%s)\b' % word for word in sorted(_BETWEEN | {'not'}))
-)
+# The same for the text of an f-string, outside of an async def and in one.
+_IN_FSTRING = r'\b(?:async(?!\s+(?:for|with|def)\b)|await(?!\s*(?!(?:%s)\b)%s))\b'
+_OPERATORS = '|'.join(sorted(_BETWEEN | {'not'}))
+_IN_FSTRINGS = {
+    False: re.compile(_IN_FSTRING % (_OPERATORS, r'[\w\'"]')),
+    True: re.compile(_IN_FSTRING % (_OPERATORS, r'[\w\'"(\[]')),
+}
 
 
 class Spot(NamedTuple):
@@ -150,7 +153,7 @@ def names(text: str) -> List[Spot]:
         elif token.type in _NAMES and token.string == 'def':
             scopes.define(before is not None and before.string == 'async')
         elif token.type == tokenize.STRING and _F_PREFIX.match(token.string):
-            spots += _spots_in_fstring(token)
+            spots += _spots_in_fstring(token, scopes.is_async)
         scopes.see(token)
         before = token
     return spots
@@ -166,12 +169,12 @@ def _with_next(tokens: Iterator[Any]) -> Iterator[Tuple[Any, Any]]:
             waiting = token
 
 
-def _spots_in_fstring(token: Any) -> Iterator[Spot]:
+def _spots_in_fstring(token: Any, in_async_def: bool) -> Iterator[Spot]:
     """Yield the words of an f-string, which is one token before Python 3.12.
 
     Those outside its braces are among them: they get their letters back in the tree.
     """
-    for found in _IN_FSTRING.finditer(token.string):
+    for found in _IN_FSTRINGS[in_async_def].finditer(token.string):
         ahead = token.string[: found.start()]
         lines = ahead.count('\n')
         column = len(ahead) - (ahead.rfind('\n') + 1)

@@ -12,7 +12,7 @@ import importlib.util
 from types import CodeType
 from typing import Any, Union
 
-from kafka.cli import async_names, python2
+from kafka.cli import async_names
 
 
 def compile_source(
@@ -80,4 +80,6 @@ def _tree(text: str, filename: str, error: SyntaxError, in_package: bool) -> ast
     except SyntaxError as found:
         # The first complaint is the better one, unless it is about the names that are none now.
         complaint = found if async_names.used_in(text) else error
+    from kafka.cli import python2
+
     return python2.parse(text, filename, complaint, in_package)

@@ -12,12 +12,22 @@ from __future__ import annotations
 import ast
 import logging
 import re
+import tempfile
+from pathlib import Path
 from typing import Any, Dict, List, NoReturn, Set, Tuple
 
 from kafka.cli import async_names, python2_meaning
 
 try:
-    from fissix import refactor
+    import fissix
+
+    try:
+        from fissix import refactor
+    except OSError:
+        # It keeps tables in the user's cache directory, and users of daemons have none.
+        with tempfile.TemporaryDirectory() as directory:
+            fissix.CACHE_DIR = Path(directory)
+            from fissix import refactor
     from fissix.pgen2 import parse as fissix_parse
     from fissix.pgen2 import tokenize as fissix_tokenize
 except ImportError:

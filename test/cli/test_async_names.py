@@ -103,6 +103,8 @@ NAMES = [
     'async def f():\n    if x:\n        await (1)\n    else:\n        await [1]\nAWAI_[1]',
     '@x\nasync def f():\n    f"{await x}"',
     'async def f():\n    f"{[x async for x in y]} {await x}"',
+    'async def f():\n    f"{await (x)} {await  [x]} {x.ASYN_} {ASYN_(1)}"',
+    'f"{AWAI_(1)} {AWAI_ (1)} {AWAI_ if AWAI_ in x else AWAI_ is ASYN_} await x async await"',
 ]
 if sys.version_info >= (3, 10):
     NAMES += [

@@ -242,6 +242,16 @@ TOLD = (
     'str keys and values of messages are encoded as utf-8: text mode is on '
     '(KAFKA_LEGACY_TEXT, kafka.util.set_text_mode; kafka run --no-text)\n'
 )
+
+
+@needs_fissix
+def test_a_user_without_a_cache_directory_is_served(programs):
+    """The user of a daemon, for one."""
+    programs.write({'file': ''}, program='print "x"\n')
+    env = {'XDG_CACHE_HOME': str(programs.directory / 'file'), 'HOME': '/dev/null'}
+    assert programs.ours('program.py', env=env) == (0, 'x\n', '')
+
+
 PRODUCER = """\
 #!/usr/bin/env python
 # -*- coding: utf-8 -*-

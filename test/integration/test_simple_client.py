@@ -26,6 +26,7 @@ from kafka.errors import (
     OffsetOutOfRangeError,
     UnknownTopicOrPartitionError,
 )
+from kafka.protocol import CODEC_GZIP, CODEC_SNAPPY
 from kafka.protocol.message import Message, PartialMessage
 from kafka.structs import (
     BrokerMetadata,
@@ -264,6 +265,15 @@ def test_asynchronous_producer_sends_everything_until_it_is_stopped(client, topi
     producer.stop()
     messages = consuming().get_messages(50, timeout=10)
     assert sorted(int(m.message.value) for m in messages) == list(range(50))
+
+
+@pytest.mark.parametrize('codec', [CODEC_GZIP, CODEC_SNAPPY], ids=['gzip', 'snappy'])
+def test_compressed_messages_count_as_those_inside(client, topic, consuming, codec):
+    values = [b'%d' % number * 20 for number in range(50)]
+    SimpleProducer(client, codec=codec, random_start=False).send_messages(topic, *values)
+    assert end_of(client, topic, 0) == 50
+    messages = consuming(partitions=[0]).get_messages(50, timeout=10)
+    assert [m.message.value for m in messages] == values
 
 
 @pytest.mark.releases(since='0.8.1')

@@ -6,9 +6,10 @@ import logging
 import warnings
 from typing import Any, Dict, List, Optional
 
+from kafka.errors import LeaderNotAvailableError
 from kafka.partitioner import HashedPartitioner, LegacyPartitioner, Murmur2Partitioner
 from kafka.producer.base import Producer
-from kafka.util import name_for
+from kafka.util import name_for, takes_names_as_given
 
 log = logging.getLogger('kafka.producer.keyed')
 
@@ -34,6 +35,12 @@ class KeyedProducer(Producer):
             self.partitioners[topic] = self.partitioner_class(self._partitions_of(topic))
         partition: int = self.partitioners[topic].partition(key)
         return partition
+
+    def _load_topic(self, topic: Any) -> None:
+        """Load the metadata of a new topic; LeaderNotAvailableError where it is being created."""
+        super()._load_topic(topic)
+        if takes_names_as_given(self.client) and not self.client.has_metadata_for_topic(topic):
+            raise LeaderNotAvailableError('topic %r is being created' % (topic,))
 
     def send_messages(  # type: ignore[override]
         self, topic: Any, key: Optional[bytes], *msg: Optional[bytes]

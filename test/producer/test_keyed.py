@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka.errors import LeaderNotAvailableError
 from kafka.partitioner import HashedPartitioner, RoundRobinPartitioner
 from kafka.partitioner.base import Partitioner
 from kafka.producer import KeyedProducer
@@ -113,6 +114,10 @@ def test_a_partitioner_that_cannot_be_called_is_named():
 def test_new_topic_is_loaded_though_it_is_being_created_with_a_client_of_1_x():
     client = LaterFakeClient()
     client.known = False
+    with pytest.raises(LeaderNotAvailableError):
+        KeyedProducer(client).send_messages('topic', b'key', b'a')
+    client.answers['load_metadata_for_topics'] = [lambda *_, **__: setattr(client, 'known', True)]
+    client.calls.clear()
     KeyedProducer(client).send_messages('topic', b'key', b'a')
     assert client.called('load_metadata_for_topics') == [
         (('topic',), {'ignore_leadernotavailable': True})

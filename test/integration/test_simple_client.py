@@ -22,7 +22,9 @@ from kafka.errors import (
     FailedPayloadsError,
     GroupCoordinatorNotAvailableError,
     KafkaTimeoutError,
+    LeaderNotAvailableError,
     NotCoordinatorForGroupError,
+    NotLeaderForPartitionError,
     OffsetOutOfRangeError,
     UnknownTopicOrPartitionError,
 )
@@ -41,6 +43,8 @@ from test.integration.fixtures import retry
 
 pytestmark = pytest.mark.integration
 
+# What a program meets while a topic comes into being.
+GONE = (LeaderNotAvailableError, FailedPayloadsError, NotLeaderForPartitionError)
 NO_COORDINATOR = (GroupCoordinatorNotAvailableError, NotCoordinatorForGroupError)
 
 
@@ -253,6 +257,13 @@ def test_producers_and_a_consumer_work_in_text(client, topic, consuming):
 def test_first_message_for_a_new_topic_creates_it(client, new_name):
     name = new_name()
     (answer,) = SimpleProducer(client).send_messages(name, b'first')
+    assert (answer.topic, answer.error) == (name, 0)
+
+
+def test_first_keyed_message_for_a_new_topic_gets_through_by_trying_again(client, new_name):
+    name = new_name()
+    keyed = KeyedProducer(client, partitioner=Murmur2Partitioner)
+    (answer,) = retry(lambda: keyed.send_messages(name, b'key', b'first'), GONE)
     assert (answer.topic, answer.error) == (name, 0)
 
 

@@ -262,7 +262,8 @@ class KafkaConnection(threading.local):
     def send_unwritten(self, request_id: int, request: Unwritten) -> None:
         """Send a request that was not written as bytes; as send() does with its bytes."""
         self.get_connected_socket()
-        self._learn_for(request.old)
+        if self._translator is None:
+            self._learn_for(request.old)
         assert self._translator is not None
         if self._translator.raises(request.old):
             self._send_old(request.old, b'')

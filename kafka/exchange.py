@@ -129,13 +129,14 @@ def exchange(
     """
     outcomes: List[Outcome] = []
     waiting: List[Tuple[Request, Any]] = []
+    receive: Dict[int, Callable[[int], Any]] = {}  # by request id
     try:
         for request in requests:
             conn = None
             try:
                 conn = _connected(request.address, connect)
                 waiting.append((request, conn))
-                _send(conn, request)
+                receive[request.request_id] = _send(conn, request)
             except KafkaConnectionError as error:
                 if conn is not None:
                     abandon(conn)
@@ -147,7 +148,8 @@ def exchange(
         while waiting:
             request, conn = waiting[0]
             try:
-                outcomes.append(Outcome(request, _receive(conn, request), None))
+                answer = receive[request.request_id](request.request_id)
+                outcomes.append(Outcome(request, answer, None))
             except KafkaConnectionError as error:
                 abandon(conn)
                 outcomes.append(Outcome(request, None, error))
@@ -167,20 +169,17 @@ def _carries_unwritten(conn: Any) -> bool:
     return True
 
 
-def _send(conn: Any, request: Request) -> None:
+def _send(conn: Any, request: Request) -> Callable[[int], Any]:
+    """Send a request and return what will receive its answer."""
     data = request.data
     if isinstance(data, Unwritten):
         if _carries_unwritten(conn):
             conn.send_unwritten(request.request_id, data)
-            return
+            receive: Callable[[int], Any] = conn.recv_unread
+            return receive
         data = data.write()
     conn.send(request.request_id, data)
-
-
-def _receive(conn: Any, request: Request) -> Any:
-    if isinstance(request.data, Unwritten) and _carries_unwritten(conn):
-        return conn.recv_unread(request.request_id)
-    return conn.recv(request.request_id)
+    return lambda request_id: conn.recv(request_id)
 
 
 def _connected(address: Optional[Address], connect: Callable[[Address], Any]) -> Any:

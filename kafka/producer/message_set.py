@@ -43,10 +43,17 @@ def message_set(
         getattr(type(client), 'takes_messages_later', False) is True
         and create is _OWN_SET
         and _is_certain(codec, compresslevel)
-        and all(legacy_messages._current(name) is own for name, own in _OWN.items())
+        and _are_constructors_own()
     ):
         return MessagesLater(values, keys, codec, compresslevel, make)
     return make()
+
+
+def _are_constructors_own() -> bool:
+    for name, own in _OWN.items():
+        if legacy_messages._current(name) is not own:
+            return False
+    return True
 
 
 def _is_certain(codec: int, compresslevel: Any) -> bool:

@@ -420,9 +420,8 @@ class Session:
         """
         if not isinstance(request, Message):
             raise TypeError('request must be a message, not %r' % (request,))
-        for name, value in (('version', version), ('highest', highest)):
-            if value is not None and not isinstance(value, int):
-                raise TypeError('%s must be an int, not %s' % (name, type(value).__name__))
+        if type(version) is not int or highest is not None:
+            _check_ints(version=version, highest=highest)
         if version is None:
             return api.choose_version(type(request), self.versions.ranges, highest)
         low, high = self.versions.ranges.get(_key(request), (0, -1))
@@ -560,6 +559,12 @@ class Session:
         data = frame(api.encode_response(response, chosen, header.correlation_id))
         self._asked.popleft()
         return data
+
+
+def _check_ints(**arguments: Any) -> None:
+    for name, value in arguments.items():
+        if value is not None and not isinstance(value, int):
+            raise TypeError('%s must be an int, not %s' % (name, type(value).__name__))
 
 
 def _key(message: Message) -> int:

@@ -27,7 +27,7 @@ Error codes above 16 reach the caller as they are.
 from __future__ import annotations
 
 import struct
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, cast
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Type, cast
 
 from kafka.errors import KafkaError, UnsupportedVersionError
 from kafka.protocol import api
@@ -182,6 +182,7 @@ class Translator:
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
         self._fetches = FetchMemory()
+        self._versions: Dict[Tuple[Type[Message], Optional[int]], int] = {}  # as chosen before
         self._served = {
             (key, version)
             for key, last in OLD_VERSIONS.items()
@@ -216,10 +217,10 @@ class Translator:
         substitute = self._substitute(old, now_ms)
         if substitute is None:
             return None
-        cls = type(old.message)
-        return Translation(
-            old, substitute, api.choose_version(cls, self._ranges, substitute.highest)
-        )
+        chosen = type(old.message), substitute.highest
+        if chosen not in self._versions:
+            self._versions[chosen] = api.choose_version(chosen[0], self._ranges, chosen[1])
+        return Translation(old, substitute, self._versions[chosen])
 
     def _substitute(self, old: OldRequest, now_ms: int) -> Optional[Substitute]:
         key, version = old.header.api_key, old.header.api_version

@@ -12,13 +12,13 @@ else raises :class:`MissingCodecError`, which names the extra to install.
 
 from __future__ import annotations
 
-import importlib
 import struct
 import zlib
 from functools import lru_cache
 from typing import Any, Callable, List, Optional
 
 from kafka.errors import ProtocolError, UnsupportedCodecError
+from kafka.late_imports import import_late
 from kafka.record import lz4_frames, snappy_blocks, zstd_frames
 from kafka.record.util import Buffer
 
@@ -64,7 +64,7 @@ def _helper(*names: str) -> Any:
     """Import the first of some optional packages when first needed; None when all are missing."""
     for name in names:
         try:
-            return importlib.import_module(name)
+            return import_late(name)
         except ImportError:
             continue
     return None

@@ -6,8 +6,9 @@ and are looked up there on first use, so that importing a module of this package
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, List
+
+from kafka.late_imports import import_late
 
 if TYPE_CHECKING:
     from kafka.protocol.legacy import (
@@ -44,7 +45,7 @@ def __getattr__(name: str) -> object:
     its place, and ``create_message_set`` uses it.
     """
     if name in __all__:
-        return getattr(import_module('kafka.protocol.legacy'), name)
+        return getattr(import_late('kafka.protocol.legacy'), name)
     raise AttributeError('module %r has no attribute %r' % (__name__, name))
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import enum
 import struct
-from importlib import import_module
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar
 
 from kafka.errors import BufferUnderflowError, ProtocolError, UnsupportedVersionError
+from kafka.late_imports import import_late
 from kafka.protocol.primitives import read_tags
 from kafka.protocol.wire import Buffer, Message, Route
 
@@ -228,7 +228,7 @@ def _message_class(api_key: int, suffix: str) -> Type[Message]:
         module, name = _FAMILIES[api_key]
     except (KeyError, TypeError):
         raise ProtocolError('no client sends API key %r' % (api_key,)) from None
-    found: Type[Message] = getattr(import_module('kafka.protocol.' + module), name + suffix)
+    found: Type[Message] = getattr(import_late('kafka.protocol.' + module), name + suffix)
     _classes[api_key, suffix] = found
     return found
 

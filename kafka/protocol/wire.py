@@ -23,10 +23,10 @@ value other than the default can't be written there unless the field is ignorabl
 from __future__ import annotations
 
 import enum
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, Optional, Type, TypeVar, Union
 
 from kafka.errors import ProtocolError
+from kafka.late_imports import import_late
 from kafka.protocol import compiler
 from kafka.protocol.schema import KINDS, ZERO_UUID, Field, StructMeta, Versions, v
 
@@ -174,7 +174,7 @@ class Message(Struct):
 
         Raises: IndexError for a version that is not offered in that form.
         """
-        return import_module('kafka.protocol.versioned').class_of(cls, version)
+        return import_late('kafka.protocol.versioned').class_of(cls, version)
 
     @classmethod
     def is_flexible(cls, version: int) -> bool:

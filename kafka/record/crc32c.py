@@ -7,10 +7,10 @@ checksum is wanted) and :func:`crc32c_by_lanes`, which needs the standard librar
 
 from __future__ import annotations
 
-import importlib
 from functools import lru_cache
 from typing import Any, Callable, List, Tuple
 
+from kafka.late_imports import import_late
 from kafka.record.util import Buffer
 
 _POLYNOMIAL = 0x82F63B78
@@ -132,12 +132,12 @@ def _apply(bits: List[int], register: int) -> int:
 @lru_cache(maxsize=None)
 def _implementation() -> Callable[[Any], int]:
     try:
-        wheel: Callable[[Any], int] = importlib.import_module('crc32c').crc32c
+        wheel: Callable[[Any], int] = import_late('crc32c').crc32c
         return wheel
     except (ImportError, AttributeError):
         pass
     try:
-        google = importlib.import_module('google_crc32c')
+        google = import_late('google_crc32c')
     except ImportError:
         return crc32c_by_lanes
     return lambda data: int(google.value(bytes(data)))  # it takes nothing but bytes

@@ -1,0 +1,32 @@
+"""Imports that wait until something is first needed, kept apart from forks.
+
+Owns the one lock that a late import holds and a fork takes. Sequence without it: a thread imports a
+module; another one forks; the child, which has no such thread, imports the same module and waits
+for ever. What is imported late, and why, stands where it is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from importlib import import_module
+from types import ModuleType
+
+# Reentrant: a module may import another one late while it is imported itself.
+_importing = threading.RLock()
+
+if hasattr(os, 'register_at_fork'):  # not on Windows, which has no fork
+    os.register_at_fork(
+        before=_importing.acquire,
+        after_in_parent=_importing.release,
+        after_in_child=_importing.release,
+    )
+
+
+def import_late(name: str) -> ModuleType:
+    """Import a module, here or in another thread never while this process forks.
+
+    Raises: what importing the module raises.
+    """
+    with _importing:
+        return import_module(name)

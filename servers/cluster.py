@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, TypeVar
 
 from servers import probe
 from servers.releases import SERVERS, Release
@@ -232,6 +232,11 @@ class Cluster:
     def nodes(self) -> List[int]:
         """The ids of the brokers that were started and not killed."""
         return sorted(self._brokers)
+
+    @property
+    def process_ids(self) -> Set[int]:
+        """The ids of the processes that run now."""
+        return {process.popen.pid for process in self._processes}
 
     def address(self, node: int) -> Tuple[str, int]:
         """Return host and port of one broker."""

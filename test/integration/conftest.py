@@ -105,6 +105,17 @@ def cluster(request):
     del request.config.stash[RUNNING]
 
 
+@pytest.fixture
+def other_children(request):
+    """Allow a test to leave brokers that it killed and started again."""
+
+    def processes():
+        _, running = request.config.stash.get(RUNNING, (None, None))
+        return set() if running is None else running.process_ids
+
+    return processes
+
+
 _numbers = itertools.count(1)
 
 

@@ -31,13 +31,17 @@ def install() -> None:
     zip files. What is imported already, and what compiles, stays as it is. SyntaxErrors remain for
     sources that are no older Python either; where the extra ``py2`` is missing they name it.
     """
-    if any(isinstance(finder, OldSourceFinder) for finder in sys.meta_path):
+    if _is_installed():
         return
     sys.meta_path.insert(0, OldSourceFinder())
     for module in _COMPILING:
         vars(module)['compile'] = _compile
     if _SPAWN in sys.modules:
         _teach_spawn(sys.modules[_SPAWN])
+
+
+def _is_installed() -> bool:
+    return any(isinstance(finder, OldSourceFinder) for finder in sys.meta_path)
 
 
 def uninstall() -> None:
@@ -142,11 +146,13 @@ class _Install:
 def _teach_spawn(spawn: Any) -> None:
     """Let multiprocessing install the hook in the processes that it spawns."""
     prepare = spawn.get_preparation_data
-    if hasattr(prepare, '__wrapped__'):
+    if hasattr(prepare, 'carries_hook'):
         return
 
     @functools.wraps(prepare)
     def get_preparation_data(name: str) -> Dict[str, Any]:
-        return {'kafka': _Install(), **prepare(name)}
+        hook = {'kafka': _Install()} if _is_installed() else {}
+        return {**hook, **prepare(name)}
 
+    get_preparation_data.carries_hook = True  # type: ignore[attr-defined]
     spawn.get_preparation_data = get_preparation_data

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import io
 from types import CodeType
 from typing import Any, Union
 
@@ -62,7 +63,7 @@ def rescue(
         found.__traceback__ = traceback if given else None
         found.__context__ = context if given else None
         if not found.text and found.lineno:  # the compiler's, which saw the tree only
-            found.text = dict(enumerate(text.splitlines(True), 1)).get(found.lineno)
+            found.text = dict(enumerate(io.StringIO(text), 1)).get(found.lineno)
         return found
     except ValueError:  # null bytes, whatever the rest says
         return error

@@ -10,6 +10,7 @@ in the tree is ``python2_meaning``'s.
 from __future__ import annotations
 
 import ast
+import io
 import logging
 import re
 import tempfile
@@ -68,7 +69,8 @@ def parse(text: str, filename: str, complaint: SyntaxError, in_package: bool) ->
     Raises: SyntaxError: the complaint for what is no Python 2 either; otherwise one that names what
         cannot be translated, or the extra that is not installed.
     """
-    lines = text.splitlines()
+    # Other marks than newlines, a form feed for one, end no lines of a source.
+    lines = text.split('\n')
     is_old = isinstance(complaint, TabError) or _looks_old(complaint, lines)
     if refactor is None:
         if is_old:
@@ -76,7 +78,7 @@ def parse(text: str, filename: str, complaint: SyntaxError, in_package: bool) ->
         raise complaint
     try:
         translated, origins, notes = _translate(text, filename, in_package)
-    except (fissix_parse.ParseError, fissix_tokenize.TokenError, SyntaxError) as error:
+    except Exception as error:
         if is_old:
             _refuse(_located(error, filename), 'Python 2 that cannot be translated', lines)
         raise complaint from None
@@ -92,7 +94,7 @@ def parse(text: str, filename: str, complaint: SyntaxError, in_package: bool) ->
     for line, reason in sorted(notes + _names_gone(tree, origins)):
         log.warning('%s, line %d: translated from Python 2: %s', filename, line, reason)
     tree = python2_meaning.restore(tree, text)
-    _move(tree, origins, _unchanged(translated.splitlines(), lines, origins))
+    _move(tree, origins, _unchanged(translated.split('\n'), lines, origins))
     return tree
 
 
@@ -115,14 +117,15 @@ def _refuse(error: SyntaxError, why: str, lines: List[str]) -> NoReturn:
 
 
 def _located(error: Any, filename: str) -> SyntaxError:
-    """Return what the translator's parser says as a SyntaxError."""
+    """Return what the translator says, or stumbles over, as a SyntaxError."""
+    message, row = '%s in the translator: %s' % (type(error).__name__, error), None
     if isinstance(error, SyntaxError):
-        return SyntaxError(error.msg, (filename, error.lineno, None, None))
-    if isinstance(error, fissix_parse.ParseError):
-        return SyntaxError(
-            '%s: %r' % (error.msg, error.value), (filename, error.context[1][0], None, None)
-        )
-    return SyntaxError(error.args[0], (filename, error.args[1][0], None, None))
+        message, row = error.msg, error.lineno
+    elif isinstance(error, fissix_parse.ParseError):
+        message, row = '%s: %r' % (error.msg, error.value), error.context[1][0]
+    elif isinstance(error, fissix_tokenize.TokenError):
+        message, row = error.args[0], error.args[1][0]
+    return SyntaxError(message, (filename, row, None, None))
 
 
 def _translate(
@@ -184,9 +187,10 @@ def _origins(tree: Any) -> List[int]:
     row = 1
     for leaf in tree.leaves():
         row += leaf.prefix.count('\n')
-        if leaf.value and leaf.lineno:
+        value = str(leaf.value)  # a number where a fixer made one
+        if value and leaf.lineno:
             known.setdefault(row, leaf.lineno)
-        row += leaf.value.count('\n')
+        row += value.count('\n')
     origins = [1]
     for number in range(1, row + 1):
         origins.append(max(known.get(number, 1), origins[-1]))
@@ -204,7 +208,7 @@ def _parse_translated(text: str, filename: str) -> ast.Module:
 def _without_tabs(text: str) -> str:
     """Return a source with its indentation in spaces, as Python 2 counted them."""
     within_strings: Set[int] = set()
-    lines = text.splitlines(True)
+    lines = list(io.StringIO(text))
     for token in fissix_tokenize.generate_tokens(iter(lines + ['']).__next__):
         if token[0] == fissix_tokenize.STRING:
             within_strings.update(range(token[2][0], token[3][0]))

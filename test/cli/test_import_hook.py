@@ -12,6 +12,7 @@ import traceback
 import zipfile
 import zipimport
 from importlib.machinery import SourceFileLoader
+from types import SimpleNamespace
 
 import pytest
 
@@ -150,6 +151,18 @@ def test_installing_twice_is_installing_once(modules):
     import_hook.uninstall()
     assert sys.meta_path == before[1:]
     assert 'compile' not in {**vars(runpy), **vars(zipimport)}
+
+
+def test_only_what_is_spawned_with_the_hook_gets_it(modules):
+    spawn = SimpleNamespace(get_preparation_data=lambda name: {'name': name})
+    import_hook._teach_spawn(spawn)
+    import_hook._teach_spawn(spawn)
+    data = spawn.get_preparation_data('x')
+    assert sorted(data) == ['kafka', 'name']
+    assert data['kafka'].__reduce__()[1][0].endswith('spawned.py')
+    import_hook.uninstall()
+    assert spawn.get_preparation_data('x') == {'name': 'x'}
+    assert not hasattr(spawn.get_preparation_data.__wrapped__, '__wrapped__')
 
 
 HOOKED = """

@@ -164,6 +164,16 @@ def test_lines_are_those_of_the_file_where_the_translation_has_more(capsys):
 
 
 @needs_fissix
+@pytest.mark.parametrize('mark', ['\x0c', '\x0b', '\x1c', '\x85', '\u2028'])
+def test_lines_end_with_newlines_only(mark):
+    with pytest.raises(ZeroDivisionError) as caught:
+        run('# %s a\nx = u"%s"\nprint 1 / 0\n' % (mark, mark))
+    assert traceback.extract_tb(caught.value.__traceback__)[2].lineno == 3
+    error = error_of('# %s a\nx = u"%s"\nprint "a"\ny = = 1\n' % (mark, mark))
+    assert error.text in ('print "a"\n', 'y = = 1\n')
+
+
+@needs_fissix
 @pytest.mark.skipif(sys.version_info < (3, 11), reason='code has columns since Python 3.11')
 def test_columns_are_those_of_the_file_or_none():
     source = 'import os; x = 0\nprint "a", 1 \ny = (1 % x)\n'
@@ -191,6 +201,17 @@ def test_what_cannot_be_translated_is_told_by_line_and_reason(source, line, reas
     assert error.filename == 'x.py'
     assert reason in error.msg
     assert error.text.rstrip('\n') == source.split('\n')[error.lineno - 1]
+
+
+@needs_fissix
+def test_a_fault_of_the_translator_is_told_as_one(monkeypatch):
+    def fail(*args):
+        raise IndexError('pop from empty list')
+
+    monkeypatch.setattr(python2.refactor.RefactoringTool, 'refactor_string', fail)
+    error = error_of('x = 1\nprint "a"\n')
+    assert 'IndexError in the translator: pop from empty list' in error.msg
+    assert error.filename == 'x.py'
 
 
 @needs_fissix

@@ -20,7 +20,7 @@ def read(consumer):
 
 def main(brokers, topic, other):
     consumer = KafkaConsumer(metadata_broker_list=[brokers], auto_offset_reset='smallest',
-                             consumer_timeout_ms=500)
+                             consumer_timeout_ms=300)
     for wanted in [
         [topic],
         [(topic, 1)],

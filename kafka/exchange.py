@@ -77,10 +77,11 @@ def check_callback(callback: Any) -> None:
         raise TypeError('callback must be callable or None, not %s' % type(callback).__name__)
 
 
-def failed(payload: Any, cause: BaseException) -> FailedPayloadsError:
+def failed(payload: Any, cause: Any) -> FailedPayloadsError:
     """Return the response of a payload whose broker could not be asked; it knows the cause."""
     error = FailedPayloadsError(payload)
-    error.__cause__ = cause
+    # The future of a connection that a program brought along may have failed with anything.
+    error.__cause__ = cause if isinstance(cause, BaseException) else None
     return error
 
 

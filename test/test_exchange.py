@@ -153,3 +153,7 @@ def test_failed_payload_knows_payload_and_cause():
     error = failed('payload', GONE)
     assert error == FailedPayloadsError('payload')
     assert (error.payload, error.__cause__) == ('payload', GONE)
+
+
+def test_failed_payload_does_without_a_cause_that_is_no_exception():
+    assert failed('payload', 'gone').__cause__ is None

@@ -108,8 +108,11 @@ class Upstream:
             self._work()
         finally:
             self._end()
-            # Connections belong to the thread that uses them: no other can close these.
-            self.client.close()
+            # Connections belong to the thread that uses them: no other can close these. A client
+            # that a program brought along need not have any.
+            close = getattr(self.client, 'close', None)
+            if close is not None:
+                close()
 
     def _work(self) -> None:
         give_up_at: Optional[float] = None

@@ -175,6 +175,26 @@ def test_the_client_connects_first_and_is_closed_at_last(slept):
     assert names == ['reinit', 'send_produce_request', 'close']
 
 
+def test_a_client_that_cannot_be_closed_is_not(slept):
+    class Bare:
+        def __init__(self):
+            self.sent = []
+
+        def reinit(self):
+            pass
+
+        def load_metadata_for_topics(self):
+            pass
+
+        def send_produce_request(self, requests, **options):
+            self.sent += requests
+            return []
+
+    client = Bare()
+    run(client, items(1))
+    assert len(client.sent) == 1
+
+
 def test_connecting_is_tried_until_it_works(slept):
     client = FakeClient()
     client.answers['reinit'] = [KafkaUnavailableError(), OSError()]

@@ -34,7 +34,7 @@ def main():
     print('%d processes for %d partitions' % (len(consumer.procs), len(consumer.offsets)))
     slices = []
     while not slices or slices[-1]:
-        slices.append(consumer.get_messages(count=4, block=True, timeout=3 if not slices else 1))
+        slices.append(consumer.get_messages(count=4, block=True, timeout=15 if not slices else 1))
     print('full slices: %s' % all(len(s) == 4 for s in slices[:-1]))
     for line in sorted('%d %s' % pair for found in slices for pair in found):
         print(line)

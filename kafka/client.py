@@ -13,7 +13,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from kafka.blocking_verbs import BlockingVerbs
-from kafka.conn import DEFAULT_SOCKET_TIMEOUT_SECONDS, KafkaConnection, collect_hosts
+from kafka.conn import (
+    DEFAULT_KAFKA_PORT,
+    DEFAULT_SOCKET_TIMEOUT_SECONDS,
+    KafkaConnection,
+    collect_hosts,
+)
 from kafka.errors import (
     KafkaConfigurationError,
     KafkaError,
@@ -62,6 +67,22 @@ _OWN_METHODS = {
 }
 
 
+def _takes_host_and_port(init: Callable[..., None]) -> Callable[..., None]:
+    """Let a host and its port come apart, as in 0.8: no client id was ever a number."""
+
+    @functools.wraps(init)
+    def __init__(self: Any, *arguments: Any, **options: Any) -> None:
+        if not arguments and 'host' in options and 'hosts' not in options:
+            arguments = (options.pop('host'), options.pop('port', DEFAULT_KAFKA_PORT))
+        if len(arguments) > 1 and type(arguments[1]) is int and isinstance(arguments[0], str):
+            host, port = arguments[:2]
+            if not {':', ','} & set(host):
+                arguments = ('%s:%d' % (host, port), *arguments[2:])
+        init(self, *arguments, **options)
+
+    return __init__
+
+
 class KafkaClient(BlockingVerbs):
     """The blocking client of 0.9.5.
 
@@ -75,6 +96,8 @@ class KafkaClient(BlockingVerbs):
         timeout: seconds to wait for a connection and for each read and write; None waits for ever.
             It must exceed the longest time that a request asks a broker to wait.
         correlation_id: the number before that of the first request.
+
+    ``KafkaClient(host, port, client_id, timeout)``, the form of 0.8, is understood too.
 
     Attributes:
         hosts: list of (host, port).
@@ -96,6 +119,7 @@ class KafkaClient(BlockingVerbs):
     PARTITION = TopicAndPartition
     FAILED_LOOKUPS = (KafkaUnavailableError,)
 
+    @_takes_host_and_port
     def __init__(
         self,
         hosts: Any = None,
@@ -110,7 +134,7 @@ class KafkaClient(BlockingVerbs):
             )
         if options:
             raise TypeError('KafkaClient has no argument %s' % ', '.join(sorted(options)))
-        if isinstance(client_id, int):  # the second argument was a port until 0.8.1
+        if isinstance(client_id, int):  # a port, but of which host?
             raise TypeError("client_id must be bytes or str, not int; hosts is 'host:port'")
         self.client_id = name_bytes(client_id, 'client_id')
         self._begin(timeout, correlation_id)

@@ -81,6 +81,30 @@ def test_hosts_become_pairs(hosts, monkeypatch):
     assert client.conns == {}
 
 
+@pytest.mark.parametrize(
+    ('arguments', 'options'),
+    [
+        (('kafka01', 9093), {}),
+        (('kafka01', 9093, b'name', 7), {}),
+        ((), {'host': 'kafka01', 'port': 9093}),
+        (('kafka01', 9093), {'timeout': 7}),
+    ],
+)
+def test_host_and_port_may_come_apart(arguments, options, monkeypatch):
+    """The form of 0.8: a number was never a client id."""
+    monkeypatch.setattr(KafkaClient, 'load_metadata_for_topics', lambda self: None)
+    client = KafkaClient(*arguments, **options)
+    assert client.hosts == [('kafka01', 9093)]
+    assert client.client_id in (b'kafka-python', b'name')
+    assert client.timeout in (120, 7)
+
+
+@pytest.mark.parametrize('hosts', ['kafka01:9092', 'a,b', ['kafka01']])
+def test_a_number_beside_hosts_that_have_ports_is_no_client_id(hosts):
+    with pytest.raises(TypeError, match='client_id must be bytes or str, not int'):
+        KafkaClient(hosts, 9093)
+
+
 def test_constructor_loads_all_metadata_and_does_nothing_else(monkeypatch):
     calls = []
     monkeypatch.setattr(

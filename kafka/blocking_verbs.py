@@ -180,14 +180,16 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         Raises: what a look-up of leaders raises, but for FAILED_LOOKUPS, before anything is sent.
         """
         payloads = request_tuples(payloads)
-        responses = TopicDict()
+        failures: List[Tuple[Any, KafkaError]] = []
         groups: Dict[Optional[Address], List[Any]] = {}
         for payload, leader in self._leaders(payloads):
             if isinstance(leader, KafkaError):
-                responses[payload.topic, payload.partition] = failed(payload, leader)
+                failures.append((payload, leader))
             else:
                 groups.setdefault(address_of(leader), []).append(payload)
-        responses.update(self._exchange(groups, encoder_fn, decoder_fn))
+        responses = self._exchange(groups, encoder_fn, decoder_fn)
+        for payload, failure in failures:
+            responses.setdefault((payload.topic, payload.partition), failed(payload, failure))
         return in_order(payloads, responses)
 
     def _exchange(

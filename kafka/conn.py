@@ -396,23 +396,25 @@ class KafkaConnection(threading.local):
 
     def _read_frame(self) -> bytes:
         """Read one frame. Raises OSError, FrameError."""
+        reader, recv = self._reader, self._sock.recv
         started, wanted = 0.0, 0
         while True:
             try:
-                frame = self._reader.next_frame()
+                frame = reader.next_frame()
             except FrameError as error:
                 self._fail_frame(error)
             if frame is not None:
                 return frame
+            most = min(reader.missing_bytes, MAX_READ_BYTES)
             if wanted <= 0:
-                started, wanted = time.monotonic(), min(self._reader.missing_bytes, MAX_READ_BYTES)
-            data = self._sock.recv(min(self._reader.missing_bytes, MAX_READ_BYTES))
+                started, wanted = time.monotonic(), most
+            data = recv(most)
             if not data:
                 raise ConnectionResetError(
                     'the broker closed the connection%s'
-                    % (' in the middle of a response' if self._reader.inside_frame else '')
+                    % (' in the middle of a response' if reader.inside_frame else '')
                 )
-            self._reader.receive_data(data)
+            reader.receive_data(data)
             wanted -= len(data)
             if wanted > 0 and self.timeout is not None:
                 # The socket's own limit is for each byte that trickles in.

@@ -90,9 +90,10 @@ def in_order(payloads: List[Any], responses: Dict[Any, Any]) -> List[Any]:
     ordered = []
     for payload in payloads:
         key = (payload.topic, payload.partition)
-        if key not in responses:
-            raise ProtocolError('the answer says nothing about %r, partition %r' % key)
-        ordered.append(responses[key])
+        try:
+            ordered.append(responses[key])
+        except KeyError:
+            raise ProtocolError('the answer says nothing about %r, partition %r' % key) from None
     return ordered
 
 

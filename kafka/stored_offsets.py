@@ -122,9 +122,11 @@ class StoredOffsets:
             answers = self._send_broker_aware_request(
                 [payload for payload, _ in direct], encoder_fn, decoder_fn
             )
+            if len(answers) == len(payloads) and not any(map(_is_refused, answers)):
+                return answers  # which is all there is to it but in a cluster that changes
             for (payload, address), answer in zip(direct, answers):
                 responses[payload.topic, payload.partition] = answer
-                if getattr(answer, 'error', 0) == UnsupportedVersionError.errno:
+                if _is_refused(answer):
                     self._without_zookeeper.add(address)
                     moved.append(payload)
         if moved:
@@ -164,3 +166,8 @@ class StoredOffsets:
                 return responses
             payloads = unsettled
             time.sleep(COORDINATOR_PAUSE_SECONDS)
+
+
+def _is_refused(answer: Any) -> bool:
+    """Tell whether the broker does not take the request in that version."""
+    return getattr(answer, 'error', 0) == UnsupportedVersionError.errno

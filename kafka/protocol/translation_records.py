@@ -252,11 +252,13 @@ class FetchMemory:
         error = response.error_code or UNKNOWN_ERROR
         results: Dict[TopicPartition, PartitionData] = {}
         room = MAX_SET_BYTES
+        taken: Any = None  # the records of the partition before, which take a while to measure
         for key, sent in asked.items():  # in the order that was sent: hungry ones come first
+            if taken is not None:
+                room -= len(taken)
             result = self._result(key, wanted[key], sent, given.get(key), error, room > 0)
             results[key] = result
-            if result.records is not None:
-                room -= len(result.records)
+            taken = result.records
         topics = [
             FetchableTopicResponse(
                 topic=topic.topic,

@@ -7,6 +7,7 @@ Everything else it shares with KafkaClient of 0.9.5 (blocking_verbs.py, known_cl
 
 from __future__ import annotations
 
+import functools
 import logging
 import random
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
@@ -210,6 +211,7 @@ def _text(topic: Any) -> str:
         raise ValueError('topics must be UTF-8, not %r' % (topic,)) from None
 
 
+@functools.lru_cache(maxsize=1024)
 def _family_of(host: str) -> int:
     """Return the address family of a host as metadata names it, without brackets or port."""
     return get_ip_port_afi('[%s]' % host if ':' in host else host)[2]

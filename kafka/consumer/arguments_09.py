@@ -7,6 +7,7 @@ Owns what is accepted and what is refused, by name. What the options lead to sta
 from __future__ import annotations
 
 import logging
+import math
 import numbers
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Optional, Tuple
 
@@ -74,12 +75,20 @@ def _is_size(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and 0 <= int(value) <= _INT32_MAX
 
 
+def _as_float(value: Any) -> float:
+    """Return a number as float; NaN for what is none, or is too large to count with."""
+    try:
+        return float(value) if isinstance(value, numbers.Real) else math.nan
+    except OverflowError:
+        return math.nan
+
+
 def _is_time(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and 0 <= float(value) <= _INT32_MAX
+    return 0 <= _as_float(value) <= _INT32_MAX
 
 
 def _is_number_or_none(value: Any) -> bool:
-    return value is None or (isinstance(value, numbers.Real) and value == value)
+    return value is None or not math.isnan(_as_float(value))
 
 
 _CHECKS: Dict[str, Callable[[Any], bool]] = {

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import random
+import sys
 import time
 from typing import (
     Any,
@@ -97,6 +98,8 @@ class Verbs09:
         self._table = PartitionTable()
         # What the round of fetches under way still has for next().
         self._messages: Iterator[KafkaMessage] = iter(())
+        # How many seconds brokers may wait in the round that next() asks fetch_messages() for.
+        self._wait: Optional[float] = None
         # Whether a fetch met a leader that is gone: metadata is loaded before the next round.
         self._stale = False
         self._marks = 0  # messages marked as done since the last commit
@@ -138,12 +141,12 @@ class Verbs09:
         self._settle('configure')
         options = complete_options(configs, self.DEFAULT_CONFIG)
         group = name_bytes(options['group_id'], 'group_id') if options['group_id'] else None
-        client = KafkaClient(
+        client = _client_class()(
             options['bootstrap_servers'],
             client_id=options['client_id'],
             timeout=options['socket_timeout_ms'] / 1000.0,
         )
-        self.close()
+        Verbs09.close(self)  # a subclass's own is for its users, and may commit
         self._client = client
         self._config = options
         if group != self._group:
@@ -241,7 +244,7 @@ class Verbs09:
         """Return the next message (0.9.5); iteration calls this.
 
         Blocks until there is one, through times without brokers too, unless consumer_timeout_ms
-        says how long to wait; it is counted anew in each call.
+        says how long to wait; it is counted anew in each call. The rounds are fetch_messages().
 
         Raises: ConsumerTimeout; otherwise as fetch_messages.
         """
@@ -261,7 +264,8 @@ class Verbs09:
             wait = self._longest_wait()
             if deadline is not None:
                 wait = min(wait, max(0.0, deadline - started))
-            self._messages = self._round(wait)
+            self._wait = wait
+            self._messages = iter(self.fetch_messages())
             for message in self._messages:
                 return message
             now = time.monotonic()
@@ -290,8 +294,9 @@ class Verbs09:
             that a broker reports.
         """
         self._settle('fetch_messages')
+        wait, self._wait = self._wait, None
         self._check_assigned()
-        return self._whole_round()
+        return self._whole_round() if wait is None else self._round(wait)
 
     def _whole_round(self) -> Iterator[KafkaMessage]:
         self._refresh_metadata(self._deadline())
@@ -536,7 +541,8 @@ class Verbs09:
         offsets = self._table.to_commit()
         if offsets:
             requests = [OffsetCommitRequest(*key, offset, b'') for key, offset in offsets.items()]
-            self._client.send_offset_commit_request(self._group, requests)
+            for answer in self._client.send_offset_commit_request(self._group, requests):
+                check_error(answer)
             self._table.note_committed(offsets)
         self._restart_interval()
         return bool(offsets)
@@ -572,6 +578,11 @@ class Verbs09:
             return False
         waited = time.monotonic() - self._committed_at
         return waited >= interval / 1000.0 and bool(self._table.to_commit())
+
+
+def _client_class() -> Any:
+    # Looked up where programs of 0.9.5 replace it.
+    return getattr(sys.modules.get('kafka.consumer.kafka'), 'KafkaClient', KafkaClient)
 
 
 def _may_pass(error: KafkaError) -> bool:

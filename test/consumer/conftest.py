@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.consumer import dialect_09, simple
+from kafka.consumer import kafka as names_09
 from test.consumer.helpers import Clock
 from test.consumer.helpers_09 import Factory, TopicsClient
 
@@ -26,11 +27,14 @@ def clock_09(monkeypatch):
 
 @pytest.fixture
 def install(monkeypatch):
-    """Return a function that puts clients in place of the ones that KafkaConsumer makes."""
+    """Return a function that puts clients in place of the ones that KafkaConsumer makes.
+
+    It does so where programs of 0.9.5 do.
+    """
 
     def put(*clients):
         factory = Factory(*clients)
-        monkeypatch.setattr(dialect_09, 'KafkaClient', factory)
+        monkeypatch.setattr(names_09, 'KafkaClient', factory)
         return factory
 
     return put

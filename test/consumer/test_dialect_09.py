@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
 from kafka.consumer import KafkaConsumer
@@ -103,6 +105,32 @@ def test_a_subclass_may_have_other_defaults(serve):
     made = Mine('topic', bootstrap_servers=SERVERS, dialect='0.9.5')
     next(made)
     assert client.asked() == [[(0, 0, 99)]]
+
+
+def test_configuring_does_not_close_a_subclass_by_its_own_method(serve):
+    client = serve()
+
+    class Mine(KafkaConsumer):
+        def __init__(self, *topics, **configs):
+            super().__init__(*topics, **configs)
+            self.log = ['open']
+
+        def close(self):
+            self.log.append('closed')
+            super().close()
+
+    made = Mine(b'topic', bootstrap_servers=SERVERS)
+    made.configure(bootstrap_servers=SERVERS)
+    assert (made.log, client.closed) == (['open'], 1)
+    made.close()
+    assert (made.log, client.closed) == (['open', 'closed'], 2)
+
+
+def test_a_client_replaced_in_kafka_consumer_kafka_is_used():
+    with mock.patch('kafka.consumer.kafka.KafkaClient') as replaced:
+        made = KafkaConsumer(dialect='0.9.5', bootstrap_servers=SERVERS)
+    assert made._client is replaced.return_value
+    assert replaced.call_args == mock.call(SERVERS, client_id='kafka.consumer.kafka', timeout=30.0)
 
 
 def test_the_constructor_goes_through_methods_that_a_subclass_replaced(serve):

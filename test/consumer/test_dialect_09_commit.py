@@ -16,7 +16,7 @@ from kafka.errors import (
     NotCoordinatorForConsumerCode,
     UnknownError,
 )
-from kafka.structs import OffsetCommitRequest
+from kafka.structs import OffsetCommitRequest, OffsetCommitResponse
 from test.consumer.helpers_09 import SERVERS, consumer, fetched, kept, message, places
 
 ZERO, ONE = (b'topic', 0), (b'topic', 1)
@@ -135,6 +135,16 @@ def test_a_commit_that_fails_is_made_again(serve):
     assert made.offsets('commit') == {ZERO: None}
     assert made.commit() is True
     assert client.stored == {0: 1}
+
+
+def test_an_error_in_the_answer_to_a_commit_comes_out(serve):
+    client = serve((0, 9))
+    made = consumer(group_id='g')
+    made.task_done(next(made))
+    client.answers['send_offset_commit_request'] = [[OffsetCommitResponse(b'topic', 0, -1)]]
+    with pytest.raises(UnknownError):
+        made.commit()
+    assert made.offsets('commit') == {ZERO: None}
 
 
 def test_offsets_of_another_group_do_not_count_as_committed(serve):

@@ -6,6 +6,7 @@ import types
 
 import pytest
 
+from kafka.consumer import KafkaConsumer
 from kafka.errors import (
     ChecksumError,
     ConsumerFetchSizeTooSmall,
@@ -460,6 +461,31 @@ def test_iteration_is_next(serve):
         for got in made:
             found.append(got)
     assert found == [message(0), message(1), message(2)]
+
+
+def test_iteration_brings_what_the_fetch_messages_of_a_subclass_does(serve):
+    serve((0, 6))
+
+    class Odd(KafkaConsumer):
+        def fetch_messages(self):
+            for got in super().fetch_messages():
+                if got.offset % 2:
+                    yield got
+
+    made = Odd(
+        b'topic', bootstrap_servers=SERVERS, auto_offset_reset='smallest', consumer_timeout_ms=500
+    )
+    assert [next(made) for _ in range(3)] == [message(1), message(3), message(5)]
+    with pytest.raises(ConsumerTimeout):
+        next(made)
+
+
+def test_next_takes_messages_from_a_fetch_messages_put_in_its_place(serve):
+    client = serve((0, 6))
+    made = consumer()
+    made.fetch_messages = lambda: [message(4), message(5)]
+    assert [next(made), next(made), next(made)] == [message(4), message(5), message(4)]
+    assert client.asked() == []
 
 
 @pytest.mark.parametrize('timeout', [0, 50, 1000, 1234.5])

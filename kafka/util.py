@@ -315,7 +315,8 @@ class ReentrantTimer:
         return '<ReentrantTimer every %s s, %s>' % (self.t, state)
 
     def _run(self, stopped: threading.Event) -> None:
-        while not stopped.wait(self.t):
+        # A longer interval than threads can wait for is meant as never.
+        while not stopped.wait(min(self.t, threading.TIMEOUT_MAX)):
             try:
                 self.fn(*self.args, **self.kwargs)
             except Exception:
@@ -338,4 +339,4 @@ class ReentrantTimer:
         self._stopped.set()
         thread, self.thread = self.thread, None
         if thread is not None and thread is not threading.current_thread():
-            thread.join(self.t + 1)
+            thread.join(min(self.t + 1, threading.TIMEOUT_MAX))

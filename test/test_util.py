@@ -246,6 +246,19 @@ def test_a_timed_call_may_stop_its_own_timer():
     assert not thread.is_alive()
 
 
+@pytest.mark.parametrize('t', [float('inf'), 2**63 - 1])
+def test_an_interval_longer_than_threads_can_wait_is_never_over(t):
+    called = []
+    timer = util.ReentrantTimer(t, called.append, 1)
+    timer.start()
+    thread = timer.thread
+    thread.join(0.05)
+    assert thread.is_alive()
+    timer.stop()
+    assert not thread.is_alive()
+    assert called == []
+
+
 def test_a_failing_call_is_logged_and_the_timer_goes_on(caplog):
     calls = Calls(2)
 

@@ -2,15 +2,17 @@
 
     python3 servers/release_table.py                  all of them, docs/brokers.rst is rewritten
     python3 servers/release_table.py 0.8.0 4.4.0      these only, shown and not written
+    python3 servers/release_table.py --jobs 4         four releases at a time; the tests mostly wait
 
 Owns the table between ``.. BEGIN release-table`` and ``.. END release-table`` of docs/brokers.rst:
 a row for each release of the sets "default" and "table", a column for each file of tests. A cell is
 filled from pytest's own report of one run; nothing is typed in. Run it with a Python that has the
-package and its test requirements. Takes about a minute per release.
+package and its test requirements. A release takes some minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import os
 import platform
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Dict, List
 from xml.etree import ElementTree
@@ -29,7 +32,7 @@ from servers.releases import Release, chosen, problem  # noqa: E402  (after the 
 
 PAGE = ROOT / 'docs' / 'brokers.rst'
 BEGIN, END = '.. BEGIN release-table\n', '.. END release-table\n'
-SECONDS_PER_RELEASE = 1200
+SECONDS_PER_RELEASE = 3600
 
 # File of tests in test/integration -> the column that counts it.
 COLUMN = {
@@ -61,14 +64,21 @@ def run(release: Release) -> Row:
     """Run the tests on one release and return the outcomes by column, from pytest's report."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / 'report.xml'
-        command = [sys.executable, '-m', 'pytest', '-q', '--junitxml', str(report)]
-        subprocess.run(
+        command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider']
+        command += ['--junitxml', str(report)]
+        done = subprocess.run(
             [*command, *('test/integration/%s.py' % name for name in COLUMN)],
             cwd=str(ROOT),
             env={**os.environ, 'KAFKA_VERSION': release.name},
             timeout=SECONDS_PER_RELEASE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             check=False,
         )
+        said = done.stdout.decode('utf-8', 'replace')
+        # All of it when something failed; whole releases follow each other, never lines.
+        lines = said.splitlines()[-1:] if done.returncode == 0 else [said]
+        print('=== Apache Kafka %s\n%s' % (release.name, '\n'.join(lines)), flush=True)
         return read(ElementTree.parse(str(report)).getroot())
 
 
@@ -115,13 +125,15 @@ def replace(page: str, table: str) -> str:
 
 def main(words: List[str]) -> int:
     """Run what the words name (none: the whole table); the exit code is 1 when anything failed."""
-    rows: Dict[str, Row] = {}
-    for release in chosen(' '.join(words) or 'table'):
-        reason = problem(release)
-        if reason:
-            raise SystemExit(reason)
-        print('=== Apache Kafka %s' % release.name, flush=True)
-        rows[release.name] = run(release)
+    parser = argparse.ArgumentParser(description=(__doc__ or '').splitlines()[0])
+    parser.add_argument('releases', nargs='*')
+    parser.add_argument('--jobs', type=int, default=1, help='how many releases at a time')
+    options = parser.parse_args(words)
+    releases = chosen(' '.join(options.releases) or 'table')
+    for reason in filter(None, map(problem, releases)):
+        raise SystemExit(reason)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        rows = {release.name: row for release, row in zip(releases, pool.map(run, releases))}
     java = subprocess.run(['java', '-version'], stderr=subprocess.PIPE, check=True).stderr.decode()
     total = sum((counts for row in rows.values() for counts in row.values()), Counter())
     note = 'Run of %s: Python %s, Java %s, %d tests passed, %d failed, %d skipped.' % (
@@ -134,7 +146,7 @@ def main(words: List[str]) -> int:
     )
     table = render(rows, note)
     print(table)
-    if not words:
+    if not options.releases:
         PAGE.write_text(replace(PAGE.read_text(encoding='utf-8'), table), encoding='utf-8')
     return 1 if total['failed'] or total['skipped'] else 0
 

@@ -66,9 +66,10 @@ def name_bytes(name: Any, argument: str) -> bytes:
 def takes_names_as_given(client: Any) -> bool:
     """Tell whether a client is one of 1.x, whose class has ``names_as_given = True``.
 
-    Only the class is asked: a stand-in object may answer every attribute with something true.
+    Only the class is asked: a stand-in object may answer every attribute with something true. The
+    class is the one that isinstance() goes by, so a proxy of a client is taken for that client.
     """
-    return getattr(type(client), 'names_as_given', False) is True
+    return getattr(client.__class__, 'names_as_given', False) is True
 
 
 def name_for(client: Any, name: Any, argument: str = 'topic') -> Any:

@@ -6,9 +6,11 @@ import gc
 import logging
 import struct
 import threading
+import weakref
 import zlib
 from fractions import Fraction
 from typing import NamedTuple
+from unittest.mock import Mock
 
 import pytest
 import six
@@ -148,6 +150,14 @@ def test_names_become_bytes_whatever_a_stand_in_says():
 
 def test_names_stay_as_given_where_the_clients_class_says_so():
     assert util.name_for(NewClient(), 'topic') == 'topic'
+
+
+@pytest.mark.parametrize('stand_in', [weakref.proxy, lambda client: Mock(spec=type(client))])
+def test_what_passes_for_a_client_is_asked_for_the_clients_class(stand_in):
+    client = NewClient()
+    assert util.name_for(stand_in(client), 'topic') == 'topic'
+    client = OldClient()
+    assert util.name_for(stand_in(client), 'topic') == b'topic'
 
 
 def test_a_name_of_a_wrong_type_is_refused_by_the_name_of_its_argument():

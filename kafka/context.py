@@ -67,10 +67,10 @@ class OffsetCommitContext:
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> Optional[bool]:
-        if isinstance(exc_value, OffsetOutOfRangeError):
+        if exc_type is not None and issubclass(exc_type, OffsetOutOfRangeError):
             self.handle_out_of_range()
             return True
-        if exc_value is None:
+        if exc_type is None:
             self.commit()
         else:
             self.rollback()

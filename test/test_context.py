@@ -107,6 +107,17 @@ def test_an_offset_out_of_range_leads_to_the_beginning_and_is_swallowed(consumer
     assert consumer.sought == [((0, 0), {0: 50, 1: 50})]
 
 
+def test_the_class_of_an_exception_tells_how_the_block_ended(consumer):
+    """Who calls __exit__() by itself need not have an instance."""
+    context = OffsetCommitContext(consumer)
+    context.mark(0, 5)
+    assert context.__exit__(OffsetOutOfRangeError, None, None)
+    assert consumer.sought[-1][0] == (0, 0)
+    assert not context.__exit__(ValueError, None, None)
+    assert consumer.sought[-1][0] == (0, 1)
+    assert commits(consumer) == []
+
+
 def test_the_offsets_may_have_become_another_dict(consumer):
     before = consumer.offsets
     with OffsetCommitContext(consumer) as context:

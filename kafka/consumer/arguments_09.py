@@ -44,6 +44,7 @@ DEFAULT_CONSUMER_CONFIG: Dict[str, Any] = {
 DEPRECATED_CONFIG_KEYS = {'metadata_broker_list': 'bootstrap_servers'}
 
 _INT32_MAX = 2**31 - 1
+_INT64_MAX = 2**63 - 1
 
 
 def complete_options(configs: Dict[str, Any], defaults: Mapping[str, Any]) -> Dict[str, Any]:
@@ -126,6 +127,8 @@ def wanted_partitions(
                 _refuse(argument, 'a partition is an int')
             if not (offset is None or isinstance(offset, numbers.Integral)):
                 _refuse(argument, 'an offset is an int')
+            if offset is not None and abs(int(offset)) > _INT64_MAX:
+                _refuse(argument, 'an offset has 64 bits')
             if not ids or (partition is not _ALL and partition not in ids):
                 what = 'topic %r' % (name,)
                 if ids:

@@ -81,6 +81,8 @@ def test_a_partition_named_twice_comes_once_with_the_last_offset():
         ('one', 1.0),
         ('one', 0, '5'),
         ('one', 0, 5.0),
+        ('one', 0, 2**63),
+        ('one', 0, -(2**63)),
         (7, 0),
         {7: 0},
         {'one': '0'},
@@ -89,6 +91,7 @@ def test_a_partition_named_twice_comes_once_with_the_last_offset():
         {'one': {0}},
         {('one', 0, 5): 1},
         {('one', 0): 'end'},
+        {('one', 0): 10**400},
         {(None, 0): 5},
     ],
 )

@@ -7,7 +7,7 @@ Owns that form, and how a call tells which of the two it means. The structs are 
 from __future__ import annotations
 
 import functools
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, TypeVar
 
 from kafka.errors import KafkaError
@@ -274,8 +274,7 @@ def _listed(messages: Iterable[Tuple[Any, Any, Any]]) -> Iterator[OffsetAndMessa
 
 
 def _of_columns(part: Columns) -> Iterator[OffsetAndMessage]:
-    keys = repeat(None) if part.keys is None else part.keys
-    messages = messages_of(part.values, keys, 0, 0, repeat(None))
+    messages = messages_of(part.values, part.keys, 0, 0, None)
     return map(_new_offset_and_message, zip(part.offsets, messages))
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import io
 import struct
 import time
-from functools import partial
+from collections import deque
 from itertools import repeat
-from operator import itemgetter
-from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 from zlib import crc32
 
 from kafka.codec import DEFAULT_LIMIT_BYTES, decompress
@@ -42,7 +41,11 @@ class PartialMessage(bytes):
         return 'PartialMessage(%s)' % super().__repr__()
 
 
-class Message(tuple):  # type: ignore[type-arg]  # not subscriptable in Python 3.8
+# The fields of a plain message without a key.
+_PLAIN = {'key': None, 'magic': 0, 'attributes': 0, 'timestamp': None}
+
+
+class Message:
     """A message as it is stored (1.x); another class than the value tuple of ``kafka.structs``.
 
     Arguments: value, key: bytes or None; magic: 0 or 1; attributes: the codec in bits 0 to 2, the
@@ -51,9 +54,10 @@ class Message(tuple):  # type: ignore[type-arg]  # not subscriptable in Python 3
 
     In text mode (kafka.util.set_text_mode) value and key may be str, and become bytes here.
     Raises: AssertionError for a value or key of another type, and a timestamp with magic 0.
-
-    That it is a tuple of its fields but the CRC only serves to make many in no time.
     """
+
+    # Each can be set for many messages at a time: messages_of().
+    __slots__ = ('__dict__', '_crc', 'attributes', 'key', 'magic', 'timestamp', 'value')
 
     CODEC_MASK = 0x07
     CODEC_GZIP = 0x01
@@ -62,60 +66,55 @@ class Message(tuple):  # type: ignore[type-arg]  # not subscriptable in Python 3
     TIMESTAMP_TYPE_MASK = 0x08
     HEADER_SIZE = 22  # everything but key and value, in magic 1
 
-    value = property(itemgetter(0), doc='Bytes or None.')
-    key = property(itemgetter(1), doc='Bytes or None.')
-    magic = property(itemgetter(2), doc='The format: 0 or 1.')
-    attributes = property(itemgetter(3), doc='Codec and type of the timestamp.')
-    timestamp = property(itemgetter(4), doc='In ms; None with magic 0.')
+    _crc: int
+    attributes: int
+    key: Optional[bytes]
+    magic: int
+    timestamp: Optional[int]
+    value: Optional[bytes]
 
-    def __new__(
-        cls,
+    def __init__(
+        self,
         value: Optional[bytes],
         key: Optional[bytes] = None,
         magic: int = 0,
         attributes: int = 0,
         crc: int = 0,
         timestamp: Optional[int] = None,
-    ) -> Message:
-        """Check the arguments; what is read comes about by messages_of() and read()."""
-        value = value if value is None or isinstance(value, bytes) else _text('value', value)
-        key = key if key is None or isinstance(key, bytes) else _text('key', key)
+    ) -> None:
+        self.value = value if value is None or isinstance(value, bytes) else _text('value', value)
+        self.key = key if key is None or isinstance(key, bytes) else _text('key', key)
         if magic == 0 and timestamp is not None:
             raise AssertionError('messages of magic 0 have no timestamp')
         if magic and timestamp is None:
             timestamp = int(time.time() * 1000)
-        message = cls.read(value, key, magic, attributes, timestamp)
-        message.crc = crc
-        return message
+        self.magic = magic
+        self.attributes = attributes
+        self.timestamp = timestamp
+        self._crc = crc
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a field that messages_of() did not set."""
+        try:
+            return _PLAIN[name]
+        except KeyError:
+            raise AttributeError(name) from None
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        value, key, magic, attributes, timestamp = self
-        return type(self), (value, key, magic, attributes, self.crc, timestamp)
-
-    @classmethod
-    def read(
-        cls,
-        value: Optional[bytes],
-        key: Optional[bytes],
-        magic: int,
-        attributes: int,
-        timestamp: Optional[int] = None,
-    ) -> Message:
-        """Return a message whose CRC was found right; what it is, is worked out when asked for."""
-        return tuple.__new__(cls, (value, key, magic, attributes, timestamp))
+        crc, magic, attributes, timestamp, key, value = self._fields()
+        return type(self), (value, key, magic, attributes, crc, timestamp)
 
     @property
     def crc(self) -> int:
         """The CRC-32 of what follows it, signed, as it was read, given or last computed."""
-        if 'crc' not in vars(self):
-            self.encode()
-        crc: int = vars(self)['crc']
-        return crc
+        if not hasattr(self, '_crc'):
+            self.encode()  # it was found right when it was read
+        return self._crc
 
     @crc.setter
     def crc(self, crc: int) -> None:
         """Set the CRC, which encode() computes anew."""
-        vars(self)['crc'] = crc
+        self._crc = crc
 
     def _fields(self) -> Tuple[Any, ...]:
         return self.crc, self.magic, self.attributes, self.timestamp, self.key, self.value
@@ -124,9 +123,6 @@ class Message(tuple):  # type: ignore[type-arg]  # not subscriptable in Python 3
         if not isinstance(other, Message):
             return NotImplemented
         return self._fields() == other._fields()
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
 
     def __hash__(self) -> int:
         return hash((self.key, self.value))
@@ -164,9 +160,8 @@ class Message(tuple):  # type: ignore[type-arg]  # not subscriptable in Python 3
         """
         raw = _bytes(data)
         found = decode_message(raw, check=False)
-        message = cls.read(found.value, found.key, found.magic, found.attributes, found.timestamp)
-        (message.crc,) = _INT32.unpack_from(raw)
-        return message
+        (crc,) = _INT32.unpack_from(raw)
+        return cls(found.value, found.key, found.magic, found.attributes, crc, found.timestamp)
 
     def validate_crc(self) -> bool:
         """Tell whether the CRC belongs to the other fields."""
@@ -244,24 +239,36 @@ def _entries(data: bytes) -> Iterator[Entry]:
 
 
 def messages_of(
-    values: Iterable[Optional[bytes]],
-    keys: Iterable[Optional[bytes]],
+    values: Sequence[Optional[bytes]],
+    keys: Optional[Iterable[Optional[bytes]]],
     magic: int,
     attributes: int,
-    timestamps: Iterable[Optional[int]],
-) -> Iterator[Message]:
-    """Yield what was read as columns, whose CRCs were found right."""
-    return map(_new, zip(values, keys, repeat(magic), repeat(attributes), timestamps))
+    timestamps: Optional[Iterable[Optional[int]]],
+) -> List[Message]:
+    """Return what was read as columns, whose CRCs were found right; None: no message has any.
 
-
-# Without a call of Python each, which would be dear beside decoding.
-_new = partial(tuple.__new__, Message)
+    One field of all messages at a time, without a call of Python for each of them, which would be
+    dear beside decoding: benchmarks/simple.py --only consume. What is as in a plain message is left
+    to Message.__getattr__.
+    """
+    messages = list(map(Message.__new__, repeat(Message, len(values))))
+    columns: List[Tuple[str, Optional[Iterable[Any]]]] = [
+        ('value', values),
+        ('key', keys),
+        ('magic', repeat(magic) if magic else None),
+        ('attributes', repeat(attributes) if attributes else None),
+        ('timestamp', timestamps),
+    ]
+    for name, column in columns:
+        if column is not None:
+            deque(map(vars(Message)[name].__set__, messages, column), maxlen=0)
+    return messages
 
 
 def messages_of_runs(runs: Iterable[Run]) -> Iterator[Tuple[int, Message]]:
     """Yield (offset, Message) for what was decoded by runs."""
     for run in runs:
-        stamps: Iterable[Optional[int]] = run.timestamps if run.magic else repeat(None)
+        stamps = run.timestamps if run.magic else None
         messages = messages_of(run.values, run.keys, run.magic, run.attributes, stamps)
         yield from zip(run.offsets, messages)
 

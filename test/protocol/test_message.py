@@ -186,3 +186,26 @@ def test_messages_are_made_of_columns():
     assert (one.value, one.key, one.timestamp, one.timestamp_type) == (b'a', None, 5, 8)
     assert (two.value, two.key, two.timestamp) == (None, b'k', 6)
     assert one.validate_crc()
+
+
+def test_what_columns_leave_out_is_as_in_a_plain_message():
+    (message,) = messages_of([b'a'], None, 0, 0, None)
+    plain = Message(b'a')
+    plain.encode()
+    assert message == plain
+    assert repr(message) == repr(plain)
+    with pytest.raises(AttributeError, match='nonsense'):
+        getattr(message, 'nonsense')  # noqa: B009 - the error is what is asked for
+
+
+def test_a_message_is_no_tuple():
+    """Programs show one by ``%``, which takes a tuple apart."""
+    message = Message(b'a', magic=1, timestamp=5)
+    assert '%s' % message == repr(message)
+    assert message != (b'a', None, 1, 0, 5)
+
+
+def test_fields_can_be_set():
+    message = Message(b'a', b'k')
+    message.value = b'b'
+    assert Message.decode(message.encode()).value == b'b'

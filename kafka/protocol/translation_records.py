@@ -44,6 +44,12 @@ __all__ = [
 LAST_PRODUCE_BY_NAME = 12
 LAST_FETCH_BY_NAME = 12
 
+# How many bytes are asked for in a partition at least, and so in all of them together at most. Old
+# programs ask for 4 KiB, which is less than one batch: each would come alone, and cost a request
+# (benchmarks/simple.py --only default).
+LEAST_PARTITION_BYTES = 128 * 1024
+MOST_MORE_BYTES = 8 * 1024 * 1024
+
 UNKNOWN_ERROR = -1
 INVALID_MESSAGE = 2
 
@@ -191,6 +197,8 @@ class FetchMemory:
 
     def substitute(self, old: FetchRequest) -> Substitute:
         """Return what to send: a fetch of the same partitions, outside of any fetch session."""
+        number = sum(len(topic.partitions) for topic in old.topics)
+        least = min(LEAST_PARTITION_BYTES, MOST_MORE_BYTES // max(1, number))
         request = FetchRequest(
             max_wait_ms=old.max_wait_ms,
             min_bytes=old.min_bytes,
@@ -200,7 +208,7 @@ class FetchMemory:
                     FetchTopic(
                         topic=topic.topic,
                         partitions=[
-                            self._partition(topic.topic, part) for part in topic.partitions
+                            self._partition(topic.topic, part, least) for part in topic.partitions
                         ],
                     )
                     for topic in old.topics
@@ -215,12 +223,12 @@ class FetchMemory:
 
         return Substitute([request], LAST_FETCH_BY_NAME, answer)
 
-    def _partition(self, topic: str, old: FetchPartition) -> FetchPartition:
+    def _partition(self, topic: str, old: FetchPartition, least: int) -> FetchPartition:
         start, end = self._gaps.get((topic, old.partition), (0, 0))
         return FetchPartition(
             partition=old.partition,
             fetch_offset=end if start <= old.fetch_offset < end else old.fetch_offset,
-            partition_max_bytes=old.partition_max_bytes,
+            partition_max_bytes=max(old.partition_max_bytes, least),
         )
 
     def _in_order(self, topics: List[FetchTopic]) -> List[FetchTopic]:
@@ -308,7 +316,7 @@ class FetchMemory:
             self._hungry.pop(key, None)
         elif given.high_watermark > asked.fetch_offset:
             self._hungry[key] = None
-        converted = _convert(key, asked, given)
+        converted = _convert(key, asked.fetch_offset, wanted.partition_max_bytes, given)
         start = converted.end if converted.end > asked.fetch_offset else wanted.fetch_offset
         if converted.next_offset > start:
             self._gaps[key] = start, converted.next_offset
@@ -327,14 +335,14 @@ def write_records(response: Message) -> None:
                     part.records = records.data
 
 
-def _convert(key: TopicPartition, asked: FetchPartition, given: PartitionData) -> MessageSet:
+def _convert(key: TopicPartition, offset: int, max_bytes: int, given: PartitionData) -> MessageSet:
     try:
-        return down_convert(given.records, asked.fetch_offset, asked.partition_max_bytes)
+        return down_convert(given.records, offset, max_bytes)
     except ChecksumError:
         # In the message set the old reader finds the damage where it always did, and the other
         # partitions of the response stay readable.
-        entry = bytearray(encode_message_set([(asked.fetch_offset, None, None, None)], magic=0))
+        entry = bytearray(encode_message_set([(offset, None, None, None)], magic=0))
         entry[_CRC_POSITION] ^= 0xFF
-        return MessageSet(bytes(entry), asked.fetch_offset, asked.fetch_offset)
+        return MessageSet(bytes(entry), offset, offset)
     except KafkaError as error:
         raise type(error)('topic %s partition %d: %s' % (*key, error)) from error

@@ -24,6 +24,7 @@ from kafka.protocol.produce import (
     TopicProduceResponse,
 )
 from kafka.protocol.translation import Translator, parse_old_request
+from kafka.protocol.translation_records import LEAST_PARTITION_BYTES, MOST_MORE_BYTES
 from kafka.record.default_records import encode_batch
 from kafka.record.legacy_records import encode_message_set
 from kafka.record.memory_records import MemoryRecords
@@ -256,7 +257,31 @@ def test_a_fetch_reads_what_is_uncommitted_and_opens_no_session():
     assert (request.max_wait_ms, request.min_bytes) == (100, 1)
     assert (request.max_bytes, request.isolation_level) == (2**31 - 1, 0)
     assert (request.session_id, request.session_epoch) == (0, -1)
-    assert request.topics == fetch(offset=7).topics
+    assert request.topics == fetch(offset=7, max_bytes=LEAST_PARTITION_BYTES).topics
+
+
+def asked_bytes(translation):
+    (request,) = translation.requests
+    return {part.partition_max_bytes for topic in request.topics for part in topic.partitions}
+
+
+def test_more_is_asked_for_than_the_first_batch_of_a_small_buffer():
+    """Brokers send the first batch whatever its size: alone it would cost a request."""
+    assert asked_bytes(translate(fetch(max_bytes=4096))) == {LEAST_PARTITION_BYTES}
+    large = LEAST_PARTITION_BYTES + 1
+    assert asked_bytes(translate(fetch(max_bytes=large))) == {large}
+
+
+def test_many_partitions_share_what_more_is_asked_for():
+    (each,) = asked_bytes(translate(fetch(max_bytes=4096, partitions=range(1000))))
+    assert 4096 < each <= MOST_MORE_BYTES // 1000
+    assert asked_bytes(translate(fetch(max_bytes=4096, partitions=range(5000)))) == {4096}
+
+
+def test_a_message_beyond_the_buffer_of_the_program_is_cut_off_all_the_same():
+    asked = fetch(max_bytes=50)
+    response = answer(translate(asked), asked, 0, fetched(batch(b'x' * 100)))
+    assert len(parts(response)['t', 0].records) == 50
 
 
 @pytest.mark.parametrize('version', [0, 1, 2, 3])

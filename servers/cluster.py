@@ -201,6 +201,15 @@ class Cluster:
         self._forget(process)
         self._killed_at[node] = time.monotonic()
 
+    def pause(self, node: int) -> None:
+        """Let one broker hang: it does nothing, and its connections stay. A kill still ends it."""
+        self._brokers[node].popen.send_signal(signal.SIGSTOP)
+
+    def resume(self, node: int) -> None:
+        """Let a paused broker go on, and wait until the cluster knows it again."""
+        self._brokers[node].popen.send_signal(signal.SIGCONT)
+        self.wait_ready()
+
     def restart(self, *nodes: int) -> None:
         """Start killed brokers again on their old ports and wait until the cluster knows them."""
         for node in nodes:

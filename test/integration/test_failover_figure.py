@@ -71,7 +71,10 @@ def test_outcomes_are_told_by_answers():
 @pytest.mark.integration
 @pytest.mark.brokers(3)
 @pytest.mark.releases(since='0.11', some=('4.4.0',))
-@pytest.mark.parametrize('mode', ['sync', 'async'])
+@pytest.mark.parametrize(
+    'mode',
+    ['async', pytest.param('sync', marks=pytest.mark.releases(some=('only when named',)))],
+)
 def test_no_acknowledged_message_is_lost_when_a_leader_dies(cluster, new_name, mode):
     pytest.importorskip('confluent_kafka')
     found = failover.run(cluster, new_name(), mode, 8000, 1, seed=1)

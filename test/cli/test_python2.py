@@ -123,6 +123,12 @@ def test_what_is_translated_means_the_same(capsys):
 
 
 @needs_fissix
+def test_a_print_that_goes_on_leaves_its_blank_at_the_end_of_a_line_too(capsys):
+    run('for i in range(2):\n    print i,\nprint\n')
+    assert capsys.readouterr().out == '0 1 \n'
+
+
+@needs_fissix
 def test_tabs_are_eight_spaces_but_not_in_texts():
     names = run(
         'x = """\n\ttext\n        text"""\n'
@@ -421,3 +427,21 @@ print sorted(total.items(), key=lambda (topic, n): -n), sum(total.values()) / 2
 def test_programs_of_that_time_run(programs, source, args, stdin, status, out, err):
     programs.write(program=source)
     assert programs.ours('program.py', *args, stdin=stdin) == (status, out, err)
+
+
+CONSUMER = """
+    from kafka import SimpleConsumer
+    from test.fake_client import FakeClient
+    consumer = SimpleConsumer(FakeClient((0, 1)), None, "topic", auto_commit=False)
+    for message in consumer.get_messages():
+        print message.message.value,
+        print message.message.value == "0"
+"""
+
+
+@needs_fissix
+def test_what_is_consumed_is_bytes_and_lines_that_compare_it_with_text_are_named(programs):
+    programs.write(program=CONSUMER)
+    status, out, err = programs.ours('program.py', flags=['-b'])
+    assert (status, out) == (0, "b'0' False\n")
+    assert 'program.py:7: BytesWarning' in err

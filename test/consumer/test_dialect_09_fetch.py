@@ -328,6 +328,20 @@ def test_a_partition_without_leader_does_not_keep_the_others_waiting(serve):
     assert places(made.fetch_messages()) == [(1, 0), (1, 1)]
 
 
+def test_a_partition_without_leader_is_waited_for_as_long_as_the_program_says(serve, clock_09):
+    client = serve((0, 9))
+    made = consumer()
+    client.answers['send_fetch_request'] = [LeaderNotAvailableError('of partition 0')] * 50
+    assert next(made) == message(0)
+    assert loads(client) == 50
+    made.configure(bootstrap_servers=SERVERS, consumer_timeout_ms=1000)
+    client.answers['send_fetch_request'] = [LeaderNotAvailableError('of partition 0')] * 50
+    started = clock_09.now
+    with pytest.raises(ConsumerTimeout):
+        next(made)
+    assert clock_09.now - started == pytest.approx(1, abs=0.01)
+
+
 # ---------------------------------------------------------------- other errors
 
 

@@ -152,6 +152,16 @@ def test_messages_taken_before_a_later_fetch_fails_are_handed_out_by_the_next_ca
     assert offsets_of(made.get_messages(4)) == [0, 1, 2, 3]
 
 
+def test_messages_taken_before_one_that_is_too_large_are_handed_out_by_the_next_call():
+    client = FakeClient((0, 2), per_fetch=2)
+    made = consumer(client, buffer_size=4, max_buffer_size=4)
+    client.answers['send_fetch_request'] = [None, needing(50)]
+    with pytest.raises(ConsumerFetchSizeTooSmall):
+        made.get_messages(4)
+    assert made.offsets == {0: 0}
+    assert offsets_of(made.get_messages(2)) == [0, 1]
+
+
 def test_an_error_that_lasts_keeps_no_messages_back():
     """Those of healthy partitions would pile up in the queue and never be handed out."""
     client = FakeClient((0, 9), (0, 9), per_fetch=2)

@@ -14,7 +14,7 @@ from typing import Any, Callable, ClassVar, Dict, NamedTuple, Optional, Tuple, T
 
 from kafka.protocol import api, commit, fetch, find_coordinator, list_offsets, metadata, produce
 from kafka.protocol.frames import frame
-from kafka.protocol.schema import Field, ListOf, StructMeta
+from kafka.protocol.schema import Field, Kind, ListOf, StructMeta
 from kafka.protocol.wire import Message
 
 S = TypeVar('S', bound='Versioned')
@@ -142,6 +142,13 @@ def _fields(struct: StructMeta, version: int) -> Tuple[Field, ...]:
     return tuple(field for field in struct.fields if field.is_on_wire(version))
 
 
+@functools.lru_cache(maxsize=None)
+def _numbers(struct: StructMeta, version: int) -> Tuple[bool, ...]:
+    """Tell which fields are numbers, which are the same in both forms."""
+    kinds = [field.type for field in _fields(struct, version)]
+    return tuple([isinstance(kind, Kind) and bool(kind.format) for kind in kinds])
+
+
 def _built(value: Any, kind: Any, version: int, records: Callable[[Any], Any]) -> Any:
     """Return a value of 1.x as the declared messages have it."""
     if isinstance(kind, ListOf):
@@ -151,8 +158,14 @@ def _built(value: Any, kind: Any, version: int, records: Callable[[Any], Any]) -
         values = (value,) if len(fields) == 1 else value
         if len(values) != len(fields):
             raise ValueError('%r is not %s' % (value, [field.name for field in fields]))
-        named = zip(fields, values)
-        return kind(**{f.name: _built(item, f.type, version, records) for f, item in named})
+        # A call for each number would be dear: benchmarks/simple.py --only default.
+        named = zip(fields, _numbers(kind, version), values)
+        return kind(
+            **{
+                f.name: item if is_number else _built(item, f.type, version, records)
+                for f, is_number, item in named
+            }
+        )
     if kind.name == 'String' and isinstance(value, bytes):
         return value.decode('utf-8')
     return records(value) if kind.name == 'Records' else value
@@ -172,7 +185,14 @@ def _taken(value: Any, kind: Any, version: int) -> Any:
         return [_taken(item, kind.element, version) for item in value or ()]
     if isinstance(kind, StructMeta):
         fields = _fields(kind, version)
-        values = tuple(_taken(getattr(value, f.name), f.type, version) for f in fields)
+        values = tuple(
+            [
+                getattr(value, f.name)
+                if is_number
+                else _taken(getattr(value, f.name), f.type, version)
+                for f, is_number in zip(fields, _numbers(kind, version))
+            ]
+        )
         return values[0] if len(values) == 1 and not issubclass(kind, Message) else values
     return value
 

@@ -16,6 +16,8 @@ from typing import Iterator, List, Optional
 from kafka.record.columns import Columns
 from kafka.record.crc32c import crc32c
 
+_Column = List[Optional[bytes]]
+
 # Batches with more records are read faster by the readers that are made for them.
 MOST_RECORDS = 32
 # Where to end, so that memory stays bounded.
@@ -59,8 +61,8 @@ class SmallBatches:
 def read_small_batches(buf: bytes, pos: int) -> Optional[SmallBatches]:
     """Read the batches from ``pos`` on, as far as they are regular; None if the first is not."""
     offsets: List[int] = []
-    keys: List[Optional[bytes]] = []
-    values: List[Optional[bytes]] = []
+    keys: _Column = []
+    values: _Column = []
     start, largest = pos, 0
     stop = len(buf) - _HEADER_BYTES
     while pos <= stop and len(values) < _RUN_RECORDS:
@@ -93,14 +95,7 @@ def read_small_batches(buf: bytes, pos: int) -> Optional[SmallBatches]:
     return SmallBatches(Columns(offsets, keys if some else None, values), pos, offsets[-1], largest)
 
 
-def _read(
-    buf: bytes,
-    pos: int,
-    end: int,
-    count: int,
-    keys: List[Optional[bytes]],
-    values: List[Optional[bytes]],
-) -> int:
+def _read(buf: bytes, pos: int, end: int, count: int, keys: _Column, values: _Column) -> int:
     """Append the records of one batch; return the position behind them, -1 if one is unusual."""
     for doubled in range(0, 2 * count, 2):
         size = buf[pos]

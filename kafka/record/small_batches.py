@@ -18,6 +18,8 @@ from kafka.record.crc32c import crc32c
 
 _Column = List[Optional[bytes]]
 
+Fields = List[Optional[bytes]]
+
 # Batches with more records are read faster by the readers that are made for them.
 MOST_RECORDS = 32
 # Where to end, so that memory stays bounded.

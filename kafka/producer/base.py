@@ -44,6 +44,9 @@ STOP_ASYNC_PRODUCER = STOP
 ASYNC_STOP_TIMEOUT_SECS = 30
 SYNC_FAIL_ON_ERROR_DEFAULT = True
 
+# How long stop() may wait before it looks for a signal.
+STOP_WAIT_SECONDS = 0.5
+
 # Guards that one thread of a forked process starts a producer anew.
 _starting = threading.Lock()
 
@@ -336,8 +339,10 @@ class Producer:
         # A producer may be collected by its own thread, which then ends by itself.
         if self.thread is not threading.current_thread():
             # A join() that Ctrl-C ends takes the thread for ended in Python 3.8 to 3.12, and the
-            # next one does not wait: the rest would be lost at exit.
-            self._ended.wait()
+            # next one does not wait: the rest would be lost at exit. A Ctrl-C that comes right
+            # before a wait is only seen behind it, so it is waited in steps.
+            while not self._ended.wait(STOP_WAIT_SECONDS):
+                pass
             self.thread.join()
 
     def __del__(self) -> None:

@@ -160,6 +160,22 @@ def test_stop_sends_what_is_queued_first():
     assert client.calls[-1][0] == 'close'
 
 
+def test_stop_waits_in_steps(idle):
+    """A signal that comes right before a wait without end would be seen only behind it."""
+    waited = []
+
+    class Ended(threading.Event):
+        def wait(self, timeout=None):
+            waited.append(timeout)
+            return len(waited) == 3
+
+    producer = asynchronous()
+    producer._ended = Ended()
+    producer.stop()
+    assert waited == [base.STOP_WAIT_SECONDS] * 3
+    assert producer.stopped
+
+
 def test_stopping_twice_is_a_warning(idle, caplog):
     producer = asynchronous()
     producer.stop()

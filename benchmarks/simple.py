@@ -19,11 +19,13 @@ Every message has 100 bytes and, but for the keyed rows, no key.
 * *consume*: ``for message in consumer``, the value of each message read. *default options* means
   just that: a group, a commit every 100 messages, a buffer of 4 KiB that grows to 32 KiB. *1 MiB*
   is what one sets to read fast: ``buffer_size=1048576, max_buffer_size=None``, commits as by
-  default; *no commits* adds ``auto_commit=False``. Both clients read what kafka-python wrote.
+  default; *no commits* adds ``auto_commit=False``. All read what kafka-python wrote.
+* *single*: one message a call instead, so that each is a batch of its own; the cost of a call, and
+  of waiting for its answer, which no client can avoid.
 
-Before anything is measured, what each client wrote is read by both, every offset, key and value,
-and must be the same. Ratios, how many times more
-kafka-python takes, are medians of the ratios of each round; least and largest stand behind.
+Before anything is measured, what each client wrote is read by all, every offset, key and value, and
+must be the same. Ratios, how many times more kafka-python takes, are medians of the ratios of each
+round; least and largest stand behind.
 
 Python 3.8 to 3.11 only: kafka-python 1.4.7 does not import on later ones. The jars of the broker
 come from build_integration.sh.
@@ -78,6 +80,7 @@ PRODUCERS: Dict[str, Tuple[str, str, Options]] = {
     ),
     'produce, gzip': ('gzip', 'SimpleProducer', {'codec': 1}),
     'produce, snappy': ('snappy', 'SimpleProducer', {'codec': 2}),
+    'produce, single': ('single', 'SimpleProducer', {}),
 }
 LARGE: Options = {'buffer_size': MIB, 'max_buffer_size': None}
 # Name of the row: topic that it reads, options of SimpleConsumer.
@@ -88,12 +91,18 @@ CONSUMERS: Dict[str, Tuple[str, Options]] = {
     'consume, 1 MiB, keyed': ('keyed', LARGE),
     'consume, 1 MiB, gzip': ('gzip', LARGE),
     'consume, 1 MiB, snappy': ('snappy', LARGE),
+    'consume, 1 MiB, single': ('single', LARGE),
 }
 
 # Ends the names of the topics that kafka-python writes, from which all consume.
 WRITTEN = '-%d' % len(MINE)
 
 Times = Dict[str, Dict[str, List[float]]]
+
+
+def is_single(row: str) -> bool:
+    """Tell whether the messages of a row are sent one a call; then there are a tenth of them."""
+    return row.endswith('single')
 
 
 # ---------------------------------------------------------------- in the process of one client
@@ -129,11 +138,12 @@ class Simple:
         if len(self.values) != count:
             self.values = values(count)
         _, class_name, options = PRODUCERS[row]
+        step = 1 if is_single(row) else AT_A_TIME
         keyed = class_name == 'KeyedProducer'
         calls = [
             ([b'key-%d' % (start // AT_A_TIME)] if keyed else [])
-            + self.values[start : start + AT_A_TIME]
-            for start in range(0, count, AT_A_TIME)
+            + self.values[start : start + step]
+            for start in range(0, count, step)
         ]
         if not keyed:
             options = {**options, 'random_start': False}
@@ -269,8 +279,9 @@ def check(workers: Sequence[Worker], create: Callable[[str], None], count: int) 
         for number, writer in enumerate(workers):
             topic = '%s-%d' % (name, number)
             create(topic)
-            writer.ask('produce', row, topic, count)
-            read = [reader.ask('digest', topic, count) for reader in workers]
+            number_of = count // 10 if is_single(row) else count
+            writer.ask('produce', row, topic, number_of)
+            read = [reader.ask('digest', topic, number_of) for reader in workers]
             if read.count(read[0]) != len(read):
                 raise SystemExit('the clients read different messages from %s' % topic)
             written.append(read[0])
@@ -289,9 +300,9 @@ def measure(
         for number in range(len(workers)):
             if row in PRODUCERS:
                 create('%s-%d-more' % (PRODUCERS[row][0], number))
-    count = options.messages
     for turn in range(options.rounds + 1):
         for row in rows:
+            count = options.messages // 10 if is_single(row) else options.messages
             for number, worker in enumerate(workers):
                 if row in PRODUCERS:
                     topic = '%s-%d-more' % (PRODUCERS[row][0], number)

@@ -2,6 +2,7 @@
 
     python3 servers/release_table.py                  all of them, docs/brokers.rst is rewritten
     python3 servers/release_table.py 0.8.0 4.4.0      these only, shown and not written
+    python3 servers/release_table.py --write 4.4.0    these only, their rows are written anew
     python3 servers/release_table.py --jobs 4         four releases at a time; the tests mostly wait
 
 Owns the table between ``.. BEGIN release-table`` and ``.. END release-table`` of docs/brokers.rst:
@@ -13,6 +14,7 @@ package and its test requirements. A release takes some minutes.
 from __future__ import annotations
 
 import argparse
+import csv
 import datetime
 import os
 import platform
@@ -108,6 +110,30 @@ def cell(counts: Counter) -> str:
     return ', '.join(words) or '–'
 
 
+def counts_of(text: str) -> Counter:
+    """Return what a cell counts."""
+    counts: Counter = Counter()
+    for word in text.replace('*', '').replace('–', '').split(', '):
+        if word:
+            number, _, kind = word.partition(' ')
+            counts[kind or 'passed'] += int(number)
+    return counts
+
+
+def rows_of(page: str) -> Dict[str, Row]:
+    """Return the rows that a page shows; none when its columns are not those of today."""
+    table = page.split(BEGIN)[1].split(END)[0]
+    lines = list(
+        csv.reader(
+            map(str.strip, table.split(':header-rows: 1')[1].splitlines()), skipinitialspace=True
+        )
+    )
+    cells = [line for line in lines if line]
+    if cells[0][1:] != TITLES:
+        return {}
+    return {name: dict(zip(TITLES, map(counts_of, texts))) for name, *texts in cells[1:]}
+
+
 def render(rows: Dict[str, Row], note: str) -> str:
     """Return the table as reStructuredText, with a line on the run above it."""
     lines = [BEGIN.rstrip(), '', note, '', '.. csv-table::', '   :header-rows: 1', '']
@@ -127,6 +153,7 @@ def main(words: List[str]) -> int:
     """Run what the words name (none: the whole table); the exit code is 1 when anything failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or '').splitlines()[0])
     parser.add_argument('releases', nargs='*')
+    parser.add_argument('--write', action='store_true', help='write the rows of the named ones')
     parser.add_argument('--jobs', type=int, default=1, help='how many releases at a time')
     options = parser.parse_args(words)
     releases = chosen(' '.join(options.releases) or 'table')
@@ -134,6 +161,13 @@ def main(words: List[str]) -> int:
         raise SystemExit(reason)
     with ThreadPoolExecutor(options.jobs) as pool:
         rows = {release.name: row for release, row in zip(releases, pool.map(run, releases))}
+    failed = any(
+        counts['failed'] or counts['skipped'] for row in rows.values() for counts in row.values()
+    )
+    page = PAGE.read_text(encoding='utf-8')
+    if options.write:
+        shown = {**rows_of(page), **rows}
+        rows = {r.name: shown[r.name] for r in chosen('table') if r.name in shown}
     java = subprocess.run(['java', '-version'], stderr=subprocess.PIPE, check=True).stderr.decode()
     total = sum((counts for row in rows.values() for counts in row.values()), Counter())
     note = 'Run of %s: Python %s, Java %s, %d tests passed, %d failed, %d skipped.' % (
@@ -146,9 +180,9 @@ def main(words: List[str]) -> int:
     )
     table = render(rows, note)
     print(table)
-    if not options.releases:
-        PAGE.write_text(replace(PAGE.read_text(encoding='utf-8'), table), encoding='utf-8')
-    return 1 if total['failed'] or total['skipped'] else 0
+    if options.write or not options.releases:
+        PAGE.write_text(replace(page, table), encoding='utf-8')
+    return 1 if failed else 0
 
 
 if __name__ == '__main__':

@@ -54,6 +54,13 @@ def test_the_table_goes_between_its_markers():
     assert release_table.replace(done, table) == done
 
 
+def test_rows_are_read_back_from_the_page():
+    rows = {'0.8.0': release_table.read(REPORT), '4.4.0': release_table.read(REPORT)}
+    page = 'above\n' + release_table.render(rows, 'A note.') + 'below\n'
+    assert release_table.rows_of(page) == rows
+    assert release_table.rows_of(page.replace('KafkaClient', 'another title')) == {}
+
+
 def test_every_file_of_integration_tests_has_a_column():
     folder = release_table.ROOT / 'test' / 'integration'
     files = {path.stem for path in folder.glob('test_*.py')}

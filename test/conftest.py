@@ -7,11 +7,17 @@ Random order is pytest-randomly's, warnings become errors and hangs end by the s
 from __future__ import annotations
 
 import os
+import signal
 
 import hypothesis
 import pytest
 
 from test.leaks import leaked_since, take_stock
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would the programs that tests
+# start and interrupt. A handler is not passed on.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # dev: quick, for work at a desk. ci: more, and the same ones in every run of one commit, so that a
 # red run can be repeated. thorough: what the declarations of the protocol were accepted with.

@@ -22,7 +22,11 @@ from kafka.common import (
 from test.integration.fixtures import offset, produce, retry
 from test.integration.oracles import Confluent
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    # One release per way of storing offsets and messages, unless asked by name.
+    pytest.mark.releases(some=('0.8.0', '0.8.2.2', '0.11.0.3', '4.4.0')),
+]
 
 STORES_OFFSETS = pytest.mark.releases(since='0.8.1')
 

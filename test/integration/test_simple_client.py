@@ -41,7 +41,11 @@ from kafka.structs import (
 )
 from test.integration.fixtures import retry
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    # One release per way of storing offsets and messages, unless asked by name.
+    pytest.mark.releases(some=('0.8.0', '0.8.2.2', '0.11.0.3', '4.4.0')),
+]
 
 # What a program meets while a topic comes into being.
 GONE = (LeaderNotAvailableError, FailedPayloadsError, NotLeaderForPartitionError)

@@ -76,13 +76,20 @@ def test_responses_of_several_brokers_come_in_the_order_of_the_payloads(cluster,
     assert [list(answer.offsets) for answer in ends] == [[p + 1] for p in wanted]
 
 
+@pytest.mark.releases(since='0.8.2')
 def test_a_cluster_commit_means_that_every_replica_has_it(client, topic):
-    """What all replicas have is below the high water mark, and readable, from that moment on."""
+    """What all replicas have is below the high water mark, and readable, from that moment on.
+
+    Brokers before 0.8.2 answer a moment before they move the mark.
+    """
     client.load_metadata_for_topics(topic)
     assert len(client.topic_partitions[topic][0].isr) == 3
     name = topic.encode()
     producer = SimpleProducer(
-        client, req_acks=SimpleProducer.ACK_AFTER_CLUSTER_COMMIT, random_start=False
+        client,
+        req_acks=SimpleProducer.ACK_AFTER_CLUSTER_COMMIT,
+        ack_timeout=10000,
+        random_start=False,
     )
     for number in range(0, 20, 2):
         (answer,) = producer.send_messages(topic, b'%d' % number, b'%d' % (number + 1))
@@ -159,6 +166,7 @@ def test_the_consumer_goes_on_when_the_leader_is_killed(cluster, client, topic):
     consumer.stop()
 
 
+@pytest.mark.releases(since='0.8.1')  # groups store offsets
 def test_the_kafka_consumer_waits_for_new_leaders_and_raises_nothing(
     cluster, client, topic, new_name
 ):

@@ -46,7 +46,8 @@ LAST_FETCH_BY_NAME = 12
 
 # How many bytes are asked for in a partition at least, and so in all of them together at most. Old
 # programs ask for 4 KiB, which is less than one batch: each would come alone, and cost a request
-# (benchmarks/simple.py --only default).
+# (benchmarks/simple.py --only default). Who asks for less than that default wants little.
+OLD_DEFAULT_BYTES = 4096
 LEAST_PARTITION_BYTES = 128 * 1024
 MOST_MORE_BYTES = 8 * 1024 * 1024
 
@@ -225,10 +226,13 @@ class FetchMemory:
 
     def _partition(self, topic: str, old: FetchPartition, least: int) -> FetchPartition:
         start, end = self._gaps.get((topic, old.partition), (0, 0))
+        max_bytes = old.partition_max_bytes
+        if max_bytes >= OLD_DEFAULT_BYTES:
+            max_bytes = max(max_bytes, least)
         return FetchPartition(
             partition=old.partition,
             fetch_offset=end if start <= old.fetch_offset < end else old.fetch_offset,
-            partition_max_bytes=max(old.partition_max_bytes, least),
+            partition_max_bytes=max_bytes,
         )
 
     def _in_order(self, topics: List[FetchTopic]) -> List[FetchTopic]:

@@ -257,7 +257,7 @@ def test_a_fetch_reads_what_is_uncommitted_and_opens_no_session():
     assert (request.max_wait_ms, request.min_bytes) == (100, 1)
     assert (request.max_bytes, request.isolation_level) == (2**31 - 1, 0)
     assert (request.session_id, request.session_epoch) == (0, -1)
-    assert request.topics == fetch(offset=7, max_bytes=LEAST_PARTITION_BYTES).topics
+    assert request.topics == fetch(offset=7).topics
 
 
 def asked_bytes(translation):
@@ -270,6 +270,10 @@ def test_more_is_asked_for_than_the_first_batch_of_a_small_buffer():
     assert asked_bytes(translate(fetch(max_bytes=4096))) == {LEAST_PARTITION_BYTES}
     large = LEAST_PARTITION_BYTES + 1
     assert asked_bytes(translate(fetch(max_bytes=large))) == {large}
+
+
+def test_who_asks_for_less_than_the_old_default_gets_little():
+    assert asked_bytes(translate(fetch(max_bytes=4095))) == {4095}
 
 
 def test_many_partitions_share_what_more_is_asked_for():

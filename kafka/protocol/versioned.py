@@ -10,11 +10,24 @@ or the MessageSet of an answer that was translated.
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, ClassVar, Dict, NamedTuple, Optional, Tuple, Type, TypeVar
+import operator
+from typing import (
+    Any,
+    Callable,
+    ClassVar,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Tuple,
+    Type,
+    TypeVar,
+)
 
 from kafka.protocol import api, commit, fetch, find_coordinator, list_offsets, metadata, produce
 from kafka.protocol.frames import frame
-from kafka.protocol.schema import Field, Kind, ListOf, StructMeta
+from kafka.protocol.schema import Field, ListOf, StructMeta
 from kafka.protocol.wire import Message
 
 S = TypeVar('S', bound='Versioned')
@@ -68,7 +81,7 @@ class Versioned:
         vars(self).update(zip(self.FIELDS, values), **named)
 
     def _values(self) -> Tuple[Any, ...]:
-        return tuple(getattr(self, name, None) for name in self.FIELDS)
+        return tuple([getattr(self, name, None) for name in self.FIELDS])
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -96,10 +109,10 @@ class Versioned:
         return self._declared(_unencoded)
 
     def _declared(self, records: Callable[[Any], Any]) -> Message:
-        named = zip(_fields(self.DECLARED, self.API_VERSION), self._values())
-        return self.DECLARED(
-            **{f.name: _built(value, f.type, self.API_VERSION, records) for f, value in named}
-        )
+        build: Any = _builder(self.DECLARED, self.API_VERSION, records)
+        values = self._values()
+        built: Message = build(values[0] if len(values) == 1 else values)
+        return built
 
     def encode(self) -> bytes:
         """Return the body.
@@ -111,7 +124,8 @@ class Versioned:
     @classmethod
     def of(cls: Type[S], message: Message) -> S:
         """Return the declared message as 1.x had it."""
-        return cls(*_taken(message, cls.DECLARED, cls.API_VERSION))
+        take: Any = _taker(cls.DECLARED, cls.API_VERSION)
+        return cls(*take(message))
 
     @classmethod
     def decode(cls: Type[S], data: Any) -> S:
@@ -142,33 +156,41 @@ def _fields(struct: StructMeta, version: int) -> Tuple[Field, ...]:
     return tuple(field for field in struct.fields if field.is_on_wire(version))
 
 
+# Values go through functions made once for each kind and version: a look at the kind of each value
+# would be dear (benchmarks/simple.py --only default). None stands for values that stay as they are.
+_Conversion = Optional[Callable[[Any], Any]]
+
+
 @functools.lru_cache(maxsize=None)
-def _numbers(struct: StructMeta, version: int) -> Tuple[bool, ...]:
-    """Tell which fields are numbers, which are the same in both forms."""
-    kinds = [field.type for field in _fields(struct, version)]
-    return tuple([isinstance(kind, Kind) and bool(kind.format) for kind in kinds])
-
-
-def _built(value: Any, kind: Any, version: int, records: Callable[[Any], Any]) -> Any:
-    """Return a value of 1.x as the declared messages have it."""
+def _builder(kind: Any, version: int, records: Callable[[Any], Any]) -> _Conversion:
+    """Return what makes a value of 1.x one that the declared messages have."""
     if isinstance(kind, ListOf):
-        return [_built(item, kind.element, version, records) for item in value or ()]
+        return _of_each(_builder(kind.element, version, records))
     if isinstance(kind, StructMeta):
-        fields = _fields(kind, version)
-        values = (value,) if len(fields) == 1 else value
-        if len(values) != len(fields):
-            raise ValueError('%r is not %s' % (value, [field.name for field in fields]))
-        # A call for each number would be dear: benchmarks/simple.py --only default.
-        named = zip(fields, _numbers(kind, version), values)
-        return kind(
-            **{
-                f.name: item if is_number else _built(item, f.type, version, records)
-                for f, is_number, item in named
-            }
-        )
-    if kind.name == 'String' and isinstance(value, bytes):
-        return value.decode('utf-8')
-    return records(value) if kind.name == 'Records' else value
+        return _struct_builder(kind, version, records)
+    if kind.name == 'String':
+        return _text
+    return records if kind.name == 'Records' else None
+
+
+def _struct_builder(kind: StructMeta, version: int, records: Callable[[Any], Any]) -> _Conversion:
+    names = [field.name for field in _fields(kind, version)]
+    builders = [_builder(field.type, version, records) for field in _fields(kind, version)]
+    are_same = not any(builders)
+
+    def build(value: Any) -> Any:
+        values = (value,) if len(names) == 1 else value
+        if len(values) != len(names):
+            raise ValueError('%r is not %s' % (value, names))
+        if not are_same:
+            values = _converted(builders, values)
+        return kind(**dict(zip(names, values)))
+
+    return build
+
+
+def _text(value: Any) -> Any:
+    return value.decode('utf-8') if isinstance(value, bytes) else value
 
 
 def _encoded(value: Any) -> Any:
@@ -179,22 +201,43 @@ def _unencoded(value: Any) -> Any:
     return value.messages if isinstance(value, MessagesOf) else value
 
 
-def _taken(value: Any, kind: Any, version: int) -> Any:
-    """Return a value of the declared messages as 1.x had it; a message as a tuple."""
+@functools.lru_cache(maxsize=None)
+def _taker(kind: Any, version: int) -> _Conversion:
+    """Return what makes a value of the declared messages one of 1.x; a message becomes a tuple."""
     if isinstance(kind, ListOf):
-        return [_taken(item, kind.element, version) for item in value or ()]
-    if isinstance(kind, StructMeta):
-        fields = _fields(kind, version)
-        values = tuple(
-            [
-                getattr(value, f.name)
-                if is_number
-                else _taken(getattr(value, f.name), f.type, version)
-                for f, is_number in zip(fields, _numbers(kind, version))
-            ]
-        )
-        return values[0] if len(values) == 1 and not issubclass(kind, Message) else values
-    return value
+        return _of_each(_taker(kind.element, version))
+    if not isinstance(kind, StructMeta):
+        return None
+    fields = _fields(kind, version)
+    takers = [_taker(field.type, version) for field in fields]
+    get: Callable[[Any], Any] = operator.attrgetter(*[field.name for field in fields])
+    if len(fields) == 1:
+        (take,) = takers
+        is_message = issubclass(kind, Message)
+
+        def take_alone(value: Any) -> Any:
+            alone = get(value) if take is None else take(get(value))
+            return (alone,) if is_message else alone
+
+        return take_alone
+    if not any(takers):
+        return get
+    return lambda value: tuple(_converted(takers, get(value)))
+
+
+def _of_each(convert: _Conversion) -> Callable[[Any], List[Any]]:
+    """Return what converts the values of an array, for which None may stand."""
+    if convert is None:
+        return lambda values: list(values or ())
+    # Typed anew, for the function inside.
+    each: Callable[[Any], Any] = convert
+    return lambda values: [each(value) for value in values or ()]
+
+
+def _converted(conversions: List[_Conversion], values: Iterable[Any]) -> List[Any]:
+    return [
+        value if convert is None else convert(value) for convert, value in zip(conversions, values)
+    ]
 
 
 class ProduceResponse_v0(Versioned):

@@ -211,6 +211,7 @@ class KafkaConnection(threading.local):
         self.timeout = timeout
         self._sock: Any = None
         self._process = 0  # whose the socket is
+        self.ahead_bytes = 0  # how much to read at once, into the next answer too; 0: as 0.9.5 did
         self._closer: Optional[_Closer] = None
         # What an old broker's behaviour told, since it can't be asked: kept until an error, because
         # finding it out costs connections and the broker may have been replaced after an error.
@@ -262,10 +263,8 @@ class KafkaConnection(threading.local):
     def send_unwritten(self, request_id: int, request: Unwritten) -> None:
         """Send a request that was not written as bytes; as send() does with its bytes."""
         self.get_connected_socket()
-        if self._translator is None:
-            self._learn_for(request.old)
-        assert self._translator is not None
-        if self._translator.raises(request.old):
+        translator = self._translator or self._learn_for(request.old)
+        if translator.raises(request.old):
             self._send_old(request.old, b'')
         else:
             self.send(request_id, request.write())
@@ -405,9 +404,9 @@ class KafkaConnection(threading.local):
                 self._fail_frame(error)
             if frame is not None:
                 return frame
-            most = min(reader.missing_bytes, MAX_READ_BYTES)
+            most = self.ahead_bytes or min(reader.missing_bytes, MAX_READ_BYTES)
             if wanted <= 0:
-                started, wanted = time.monotonic(), most
+                started, wanted = time.monotonic(), min(most, MAX_READ_BYTES)
             data = recv(most)
             if not data:
                 raise ConnectionResetError(
@@ -454,9 +453,7 @@ class KafkaConnection(threading.local):
     def _translate(self, old: OldRequest) -> Optional[Translation]:
         if self._translator is None and not old.needs_versions:
             return None
-        self._learn_for(old)
-        assert self._translator is not None
-        translation = self._translator.translate(old, int(time.time() * 1000))
+        translation = self._learn_for(old).translate(old, int(time.time() * 1000))
         if translation is not None and translation.remark not in self._remarks:
             self._remarks.add(translation.remark)
             log.warning('%s: %s', self, translation.remark)
@@ -505,19 +502,20 @@ class KafkaConnection(threading.local):
 
     # ------------------------------------------------------------ versions
 
-    def _learn_for(self, old: OldRequest) -> None:
+    def _learn_for(self, old: OldRequest) -> Translator:
         """Find out what the broker serves, under the client id of a request."""
         self._client_id = old.header.client_id
-        self._learn()
+        translator = self._learn()
         self._session.client_id = old.header.client_id
+        return translator
 
-    def _learn(self) -> None:
+    def _learn(self) -> Translator:
         """Find out what the broker serves, unless it is known of this connection."""
-        if self._translator is not None:
-            return
-        versions = self._inferred if self._inferred is not None else self._probe()
-        self._session.adopt(versions)
-        self._translator = Translator(versions.ranges)
+        if self._translator is None:
+            versions = self._inferred if self._inferred is not None else self._probe()
+            self._session.adopt(versions)
+            self._translator = Translator(versions.ranges)
+        return self._translator
 
     def _probe(self) -> BrokerVersions:
         probe = probe_versions(self._client_id)

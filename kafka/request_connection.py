@@ -28,6 +28,10 @@ _WITH_RECORDS = (ApiKey.PRODUCE, ApiKey.FETCH)
 # The class itself: the global of this name may be replaced.
 _OwnConnection = KafkaConnection
 
+# How much is read at once: a small answer together with its length, a large one in few pieces. Each
+# read is two calls of the system where there is a time-out: benchmarks/simple.py --only consume.
+AHEAD_BYTES = 64 * 1024
+
 # The pause after a recv() that brought nothing, in seconds. RequestConnection's waits by itself.
 PAUSE_SECONDS = 0.001
 
@@ -65,11 +69,19 @@ class RequestConnection(threading.local):
 
     def connect(self) -> KafkaConnection:
         """Connect, unless it is connected. Raises: KafkaConnectionError."""
-        if self._conn is None:
-            self._conn = KafkaConnection(self.host, self.port, timeout=self.timeout)
+        conn = self._conn
+        if conn is None:
+            self._conn = conn = KafkaConnection(self.host, self.port, timeout=self.timeout)
+            if type(conn) is _OwnConnection:
+                conn.ahead_bytes = AHEAD_BYTES
         else:
-            self._conn.get_connected_socket()
-        return self._conn
+            conn.get_connected_socket()
+        return conn
+
+    def _carrier(self) -> KafkaConnection:
+        """Return what connects by itself when it is used; otherwise as connect()."""
+        conn = self._conn
+        return conn if conn is not None and type(conn) is _OwnConnection else self.connect()
 
     def connected(self) -> bool:
         """Tell whether there is a socket."""
@@ -77,7 +89,7 @@ class RequestConnection(threading.local):
 
     def api_versions(self) -> Dict[int, Tuple[int, int]]:
         """Return what the broker serves; see KafkaConnection. Raises: KafkaConnectionError."""
-        return self.connect().api_versions()
+        return self._carrier().api_versions()
 
     def send(self, request: Any, expect_response: bool = True) -> Future:
         """Send a request struct; return the future of its response struct.
@@ -90,7 +102,7 @@ class RequestConnection(threading.local):
         self._correlation_id = (self._correlation_id + 1) % 2**31
         future = Future()
         try:
-            self._send(self.connect(), request)
+            self._send(self._carrier(), request)
         except KafkaError as error:
             if isinstance(error, KafkaConnectionError):
                 self._fail(error)
@@ -110,7 +122,7 @@ class RequestConnection(threading.local):
             return None
         request_id, request, future = self._in_flight[0]
         try:
-            response = self._receive(self.connect(), request_id, request.RESPONSE_TYPE)
+            response = self._receive(self._carrier(), request_id, request.RESPONSE_TYPE)
         except KafkaConnectionError as error:
             self._fail(error)
             return None

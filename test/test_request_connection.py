@@ -33,7 +33,7 @@ from kafka.protocol.versioned import (
     ProduceRequest_v0,
     ProduceResponse_v0,
 )
-from kafka.request_connection import RequestConnection, ask_for, exchange_requests
+from kafka.request_connection import AHEAD_BYTES, RequestConnection, ask_for, exchange_requests
 from kafka.structs import FetchRequestPayload, ProduceRequestPayload
 from test.fake_sockets import Broker, FakeNetwork, FakeSocket
 
@@ -70,6 +70,31 @@ def test_response_completes_the_future_of_its_request_in_order(monkeypatch):
     assert two.succeeded()
     assert conn.recv() is None
     assert network.made[0].sent[0] == METADATA.framed(1, 'client')
+
+
+def test_answers_that_came_together_are_read_together_and_handed_out_one_by_one(monkeypatch):
+    answers = [bytes([0, 0, 0, 12, 0, 0, 0, number]) + bytes(8) for number in (1, 2)]
+    conn, network = connect(monkeypatch, FakeSocket(b''.join(answers)))
+    one, two = conn.send(METADATA), conn.send(METADATA)
+    assert conn.recv() == NOTHING
+    assert not two.is_done
+    assert conn.recv() == NOTHING
+    assert (one.value, two.value) == (NOTHING, NOTHING)
+    assert network.made[0].asked == [AHEAD_BYTES]
+
+
+@pytest.mark.parametrize(('size', 'arrives'), [(1, False), (4096, True)])
+def test_a_slow_answer_has_the_time_for_each_4096_bytes(monkeypatch, size, arrives):
+    """The time-out is 5 seconds here, and each read takes 3."""
+    body = MetadataResponse_v0([(1, 'h' * 20000, 9)], []).encode()
+    data = (len(body) + 4).to_bytes(4, 'big') + b'\x00\x00\x00\x01' + body
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    conn, network = connect(monkeypatch, FakeSocket(*pieces))
+    now = iter(range(0, 10**6, 3))
+    monkeypatch.setattr('kafka.conn.time.monotonic', lambda: next(now))
+    conn.send(METADATA)
+    assert (conn.recv() is not None) is arrives
+    assert network.made[0].closed is not arrives
 
 
 def test_request_without_answer_is_done_at_once(monkeypatch):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import operator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
 
@@ -65,6 +66,8 @@ _OWN_METHODS = {
         '_decode_message',
     )
 }
+# All of them at once: each by itself would be dear in every request.
+_methods = operator.itemgetter(*_OWN_METHODS)
 
 
 def _takes_host_and_port(init: Callable[..., None]) -> Callable[..., None]:
@@ -266,11 +269,11 @@ def _is_own(method: Any, name: str) -> bool:
     """Tell whether a method is KafkaProtocol's own, and nothing of that class replaced."""
     if KafkaProtocol is not _OwnProtocol or method != getattr(_OwnProtocol, name):
         return False
-    present = vars(KafkaProtocol)
-    for each, own in _OWN_METHODS.items():
-        if present.get(each) is not own:
-            return False
-    return True
+    try:
+        present: Any = _methods(vars(KafkaProtocol))
+    except KeyError:  # deleted
+        return False
+    return bool(present == tuple(_OWN_METHODS.values()))
 
 
 def __getattr__(name: str) -> object:

@@ -6,8 +6,10 @@ of ``kafka.protocol.later`` and the client.
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable, List, Optional, Sequence
 
+from kafka import protocol
 from kafka.codec import CODEC_GZIP, CODEC_NONE, CODEC_SNAPPY, has_snappy
 from kafka.protocol import create_message_set, legacy, legacy_messages
 from kafka.protocol.later import MessagesLater
@@ -16,6 +18,7 @@ from kafka.protocol.later import MessagesLater
 _CONSTRUCTORS = ('create_message', 'create_gzip_message', 'create_snappy_message')
 _OWN_SET = create_message_set
 _OWN = {name: vars(legacy)[name] for name in _CONSTRUCTORS}
+_constructors = operator.itemgetter(*_CONSTRUCTORS)
 
 
 def message_set(
@@ -50,10 +53,12 @@ def message_set(
 
 
 def _are_constructors_own() -> bool:
-    for name, own in _OWN.items():
-        if legacy_messages._current(name) is not own:
-            return False
-    return True
+    present = vars(protocol)
+    for name in _CONSTRUCTORS:
+        if name in present:
+            return all(legacy_messages._current(each) is own for each, own in _OWN.items())
+    # Nothing hides those of the module where they live.
+    return bool(_constructors(vars(legacy)) == tuple(_OWN.values()))
 
 
 def _is_certain(codec: int, compresslevel: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.errors import ProtocolError
+from kafka.errors import KafkaError, ProtocolError
 from kafka.protocol import commit, metadata, versioned
 from kafka.protocol.versioned import (
     FetchRequest_v0,
@@ -66,6 +66,67 @@ def test_envelope_has_length_key_version_number_and_client():
     )
     request = OffsetFetchRequest_v1('g', [])
     assert request.framed(4, b'c') == request.framed(4, 'c')
+
+
+@pytest.mark.parametrize(
+    'topics',
+    [
+        [('t', [(3, 42, None)])],
+        [('t\u00e4', [(-1, 2**63 - 1, None)])],
+        [('', [(0, 0, None)])],
+        [(b't', [(0, 1, None)])],
+        [('t', [(0, 1, 'metadata')])],
+        [('t', [(0, 1, None), (1, 2, None)])],
+        [('t', [(0, 1, None)]), ('u', [(0, 1, None)])],
+        [],
+        None,
+    ],
+)
+@pytest.mark.parametrize('client_id', ['client', b'client', None])
+def test_commit_is_written_as_it_is_declared(topics, client_id):
+    """One partition has a way of its own."""
+    request = OffsetCommitRequest_v0('group', topics)
+    assert request.framed(7, client_id) == super(type(request), request).framed(7, client_id)
+
+
+@pytest.mark.parametrize(
+    ('fields', 'error'),
+    [
+        (('g', [('t', [(2**31, 1, None)])]), ProtocolError),
+        (('g', [('t', [(0, 2**63, None)])]), ProtocolError),
+        (('g', [('t', [(0, '1', None)])]), ProtocolError),
+        (('g', [('t' * 2**15, [(0, 1, None)])]), ProtocolError),
+        (('g', [('\ud800', [(0, 1, None)])]), ProtocolError),
+        ((None, [('t', [(0, 1, None)])]), ProtocolError),
+        (('g', [('t', [(0, 1)])]), ValueError),
+        (('g', [(7, [(0, 1, None)])]), ProtocolError),
+    ],
+)
+def test_commit_that_cannot_be_written_says_what_is_wrong(fields, error):
+    with pytest.raises(error):
+        OffsetCommitRequest_v0(*fields).framed(7, 'client')
+
+
+def test_answer_to_a_commit_is_read_as_it_is_declared():
+    """One partition has a way of its own; whatever else the bytes are."""
+    good = OffsetCommitResponse_v0([('t\u00e4', [(3, 16)])]).encode()
+    two = OffsetCommitResponse_v0([('t', [(3, 16), (4, 0)])]).encode()
+    none = OffsetCommitResponse_v0([('t', [])]).encode()
+    cut = [good[:end] for end in range(len(good))]
+    changed = [good[:at] + b'\xff' + good[at + 1 :] for at in range(len(good))]
+    for data in [good, two, none, b'', good + b'\x00', *cut, *changed]:
+        assert outcome(OffsetCommitResponse_v0.decode, data) == outcome(declared_committed, data)
+
+
+def declared_committed(data):
+    return OffsetCommitResponse_v0.of(commit.OffsetCommitResponse.decode(data, 0))
+
+
+def outcome(decode, data):
+    try:
+        return decode(data)
+    except KafkaError as error:
+        return repr(error)
 
 
 def test_names_may_be_bytes():

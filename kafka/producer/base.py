@@ -203,7 +203,12 @@ class Producer:
         """Check the arguments, then send messages that share a key; otherwise as send_messages."""
         topic = name_for(self.client, topic)
         msg, key = self._as_bytes(msg, key)
-        partition = whole_number(partition, 'partition')
+        return self._send_checked(topic, whole_number(partition, 'partition'), msg, key)
+
+    def _send_checked(
+        self, topic: Any, partition: int, msg: Any, key: Optional[bytes]
+    ) -> List[Any]:
+        """Send messages whose arguments were checked; otherwise as send_messages."""
         if self.async_send:
             self._enqueue(TopicAndPartition(topic, partition), msg, key)
             return []

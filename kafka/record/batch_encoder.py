@@ -63,8 +63,12 @@ def encode_messages(keys: Sequence[Optional[bytes]], values: Sequence[Optional[b
     if not values:
         return b''
     try:
-        if keys.count(keys[0]) == len(keys) and None not in values:
-            return _encode_alike(keys[0], values)  # type: ignore[arg-type]
+        if keys.count(keys[0]) == len(keys):
+            try:
+                return _encode_alike(keys[0], values)  # type: ignore[arg-type]
+            except TypeError:  # a look for None in all of them would be dear
+                if None not in values:
+                    raise
         return _encode_full(repeat(0), keys, values, [()], 0)
     except (TypeError, ValueError, AttributeError) as error:
         _complain([(0, key, value, ()) for key, value in zip(keys, values)], error)

@@ -22,6 +22,22 @@ def test_each_call_goes_to_the_next_partition_as_a_whole():
     assert all(len(args[0][0].messages) == 2 for args, _ in client.called('send_produce_request'))
 
 
+@pytest.mark.parametrize('on_the_class', [True, False])
+def test_method_that_a_program_put_in_the_place_of_the_senders_own_is_called(on_the_class):
+    class Mine(SimpleProducer):
+        pass
+
+    producer = Mine(FakeClient((0, 0)), random_start=False)
+    sent = []
+    if on_the_class:
+        Mine._send_messages = lambda _, *arguments, key=None: sent.append((*arguments, key))
+    else:
+        producer._send_messages = lambda *arguments, key=None: sent.append((*arguments, key))
+    producer.send_messages(b'topic', b'a', b'b')
+    assert sent == [(b'topic', 0, b'a', b'b', None)]
+    assert partitions_of(producer.client) == []
+
+
 def test_each_topic_has_its_own_turn_and_text_and_bytes_are_one_topic():
     client = FakeClient((0, 0), (0, 0))
     producer = SimpleProducer(client, random_start=False)

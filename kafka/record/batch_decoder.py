@@ -91,22 +91,22 @@ class _Columns:
 
     def records(
         self, base_offset: int, base_timestamp: int, append_time: Optional[int]
-    ) -> List[Record]:
-        """Make the records; ``append_time`` overrides the timestamps."""
+    ) -> Iterator[Record]:
+        """Make the records, each when it is asked for; ``append_time`` overrides timestamps."""
         offsets = self.offsets(base_offset)
         stamps: Any = repeat(append_time)
         if append_time is None:
             stamps = [base_timestamp + delta for delta in self.deltas]
         keys: Any = repeat(None) if self.keys is None else self.keys
         headers: Any = repeat(()) if self.headers is None else self.headers
-        return list(map(Record, zip(offsets, stamps, keys, self.values, headers)))
+        return map(Record, zip(offsets, stamps, keys, self.values, headers))
 
 
 def decode_records(
     data: bytes, count: int, base_offset: int, base_timestamp: int, append_time: Optional[int]
-) -> Iterator[List[Record]]:
+) -> Iterator[Iterator[Record]]:
     """
-    Decode the records of a batch, in lists of up to :data:`CHUNK`.
+    Decode the records of a batch, in groups of up to :data:`CHUNK`.
 
     ``data`` is what follows the batch header, decompressed; ``count`` how many records it must
     hold; ``append_time`` (ms) overrides the timestamps where it is not None. Raises

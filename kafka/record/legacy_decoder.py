@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from itertools import repeat
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from itertools import accumulate, repeat
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 from zlib import crc32
 
 from kafka import codec as codecs
@@ -39,8 +39,8 @@ _ENTRY_AT = struct.Struct('>qi').unpack_from
 _HEAD_AT = struct.Struct('>qiI').unpack_from
 # From the offset to the length of the key, by magic; something empty stands for the timestamp.
 _AHEAD = (struct.Struct('>qiIH0si'), struct.Struct('>qiIHqi'))
-# The same without CRC, and in magic 0 without anything for the timestamp.
-_TRUSTED_AHEAD = (struct.Struct('>qi4xHi'), struct.Struct('>qi4xHqi'))
+# The same without offset and CRC, and in magic 0 without anything for the timestamp.
+_TRUSTED_AHEAD = (struct.Struct('>8xi4xHi'), struct.Struct('>8xi4xHqi'))
 # From the offset to the length of a null key and the length of the value behind it, by magic.
 _HEADS = (struct.Struct('>qiIHii'), struct.Struct('>qiIHqii'))
 
@@ -70,25 +70,47 @@ class Run:
         """Start a run with the entry at ``pos``, which is not read yet."""
         self.magic = buf[pos + 16]
         self.attributes = buf[pos + 17]
-        self.offsets: List[int] = []
+        self.offsets: Sequence[int] = ()
         self.timestamps: List[int] = []  # stays empty in magic 0
         self.keys: List[Optional[bytes]] = []
         self.values: List[Optional[bytes]] = []
         self.end = pos
         self.error: Optional[KafkaError] = None
 
-    def records(self, shift: int = 0, append_time: Optional[int] = None) -> List[Record]:
-        """Make records; ``shift`` is added to the offsets, ``append_time`` overrides timestamps."""
-        offsets: Iterable[int] = map(shift.__add__, self.offsets) if shift else self.offsets
+    def add_offsets(self, offsets: Sequence[int]) -> None:
+        """Append offsets; a ``range`` stays one as long as nothing is added to it."""
+        if not self.offsets:
+            self.offsets = offsets
+        elif isinstance(self.offsets, list):
+            self.offsets += offsets
+        else:
+            self.offsets = [*self.offsets, *offsets]
+
+    def shifted(self, shift: int) -> Sequence[int]:
+        """Return the offsets with ``shift`` added to each."""
+        offsets = self.offsets
+        if not shift:
+            return offsets
+        if isinstance(offsets, range):
+            return range(offsets.start + shift, offsets.stop + shift)
+        return list(map(shift.__add__, offsets))
+
+    def records(self, shift: int = 0, append_time: Optional[int] = None) -> Iterator[Record]:
+        """
+        Make records, each when it is asked for; ``append_time`` overrides timestamps.
+
+        ``shift`` is added to the offsets. A record that is dropped before the next one is made
+        never meets the cyclic collector, which takes as long as making it.
+        """
         stamps: Iterable[Optional[int]] = self.timestamps
         if not self.magic or append_time is not None:
             stamps = repeat(append_time)
-        return list(map(Record, zip(offsets, stamps, self.keys, self.values, repeat(()))))
+        columns = self.shifted(shift), stamps, self.keys, self.values, repeat(())
+        return map(Record, zip(*columns))
 
     def columns(self, shift: int = 0) -> Columns:
         """Return offset, key and value of each message; ``shift`` is added to the offsets."""
-        offsets = list(map(shift.__add__, self.offsets)) if shift else self.offsets
-        return Columns(offsets, self.keys, self.values)
+        return Columns(self.shifted(shift), self.keys, self.values)
 
 
 def entry_size(buf: Buffer, pos: int) -> int:
@@ -161,15 +183,13 @@ def read_run(buf: bytes, pos: int, check: bool = True) -> Run:
             _read_steps(buf, run, _walk_null_keys)
             _read_steps(buf, run, _walk_keys)
         else:
-            formats.allow(RUN_MESSAGES)
-            _trust_null_keys(buf, run)
-            _trust_keys(buf, run)
+            _read_trusted(buf, run)
         _read_slices(buf, run, check)
         try:
             size = entry_size(buf, run.end)
             if (
                 not size
-                or len(run.offsets) == RUN_MESSAGES
+                or len(run.values) == RUN_MESSAGES
                 or (size >= 18 and buf[run.end + 16 : run.end + 18] != kind)
             ):
                 return run
@@ -178,7 +198,7 @@ def read_run(buf: bytes, pos: int, check: bool = True) -> Run:
         except (ChecksumError, ProtocolError) as error:
             run.error = error
             return run
-        run.offsets.append(message.offset)
+        run.add_offsets([message.offset])
         run.keys.append(message.key)
         run.values.append(message.value)
         if message.timestamp is not None:
@@ -188,25 +208,21 @@ def read_run(buf: bytes, pos: int, check: bool = True) -> Run:
 
 class _Steps(Dict[int, Tuple[Any, Optional[int], int]]):
     """
-    Map the size of a message to a function, a number to find in it, and the size of its entry.
+    Map the size of a message to a function, the length of its value, and the size of its entry.
 
-    The function reads the rest of a message and the first numbers of the next entry, the CRC among
-    them unless ``trusted``. Without key it
-    begins behind the CRC, and the number to find is both lengths as one; otherwise it begins behind
-    the key's length, and the number is the length of the value. A size that is not possible is
-    mapped to what never fits: no number is None.
+    The function reads the rest of a message and the first numbers of the next entry, offset and CRC
+    among them unless ``trusted``. Without key it begins behind the CRC, otherwise behind the key's
+    length. A size that is not possible is mapped to what never fits: no length is None.
     """
 
     def __init__(self, magic: int, key_size: Optional[int] = None, trusted: bool = False) -> None:
         self.fixed = MIN_MESSAGE_BYTES[magic] + (key_size or 0)
+        ahead = (_TRUSTED_AHEAD if trusted else _AHEAD)[magic].format[1:]
         if key_size is None:
-            time = 'q' if magic else '' if trusted else '0s'
-            self.before, self.after = '>H%sQ' % time, 'qi4x' if trusted else 'qiI'
-            self.lengths = 0xFFFFFFFF << 32
+            self.after = '8xi4x' if trusted else 'qiI'
+            self.before = '>%si' % ahead[len(self.after) :]
         else:
-            ahead = (_TRUSTED_AHEAD if trusted else _AHEAD)[magic]
-            self.before, self.after = '>%dsi' % key_size, ahead.format[1:]
-            self.lengths = 0
+            self.before, self.after = '>%dsi' % key_size, ahead
         self.never = (struct.Struct('%s0s%s' % (self.before, self.after)).unpack_from, None, 0)
 
     def __missing__(self, size: int) -> Tuple[Any, Optional[int], int]:
@@ -214,7 +230,7 @@ class _Steps(Dict[int, Tuple[Any, Optional[int], int]]):
         if not 0 <= value <= 1024 or not formats.take():
             return self.never
         unpack = struct.Struct('%s%ds%s' % (self.before, value, self.after)).unpack_from
-        step = self[size] = (unpack, self.lengths | value, size + 12)
+        step = self[size] = (unpack, value, size + 12)
         return step
 
 
@@ -272,35 +288,40 @@ def _read_steps(buf: bytes, run: Run, walk: Any) -> None:
     One call reads the rest of a message and the first numbers of the next one; benchmark:
     benchmarks/decode.py. When a CRC is wrong nothing is appended: another way finds out which.
     """
-    before, start = len(run.offsets), run.end
+    before, start = len(run.values), run.end
+    offsets: List[int] = []
     places: List[int] = []
     crcs: List[int] = []
     formats.allow(RUN_MESSAGES)
-    walk(buf, run, places, crcs)
-    if crcs and not _crcs_agree(buf, start, run.end, places, crcs):
-        run.end = start
-        for column in (run.offsets, run.timestamps, run.keys, run.values):
-            del column[before:]
+    walk(buf, run, offsets, places, crcs)
+    if not crcs or _crcs_agree(buf, start, run.end, places, crcs):
+        run.add_offsets(offsets)
+        return
+    run.end = start
+    for column in (run.timestamps, run.keys, run.values):
+        del column[before:]
 
 
-def _walk_null_keys(buf: bytes, run: Run, places: List[int], crcs: List[int]) -> None:
+def _walk_null_keys(
+    buf: bytes, run: Run, offsets: List[int], places: List[int], crcs: List[int]
+) -> None:
     """
     Append messages until one has a key, no value, a long one, or numbers that disagree.
 
-    ``places`` and ``crcs`` get what there is to check.
+    Their offsets go to ``offsets``; ``places`` and ``crcs`` get what there is to check.
     """
-    add_offset, add_time, add_value = run.offsets.append, run.timestamps.append, run.values.append
+    add_offset, add_time, add_value = offsets.append, run.timestamps.append, run.values.append
     add_place, add_crc = places.append, crcs.append
     magic, wanted = run.magic, run.magic << 8 | run.attributes
     steps = _NULL_KEY_STEPS[magic]
     pos = run.end + 16
     try:
         offset, size, crc = _HEAD_AT(buf, run.end)
-        for _ in range(RUN_MESSAGES - len(run.offsets)):
+        for _ in range(RUN_MESSAGES - len(run.values)):
             unpack, right, whole = steps[size]
             this, that = offset, crc
-            kind, time, lengths, value, offset, size, crc = unpack(buf, pos)
-            if lengths != right or kind != wanted:
+            kind, time, key_size, length, value, offset, size, crc = unpack(buf, pos)
+            if length != right or key_size != -1 or kind != wanted:
                 break
             if magic:
                 add_time(time)
@@ -312,12 +333,14 @@ def _walk_null_keys(buf: bytes, run: Run, places: List[int], crcs: List[int]) ->
     except struct.error:  # the buffer ends behind this message
         pass
     run.end = pos - 16
-    run.keys += [None] * (len(run.offsets) - len(run.keys))
+    run.keys += [None] * len(offsets)
 
 
-def _walk_keys(buf: bytes, run: Run, places: List[int], crcs: List[int]) -> None:
+def _walk_keys(
+    buf: bytes, run: Run, offsets: List[int], places: List[int], crcs: List[int]
+) -> None:
     """Append messages until one has a long key, no value, a long one, or wrong numbers."""
-    add_offset, add_time = run.offsets.append, run.timestamps.append
+    add_offset, add_time = offsets.append, run.timestamps.append
     add_key, add_value = run.keys.append, run.values.append
     add_place, add_crc = places.append, crcs.append
     magic, wanted = run.magic, run.magic << 8 | run.attributes
@@ -325,18 +348,21 @@ def _walk_keys(buf: bytes, run: Run, places: List[int], crcs: List[int]) -> None
     pos = run.end + head.size
     try:
         offset, size, crc, kind, time, key_size = head.unpack_from(buf, run.end)
-        for _ in range(RUN_MESSAGES - len(run.offsets)):
-            unpack, right, whole = by_key[key_size][size]
+        same, steps = key_size, by_key[key_size]
+        for _ in range(RUN_MESSAGES - len(run.values)):
+            if key_size != same:
+                same, steps = key_size, by_key[key_size]
             if kind != wanted:
                 break
-            this, that, then, null = offset, crc, time, key_size == -1
+            unpack, right, whole = steps[size]
+            this, that, then = offset, crc, time
             key, length, value, offset, size, crc, kind, time, key_size = unpack(buf, pos)
             if length != right:
                 break
             if magic:
                 add_time(then)
             add_offset(this)
-            add_key(None if null else key)
+            add_key(key if same != -1 else None)
             add_value(value)
             add_crc(that)
             add_place(pos)
@@ -346,81 +372,104 @@ def _walk_keys(buf: bytes, run: Run, places: List[int], crcs: List[int]) -> None
     run.end = pos - head.size
 
 
+def _read_trusted(buf: bytes, run: Run) -> None:
+    """
+    Append messages as :func:`_read_steps` does where another CRC covers the bytes.
+
+    The steps for each are fewer, and the offsets of all are known from the first and the last
+    where these leave no gap.
+    """
+    start, before = run.end, len(run.values)
+    formats.allow(RUN_MESSAGES)
+    _trust_null_keys(buf, run)
+    _trust_keys(buf, run)
+    count = len(run.values) - before
+    if not count:
+        return
+    fixed = 12 + MIN_MESSAGE_BYTES[run.magic]
+    last = run.end - fixed - len(run.keys[-1] or b'') - len(run.values[-1] or b'')
+    first, behind = int(_INT64_AT(buf, start)[0]), int(_INT64_AT(buf, last)[0]) + 1
+    if behind - first == count:
+        run.add_offsets(range(first, behind))
+        return
+    fields = zip(run.keys[before:], run.values[before:])
+    sizes = (fixed + len(key or b'') + len(value or b'') for key, value in fields)
+    places = list(accumulate(sizes, initial=start))[:count]
+    run.add_offsets([_INT64_AT(buf, place)[0] for place in places])
+
+
 def _trust_null_keys(buf: bytes, run: Run) -> None:
-    """Do as :func:`_walk_null_keys` where another CRC covers the bytes; fewer steps for each."""
-    add_offset, add_time, add_value = run.offsets.append, run.timestamps.append, run.values.append
+    """Do as :func:`_walk_null_keys`, but for offsets and CRCs."""
+    times, values = run.timestamps, run.values
     magic, wanted = run.magic, run.magic << 8 | run.attributes
     steps = _TRUSTED_NULL_KEY_STEPS[magic]
     pos = run.end + 16
     try:
-        offset, size = _ENTRY_AT(buf, run.end)
+        size = _ENTRY_AT(buf, run.end)[1]
         if magic:
-            for _ in repeat(None, RUN_MESSAGES - len(run.offsets)):
+            for _ in repeat(None, RUN_MESSAGES - len(values)):
                 unpack, right, whole = steps[size]
-                add_offset(offset)
-                kind, time, lengths, value, offset, size = unpack(buf, pos)
-                if lengths != right or kind != wanted:
+                kind, time, key_size, length, value, size = unpack(buf, pos)
+                if length != right or key_size != -1 or kind != wanted:
                     break
-                add_time(time)
-                add_value(value)
+                times.append(time)
+                values.append(value)
                 pos += whole
         else:
-            for _ in repeat(None, RUN_MESSAGES - len(run.offsets)):
+            for _ in repeat(None, RUN_MESSAGES - len(values)):
                 unpack, right, whole = steps[size]
-                add_offset(offset)
-                kind, lengths, value, offset, size = unpack(buf, pos)
-                if lengths != right or kind != wanted:
+                kind, key_size, length, value, size = unpack(buf, pos)
+                if length != right or key_size != -1 or kind != wanted:
                     break
-                add_value(value)
+                values.append(value)
                 pos += whole
     except struct.error:  # the buffer ends behind this message
         pass
     run.end = pos - 16
-    del run.offsets[len(run.values) :]
-    run.keys += [None] * (len(run.offsets) - len(run.keys))
+    run.keys += [None] * (len(values) - len(run.keys))
 
 
 def _trust_keys(buf: bytes, run: Run) -> None:
-    """Do as :func:`_walk_keys` where another CRC covers the bytes."""
-    add_offset, add_time = run.offsets.append, run.timestamps.append
-    add_key, add_value = run.keys.append, run.values.append
+    """Do as :func:`_walk_keys`, but for offsets and CRCs."""
+    times, keys, values = run.timestamps, run.keys, run.values
     magic, wanted = run.magic, run.magic << 8 | run.attributes
     by_key, head = _TRUSTED_STEPS[magic], _TRUSTED_AHEAD[magic]
     pos = run.end + head.size
     try:
-        offset, size, kind, *times, key_size = head.unpack_from(buf, run.end)
+        size, kind, *maybe, key_size = head.unpack_from(buf, run.end)
+        same, steps = key_size, by_key[key_size]
         if magic:
-            time = times[0]
-            for _ in repeat(None, RUN_MESSAGES - len(run.offsets)):
-                unpack, right, whole = by_key[key_size][size]
+            time = maybe[0]
+            for _ in repeat(None, RUN_MESSAGES - len(values)):
+                if key_size != same:
+                    same, steps = key_size, by_key[key_size]
                 if kind != wanted:
                     break
-                add_offset(offset)
-                then, null = time, key_size == -1
-                key, length, value, offset, size, kind, time, key_size = unpack(buf, pos)
+                then = time
+                unpack, right, whole = steps[size]
+                key, length, value, size, kind, time, key_size = unpack(buf, pos)
                 if length != right:
                     break
-                add_time(then)
-                add_key(None if null else key)
-                add_value(value)
+                times.append(then)
+                keys.append(key if same != -1 else None)
+                values.append(value)
                 pos += whole
         else:
-            for _ in repeat(None, RUN_MESSAGES - len(run.offsets)):
-                unpack, right, whole = by_key[key_size][size]
+            for _ in repeat(None, RUN_MESSAGES - len(values)):
+                if key_size != same:
+                    same, steps = key_size, by_key[key_size]
                 if kind != wanted:
                     break
-                add_offset(offset)
-                null = key_size == -1
-                key, length, value, offset, size, kind, key_size = unpack(buf, pos)
+                unpack, right, whole = steps[size]
+                key, length, value, size, kind, key_size = unpack(buf, pos)
                 if length != right:
                     break
-                add_key(None if null else key)
-                add_value(value)
+                keys.append(key if same != -1 else None)
+                values.append(value)
                 pos += whole
     except struct.error:  # the buffer ends behind this message
         pass
     run.end = pos - head.size
-    del run.offsets[len(run.values) :]
 
 
 def _read_slices(buf: bytes, run: Run, check: bool) -> None:
@@ -429,14 +478,15 @@ def _read_slices(buf: bytes, run: Run, check: bool) -> None:
 
     One call fetches all numbers of a message without key. Benchmark: benchmarks/decode.py.
     """
-    add_offset, add_time = run.offsets.append, run.timestamps.append
+    offsets: List[int] = []
+    add_offset, add_time = offsets.append, run.timestamps.append
     add_key, add_value = run.keys.append, run.values.append
     magic, wanted = run.magic, run.magic << 8 | run.attributes
     head = _HEADS[magic]
     unpack, fixed, least = head.unpack_from, head.size, head.size - 12
     pos = run.end
     last = len(buf) - fixed
-    for _ in range(RUN_MESSAGES - len(run.offsets)):
+    for _ in range(RUN_MESSAGES - len(run.values)):
         if pos > last:
             break
         if magic:
@@ -465,6 +515,7 @@ def _read_slices(buf: bytes, run: Run, check: bool) -> None:
             add_time(time)
         pos = end
     run.end = pos
+    run.add_offsets(offsets)
 
 
 def read_entries(buf: bytes, pos: int = 0) -> Iterator[Union[Run, Message]]:

@@ -300,12 +300,31 @@ def runs_of(data, magic, check):
 
 @given(messages, st.sampled_from([0, 1]), st.data())
 def test_messages_read_without_their_crcs_are_the_same(steps, magic, data):
-    """Whatever number in a set is wrong, what is left out is the CRC alone."""
+    """Whatever number is wrong, what is left out are CRCs, and offsets between two others."""
     encoded = bytearray(encode_message_set(numbered(steps), magic))
+    offsets, pos = set(), 0
+    while pos < len(encoded):
+        offsets.update(range(pos, pos + 8))
+        pos += 12 + int.from_bytes(encoded[pos + 8 : pos + 12], 'big')
+    places = sorted(set(range(len(encoded))) - offsets)
     for _ in range(data.draw(st.integers(0, 2))):
-        encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
+        encoded[data.draw(st.sampled_from(places))] = data.draw(st.integers(0, 255))
     damaged = sealed(encoded)
     assert runs_of(damaged, magic, False) == runs_of(damaged, magic, True)
+
+
+@given(messages, st.sampled_from([0, 1]), st.data())
+def test_offsets_inside_a_wrapper_may_leave_gaps(steps, magic, data):
+    """Compaction makes them, anywhere."""
+    rows = numbered(steps)
+    offsets = data.draw(
+        st.lists(st.integers(0, 1 << 40), min_size=len(rows), max_size=len(rows), unique=True)
+    )
+    rows = [(offset, *row[1:]) for offset, row in zip(sorted(offsets), rows)]
+    encoded = encode_message_set(rows, magic)
+    unchecked = runs_of(encoded, magic, False)
+    assert unchecked == runs_of(encoded, magic, True)
+    assert unchecked[0][0] == [row[0] for row in rows]
 
 
 @pytest.mark.parametrize('magic', [0, 1])

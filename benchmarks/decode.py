@@ -7,25 +7,29 @@ the same bytes, checks that they read the same records from them, and then measu
 round decodes each shape with each client in turn, so that a slow moment of the machine hits all.
 
 Measured is the user and system time of the decoding process from the records of one partition of a
-fetch response, 4,000 in 8 batches, to a list of objects that have ``offset``, ``timestamp``,
-``key``, ``value`` and ``headers``. What is compared is what a program gets in the end, and there
-are several tables because the clients divide the way there differently:
+fetch response, 4,000 in 8 batches, to objects that have ``offset``, ``timestamp``, ``key``,
+``value`` and ``headers``. What is compared is what a program gets in the end, and there are several
+tables because the clients divide the way there differently:
 
-* *consumer*: the entrances that consumers decode by. kafka-python's fetcher takes the bytes to
-  ``ConsumerRecord``: ``Fetcher._unpack_message_set`` in 1.4.7, ``Fetcher.PartitionRecords`` in
-  3.0.12, with ``check_crcs`` on, the default, and without deserializers. This is like for like:
-  a list of the objects whose attributes a program reads.
+* *consumer*: the entrances that consumers decode by, and a program that takes one record after the
+  other. kafka-python's fetcher takes the bytes to ``ConsumerRecord``, with ``check_crcs`` on, the
+  default, and without deserializers: ``Fetcher._unpack_message_set`` in 1.4.7, which makes a list
+  of a whole fetch, ``Fetcher.PartitionRecords`` in 3.0.12, from which 500 are taken at a time. Ours
+  makes each record when it is asked for; one that is dropped before the next never meets the cyclic
+  collector.
+* *list*: the same entrances, but a list of all 4,000 records is made, as ``poll()`` hands it out.
 * *reader*: kafka-python's record readers without its fetcher, ``MemoryRecords`` and the check of
-  each batch. Programs never see these objects, which lack topic and partition, as ours do; but
-  nothing except decoding is in this table. 1.4.7 and 3.0.12 check no CRC inside compressed message
-  sets here.
+  each batch, to a list. Programs never see these objects, which lack topic and partition, as ours
+  do; but nothing except decoding is in this table. 1.4.7 and 3.0.12 check no CRC inside compressed
+  message sets here.
 * *simple*: the entrance of ``SimpleConsumer``, by which programs of the era of message sets read
-  them, from the bytes of a fetch response of version 0 to ``OffsetAndMessage`` tuples, by
+  them, from the bytes of a fetch response of version 0 to a list of ``OffsetAndMessage`` tuples, by
   ``KafkaProtocol.decode_fetch_response``; 3.0.12 has none. 1.4.7 checks no CRC here, ours are all
   checked.
 
-``kafka-evergreen`` goes the same way in the first two tables, from ``MemoryRecords`` to ``Record``;
-each byte is covered by a CRC that is checked. Ratios are medians of the ratios of each round.
+``kafka-evergreen`` goes the same way in the first three tables, from ``MemoryRecords`` to
+``Record``; each byte is covered by a CRC that is checked. Ratios are medians of the ratios of each
+round.
 
 The column *floor* is what no reader in Python that makes such objects can go below, with our own
 code: one CRC over all bytes, decompression, and the records made by one ``map()`` from fields that
@@ -39,38 +43,33 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
-import os
 import random
 import statistics
 import struct
 import subprocess
 import sys
 import time
-import venv
+from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
-ROOT = Path(__file__).resolve().parent.parent
-CACHE = ROOT / '.cache' / 'benchmarks'
-WHEELS = ('crc32c', 'python-snappy', 'lz4', 'xxhash', 'zstandard', 'isal')
-CLIENTS: Dict[str, Tuple[str, ...]] = {
-    'kafka-evergreen': ('six',),
-    'kafka-python 1.4.7': ('kafka-python==1.4.7',),
-    'kafka-python 3.0.12': ('kafka-python==3.0.12',),
-}
-OURS = 'kafka-evergreen'
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from workers import CACHE, OURS, REQUIREMENTS, ROOT, Worker, answer, environment
+
 FLOOR = 'floor'
 WITHOUT_SIMPLE = 'kafka-python 3.0.12'
 TABLES = {
-    'consumer': 'To what the consumer hands out',
-    'reader': 'By the record readers alone',
-    'simple': 'To what SimpleConsumer hands out (message sets of magic 0)',
+    'consumer': 'To what the consumer hands out, one after the other',
+    'list': 'To a list of what the consumer hands out',
+    'reader': 'To a list, by the record readers alone',
+    'simple': 'To a list of what SimpleConsumer hands out (message sets of magic 0)',
 }
 BATCHES = 8
 RECORDS = 500
 RECORDS_PER_ROUND = 20000
 
+Decoder = Callable[[bytes], Iterable[Any]]
 Times = Dict[str, Dict[str, List[float]]]
 Shape = Tuple[int, int, List[Tuple[int, Any, Any, List[Tuple[str, bytes]]]]]
 
@@ -128,14 +127,11 @@ def encode(shape: Shape) -> bytes:
     return b''.join(parts)
 
 
-def decode_ours(data: bytes) -> List[Any]:
+def decode_ours(data: bytes) -> Iterable[Any]:
     """Decode with the reader of this repository."""
     from kafka.record.memory_records import MemoryRecords
 
-    out: List[Any] = []
-    for batch in MemoryRecords(data):
-        out.extend(batch)
-    return out
+    return chain.from_iterable(MemoryRecords(data))
 
 
 class Floor:
@@ -145,20 +141,22 @@ class Floor:
         """Prepare nothing yet."""
         self.prepared: Dict[int, List[Any]] = {}
 
-    def __call__(self, data: bytes) -> List[Any]:
-        """Check and decompress the bytes of each batch, and make its records from ready columns."""
+    def __call__(self, data: bytes) -> Iterable[Any]:
+        """Return the records of all batches."""
+        if id(data) not in self.prepared:
+            self.prepared[id(data)] = list(self.prepare(data))
+        return chain.from_iterable(map(self.batch, self.prepared[id(data)]))
+
+    def batch(self, prepared: Tuple[Any, ...]) -> Iterable[Any]:
+        """Check and decompress the bytes of a batch, and make its records from ready columns."""
         from kafka.codec import DEFAULT_LIMIT_BYTES, decompress
         from kafka.record.record import Record
 
-        if id(data) not in self.prepared:
-            self.prepared[id(data)] = list(self.prepare(data))
-        out: List[Any] = []
-        for magic, codec, check, checked, packed, columns in self.prepared[id(data)]:
-            check(checked)
-            if codec:
-                decompress(codec, packed, magic, DEFAULT_LIMIT_BYTES)
-            out.extend(map(Record, zip(*columns)))
-        return out
+        magic, codec, check, checked, packed, columns = prepared
+        check(checked)
+        if codec:
+            decompress(codec, packed, magic, DEFAULT_LIMIT_BYTES)
+        return map(Record, zip(*columns))
 
     def prepare(self, data: bytes) -> Iterator[Tuple[Any, ...]]:
         """Yield what is needed of each batch."""
@@ -180,7 +178,7 @@ class Floor:
                 yield batch.magic, batch.codec, crc32, raw[16:], packed, columns
 
 
-def read_theirs(data: bytes) -> List[Any]:
+def read_theirs(data: bytes) -> Iterable[Any]:
     """Decode with kafka-python's record readers (the interface did not change in seven years)."""
     from kafka.record.memory_records import MemoryRecords
 
@@ -194,7 +192,7 @@ def read_theirs(data: bytes) -> List[Any]:
     return out
 
 
-def consume_theirs(data: bytes) -> List[Any]:
+def consume_theirs(data: bytes) -> Iterable[Any]:
     """Decode with kafka-python's fetcher."""
     from kafka.consumer.fetcher import Fetcher
 
@@ -211,12 +209,7 @@ def consume_theirs(data: bytes) -> List[Any]:
         }
         return list(fetcher._unpack_message_set(partition, records))
     unpacked = Fetcher.PartitionRecords(0, partition, records)
-    out: List[Any] = []
-    while True:
-        taken = list(unpacked.take(500))
-        if not taken:
-            return out
-        out += taken
+    return chain.from_iterable(iter(lambda: list(unpacked.take(500)), []))
 
 
 def fetch_response(data: bytes) -> bytes:
@@ -225,23 +218,23 @@ def fetch_response(data: bytes) -> bytes:
     return struct.pack('>ih5s', 1, 5, b'topic') + partition
 
 
-def simple_ours(data: bytes) -> List[Any]:
+def simple_ours(data: bytes) -> Iterable[Any]:
     """Decode as our SimpleConsumer."""
     from kafka.protocol import KafkaProtocol
 
     correlation_id = bytes(4)
     (response,) = KafkaProtocol.decode_fetch_response(correlation_id + fetch_response(data))
-    return list(response.messages)
+    return response.messages  # type: ignore[no-any-return]
 
 
-def simple_theirs(data: bytes) -> List[Any]:
+def simple_theirs(data: bytes) -> Iterable[Any]:
     """Decode as the SimpleConsumer of 1.4.7."""
     from kafka.protocol.fetch import FetchResponse
     from kafka.protocol.legacy import KafkaProtocol
 
     decoded = FetchResponse[0].decode(fetch_response(data))
     (response,) = KafkaProtocol.decode_fetch_response(decoded)
-    return list(response.messages)
+    return response.messages  # type: ignore[no-any-return]
 
 
 def fields(record: Any) -> Tuple[Any, ...]:
@@ -251,7 +244,7 @@ def fields(record: Any) -> Tuple[Any, ...]:
     return record.offset, record.timestamp, record.key, record.value, list(record.headers)
 
 
-def fingerprint(records: Sequence[Any]) -> str:
+def fingerprint(records: Iterable[Any]) -> str:
     """Digest everything the records say, to prove that all clients read the same."""
     digest = hashlib.sha256()
     for record in records:
@@ -259,72 +252,32 @@ def fingerprint(records: Sequence[Any]) -> str:
     return digest.hexdigest()
 
 
-def work(decoders: Dict[str, Callable[[bytes], List[Any]]], folder: Path, read: bool) -> None:
-    """Answer commands from standard input: the name of a table, a shape, how often to decode it."""
-    import gc
+def timed(table: str, decode: Decoder, data: bytes, count: int, read: bool) -> float:
+    """Return the CPU seconds of decoding ``count`` times."""
+    before = time.process_time()
+    for _ in range(count):
+        records = decode(data)
+        if table != 'consumer':
+            records = list(records)
+        if read:
+            for record in records:
+                fields(record)
+        elif table == 'consumer':
+            for _record in records:
+                pass
+        del records
+    return time.process_time() - before
 
+
+def work(decoders: Dict[str, Decoder], folder: Path, read: bool) -> None:
+    """Answer commands: the name of a table, a shape, how often to decode it."""
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    for line in sys.stdin:
-        table, name, count = json.loads(line)
+
+    def respond(table: str, name: str, count: int) -> Any:
         decode, data = decoders[table], files[name]
-        if not count:
-            print(json.dumps(fingerprint(decode(data))), flush=True)
-            continue
-        records: List[Any] = []
-        gc.collect()
-        before = time.process_time()
-        for _ in range(count):
-            records = decode(data)
-            if read:
-                for record in records:
-                    fields(record)
-            records.clear()
-        print(json.dumps(time.process_time() - before), flush=True)
+        return timed(table, decode, data, count, read) if count else fingerprint(decode(data))
 
-
-class Worker:
-    """One client in a process of its own."""
-
-    def __init__(self, client: str, python: Path, folder: Path, hand_on: List[str]) -> None:
-        """Start the process; ``hand_on`` are options of this one."""
-        command = [str(python), '-I', __file__, '--worker', client, str(folder), *hand_on]
-        self.client = client
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True
-        )
-
-    def ask(self, *command: Any) -> Any:
-        """Send one command and wait for its answer."""
-        stdin, stdout = self.process.stdin, self.process.stdout
-        assert stdin is not None and stdout is not None
-        stdin.write(json.dumps(command) + '\n')
-        stdin.flush()
-        answer = stdout.readline()
-        if not answer:
-            raise SystemExit('%s ended; its message stands above' % self.client)
-        return json.loads(answer)
-
-    def close(self) -> None:
-        """End the process and wait for it."""
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
-
-def environment(client: str) -> Path:
-    """Return the interpreter of a client's virtual environment; make it when it is not there."""
-    version = '%d.%d' % sys.version_info[:2]
-    home = CACHE / ('%s on %s' % (client, version)).replace(' ', '-')
-    python = home / ('Scripts' if os.name == 'nt' else 'bin') / 'python'
-    done = home / 'complete'
-    if not done.exists():
-        print('making the environment of %s ...' % client, flush=True)
-        venv.create(home, with_pip=True, clear=True)
-        command = [str(python), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
-        subprocess.run(command + list(CLIENTS[client] + WHEELS), check=True)
-        done.touch()
-    return python
+    answer(respond)
 
 
 def measure(workers: List[Worker], table: str, names: List[str], rounds: int) -> Times:
@@ -344,7 +297,7 @@ def measure(workers: List[Worker], table: str, names: List[str], rounds: int) ->
 def report(title: str, times: Times) -> float:
     """Print a table and return the smallest ratio in it."""
     measured = next(iter(times.values()))
-    others = [client for client in CLIENTS if client != OURS and client in measured]
+    others = [client for client in REQUIREMENTS if client != OURS and client in measured]
     print('\n%s\n' % title)
     print('| ns of CPU per record | %s | %s | %s |' % (OURS, FLOOR, ' | '.join(others)))
     print('|---|---|---|%s' % ('---|' * len(others)))
@@ -379,11 +332,12 @@ def main() -> None:
         if client in (OURS, FLOOR):
             sys.path.insert(0, str(ROOT))
             decode = decode_ours if client == OURS else Floor()
-            decoders: Dict[str, Callable[[bytes], List[Any]]] = dict.fromkeys(TABLES, decode)
+            decoders: Dict[str, Decoder] = dict.fromkeys(TABLES, decode)
             if client == OURS:
                 decoders['simple'] = simple_ours
         else:
-            decoders = {'consumer': consume_theirs, 'reader': read_theirs, 'simple': simple_theirs}
+            decoders = dict.fromkeys(TABLES, consume_theirs)
+            decoders.update(reader=read_theirs, simple=simple_theirs)
         work(decoders, Path(folder), options.read)
         return
     if options.write:
@@ -397,7 +351,7 @@ def main() -> None:
 
 def compare(rounds: int, only: str, hand_on: List[str]) -> None:
     """Make the environments and the bytes, check, measure, report."""
-    pythons = {client: environment(client) for client in CLIENTS}
+    pythons = {client: environment(client) for client in REQUIREMENTS}
     pythons[FLOOR] = pythons[OURS]
     folder = CACHE / 'bytes'
     folder.mkdir(parents=True, exist_ok=True)
@@ -405,7 +359,8 @@ def compare(rounds: int, only: str, hand_on: List[str]) -> None:
         old.unlink()
     names = [name for name, _ in shapes() if only in name]
     subprocess.run([str(pythons[OURS]), '-I', __file__, '--write', str(folder)], check=True)
-    workers = [Worker(client, python, folder, hand_on) for client, python in pythons.items()]
+    arguments = [str(folder), *hand_on]
+    workers = [Worker(name, python, __file__, arguments) for name, python in pythons.items()]
     try:
         for table, title in TABLES.items():
             shown, asked = names, workers

@@ -36,25 +36,18 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import json
 import statistics
-import subprocess
 import sys
 import time
 import uuid
-import venv
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
-ROOT = Path(__file__).resolve().parent.parent
-CACHE = ROOT / '.cache' / 'benchmarks'
-# The same environments as benchmarks/decode.py.
-WHEELS = ('crc32c', 'python-snappy', 'lz4', 'xxhash', 'zstandard', 'isal')
-CLIENTS: Dict[str, Tuple[str, ...]] = {
-    'kafka-evergreen': ('six',),
-    'kafka-python 1.4.7': ('kafka-python==1.4.7',),
-}
-OURS, THEIRS = CLIENTS
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from workers import OURS, ROOT, Worker, answer, environment
+
+THEIRS = 'kafka-python 1.4.7'
 # Who takes part: name in the table, client, class of its blocking client.
 MINE = ('KafkaClient', 'SimpleClient')
 RUNNERS: Dict[str, Tuple[str, str]] = {
@@ -193,63 +186,12 @@ class Simple:
 
 
 def work(address: str, class_name: str) -> None:
-    """Answer commands from standard input: the name of a method and its arguments."""
-    import gc
-
+    """Answer commands: the name of a method and its arguments."""
     simple = Simple(address, class_name)
-    for line in sys.stdin:
-        name, *arguments = json.loads(line)
-        gc.collect()
-        print(json.dumps(getattr(simple, name)(*arguments)), flush=True)
+    answer(lambda name, *arguments: getattr(simple, name)(*arguments))
 
 
 # ---------------------------------------------------------------- the comparison
-
-
-class Worker:
-    """One client in a process of its own."""
-
-    def __init__(self, name: str, python: Path, address: str, without: str) -> None:
-        """Start the process; ``without`` names packages that are hidden from it."""
-        # -I: neither client sees this folder, in which one of them lies.
-        command = [str(python), '-I', __file__, '--worker', name, address, '--without', without]
-        self.client = name
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True
-        )
-
-    def ask(self, *command: Any) -> Any:
-        """Send one command and wait for its answer."""
-        stdin, stdout = self.process.stdin, self.process.stdout
-        assert stdin is not None and stdout is not None
-        stdin.write(json.dumps(command) + '\n')
-        stdin.flush()
-        answer = stdout.readline()
-        if not answer:
-            raise SystemExit('%s ended; its message stands above' % self.client)
-        return json.loads(answer)
-
-    def close(self) -> None:
-        """End the process and wait for it."""
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
-
-def environment(client: str) -> Path:
-    """Return the interpreter of a client's virtual environment; make it when it is not there."""
-    version = '%d.%d' % sys.version_info[:2]
-    home = CACHE / ('%s on %s' % (client, version)).replace(' ', '-')
-    python = home / 'bin' / 'python'
-    done = home / 'complete'
-    if not done.exists():
-        print('making the environment of %s ...' % client, flush=True)
-        venv.create(home, with_pip=True, clear=True)
-        command = [str(python), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
-        subprocess.run(command + list(CLIENTS[client] + WHEELS), check=True)
-        done.touch()
-    return python
 
 
 @contextlib.contextmanager
@@ -335,12 +277,13 @@ def report(times: Times) -> float:
 
 def compare(options: argparse.Namespace) -> None:
     """Start everything, check, measure, report."""
-    pythons = {client: environment(client) for client in CLIENTS}
+    pythons = {client: environment(client) for client in (OURS, THEIRS)}
+    hand_on = ['--without', options.without]
     with contextlib.ExitStack() as stack:
         address, create = stack.enter_context(broker(options))
         workers = []
         for name, (client, _) in RUNNERS.items():
-            workers.append(Worker(name, pythons[client], address, options.without))
+            workers.append(Worker(name, pythons[client], __file__, [address, *hand_on]))
             stack.callback(workers[-1].close)
         check(workers, create, options.messages)
         least = report(measure(workers, create, options))

@@ -141,18 +141,21 @@ def _produce_answer(
     request: ProduceRequest,
     responses: Sequence[ProduceResponse],
 ) -> ProduceResponse:
-    asked = {(t.name, p.index) for t in request.topic_data for p in t.partition_data}
-    given = {
-        (topic.name, part.index): part
-        for response in responses
-        for topic in response.responses
-        for part in topic.partition_responses
-    }
+    given = {}
+    throttle_time_ms = 0
+    for response in responses:
+        throttle_time_ms = max(throttle_time_ms, response.throttle_time_ms)
+        for topic in response.responses:
+            for part in topic.partition_responses:
+                given[topic.name, part.index] = part
 
     def result(name: str, index: int) -> PartitionProduceResponse:
         part = given.get((name, index))
         if part is None:
-            missing = (name, index) in asked
+            missing = any(
+                t.name == name and any(p.index == index for p in t.partition_data)
+                for t in request.topic_data
+            )
             error, offset = (UNKNOWN_ERROR, -1) if missing else known[name, index]
             return PartitionProduceResponse(index=index, error_code=error, base_offset=offset)
         return PartitionProduceResponse(
@@ -169,9 +172,7 @@ def _produce_answer(
         )
         for topic in old.topic_data
     ]
-    return ProduceResponse(
-        responses=topics, throttle_time_ms=max([r.throttle_time_ms for r in responses] or [0])
-    )
+    return ProduceResponse(responses=topics, throttle_time_ms=throttle_time_ms)
 
 
 # ---------------------------------------------------------------- Fetch

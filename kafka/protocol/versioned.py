@@ -246,6 +246,21 @@ class ProduceResponse_v0(Versioned):
 
     DECLARED, API_VERSION, FIELDS = produce.ProduceResponse, 0, ('topics',)
 
+    @classmethod
+    def of(cls: Type[S], message: Any) -> S:
+        """As Versioned.of, without a look at what is declared: each call of a producer comes by."""
+        topics = [
+            (
+                topic.name,
+                [
+                    (part.index, part.error_code, part.base_offset)
+                    for part in topic.partition_responses
+                ],
+            )
+            for topic in message.responses
+        ]
+        return cls(topics)
+
 
 class ProduceRequest_v0(Request):
     """topics: [(topic, [(partition, message set)])]; timeout in ms."""
@@ -253,6 +268,21 @@ class ProduceRequest_v0(Request):
     DECLARED, API_VERSION = produce.ProduceRequest, 0
     FIELDS = ('required_acks', 'timeout', 'topics')
     RESPONSE_TYPE = ProduceResponse_v0
+
+    def unwritten(self) -> Message:
+        """As Versioned.unwritten, without a look at what is declared."""
+        acks, timeout, topics = self._values()
+        data = [
+            produce.TopicProduceData(
+                name=_text(topic),
+                partition_data=[
+                    produce.PartitionProduceData(index=partition, records=_unencoded(records))
+                    for partition, records in partitions
+                ],
+            )
+            for topic, partitions in topics
+        ]
+        return produce.ProduceRequest(acks=acks, timeout_ms=timeout, topic_data=data)
 
 
 class FetchResponse_v0(Versioned):

@@ -19,11 +19,13 @@ import argparse
 import collections
 import glob
 import hashlib
+import itertools
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree
 
@@ -36,6 +38,7 @@ from servers.releases import java_problem  # noqa: E402  (after the path)
 OLDEST, NEWEST, LINT_OLDEST = (3, 8), (3, 13), (3, 10)
 SUPPORTED = ['3.%d' % minor for minor in range(OLDEST[1], NEWEST[1] + 1)]
 NOTHING_SELECTED = 5  # pytest's exit code
+AT_A_TIME = 2  # runs of pytest; tests on brokers mostly wait
 
 TESTS = ['-r', 'test/requirements.txt', '-e', '.[all]']
 LINT = [*TESTS, '-r', 'test/requirements-lint.txt']
@@ -159,17 +162,81 @@ def _fingerprint(wanted):
     return digest.hexdigest()[:12]
 
 
-def run_pytest(python, report, name, args):
-    """Run pytest and report what it did under `name`."""
-    say(name)
-    os.makedirs(os.path.join(ROOT, '.cache'), exist_ok=True)
-    results = os.path.join(ROOT, '.cache', 'results.xml')
-    if os.path.exists(results):
-        os.remove(results)
-    code = call([python, '-m', 'pytest', '--junitxml', results, *args])
-    number, skips = read_results(results)
-    report.skipped.update(skips)
-    report.add(name, code, ' (%d tests)' % (number - sum(skips.values())))
+class Pytest:
+    """One run of pytest: what it is called, its arguments, and where its output goes."""
+
+    started = itertools.count(1)
+
+    def __init__(self, name, python, args, **environ):
+        self.name = name
+        self.command = [python, '-m', 'pytest', *args]
+        self.environ = environ
+        self.process = self.output = self.results = None
+
+    def start(self, in_sight):
+        """Start it, with the output on ours or kept for show()."""
+        cache = os.path.join(ROOT, '.cache')
+        os.makedirs(cache, exist_ok=True)
+        self.results = os.path.join(cache, 'results-%d.xml' % next(self.started))
+        if os.path.exists(self.results):
+            os.remove(self.results)
+        if in_sight:
+            self.say()
+        else:
+            self.output = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [*self.command, '--junitxml', self.results],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=self.output,
+            stderr=self.output and subprocess.STDOUT,
+            env={**os.environ, **self.environ},
+        )
+
+    def say(self):
+        """Print what it is."""
+        say(self.name)
+        print('$ %s' % ' '.join(self.command), flush=True)
+
+    def wait(self):
+        """Wait for its end, with its output shown from now on, and return the exit code."""
+        if self.output is None:
+            return self.process.wait()
+        self.say()
+        place, is_over = 0, False
+        while not is_over:
+            is_over = self.process.poll() is not None
+            self.output.seek(place)
+            text = self.output.read()
+            place += len(text)
+            sys.stdout.write(text.decode('utf-8', 'replace'))
+            sys.stdout.flush()
+            time.sleep(0 if is_over else 0.2)
+        self.output.close()
+        return self.process.wait()
+
+
+def run_side_by_side(runs, report):
+    """Run pytest several times, two at a time, and report each name: neither fills two cores."""
+    waiting, running, ended = collections.deque(runs), [], {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < AT_A_TIME:
+                running.append(waiting.popleft())
+                running[-1].start(in_sight=len(running) == 1)
+            run = running[0]
+            ended.setdefault(run.name, []).append((run.wait(), *read_results(run.results)))
+            del running[0]
+    finally:
+        for run in running:  # what the user interrupted
+            run.process.terminate()
+            run.process.wait()
+    for name, parts in ended.items():
+        codes = [code for code, _, _ in parts if code != NOTHING_SELECTED]
+        for _, _, skips in parts:
+            report.skipped.update(skips)
+        tests = sum(number - sum(skips.values()) for _, number, skips in parts)
+        report.add(name, max(codes, key=abs) if codes else NOTHING_SELECTED, ' (%d tests)' % tests)
 
 
 def read_results(path):
@@ -228,12 +295,22 @@ def test(options, report):
     if not pythons:
         return
     brokers = fetch(next(iter(pythons.values())), options, report)
-    for version, python in pythons.items():
-        name = 'tests without brokers, Python %s' % version
-        run_pytest(python, report, name, ['-m', 'not integration', *options.pytest])
-        if brokers:
-            name = 'tests on real brokers, Python %s' % version
-            run_pytest(python, report, name, ['-m', 'integration', *options.pytest])
+    without = [
+        Pytest(
+            'tests without brokers, Python %s' % version,
+            python,
+            ['-m', 'not integration', *options.pytest],
+        )
+        for version, python in pythons.items()
+    ]
+    run_side_by_side(without, report)
+    for version, python in pythons.items() if brokers else ():
+        name, args = 'tests on real brokers, Python %s' % version, ['-m', 'integration']
+        parts = ['%d/%d' % (part, AT_A_TIME) for part in range(1, AT_A_TIME + 1)]
+        run_side_by_side(
+            [Pytest(name, python, [*args, *options.pytest], KAFKA_TEST_PART=p) for p in parts],
+            report,
+        )
 
 
 def wanted_versions(options, report):

@@ -147,3 +147,30 @@ def test_counts_are_read_from_the_results(tmp_path):
     )
     assert run.read_results(str(results)) == (7, {'old': 2})
     assert run.read_results(str(tmp_path / 'none.xml')) == (0, {})
+
+
+@pytest.fixture
+def pytest_on(tmp_path):
+    """Return a function that makes a run of pytest on a file with this text."""
+
+    def make(name, text):
+        file = tmp_path / ('test_%d.py' % len(list(tmp_path.iterdir())))
+        file.write_text(text)
+        args = ['-p', 'no:cacheprovider', str(file)]
+        environ = {'KAFKA_TEST_WORD': 'a word', 'PYTEST_DISABLE_PLUGIN_AUTOLOAD': '1'}
+        return run.Pytest(name, sys.executable, args, **environ)
+
+    return make
+
+
+def test_runs_of_one_name_are_reported_as_one(report, pytest_on, capfd):
+    """Both outputs are shown, each whole; a part that has no tests is no gap."""
+    good = "import os\ndef test_here(): assert os.environ['KAFKA_TEST_WORD'] == 'a word'\n"
+    bad = "def test_here(): assert 'this' == 'that'\n"
+    runs = [pytest_on('brokers', good), pytest_on('brokers', bad), pytest_on('brokers', '')]
+    run.run_side_by_side([*runs, pytest_on('none', '')], report)
+    assert report.failed == ['brokers (2 tests)']
+    assert report.missing == ['none: none selected']
+    shown = capfd.readouterr().out
+    assert shown.index('1 passed') < shown.index("assert 'this' == 'that'")
+    assert shown.count('=== brokers') == 3

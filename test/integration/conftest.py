@@ -3,11 +3,13 @@
 Owns the parameter ``cluster``: a test that asks for it runs once per chosen release
 (``KAFKA_VERSION``, else the default set of servers/releases.txt), ordered so that one cluster at a
 time is up. Two markers narrow that, on a test or on one of its parameters: ``brokers(count)`` and
-``releases(since, until, some)``.
+``releases(since, until, some)``. ``KAFKA_TEST_PART=1/2`` takes the first of two parts of about the
+same size, so that both can run at the same time: the tests mostly wait.
 """
 
 from __future__ import annotations
 
+import collections
 import itertools
 import os
 import re
@@ -63,18 +65,43 @@ def pytest_generate_tests(metafunc):
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what is not meant for a release: that is a choice, not a gap to be shown."""
-    kept = [item for item in items if _is_meant(item)]
+    meant = [item for item in items if _is_meant(item)]
+    kept = _part(meant, *map(int, os.environ.get('KAFKA_TEST_PART', '1/1').split('/')))
     if len(kept) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if not _is_meant(item)])
+        chosen_ones = set(map(id, kept))
+        config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen_ones])
         items[:] = kept
+
+
+def _setting(item):
+    """Return what cluster a test gets, None if it gets none."""
+    return item.callspec.params.get('cluster') if hasattr(item, 'callspec') else None
 
 
 def _is_meant(item):
     """Whether the markers of a test, and of its other parameters, allow the release it got."""
-    setting = item.callspec.params.get('cluster') if hasattr(item, 'callspec') else None
+    setting = _setting(item)
     return setting is None or all(
         _allows(setting.release, **marker.kwargs) for marker in item.iter_markers('releases')
     )
+
+
+def _part(items, number, parts):
+    """Return the tests of one part: those of one cluster stay together, none is in two parts."""
+    if parts == 1:
+        return items
+    sizes = collections.Counter(map(_setting, filter(_is_integration, items)))
+    loads, place = [0] * parts, {}
+    for setting, size in sorted(sizes.items(), key=lambda each: (-each[1], str(each[0]))):
+        place[setting] = loads.index(min(loads))
+        loads[place[setting]] += size
+    return [
+        item for item in items if not _is_integration(item) or place[_setting(item)] == number - 1
+    ]
+
+
+def _is_integration(item):
+    return item.get_closest_marker('integration') is not None
 
 
 def _allows(release, since='0', until='99', some=()):

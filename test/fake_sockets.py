@@ -88,7 +88,7 @@ class Broker(FakeSocket):
     """A socket with a broker behind it: `serves` maps API keys to functions of a request.
 
     A function returns a response; None stays silent, CLOSES closes. ApiVersions is answered with
-    `ranges`, unless ranges is None.
+    `ranges`; None makes an old broker, which has none and answers in version 0 whatever is asked.
     """
 
     def __init__(self, serves, ranges=NEW):
@@ -99,6 +99,7 @@ class Broker(FakeSocket):
             keys.append(ApiVersion(18, 0, 5))
             self.serves[18] = lambda _: ApiVersionsResponse(error_code=0, api_keys=keys)
         self.serves.setdefault(3, lambda _: MetadataResponse(brokers=[], topics=[]))
+        self.is_old = ranges is None
         self.requests = []
         self._frames = FrameReader()
 
@@ -113,6 +114,6 @@ class Broker(FakeSocket):
                 self.script.append(b'')
                 return
             if answer is not None:
-                self.script.append(
-                    frame(api.encode_response(answer, header.api_version, header.correlation_id))
-                )
+                version = 0 if self.is_old else header.api_version
+                data = api.encode_response(answer, version, header.correlation_id)
+                self.script.append(frame(data))

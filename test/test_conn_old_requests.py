@@ -14,6 +14,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.protocol import api
+from kafka.protocol.admin.groups import ListGroupsResponse
 from kafka.protocol.fetch import (
     FetchableTopicResponse,
     FetchPartition,
@@ -23,6 +24,7 @@ from kafka.protocol.fetch import (
     PartitionData,
 )
 from kafka.protocol.frames import frame
+from kafka.protocol.group import HeartbeatResponse
 from kafka.protocol.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -114,7 +116,7 @@ def test_a_new_broker_is_asked_for_its_versions_once_and_gets_a_new_request(monk
     conn, _, broker = connect(monkeypatch, Broker({0: stores}))
     assert offset_of(ask(conn, produce())) == (0, 42)
     assert offset_of(ask(conn, produce(), correlation_id=8)) == (0, 42)
-    assert broker.requests == [(18, 5), (3, 0), (0, 12), (0, 12)]
+    assert broker.requests == [(3, 1), (18, 5), (0, 12), (0, 12)]
 
 
 def test_fetched_batches_come_back_as_message_sets(monkeypatch):
@@ -159,12 +161,14 @@ def test_a_request_that_needs_several_answers_reads_them_all(monkeypatch):
 
 
 def test_an_old_broker_gets_the_very_bytes(monkeypatch):
-    """0.9 is silent about ApiVersions and answers what follows."""
+    """And 0.9 no question that it does not know."""
     broker = Broker({0: stores}, ranges=None)
-    broker.serves[18] = lambda _: None
+    broker.serves[12] = lambda _: HeartbeatResponse(error_code=25)
+    broker.serves[16] = lambda _: ListGroupsResponse(error_code=0, groups=[])
     conn, _, _ = connect(monkeypatch, broker)
     assert offset_of(ask(conn, produce())) == (0, 42)
     assert broker.sent[-1] == bytes_of(produce())
+    assert broker.requests == [(3, 1), (12, 0), (16, 0), (0, 0)]
 
 
 def broker_0_8():
@@ -172,18 +176,18 @@ def broker_0_8():
 
 
 def test_what_costs_connections_to_find_out_is_remembered_until_an_error(monkeypatch):
-    """0.8.0 closes on ApiVersions, Heartbeat and OffsetFetch, so it takes the fourth connection."""
+    """0.8.0 closes on Heartbeat and on OffsetFetch, so it takes the third connection."""
     conn, network, _ = connect(monkeypatch, *[broker_0_8() for _ in range(9)])
     ask(conn, produce())
-    assert len(network.made) == 4
+    assert len(network.made) == 3
     conn.close()
     ask(conn, produce())
-    assert len(network.made) == 5
+    assert len(network.made) == 4
     network.made[-1].script.append(b'')
     with pytest.raises(KafkaConnectionError):
         conn.recv(1)
     ask(conn, produce())
-    assert len(network.made) == 9
+    assert len(network.made) == 7
 
 
 def test_an_api_that_the_broker_lacks_is_an_error_and_nothing_is_sent(monkeypatch):
@@ -199,7 +203,7 @@ def test_a_damaged_set_is_answered_without_the_broker(monkeypatch):
     damaged[-1] ^= 1
     conn, _, broker = connect(monkeypatch, Broker({0: stores}))
     assert offset_of(ask(conn, produce(records=bytes(damaged)))) == (2, -1)
-    assert broker.requests == [(18, 5), (3, 0)]
+    assert broker.requests == [(3, 1), (18, 5)]
     with pytest.raises(ChecksumError):
         conn.send(1, bytes_of(produce(acks=0, records=bytes(damaged))))
 
@@ -294,7 +298,7 @@ def test_a_broker_that_never_answers_the_versions_ends_in_a_time_out(monkeypatch
 def test_a_port_that_closes_on_everything_is_a_connection_error(monkeypatch):
     sockets = [FakeSocket(b''), FakeSocket(b''), FakeSocket(b'')]
     conn, network, _ = connect(monkeypatch, *sockets)
-    with pytest.raises(KafkaConnectionError, match='TLS or SASL'):
+    with pytest.raises(KafkaConnectionError, match='this port may want TLS'):
         conn.send(1, bytes_of(produce()))
     assert all(sock.closed for sock in network.made)
 
@@ -303,7 +307,7 @@ def test_answers_that_come_before_the_versions_are_kept_for_their_turn(monkeypat
     conn, _, broker = connect(monkeypatch, Broker({0: stores}))
     conn.send(1, bytes_of(METADATA, correlation_id=1))
     conn.send(2, bytes_of(produce(), correlation_id=2))
-    assert broker.requests == [(3, 0), (18, 5), (3, 0), (0, 12)]
+    assert broker.requests == [(3, 0), (3, 1), (18, 5), (0, 12)]
     assert conn.recv(1)[:4] == b'\x00\x00\x00\x01'
     assert conn.recv(2)[:4] == b'\x00\x00\x00\x02'
 
@@ -328,7 +332,7 @@ def test_api_versions_asks_once_and_leaves_out_what_is_refused(monkeypatch):
     assert conn.api_versions() == {0: (3, 13), 8: (1, 9), 9: (1, 9), 18: (0, 5)}
     conn.api_versions().clear()
     assert conn.api_versions()[0] == (3, 13)
-    assert broker.requests == [(18, 5), (3, 0)]
+    assert broker.requests == [(3, 1), (18, 5)]
 
 
 def test_a_new_connection_is_asked_anew(monkeypatch):
@@ -339,7 +343,7 @@ def test_a_new_connection_is_asked_anew(monkeypatch):
     ask(conn, produce())
     conn.close()
     ask(conn, produce())
-    assert network.made[1].requests == [(18, 5), (3, 0), (0, 3)]
+    assert network.made[1].requests == [(3, 1), (18, 5), (0, 3)]
 
 
 @given(st.lists(st.binary(max_size=60), max_size=5), st.booleans())

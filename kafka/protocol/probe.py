@@ -4,22 +4,27 @@ Owns: the questions and what their answers, their silence and the closing of a c
 versions of the releases that cannot list them. Does not own: the connection (the driver's), how
 ApiVersions is read and negotiated (session.py).
 
-Brokers from 0.10 on answer ApiVersions. Before that:
+Brokers from 0.10 on list their versions when they get ApiVersions. Those before must not get it:
+0.8 closes the connection, and 0.9 stays silent and does worse. The error that an unknown request
+raises there ends the round of its network thread, and what that round had still to do is forgotten:
+connections of others whose answer has just gone out are never read again. So Metadata comes first,
+in version 1, which 0.10 brought. Older brokers do not look at the version, and answer in the layout
+of version 0; which of the two it is tells whether ApiVersions may follow.
 
-    =======  ===================  ============  ==============  ==============
-    release  ApiVersions          Heartbeat v0  ListGroups v0   OffsetFetch v0
-    =======  ===================  ============  ==============  ==============
-    0.8.0    closes               closes        closes          closes
-    0.8.1    closes               closes        closes          answers
-    0.8.2    closes               answers       closes          answers
-    0.9      silence, stays open  answers       answers         answers
-    =======  ===================  ============  ==============  ==============
+Releases that cannot list are told apart by what they know, asked on the same connection:
 
-So ApiVersions is followed by a Metadata request on the same connection: an answer to the second
-without one to the first means 0.9. If the broker closes the connection, the marks of 0.8 are asked
-for on a new one, Metadata first; the number of answers before it closes again tells the release.
-An answer to all of them means that the first connection was lost for another reason, such as
-having been idle for too long. OffsetFetch comes last and alone, since 4.0 closes on it too.
+    =======  ============  ==============  ==============
+    release  Heartbeat v0  ListGroups v0   OffsetFetch v0
+    =======  ============  ==============  ==============
+    0.8.0    closes                        closes
+    0.8.1    closes                        answers
+    0.8.2    answers       closes
+    0.9      answers       answers
+    =======  ============  ==============  ==============
+
+A connection may have been lost for another reason, such as having been idle for too long, so what
+is closed at the first question is asked once more. A listener with SASL closes at Metadata and
+answers ApiVersions; that is asked last.
 
 No question changes anything on a broker. Metadata asks for a topic of a name that cannot exist: the
 empty list would fetch all topics, any good name might create one. FindCoordinator, the obvious mark
@@ -30,12 +35,17 @@ from __future__ import annotations
 
 from typing import Any, Dict, Generator, NamedTuple, Optional, Tuple
 
-from kafka.errors import CorrelationIdError, KafkaConnectionError
+from kafka.errors import (
+    BufferUnderflowError,
+    CorrelationIdError,
+    KafkaConnectionError,
+    ProtocolError,
+)
 from kafka.protocol import api
 from kafka.protocol.api import ApiKey
 from kafka.protocol.api_versions import ApiVersionsRequest
 from kafka.protocol.frames import frame
-from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
+from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kafka.protocol.negotiation import (
     BrokerVersions,
     broker_versions,
@@ -121,64 +131,72 @@ def probe_versions(client_id: Optional[str] = None) -> Probe:
     Raises KafkaConnectionError if the broker closes whatever is asked, and whatever
     ``session.read_versions`` raises for an answer that makes no sense.
     """
-    result = yield from _probe_listed(client_id)
+    for reconnect in (False, True):
+        data = yield ProbeStep(_ask_metadata(client_id), reconnect)
+        if data is not None:
+            _expect(ASK_METADATA, data)
+            if not _is_layout_1(data):
+                return (yield from _probe_marks(client_id))
+            result = yield from _probe_listed(client_id, reconnect=False)
+            if result is not None:
+                return result
+    result = yield from _probe_listed(client_id, reconnect=True)
     if result is None:
-        result = yield from _probe_0_8(client_id)
-    if result is None:
-        result = yield from _probe_listed(client_id)
-    if result is None:
-        raise KafkaConnectionError('the broker closes the connection when asked for its versions')
+        raise KafkaConnectionError(
+            'the broker closes the connection when asked for its versions; this port may want TLS'
+        )
     return result
 
 
-def _probe_listed(client_id: Optional[str]) -> _Search:
+def _is_layout_1(data: bytes) -> bool:
+    """Tell whether an answer to Metadata has the layout of version 1, and not that of version 0.
+
+    An answer hardly ever fits the layout that is not its own; if it does, it names another topic
+    there than the one that was asked for.
+    """
+    fitting = []
+    for version in (1, 0):
+        try:
+            _, answer = api.decode_response(MetadataResponse, data, version)
+        except (ProtocolError, BufferUnderflowError):
+            continue
+        fitting.append(version)
+        if [topic.name for topic in answer.topics] == [IMPOSSIBLE_TOPIC]:
+            return version == 1
+    if not fitting:
+        raise ProtocolError('what the broker answered is no answer to Metadata')
+    return fitting[0] == 1
+
+
+def _probe_listed(client_id: Optional[str], reconnect: bool) -> _Search:
     """Ask for the list; None if the broker closes the connection instead."""
     version, question = ApiVersionsRequest.max_version, ASK_VERSIONS
-    first = _ask_versions(version, question, client_id) + _ask_metadata(client_id)
-    data = yield ProbeStep(first, False)
-    if data is None:
-        return None
-    if _correlation_id(data) == ASK_METADATA:
-        return ProbeResult(BrokerVersions(OLD_RELEASES['0.9']), '0.9', True)
-    _expect(question, data)
-    # A listener with SASL answers ApiVersions and closes at Metadata.
-    metadata = yield ProbeStep(b'', False)
-    connected = metadata is not None
-    if metadata is not None:
-        _expect(ASK_METADATA, metadata)
-    answer = read_versions(data, version)
-    while isinstance(answer, int):
-        version, question = answer, question - 1
-        data = yield ProbeStep(_ask_versions(version, question, client_id), not connected)
-        connected = True
+    while True:
+        data = yield ProbeStep(_ask_versions(version, question, client_id), reconnect)
         if data is None:
             return None
         _expect(question, data)
         answer = read_versions(data, version)
-    return ProbeResult(broker_versions(answer), None, connected)
+        if not isinstance(answer, int):
+            return ProbeResult(broker_versions(answer), None, True)
+        version, question, reconnect = answer, question - 1, False
 
 
-def _probe_0_8(client_id: Optional[str]) -> _Search:
-    """Tell the releases apart that close on ApiVersions; None, still connected, if it is none.
+def _probe_marks(client_id: Optional[str]) -> Probe:
+    """Tell the releases apart that cannot list.
 
     One question at a time: a connection that is closed with unread requests may be reset, and lose
     the answers before.
     """
-    answer = yield ProbeStep(_ask_metadata(client_id), True)
-    if answer is None:
-        raise KafkaConnectionError(
-            'the broker closes the connection whatever is asked; this port may want TLS or SASL'
-        )
-    _expect(ASK_METADATA, answer)
     heartbeat = {'group_id': '', 'generation_id': -1, 'member_id': ''}
     if (yield from _has_mark(ApiKey.HEARTBEAT, heartbeat, client_id)):
-        if (yield from _has_mark(ApiKey.LIST_GROUPS, {}, client_id)):
-            return None
-        return ProbeResult(BrokerVersions(OLD_RELEASES['0.8.2']), '0.8.2', False)
-    offsets = {'group_id': '', 'topics': []}
-    if (yield from _has_mark(ApiKey.OFFSET_FETCH, offsets, client_id, reconnect=True)):
-        return ProbeResult(BrokerVersions(OLD_RELEASES['0.8.1']), '0.8.1', True)
-    return ProbeResult(BrokerVersions(OLD_RELEASES['0.8.0']), '0.8.0', False)
+        connected = yield from _has_mark(ApiKey.LIST_GROUPS, {}, client_id)
+        release = '0.9' if connected else '0.8.2'
+    else:
+        offsets = {'group_id': '', 'topics': []}
+        connected = yield from _has_mark(ApiKey.OFFSET_FETCH, offsets, client_id, reconnect=True)
+        release = '0.8.1' if connected else '0.8.0'
+    return ProbeResult(BrokerVersions(OLD_RELEASES[release]), release, connected)
 
 
 def _has_mark(
@@ -198,7 +216,7 @@ def _ask_versions(version: int, correlation_id: int, client_id: Optional[str]) -
 
 def _ask_metadata(client_id: Optional[str]) -> bytes:
     topics = [MetadataRequestTopic(name=IMPOSSIBLE_TOPIC)]
-    return _encode(MetadataRequest(topics=topics), 0, ASK_METADATA, client_id)
+    return _encode(MetadataRequest(topics=topics), 1, ASK_METADATA, client_id)
 
 
 def _encode(request: Message, version: int, correlation_id: int, client_id: Optional[str]) -> bytes:

@@ -6,11 +6,16 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka.errors import CorrelationIdError, KafkaConnectionError, UnsupportedVersionError
+from kafka.errors import (
+    CorrelationIdError,
+    KafkaConnectionError,
+    ProtocolError,
+    UnsupportedVersionError,
+)
 from kafka.protocol import api
 from kafka.protocol.api_versions import ApiVersion, ApiVersionsResponse
 from kafka.protocol.frames import FrameReader
-from kafka.protocol.metadata import MetadataResponse
+from kafka.protocol.metadata import MetadataResponse, MetadataResponseTopic
 from kafka.protocol.probe import OLD_RELEASES, probe_versions
 
 CLOSES, SILENT = 'closes', 'silent'
@@ -30,8 +35,14 @@ def versions_answer(highest, **fields):
     return answer
 
 
-def metadata_answer(header):
-    return MetadataResponse(brokers=[], topics=[]), 0
+def metadata_answer(highest):
+    """Answer Metadata in the best layout there is; old brokers do not look at the version."""
+
+    def answer(header):
+        topic = MetadataResponseTopic(error_code=17, name='?', partitions=[])
+        return MetadataResponse(brokers=[], topics=[topic]), min(header.api_version, highest)
+
+    return answer
 
 
 def mark_answer(header):
@@ -43,14 +54,21 @@ def mark_answer(header):
     return api.response_class(header.api_key)(**fields), 0
 
 
+OLD, NEW = {METADATA: metadata_answer(0)}, {METADATA: metadata_answer(1)}
 BROKERS = {
-    '0.8.0': {METADATA: metadata_answer},
-    '0.8.1': {METADATA: metadata_answer, OFFSET_FETCH: mark_answer},
-    '0.8.2': {METADATA: metadata_answer, OFFSET_FETCH: mark_answer, HEARTBEAT: mark_answer},
-    '0.9': {METADATA: metadata_answer, API_VERSIONS: SILENT},
-    '0.10': {METADATA: metadata_answer, API_VERSIONS: versions_answer(0)},
-    '2.4': {METADATA: metadata_answer, API_VERSIONS: versions_answer(3)},
-    '4.4': {METADATA: metadata_answer, API_VERSIONS: versions_answer(5)},
+    '0.8.0': OLD,
+    '0.8.1': {**OLD, OFFSET_FETCH: mark_answer},
+    '0.8.2': {**OLD, OFFSET_FETCH: mark_answer, HEARTBEAT: mark_answer},
+    '0.9': {
+        **OLD,
+        OFFSET_FETCH: mark_answer,
+        HEARTBEAT: mark_answer,
+        LIST_GROUPS: mark_answer,
+        API_VERSIONS: SILENT,
+    },
+    '0.10': {**NEW, API_VERSIONS: versions_answer(0)},
+    '2.4': {**NEW, API_VERSIONS: versions_answer(3)},
+    '4.4': {**NEW, API_VERSIONS: versions_answer(5)},
 }
 
 
@@ -90,7 +108,7 @@ def drive(broker, lose_first_connection=False):
 
 @pytest.mark.parametrize(
     ('release', 'connections', 'connected'),
-    [('0.8.0', 3, False), ('0.8.1', 3, True), ('0.8.2', 2, False), ('0.9', 1, True)],
+    [('0.8.0', 2, False), ('0.8.1', 2, True), ('0.8.2', 1, False), ('0.9', 1, True)],
 )
 def test_releases_that_cannot_list_are_inferred(release, connections, connected):
     outcome = drive(BROKERS[release])
@@ -102,9 +120,9 @@ def test_releases_that_cannot_list_are_inferred(release, connections, connected)
 @pytest.mark.parametrize(
     ('release', 'questions'),
     [
-        ('0.10', [API_VERSIONS, METADATA, API_VERSIONS]),
-        ('2.4', [API_VERSIONS, METADATA, API_VERSIONS]),
-        ('4.4', [API_VERSIONS, METADATA]),
+        ('0.10', [METADATA, API_VERSIONS, API_VERSIONS]),
+        ('2.4', [METADATA, API_VERSIONS, API_VERSIONS]),
+        ('4.4', [METADATA, API_VERSIONS]),
     ],
 )
 def test_later_releases_list_and_cost_no_connection(release, questions):
@@ -113,6 +131,12 @@ def test_later_releases_list_and_cost_no_connection(release, questions):
     assert outcome.result.versions.ranges[PRODUCE] == (0, 8)
     assert (outcome.connections, outcome.result.connected) == (1, True)
     assert outcome.requests == questions
+
+
+@pytest.mark.parametrize('release', ['0.8.0', '0.8.1', '0.8.2', '0.9'])
+def test_nobody_gets_a_question_that_does_not_know_it(release):
+    """ApiVersions makes 0.9 forget the connections of others, and costs a connection on 0.8."""
+    assert API_VERSIONS not in drive(BROKERS[release]).requests
 
 
 def test_features_are_kept():
@@ -127,42 +151,50 @@ def test_no_question_creates_a_topic():
         assert 10 not in drive(broker).requests
     reader = FrameReader()
     reader.receive_data(next(probe_versions()).data)
-    _, (header, metadata) = (api.decode_request(data) for data in iter(reader.next_frame, None))
-    assert (header.api_key, header.api_version) == (METADATA, 0)
+    ((header, metadata),) = (api.decode_request(data) for data in iter(reader.next_frame, None))
+    assert (header.api_key, header.api_version) == (METADATA, 1)
     assert [topic.name for topic in metadata.topics] == ['?']
 
 
-@pytest.mark.parametrize('release', ['0.10', '2.4', '4.4'])
-def test_a_connection_lost_for_another_reason_does_not_make_a_broker_old(release):
+@pytest.mark.parametrize('release', ['0.8.2', '0.9', '0.10', '2.4', '4.4'])
+def test_a_connection_lost_for_another_reason_does_not_make_a_broker_another(release):
     """A connection that was idle for long is closed just when the question comes."""
-    broker = dict(BROKERS[release])
-    broker.update({HEARTBEAT: mark_answer, LIST_GROUPS: mark_answer})
-    outcome = drive(broker, lose_first_connection=True)
-    assert outcome.result.release is None
-    assert (outcome.connections, outcome.result.connected) == (2, True)
+    outcome = drive(BROKERS[release], lose_first_connection=True)
+    assert outcome.result == drive(BROKERS[release]).result
+    assert outcome.connections == 2
 
 
-def test_a_listener_with_sasl_closes_after_the_list():
-    outcome = drive({API_VERSIONS: versions_answer(5)})
+@pytest.mark.parametrize('highest', [3, 5])
+def test_a_listener_with_sasl_closes_at_metadata_and_answers_the_list(highest):
+    outcome = drive({API_VERSIONS: versions_answer(highest)})
     assert outcome.result.versions.ranges[PRODUCE] == (0, 8)
-    assert (outcome.connections, outcome.result.connected) == (1, False)
-
-
-def test_a_listener_with_sasl_may_be_asked_again_on_a_new_connection():
-    outcome = drive({API_VERSIONS: versions_answer(3)})
-    assert outcome.result.versions.ranges[PRODUCE] == (0, 8)
-    assert (outcome.connections, outcome.result.connected) == (2, True)
+    assert (outcome.connections, outcome.result.connected) == (3, True)
 
 
 def test_a_port_that_closes_on_everything_is_an_error():
-    with pytest.raises(KafkaConnectionError, match='TLS or SASL'):
+    with pytest.raises(KafkaConnectionError, match='this port may want TLS'):
         drive({})
 
 
-def test_a_broker_that_closes_on_the_list_twice_and_is_not_old_is_an_error():
-    broker = {METADATA: metadata_answer, HEARTBEAT: mark_answer, LIST_GROUPS: mark_answer}
+def test_a_broker_that_is_not_old_and_closes_on_the_list_is_an_error():
     with pytest.raises(KafkaConnectionError, match='when asked for its versions'):
-        drive(broker)
+        drive(NEW)
+
+
+def test_an_answer_that_is_none_to_metadata_is_an_error():
+    probe = probe_versions()
+    next(probe)
+    with pytest.raises(ProtocolError, match='no answer to Metadata'):
+        probe.send(b'\xff\xff\xff\xfe' + b'\x7f' * 9)
+
+
+@pytest.mark.parametrize('version', [0, 1])
+def test_a_broker_that_leaves_the_topic_out_is_told_by_the_layout(version):
+    def answer(header):
+        return MetadataResponse(brokers=[], topics=[]), version
+
+    release = drive({**BROKERS['0.9' if version == 0 else '4.4'], METADATA: answer}).result.release
+    assert release == ('0.9' if version == 0 else None)
 
 
 def test_an_answer_to_another_question_is_an_error():
@@ -184,7 +216,7 @@ def test_a_broker_that_refuses_every_version_of_the_question_is_an_error():
         return ApiVersionsResponse(error_code=35, api_keys=[]), 0
 
     with pytest.raises(UnsupportedVersionError):
-        drive({METADATA: metadata_answer, API_VERSIONS: refuse})
+        drive({**NEW, API_VERSIONS: refuse})
 
 
 def test_no_answer_can_be_taken_for_one_to_the_connections_user():

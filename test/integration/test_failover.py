@@ -486,7 +486,9 @@ def test_a_fork_between_a_request_and_its_answer(cluster, topic):
 @needs_fork
 def test_an_asynchronous_producer_in_parent_and_child(cluster, client, topic):
     program = """
-        producer = SimpleProducer(client, async_send=True, req_acks=-1, random_start=False)
+        producer = SimpleProducer(
+            client, async_send=True, req_acks=-1, ack_timeout=20000, random_start=False
+        )
         for number in range(50):
             producer.send_messages(topic, b'parent %d' % number)
         child = os.fork()

@@ -25,7 +25,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import xml.etree.ElementTree
 
@@ -174,24 +173,30 @@ class Pytest:
         self.process = self.output = self.results = None
 
     def start(self, in_sight):
-        """Start it, with the output on ours or kept for show()."""
+        """Start it, with the output on ours or kept for wait()."""
         cache = os.path.join(ROOT, '.cache')
         os.makedirs(cache, exist_ok=True)
-        self.results = os.path.join(cache, 'results-%d.xml' % next(self.started))
+        number = next(self.started)
+        self.results = os.path.join(cache, 'results-%d.xml' % number)
         if os.path.exists(self.results):
             os.remove(self.results)
+        to = None
         if in_sight:
             self.say()
         else:
-            self.output = tempfile.TemporaryFile()
+            path = os.path.join(cache, 'output-%d.txt' % number)
+            # Two openings: with one, reading here would move the place where pytest writes.
+            to, self.output = open(path, 'wb'), open(path, 'rb')
         self.process = subprocess.Popen(
             [*self.command, '--junitxml', self.results],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
-            stdout=self.output,
-            stderr=self.output and subprocess.STDOUT,
+            stdout=to,
+            stderr=to and subprocess.STDOUT,
             env={**os.environ, **self.environ},
         )
+        if to is not None:
+            to.close()
 
     def say(self):
         """Print what it is."""
@@ -203,14 +208,10 @@ class Pytest:
         if self.output is None:
             return self.process.wait()
         self.say()
-        place, is_over = 0, False
+        is_over = False
         while not is_over:
             is_over = self.process.poll() is not None
-            self.output.seek(place)
-            text = self.output.read()
-            place += len(text)
-            sys.stdout.write(text.decode('utf-8', 'replace'))
-            sys.stdout.flush()
+            print(self.output.read().decode('utf-8', 'replace'), end='', flush=True)
             time.sleep(0 if is_over else 0.2)
         self.output.close()
         return self.process.wait()
@@ -231,6 +232,8 @@ def run_side_by_side(runs, report):
         for run in running:  # what the user interrupted
             run.process.terminate()
             run.process.wait()
+            if run.output is not None:
+                run.output.close()
     for name, parts in ended.items():
         codes = [code for code, _, _ in parts if code != NOTHING_SELECTED]
         for _, _, skips in parts:

@@ -248,10 +248,17 @@ def test_stop_is_harmless_when_never_started():
 
 def test_a_timed_call_may_stop_its_own_timer():
     done = threading.Event()
-    timer = util.ReentrantTimer(1, lambda: (timer.stop(), done.set()))
+    threads = []  # its own word: it may have let go of the thread before start() returns
+
+    def call():
+        threads.append(threading.current_thread())
+        timer.stop()
+        done.set()
+
+    timer = util.ReentrantTimer(1, call)
     timer.start()
-    thread = timer.thread
     assert done.wait(5)
+    (thread,) = threads
     thread.join(5)
     assert not thread.is_alive()
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from test import run
+from test.integration import conftest
 
 OWN = '%d.%d' % sys.version_info[:2]
 
@@ -174,3 +176,24 @@ def test_runs_of_one_name_are_reported_as_one(report, pytest_on, capfd):
     shown = capfd.readouterr().out
     assert shown.index('1 passed') < shown.index("assert 'this' == 'that'")
     assert shown.count('=== brokers') == 3
+
+
+def test_the_parts_of_the_tests_on_brokers_are_all_of_them_once():
+    """The tests of one cluster stay together; those without brokers are in every part."""
+
+    def item(setting, marker='integration'):
+        return SimpleNamespace(
+            callspec=SimpleNamespace(params={'cluster': setting}),
+            get_closest_marker=lambda name: name if name == marker else None,
+        )
+
+    sizes = {'4.4.0': 7, '0.8.0': 5, '2.8.2': 4, None: 2}
+    items = [item(setting) for setting, size in sizes.items() for _ in range(size)]
+    unit = item(None, marker=None)
+    parts = [conftest._part([*items, unit], number, 2) for number in (1, 2)]
+    assert all(part[-1] is unit for part in parts)
+    first, second = ([id(each) for each in part[:-1]] for part in parts)
+    assert sorted(first + second) == sorted(map(id, items))
+    assert (len(first), len(second)) == (9, 9)
+    clusters = [{each.callspec.params['cluster'] for each in part[:-1]} for part in parts]
+    assert clusters == [{'4.4.0', None}, {'0.8.0', '2.8.2'}]

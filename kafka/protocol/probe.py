@@ -223,10 +223,6 @@ def _encode(request: Message, version: int, correlation_id: int, client_id: Opti
     return frame(api.encode_request(request, version, correlation_id, client_id))
 
 
-def _correlation_id(data: bytes) -> Optional[int]:
-    return int.from_bytes(data[:4], 'big', signed=True) if len(data) >= 4 else None
-
-
 def _expect(correlation_id: int, data: bytes) -> None:
-    if _correlation_id(data) != correlation_id:
+    if len(data) < 4 or int.from_bytes(data[:4], 'big', signed=True) != correlation_id:
         raise CorrelationIdError('what the broker answered is not what it was asked for')

@@ -30,6 +30,7 @@ FLOOR = {
     'kafka.cli': 'faces',
     'kafka.client': 'clients',
     'kafka.simple_client': 'clients',
+    'kafka.testing': 'faces',
     'kafka.context': 'clients',
     'kafka.consumer': 'clients',
     'kafka.consumer.kafka': 'faces',
@@ -60,13 +61,14 @@ OUTSIDE = {'net', 'drivers', 'clients', 'faces'}
 
 # What -> (floors, modules) that may use it.
 MAY_USE = {
-    'socket': (set(), {'kafka.conn'}),
+    # The embedded broker serves all its connections in one thread.
+    'socket': (set(), {'kafka.conn', 'kafka.testing.server'}),
     'ssl': (set(), set()),
-    'selectors': (set(), set()),
+    'selectors': (set(), {'kafka.testing.server'}),
     'select': (set(), set()),
     'asyncio': (set(), set()),
     # 0.9.5's own worker thread and its timer.
-    'threading.Thread': (set(), {'kafka.producer.base', 'kafka.util'}),
+    'threading.Thread': (set(), {'kafka.producer.base', 'kafka.util', 'kafka.testing.server'}),
     'threading.Timer': (set(), set()),
     # 0.9.5's consumer that reads in several processes.
     'multiprocessing': (set(), {'kafka.consumer.processes', 'kafka.consumer.multiprocess'}),

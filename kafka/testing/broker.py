@@ -1,0 +1,64 @@
+"""One broker of an embedded cluster: from a request to the handler of its API.
+
+Owns that way and the connections that stand. What is known lies in state.py, what each API does in
+handlers/, bytes in connection.py, sockets in server.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from kafka.protocol.wire import Message
+from kafka.testing.calls import HANDLERS, Call
+from kafka.testing.connection import Connection
+from kafka.testing.state import ClusterState, Node
+from kafka.testing.waiting import Waiting
+
+
+class Broker:
+    """One broker.
+
+    Arguments: node: how others know it; state, waiting: those of its cluster.
+    """
+
+    def __init__(self, node: Node, state: ClusterState, waiting: Waiting) -> None:
+        self.node = node
+        self.state = state
+        self.waiting = waiting
+        self._connections: Dict[int, Connection] = {}
+        self._last_connection = 0
+
+    def __repr__(self) -> str:
+        return '<Broker %r, %d connections>' % (self.node, len(self._connections))
+
+    @property
+    def node_id(self) -> int:
+        """Its number in the cluster."""
+        return self.node.node_id
+
+    def connect(self, transport: Any) -> Connection:
+        """Take a new connection.
+
+        Arguments: transport: has ``write(data)`` and ``close()``.
+        """
+        self._last_connection += 1
+        connection = Connection(self, self._last_connection, transport)
+        self._connections[self._last_connection] = connection
+        return connection
+
+    def close_connection(self, connection_id: int) -> None:
+        """Close one connection, if it is still there."""
+        connection = self._connections.pop(connection_id, None)
+        if connection is not None:
+            connection.close()
+
+    def close_connections(self) -> None:
+        """Close all of them."""
+        for connection_id in list(self._connections):
+            self.close_connection(connection_id)
+
+    def handle(self, call: Call[Any]) -> None:
+        """Let the handler of an API answer, now or later."""
+        response = HANDLERS[call.header.api_key](call)
+        if isinstance(response, Message):
+            call.respond(response)

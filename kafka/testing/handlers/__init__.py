@@ -1,0 +1,16 @@
+"""What each API does in an embedded broker: one module for each family.
+
+A module registers its functions by ``@handles(SomeRequest)``; this one loads them all.
+"""
+
+from __future__ import annotations
+
+from kafka.late_imports import import_late
+
+MODULES = ('api_versions', 'metadata', 'find_coordinator')
+
+
+def load() -> None:
+    """Import all handlers, once."""
+    for name in MODULES:
+        import_late('kafka.testing.handlers.' + name)

@@ -1,0 +1,225 @@
+"""What all brokers of an embedded cluster know together: nodes, topics, partitions.
+
+Owns the values and the few moves that keep them true (who leads when a node dies, what a topic is
+made of). Replicas are state only: all of a partition share one log. What clients may ask about it
+is in :mod:`kafka.testing.handlers`.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+import uuid
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+from zlib import crc32
+
+from kafka.testing.partition_log import PartitionLog
+from kafka.testing.releases import BrokerRelease
+from kafka.testing.timers import Timers
+
+NO_LEADER = -1
+
+
+class Node:
+    """One broker, as others know it."""
+
+    def __init__(self, node_id: int, host: str, port: int, rack: Optional[str] = None) -> None:
+        self.node_id = node_id
+        self.host = host
+        self.port = port
+        self.rack = rack
+        self.is_alive = True
+
+    def __repr__(self) -> str:
+        return '<Node %d %s:%d %s>' % (
+            self.node_id,
+            self.host,
+            self.port,
+            'alive' if self.is_alive else 'dead',
+        )
+
+
+class Partition:
+    """One partition: its replicas, who leads, and its log."""
+
+    def __init__(self, topic: str, index: int, replicas: List[int]) -> None:
+        self.topic = topic
+        self.index = index
+        self.replicas = replicas
+        self.isr = list(replicas)
+        self.leader = replicas[0] if replicas else NO_LEADER
+        self.leader_epoch = 0
+        self.log = PartitionLog()
+        #: State of the producers that wrote here; see producer_states.py.
+        self.producers: Dict[int, Any] = {}
+
+    def __repr__(self) -> str:
+        return '<Partition %s-%d leader=%d epoch=%d %r>' % (
+            self.topic,
+            self.index,
+            self.leader,
+            self.leader_epoch,
+            self.log,
+        )
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset up to which all replicas in sync have the log."""
+        return self.log.end_offset
+
+    def elect(self, alive: Iterable[int], preferred: Optional[int] = None) -> None:
+        """Choose a leader among the replicas that live, and raise the epoch if it is another."""
+        living = [node for node in self.replicas if node in set(alive)]
+        in_sync = [node for node in self.isr if node in living]
+        # The last replica in sync stays in the list when it dies: it alone has everything.
+        self.isr = in_sync or self.isr[-1:]
+        choice = preferred if preferred in in_sync else None
+        if choice is None:
+            choice = self.leader if self.leader in in_sync else (in_sync or [NO_LEADER])[0]
+        if choice != self.leader:
+            self.leader = choice
+            self.leader_epoch += 1
+
+    def rejoin(self, alive: Iterable[int]) -> None:
+        """Take the replicas that live into the ISR again."""
+        living = set(alive)
+        if self.leader == NO_LEADER:
+            self.elect(living)
+        if self.leader != NO_LEADER:
+            self.isr = [node for node in self.replicas if node in living]
+
+
+class Topic:
+    """A topic and its partitions."""
+
+    def __init__(self, name: str, topic_id: bytes, partitions: List[Partition]) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions = partitions
+        self.configs: Dict[str, str] = {}
+        self.is_internal = name in ('__consumer_offsets', '__transaction_state')
+
+    def __repr__(self) -> str:
+        return '<Topic %s, %d partitions>' % (self.name, len(self.partitions))
+
+    def partition(self, index: int) -> Optional[Partition]:
+        """Return a partition, None if there is none of that number."""
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+
+class Defaults(NamedTuple):
+    """Settings of the brokers."""
+
+    num_partitions: int = 1
+    replication_factor: int = 1
+    auto_create_topics: bool = True
+    message_max_bytes: int = 1048588
+    log_bytes_limit: int = 256 * 1024 * 1024  # of all logs together
+
+
+class ClusterState:
+    """Everything that the brokers of one cluster share.
+
+    Arguments: release: what they are; timers: the clock, and what waits for it; chance: where ids
+    come from, seeded for runs that repeat.
+    """
+
+    def __init__(
+        self, release: BrokerRelease, timers: Timers, chance: random.Random, defaults: Defaults
+    ) -> None:
+        self.release = release
+        self.timers = timers
+        self.chance = chance
+        self.defaults = defaults
+        self.cluster_id = text_id(self.new_uuid())
+        self.nodes: Dict[int, Node] = {}
+        self.controller_id = NO_LEADER
+        self.topics: Dict[str, Topic] = {}
+        self.moved_coordinators: Dict[str, int] = {}  # key -> node, as tests moved them
+
+    def __repr__(self) -> str:
+        return '<ClusterState %s, %d nodes, %d topics>' % (
+            self.release.name,
+            len(self.nodes),
+            len(self.topics),
+        )
+
+    def new_uuid(self) -> bytes:
+        """Return 16 bytes that name nothing else, as a UUID on the wire."""
+        return uuid.UUID(int=self.chance.getrandbits(128), version=4).bytes
+
+    @property
+    def alive(self) -> List[int]:
+        """Ids of the nodes that live, in order."""
+        return sorted(node.node_id for node in self.nodes.values() if node.is_alive)
+
+    # ------------------------------------------------------------ topics
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: Optional[int] = None,
+        replication_factor: Optional[int] = None,
+        assignments: Optional[List[List[int]]] = None,
+    ) -> Topic:
+        """Create a topic; names and numbers were checked. Defaults stand for None."""
+        if assignments is None:
+            copies = replication_factor or self.defaults.replication_factor
+            count = partitions or self.defaults.num_partitions
+            nodes = self.alive
+            first = self.chance.randrange(len(nodes))
+            assignments = [
+                [nodes[(first + index + copy) % len(nodes)] for copy in range(copies)]
+                for index in range(count)
+            ]
+        made = [Partition(name, index, list(nodes)) for index, nodes in enumerate(assignments)]
+        topic = Topic(name, self.new_uuid(), made)
+        for partition in made:
+            partition.elect(self.alive)
+        self.topics[name] = topic
+        return topic
+
+    def topic_by_id(self, topic_id: bytes) -> Optional[Topic]:
+        """Return the topic of an id, None if there is none."""
+        for topic in self.topics.values():
+            if topic.topic_id == topic_id:
+                return topic
+        return None
+
+    def partitions(self) -> Iterable[Partition]:
+        """Yield all partitions of all topics."""
+        for topic in self.topics.values():
+            yield from topic.partitions
+
+    # ------------------------------------------------------------ nodes
+
+    def node_died(self, node_id: int) -> None:
+        """Note the death of a node: others lead from now on."""
+        self.nodes[node_id].is_alive = False
+        self._elect_controller()
+        for partition in self.partitions():
+            partition.elect(self.alive)
+
+    def node_came(self, node_id: int) -> None:
+        """Note that a node lives (again): it follows, and leads where nobody did."""
+        self.nodes[node_id].is_alive = True
+        self._elect_controller()
+        for partition in self.partitions():
+            partition.rejoin(self.alive)
+
+    def coordinator_of(self, key: str) -> int:
+        """Return the node that coordinates a group or a transactional id, -1 if none lives."""
+        alive = self.alive
+        if not alive:
+            return NO_LEADER
+        moved = self.moved_coordinators.get(key)
+        return moved if moved in alive else alive[crc32(key.encode('utf-8')) % len(alive)]
+
+    def _elect_controller(self) -> None:
+        if self.controller_id not in self.alive:
+            self.controller_id = self.alive[0] if self.alive else NO_LEADER
+
+
+def text_id(number: bytes) -> str:
+    """Return an id as brokers write it: 22 characters of URL-safe base 64."""
+    return base64.urlsafe_b64encode(number).decode('ascii').rstrip('=')

@@ -58,7 +58,17 @@ class Broker:
             self.close_connection(connection_id)
 
     def handle(self, call: Call[Any]) -> None:
-        """Let the handler of an API answer, now or later."""
-        response = HANDLERS[call.header.api_key](call)
-        if isinstance(response, Message):
-            call.respond(response)
+        """Let a fault, a test or the handler of the API answer, now or later."""
+        try:
+            self.state.control.meet(call)
+            if call.is_waiting:
+                response = HANDLERS[call.header.api_key](call)
+                if isinstance(response, Message):
+                    call.respond(response)
+        except Exception as error:
+            self.note_failure(call, error)
+
+    def note_failure(self, call: Call[Any], error: Exception) -> None:
+        """Close the connection of a call that could not be answered, and keep the reason."""
+        self.state.control.note_failure('%r' % (call,), error)
+        call.close_connection()

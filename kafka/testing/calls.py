@@ -7,7 +7,18 @@ by which it answers, now or later. Does not own connections (connection.py) or w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, Optional, Type, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Generic,
+    Iterable,
+    List,
+    Optional,
+    Type,
+    TypeVar,
+)
 
 from kafka.errors import IllegalStateError
 from kafka.protocol.api import RequestHeader
@@ -15,12 +26,20 @@ from kafka.protocol.wire import Message
 
 if TYPE_CHECKING:
     from kafka.testing.broker import Broker
+    from kafka.testing.connection import Connection
     from kafka.testing.state import ClusterState
 
 R = TypeVar('R', bound=Message)
 
 #: Answers a call: by what it returns, or later by ``call.respond()`` if that is None.
 Handler = Callable[['Call[Any]'], Optional[Message]]
+
+#: Gets a response and returns what is sent instead.
+Change = Callable[[Message], Message]
+
+#: Gets the bytes of an answer (none for one that is not sent), the connection that they are for and
+#: what to call with the bytes that go on their way, now or later.
+Delivery = Callable[[bytes, 'Connection', Callable[[bytes], None]], None]
 
 HANDLERS: Dict[int, Handler] = {}
 
@@ -57,7 +76,13 @@ class Call(Generic[R]):
         self.request = request
         self.connection_id = connection_id
         self.principal = principal
+        self.size_bytes = 0  # of the frame; of several if they came together
         self._answer: Optional[Callable[[Optional[Message]], None]] = answer
+        self._when_dropped: List[Callable[[], None]] = []
+        #: What becomes of the response before it is written, in this order; see faults.py.
+        self.changes: List[Change] = []
+        #: And of its bytes on their way to the client, in this order.
+        self.deliveries: List[Delivery] = []
 
     def __repr__(self) -> str:
         return '<Call %s v%d to node %d>' % (
@@ -89,12 +114,26 @@ class Call(Generic[R]):
         if self._answer is None:
             raise IllegalStateError('%r was answered already' % (self,))
         answer, self._answer = self._answer, None
+        if response is not None:
+            for change in self.changes:
+                response = change(response)
         answer(response)
 
     def close_connection(self) -> None:
         """Close the connection instead of answering."""
-        self._answer = None
+        self.drop()
         self.broker.close_connection(self.connection_id)
+
+    def drop(self) -> None:
+        """Note that there is nobody to answer to any longer."""
+        self._answer = None
+        callbacks, self._when_dropped = self._when_dropped, []
+        for callback in callbacks:
+            callback()
+
+    def when_dropped(self, callback: Callable[[], None]) -> None:
+        """Call something if the connection ends before this is answered."""
+        self._when_dropped.append(callback)
 
     def wait(
         self,
@@ -105,8 +144,8 @@ class Call(Generic[R]):
         """Answer as soon as ``attempt`` has something to say, or when time is over.
 
         Arguments: seconds: how long at most; keys: when one of them is touched by
-            ``state.touch(key)``, it is attempted again; attempt: gets whether it is the last time,
-            when it must return the answer, and otherwise may return None.
+            ``broker.waiting.touch(key)``, it is attempted again; attempt: gets whether it is the
+            last time, when it must return the answer, and otherwise may return None.
         Returns: what the first attempt said, for a handler to return.
         """
         first = attempt(seconds <= 0)

@@ -1,35 +1,47 @@
 """An embedded Kafka for tests: a cluster of any release inside the process.
 
-Owns what users hold in their hands: start and stop, topics, the death of brokers. Everything else
-is reached by any Kafka client through the brokers' addresses. Nothing of Apache Kafka is needed.
+Owns what users hold in their hands: start and stop, topics, the death of brokers, and the ways to
+interfere. Everything else is reached by any Kafka client through the brokers' addresses. Nothing of
+Apache Kafka is needed.
 """
 
 from __future__ import annotations
 
 import random
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, TypeVar
 
 from kafka.testing import handlers
 from kafka.testing.broker import Broker
+from kafka.testing.calls import Handler
+from kafka.testing.control import Received
+from kafka.testing.faults import Faults
+from kafka.testing.handlers.metadata import is_legal_name
 from kafka.testing.releases import NEWEST, broker_release
 from kafka.testing.server import Server
 from kafka.testing.state import ClusterState, Defaults, Node
-from kafka.testing.timers import SystemClock, Timers
+from kafka.testing.timers import Clock, SystemClock, Timers
 from kafka.testing.waiting import Waiting
 
+T = TypeVar('T')
+
 HOST = '127.0.0.1'
+MAX_PORT = 65535
 
 
 class Cluster:
     """A cluster of embedded brokers, as a context manager or between start() and stop().
 
     Arguments: brokers: how many; version: the release of Apache Kafka that they are, from '0.8.0'
-    to '4.4'; port: of the first broker, the others follow; 0 takes any free ones; topics: created
-    at the start, {name: number of partitions}; seed: of everything that is left to chance; other
-    settings: fields of ``kafka.testing.state.Defaults``.
+    to '4.4'; host: where they listen, and what they call themselves; port: of the first broker, the
+    others follow; 0 takes any free ones; topics: created at the start, {name: number of
+    partitions}; seed: of everything that is left to chance; other settings: fields of
+    ``kafka.testing.state.Defaults``.
 
-    Raises: ValueError for a release that is not there or fewer than one broker; TypeError for a
-    setting that does not exist; OSError from start() when a port is taken.
+    Attributes: faults: which requests go wrong, see ``kafka.testing.faults.Faults``.
+
+    Raises: ValueError for a release that is not there, fewer than one broker, ports that end before
+    the brokers do, a topic that cannot be; TypeError for a setting that does not exist; OSError
+    from start() when a port is taken.
     """
 
     def __init__(
@@ -37,6 +49,7 @@ class Cluster:
         brokers: int = 1,
         version: str = NEWEST,
         *,
+        host: str = HOST,
         port: int = 0,
         topics: Optional[Dict[str, int]] = None,
         seed: Optional[int] = None,
@@ -44,59 +57,93 @@ class Cluster:
     ) -> None:
         if not isinstance(brokers, int) or brokers < 1:
             raise ValueError('brokers must be a number from 1 on, not %r' % (brokers,))
+        if not isinstance(port, int) or not 0 <= port <= MAX_PORT + 1 - brokers:
+            raise ValueError('port must leave room for %d below 65536, not %r' % (brokers, port))
+        for name, partitions in dict(topics or {}).items():
+            _check_topic(name, partitions)
         handlers.load()
         settings.setdefault('replication_factor', min(brokers, 3))
-        timers = Timers(SystemClock())
+        self.timers = Timers(self._make_clock())
         self.state = ClusterState(
-            broker_release(version), timers, random.Random(seed), Defaults(**settings)
+            broker_release(version), self.timers, random.Random(seed), Defaults(**settings)
         )
-        self.waiting = Waiting(timers)
-        self._server = Server(timers)
-        self._first_port = port
+        self.waiting = Waiting(self.timers)
+        self._seed = seed
+        self._host = host
         self._topics = dict(topics or {})
         self._brokers: Dict[int, Broker] = {}
         for node_id in range(brokers):
-            node = Node(node_id, HOST, port + node_id if port else 0)
+            node = Node(node_id, host, port + node_id if port else 0)
             self.state.nodes[node_id] = node
             self._brokers[node_id] = Broker(node, self.state, self.waiting)
-        self._is_started = False
+        self._server: Any = None
 
     def __repr__(self) -> str:
-        return '<Cluster %s at %s>' % (self.state.release.name, self.bootstrap)
+        return '<%s %s at %s>' % (type(self).__name__, self.state.release.name, self.bootstrap)
 
     def __enter__(self) -> Cluster:
         self.start()
         return self
 
-    def __exit__(self, *exc_info: Any) -> None:
-        self.stop()
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            self.stop()
+        except Exception:
+            if error is None:  # otherwise it stands in the log, and the test has its own reason
+                raise
+
+    def _make_clock(self) -> Clock:
+        return SystemClock()
+
+    def _make_server(self) -> Any:
+        return Server(self.timers, self.state.control.note_failure)
+
+    def _call(self, function: Callable[[], T]) -> T:
+        """Do something where the brokers live."""
+        server = self._server
+        result: T = function() if server is None else server.call(function)
+        return result
 
     # ------------------------------------------------------------ start and stop
 
     def start(self) -> None:
-        """Open the ports and serve. Raises OSError when a port is taken."""
-        if self._is_started:
+        """Open the ports and serve; topics and records of before a stop() are still there.
+
+        Raises OSError when a port is taken.
+        """
+        if self._server is not None:
             return
-        self._is_started = True
+        server = self._make_server()
         try:
             for broker in self._brokers.values():
-                self._open(broker)
+                if broker.node.is_alive:
+                    broker.node.port = server.listen(broker, self._host, broker.node.port)
         except BaseException:
-            self._server.stop()
+            server.stop()
             raise
-        self.state.controller_id = min(self._brokers)
-        for name, partitions in self._topics.items():
-            self.state.create_topic(name, partitions)
-        self._server.start()
+        self._server = server
+        if not self.state.topics and self._topics:
+            self.state.controller_id = min(self._brokers)
+            for name, partitions in self._topics.items():
+                self.state.create_topic(name, partitions)
+        self.state.controller_id = min(self.state.alive, default=-1)
+        server.start()
 
     def stop(self) -> None:
-        """Close all connections and ports and end the thread. May be called at any time."""
-        if self._is_started:
-            self._is_started = False
-            self._server.stop()
+        """Close all connections and ports and end the thread. May be called at any time.
 
-    def _open(self, broker: Broker) -> None:
-        broker.node.port = self._server.listen(broker, HOST, broker.node.port)
+        Raises what a handler raised while the cluster ran, the first of it if there is more: a
+        function given to control(), or a mistake in the brokers themselves.
+        """
+        server, self._server = self._server, None
+        if server is None:
+            return
+        server.stop()
+        failures = self.state.control.failures
+        if failures:
+            first = failures[0]
+            failures.clear()
+            raise first
 
     # ------------------------------------------------------------ what tests ask and do
 
@@ -104,38 +151,45 @@ class Cluster:
     def bootstrap(self) -> str:
         """All brokers as ``host:port``, with commas between; dead ones too."""
         nodes = self.state.nodes
-        return ','.join('%s:%d' % (nodes[i].host, nodes[i].port) for i in sorted(nodes))
+        shape = '[%s]:%d' if ':' in self._host else '%s:%d'
+        return ','.join(shape % (nodes[i].host, nodes[i].port) for i in sorted(nodes))
 
     @property
     def nodes(self) -> List[int]:
         """Ids of the brokers that live."""
-        return self._server.call(lambda: self.state.alive)
+        return self._call(lambda: self.state.alive)
 
     def create_topic(
         self, name: str, partitions: int = 1, replication_factor: Optional[int] = None
     ) -> None:
-        """Create a topic. Raises ValueError when it exists."""
+        """Create a topic. Raises ValueError when it exists or cannot be."""
+        _check_topic(name, partitions)
 
         def create() -> None:
             if name in self.state.topics:
                 raise ValueError('topic %r exists' % name)
             self.state.create_topic(name, partitions, replication_factor)
 
-        self._server.call(create)
+        self._call(create)
 
     def leader(self, topic: str, partition: int) -> int:
         """Return the node that leads a partition, -1 for none. Raises KeyError, IndexError."""
-        return self._server.call(lambda: self.state.topics[topic].partitions[partition].leader)
+        return self._call(lambda: self.state.topics[topic].partitions[partition].leader)
+
+    def coordinator(self, key: str) -> int:
+        """Return the node that coordinates a group or a transactional id, -1 for none."""
+        return self._call(lambda: self.state.coordinator_of(key))
 
     def kill(self, node_id: int) -> None:
         """Let a broker die: its connections break, others lead. Raises KeyError."""
         broker = self._brokers[node_id]
 
         def die() -> None:
-            self._server.deafen(broker)
-            self.state.node_died(node_id)
+            if self._server is not None:
+                self._server.deafen(broker)
+            self._moving_leaders(lambda: self.state.node_died(node_id))
 
-        self._server.call(die)
+        self._call(die)
 
     def restart(self, node_id: int) -> None:
         """Let a dead broker live again, on its port. Raises KeyError, OSError."""
@@ -143,10 +197,11 @@ class Cluster:
 
         def come() -> None:
             if not broker.node.is_alive:
-                self._open(broker)
-                self.state.node_came(node_id)
+                if self._server is not None:
+                    broker.node.port = self._server.listen(broker, self._host, broker.node.port)
+                self._moving_leaders(lambda: self.state.node_came(node_id))
 
-        self._server.call(come)
+        self._call(come)
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
         """Let another replica lead. Raises KeyError, IndexError; ValueError if it cannot."""
@@ -155,6 +210,66 @@ class Cluster:
             found = self.state.topics[topic].partitions[partition]
             if node_id not in found.isr or node_id not in self.state.alive:
                 raise ValueError('node %d is no replica in sync of %r' % (node_id, found))
-            found.elect(self.state.alive, preferred=node_id)
+            self._moving_leaders(lambda: found.elect(self.state.alive, preferred=node_id))
 
-        self._server.call(move)
+        self._call(move)
+
+    def move_coordinator(self, key: str, node_id: int) -> None:
+        """Let another node coordinate a group or a transactional id, as long as it lives.
+
+        Raises ValueError if it does not.
+        """
+
+        def move() -> None:
+            if node_id not in self.state.alive:
+                raise ValueError('node %d does not live' % node_id)
+            self.state.moved_coordinators[key] = node_id
+            self.waiting.touch(('group', key))
+
+        self._call(move)
+
+    def _moving_leaders(self, move: Callable[[], None]) -> None:
+        """Make a move and tell those who wait at partitions whose leader is another one now."""
+        before = {id(each): each.leader_epoch for each in self.state.partitions()}
+        move()
+        for each in list(self.state.partitions()):
+            if before.get(id(each)) != each.leader_epoch:
+                self.waiting.touch(('partition', each.topic, each.index))
+
+    # ------------------------------------------------------------ how tests interfere
+
+    @property
+    def faults(self) -> Faults:
+        """Which requests go wrong; may be changed at any time."""
+        return self.state.control.faults
+
+    def control(self, api: Any, handler: Optional[Handler]) -> None:
+        """Let a function answer an API instead of the brokers.
+
+        Arguments: api: by name (``'Produce'``, ``'list_offsets'``), number or request class;
+            handler: gets the call (``call.request``, ``call.version``, ``call.broker``) in the
+            thread of the brokers and returns the response, or None to let the broker answer; it
+            may also use ``call.respond()`` and ``call.close_connection()``. What it raises closes
+            the connection and is raised by stop(). None ends the control.
+        Raises: ValueError for an API that there is not, TypeError for what is no function.
+        """
+        self._call(lambda: self.state.control.set_handler(api, handler))
+
+    @property
+    def requests(self) -> List[Received]:
+        """The requests that brokers received, oldest first: the last 10,000, or 16 MiB of them.
+
+        Each has ``at``, ``node``, ``connection``, ``api``, ``version``, ``client_id``, ``request``.
+        """
+        return self._call(self.state.control.requests.entries)
+
+    def forget_requests(self) -> None:
+        """Begin the log of requests anew."""
+        self._call(self.state.control.requests.clear)
+
+
+def _check_topic(name: Any, partitions: Any) -> None:
+    if not isinstance(name, str) or not is_legal_name(name):
+        raise ValueError('no name of a topic: %r' % (name,))
+    if not isinstance(partitions, int) or partitions < 1:
+        raise ValueError('topic %r must have 1 partition or more, not %r' % (name, partitions))

@@ -7,9 +7,9 @@ connection, as in Kafka.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, List, Optional
 
-from kafka.errors import FrameError, KafkaError
+from kafka.errors import KafkaError
 from kafka.protocol.api import ApiKey, RequestHeader
 from kafka.protocol.api_versions import ApiVersion, ApiVersionsResponse
 from kafka.protocol.session import (
@@ -21,7 +21,7 @@ from kafka.protocol.session import (
     UnsupportedRequest,
 )
 from kafka.protocol.wire import Message
-from kafka.testing.calls import HANDLERS, Call
+from kafka.testing.calls import HANDLERS, Call, Delivery
 
 if TYPE_CHECKING:
     from kafka.testing.broker import Broker
@@ -47,8 +47,11 @@ class Connection:
         served = {key: versions for key, versions in release.served.items() if key in HANDLERS}
         self._session = Session(Role.SERVER, max_frame_bytes=MAX_REQUEST_BYTES, supported=served)
         self._served = served
+        self._call: Optional[Call[Any]] = None  # the one that waits for its answer
         self._is_busy = False
+        self._is_paused = False
         self._is_pumping = False
+        self._unaccounted_bytes = 0
         self.is_closed = False
 
     def __repr__(self) -> str:
@@ -56,21 +59,44 @@ class Connection:
 
     @property
     def wants_data(self) -> bool:
-        """Whether it reads on: not while a request waits for its answer, as brokers do."""
-        return not (self._is_busy or self.is_closed)
+        """Whether it reads on: not while a request or its answer is on the way, as brokers do."""
+        return not (self._is_busy or self._is_paused or self.is_closed)
 
     def receive_data(self, data: bytes) -> None:
         """Take bytes from the client; empty when it has closed."""
         if not self.is_closed:
+            self._unaccounted_bytes += len(data)
             self._session.receive_data(data)
+            self._pump()
+
+    def pause(self) -> None:
+        """Read no further: the client does not take what it was sent."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Read on."""
+        if self._is_paused:
+            self._is_paused = False
             self._pump()
 
     def close(self) -> None:
         """Close the connection from this side."""
         if not self.is_closed:
             self.is_closed = True
+            if self._call is not None:
+                self._call.drop()
             self.broker.close_connection(self.connection_id)
             self._transport.close()
+
+    def send(self, data: bytes) -> None:
+        """Write bytes of an answer."""
+        if data and not self.is_closed:
+            self._transport.write(data)
+
+    def finish(self) -> None:
+        """Note that an answer was written; the next request may come."""
+        self._is_busy = False
+        self._pump()
 
     def _pump(self) -> None:
         """Handle what has arrived, one request after the other."""
@@ -81,7 +107,7 @@ class Connection:
             while self.wants_data:
                 try:
                     event = self._session.next_event()
-                except (KafkaError, FrameError):
+                except KafkaError:
                     self.close()
                     return
                 if event is NEED_DATA:
@@ -100,16 +126,32 @@ class Connection:
         self._is_busy = True
 
         def answer(response: Optional[Message]) -> None:
+            self._call = None
             if self.is_closed:
                 return
-            self._is_busy = False
-            if response is not None:
-                self._transport.write(self._session.respond(header, response))
-            self._pump()
+            try:
+                data = b'' if response is None else self._session.respond(header, response)
+            except KafkaError as error:  # the response does not fit the version
+                self.broker.note_failure(call, error)
+                return
+            self._deliver(call.deliveries, data)
 
-        self.broker.handle(
-            Call(self.broker, header, request, self.connection_id, self.principal, answer)
+        call: Call[Any] = Call(
+            self.broker, header, request, self.connection_id, self.principal, answer
         )
+        call.size_bytes, self._unaccounted_bytes = self._unaccounted_bytes, 0
+        self._call = call
+        self.broker.handle(call)
+
+    def _deliver(self, deliveries: List[Delivery], data: bytes) -> None:
+        """Let the bytes of an answer pass what stands in their way, and write them."""
+        if self.is_closed:
+            return
+        if deliveries:
+            deliveries[0](data, self, lambda changed: self._deliver(deliveries[1:], changed))
+        else:
+            self.send(data)
+            self.finish()
 
     def _refuse(self, event: UnsupportedRequest) -> None:
         version = self.broker.state.release.version

@@ -7,12 +7,14 @@ and timers run in it, so nothing else of the cluster needs a lock. Other threads
 
 from __future__ import annotations
 
+import errno
+import os
 import selectors
 import socket
 import threading
 from collections import deque
 from concurrent.futures import Future
-from typing import Any, Callable, Deque, Dict, Optional, Tuple, TypeVar
+from typing import Any, Callable, Deque, Dict, Optional, Set, Tuple, TypeVar
 
 from kafka.testing.broker import Broker
 from kafka.testing.connection import Connection
@@ -24,6 +26,11 @@ READ_BYTES = 256 * 1024
 BACKLOG = 512
 #: How long ``call`` waits for the thread, in seconds.
 CALL_SECONDS = 30.0
+#: How long a closed connection waits for a client to read what it was sent.
+LINGER_SECONDS = 5.0
+#: How long no connections are accepted when the process has no files left.
+REFUSE_SECONDS = 0.1
+MAX_SELECT = 3600.0
 
 
 class _Transport:
@@ -57,13 +64,18 @@ class _Transport:
         except (BlockingIOError, InterruptedError):
             pass
         except OSError:
-            self._unsent.clear()
             self.lost()
             return
         if self._is_closing and not self._unsent:
             self._end()
-        else:
-            self.watch()
+            return
+        if self.connection is not None:
+            # A client that does not read gets no more answers until it does, as from brokers.
+            if self._unsent:
+                self.connection.pause()
+            else:
+                self.connection.resume()
+        self.watch()
 
     def read(self) -> None:
         """Take what has arrived."""
@@ -89,10 +101,17 @@ class _Transport:
             self.server.watch(self.sock, self._events, events, self)
             self._events = events
 
+    def is_of(self, broker: Broker) -> bool:
+        """Tell whether it is a connection to this broker."""
+        return self.connection is not None and self.connection.broker is broker
+
     def close(self) -> None:
-        """Close the socket when what waits is sent."""
+        """Close the socket when what waits is sent, or the client has had its time to read it."""
         self._is_closing = True
-        if not self._unsent:
+        if self._unsent:
+            self.server.timers.later(LINGER_SECONDS, self.lost)
+            self.watch()
+        else:
             self._end()
 
     def lost(self) -> None:
@@ -111,17 +130,23 @@ class _Transport:
 
 
 class Server:
-    """Serves the brokers of one cluster.
+    """Serves the brokers of one cluster, once.
 
-    Arguments: timers: what waits for its time, on the system's clock.
+    Arguments: timers: what waits for its time, on the system's clock; failed: is told what went
+    wrong in the thread, which goes on.
     """
 
-    def __init__(self, timers: Timers) -> None:
-        self._timers = timers
+    def __init__(self, timers: Timers, failed: Callable[[str, Exception], None]) -> None:
+        self.timers = timers
+        self._failed = failed
         self._selector = selectors.DefaultSelector()
         self._listening: Dict[int, Tuple[socket.socket, Broker]] = {}
-        self._transports: set[_Transport] = set()
+        self._held: Dict[int, socket.socket] = {}  # ports of dead brokers, so that nobody gets them
+        self._transports: Set[_Transport] = set()
+        # Guards the calls and whether anyone will still make them.
+        self._lock = threading.Lock()
         self._calls: Deque[Callable[[], None]] = deque()
+        self._is_over = False
         self._waker, self._woken = socket.socketpair()
         for each in (self._waker, self._woken):
             each.setblocking(False)
@@ -142,17 +167,21 @@ class Server:
         self._thread.start()
 
     def stop(self) -> None:
-        """Close everything and wait for the end of the thread."""
+        """Close everything and wait for the end of the thread; from within it, let it end."""
+        self.call(self._stop)
+        if threading.current_thread() is self._thread:
+            return
         if self._thread.is_alive():
-            self.call(self._stop)
             self._thread.join(CALL_SECONDS)
-        for each in (self._waker, self._woken):
-            each.close()
-        self._selector.close()
+        elif not self._is_over:  # it was never started
+            self._end()
 
     def call(self, function: Callable[[], T]) -> T:
-        """Run a function in the thread; return what it returns, raise what it raises."""
-        if threading.current_thread() is self._thread or not self._thread.is_alive():
+        """Run a function in the thread; return what it returns, raise what it raises.
+
+        Before the thread was started and after it has ended the function runs here.
+        """
+        if threading.current_thread() is self._thread:
             return function()
         future: Future[T] = Future()
 
@@ -162,9 +191,12 @@ class Server:
             except BaseException as error:
                 future.set_exception(error)
 
-        self._calls.append(run)
-        self._wake()
-        return future.result(CALL_SECONDS)
+        with self._lock:
+            is_served = self._thread.is_alive() and not self._is_over
+            if is_served:
+                self._calls.append(run)
+                self._wake()
+        return future.result(CALL_SECONDS) if is_served else function()
 
     def _wake(self) -> None:
         try:
@@ -176,10 +208,9 @@ class Server:
 
     def listen(self, broker: Broker, host: str, port: int) -> int:
         """Let a broker listen; port 0 takes any. Return the port. Raises OSError."""
-        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        held = self._held.pop(broker.node_id, None)
+        sock = held if held is not None else _bound(host, port)
         try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((host, port))
             sock.listen(BACKLOG)
             sock.setblocking(False)
         except BaseException:
@@ -190,12 +221,27 @@ class Server:
         return int(sock.getsockname()[1])
 
     def deafen(self, broker: Broker) -> None:
-        """Close the port of a broker, and its connections."""
+        """Break the connections of a broker and refuse new ones; its port stays its own.
+
+        Sequence without that: a client asks for the port again and again, the system gives the
+        same port to the client's end, and the client is connected to itself.
+        """
         found = self._listening.pop(broker.node_id, None)
         if found is not None:
-            self._selector.unregister(found[0])
-            found[0].close()
+            address = found[0].getsockname()
+            self._close_port(found[0])
+            try:
+                self._held[broker.node_id] = _bound(address[0], address[1])
+            except OSError:
+                pass  # somebody was quicker: restarting the broker will tell
+        for transport in [each for each in self._transports if each.is_of(broker)]:
+            transport.lost()
         broker.close_connections()
+
+    def _close_port(self, sock: socket.socket) -> None:
+        if sock in self._selector.get_map():
+            self._selector.unregister(sock)
+        sock.close()
 
     def watch(self, sock: socket.socket, before: int, events: int, data: Any) -> None:
         """Change what the selector looks for on a socket."""
@@ -211,22 +257,50 @@ class Server:
         self._transports.discard(transport)
 
     def _run(self) -> None:
-        while not self._stopping:
-            when = self._timers.next_time()
-            timeout = None if when is None else max(0.0, when - self._timers.clock.monotonic())
-            for key, events in self._selector.select(timeout):
-                if isinstance(key.data, Broker):
-                    self._accept(key.fileobj, key.data)
-                elif key.data is None:
-                    self._drain()
-                elif key.data in self._transports:
-                    if events & selectors.EVENT_WRITE:
-                        key.data.flush()
-                    if events & selectors.EVENT_READ and key.data in self._transports:
-                        key.data.read()
-            while self._calls:
-                self._calls.popleft()()
-            self._timers.run_due()
+        try:
+            while not self._stopping:
+                when = self.timers.next_time()
+                timeout = None if when is None else max(0.0, when - self.timers.clock.monotonic())
+                # Beyond what the system's call takes it is as good as for ever.
+                for key, events in self._selector.select(timeout and min(timeout, MAX_SELECT)):
+                    self._guarded(self._serve, key.fileobj, key.data, events)
+                while self._calls:
+                    self._calls.popleft()()
+                self._guarded(self.timers.run_due)
+        finally:
+            self._end()
+
+    def _guarded(self, step: Callable[..., None], *args: Any) -> None:
+        """Do a step; what it raises ends neither the thread nor other connections."""
+        try:
+            step(*args)
+        except Exception as error:
+            transport = args[1] if len(args) > 1 else None
+            if isinstance(transport, _Transport):
+                transport.lost()
+            self._failed('a step of the server', error)
+
+    def _serve(self, sock: Any, data: Any, events: int) -> None:
+        """Do what a socket is ready for."""
+        if isinstance(data, Broker):
+            self._accept(sock, data)
+        elif data is None:
+            self._drain()
+        elif data in self._transports:
+            if events & selectors.EVENT_WRITE:
+                data.flush()
+            if events & selectors.EVENT_READ and data in self._transports:
+                data.read()
+
+    def _end(self) -> None:
+        """Make the calls that came last, and close what is the server's own."""
+        with self._lock:
+            self._is_over = True
+        while self._calls:
+            self._calls.popleft()()
+        for each in (self._waker, self._woken):
+            each.close()
+        self._selector.close()
 
     def _drain(self) -> None:
         try:
@@ -236,20 +310,63 @@ class Server:
             pass
 
     def _accept(self, listening: Any, broker: Broker) -> None:
+        found = self._listening.get(broker.node_id)
+        if found is None or found[0] is not listening:
+            return  # it was closed meanwhile
         try:
             sock, _ = listening.accept()
-        except OSError:
-            return  # the client has thought better of it
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                self._rest(listening, broker)
+            return  # otherwise the client has thought better of it
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:  # it is broken already
+            sock.close()
+            return
         transport = _Transport(self, sock)
         self._transports.add(transport)
         transport.connection = broker.connect(transport)
         transport.watch()
 
+    def _rest(self, listening: socket.socket, broker: Broker) -> None:
+        """Accept nothing for a moment: the client that waits would be reported again at once."""
+        self._selector.unregister(listening)
+
+        def go_on() -> None:
+            found = self._listening.get(broker.node_id)
+            if found is not None and found[0] is listening:
+                self._selector.register(listening, selectors.EVENT_READ, broker)
+
+        self.timers.later(REFUSE_SECONDS, go_on)
+
     def _stop(self) -> None:
-        for _, broker in list(self._listening.values()):
-            self.deafen(broker)
+        if self._stopping:
+            return
+        self._stopping = True
+        for sock, broker in list(self._listening.values()):
+            self._close_port(sock)
+            broker.close_connections()
+        self._listening.clear()
+        for sock in self._held.values():
+            sock.close()
+        self._held.clear()
         for transport in list(self._transports):
             transport.lost()
-        self._stopping = True
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Return a socket that has a port. Raises OSError."""
+    family, kind, proto, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    sock = socket.socket(family, kind, proto)
+    try:
+        if os.name == 'posix':  # elsewhere it means that two may have the port at once
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock

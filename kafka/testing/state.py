@@ -13,6 +13,7 @@ import uuid
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 from zlib import crc32
 
+from kafka.testing.control import Control
 from kafka.testing.partition_log import PartitionLog
 from kafka.testing.releases import BrokerRelease
 from kafka.testing.timers import Timers
@@ -136,6 +137,8 @@ class ClusterState:
         self.controller_id = NO_LEADER
         self.topics: Dict[str, Topic] = {}
         self.moved_coordinators: Dict[str, int] = {}  # key -> node, as tests moved them
+        self.unmeasured_bytes = 0  # appended since all logs were measured; see appending.py
+        self.control = Control(random.Random(chance.getrandbits(64)))  # how tests interfere
 
     def __repr__(self) -> str:
         return '<ClusterState %s, %d nodes, %d topics>' % (
@@ -162,11 +165,16 @@ class ClusterState:
         replication_factor: Optional[int] = None,
         assignments: Optional[List[List[int]]] = None,
     ) -> Topic:
-        """Create a topic; names and numbers were checked. Defaults stand for None."""
+        """Create a topic; names and numbers were checked. Defaults stand for None.
+
+        Raises ValueError when there are fewer nodes alive than copies.
+        """
         if assignments is None:
-            copies = replication_factor or self.defaults.replication_factor
-            count = partitions or self.defaults.num_partitions
             nodes = self.alive
+            copies = replication_factor or min(self.defaults.replication_factor, len(nodes))
+            count = partitions or self.defaults.num_partitions
+            if not 0 < copies <= len(nodes):
+                raise ValueError('%d copies of %r, and %d live nodes' % (copies, name, len(nodes)))
             first = self.chance.randrange(len(nodes))
             assignments = [
                 [nodes[(first + index + copy) % len(nodes)] for copy in range(copies)]

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import time
 from typing import Callable, List, Optional, Tuple, Union
+
+#: From so many calls on those that were cancelled are looked for.
+CLEAN_AT = 1024
 
 
 class SystemClock:
@@ -85,12 +89,21 @@ class Timers:
         self.clock = clock
         self._waiting: List[Tuple[float, int, Timer]] = []
         self._count = itertools.count()
+        self._clean_at = CLEAN_AT
 
     def later(self, seconds: float, call: Callable[[], None]) -> Timer:
         """Call something after so many seconds; those of one time in the order they were given."""
         timer = Timer(self.clock.monotonic() + max(0.0, seconds), call)
         heapq.heappush(self._waiting, (timer.when, next(self._count), timer))
+        if len(self._waiting) >= self._clean_at:
+            self._clean()
         return timer
+
+    def _clean(self) -> None:
+        """Forget the cancelled ones, which may be due in years."""
+        self._waiting = [each for each in self._waiting if each[2].waits]
+        heapq.heapify(self._waiting)
+        self._clean_at = max(CLEAN_AT, 2 * len(self._waiting))
 
     def next_time(self) -> Optional[float]:
         """Return when the next call is due, None if nothing waits."""
@@ -111,14 +124,27 @@ class Timers:
 
         Raises TypeError for a clock that cannot be moved.
         """
-        clock = self.clock
-        if not isinstance(clock, VirtualClock):
-            raise TypeError('only a VirtualClock can be moved, not %s' % type(clock).__name__)
+        clock = self._movable()
         end = clock.monotonic() + seconds
-        while True:
-            when = self.next_time()
-            if when is None or when > end:
-                break
-            clock.move_to(when)
-            self.run_due()
+        while self.step(end):
+            pass
         clock.move_to(end)
+
+    def step(self, end: float = math.inf) -> bool:
+        """Let virtual time pass up to the next call and make that one only.
+
+        Arguments: end: a time behind which nothing is done.
+        Returns: whether there was one. Raises TypeError for a clock that cannot be moved.
+        """
+        clock = self._movable()
+        when = self.next_time()
+        if when is None or when > end:
+            return False
+        clock.move_to(when)
+        heapq.heappop(self._waiting)[2].run()
+        return True
+
+    def _movable(self) -> VirtualClock:
+        if not isinstance(self.clock, VirtualClock):
+            raise TypeError('only a VirtualClock can be moved, not %s' % type(self.clock).__name__)
+        return self.clock

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional
 
 from kafka.protocol.wire import Message
-from kafka.testing.timers import Timers
+from kafka.testing.timers import Timer, Timers
 
 if TYPE_CHECKING:
     from kafka.testing.calls import Call
@@ -22,15 +22,32 @@ class _Waiter:
     def __init__(self, call: Call[Any], attempt: Attempt) -> None:
         self.call = call
         self.attempt = attempt
+        self.timer: Optional[Timer] = None
+        self._is_trying = False
 
-    def try_once(self, last: bool) -> bool:
-        """Attempt an answer; return whether the call waits no longer."""
-        if not self.call.is_waiting:
-            return True
-        response = self.attempt(last)
-        if response is not None:
-            self.call.respond(response)
-        return not self.call.is_waiting
+    @property
+    def waits(self) -> bool:
+        """Whether the call has no answer yet."""
+        return self.call.is_waiting
+
+    def try_once(self, last: bool) -> None:
+        """Attempt an answer, unless that is being done already: an attempt may touch its key.
+
+        What an attempt raises concerns its own call and not who happened to touch the key.
+        """
+        if not self.waits or self._is_trying:
+            return
+        self._is_trying = True
+        try:
+            response = self.attempt(last)
+            if response is not None and self.waits:
+                self.call.respond(response)
+        except Exception as error:
+            self.call.broker.note_failure(self.call, error)
+        finally:
+            self._is_trying = False
+        if self.timer is not None and not self.call.is_waiting:
+            self.timer.cancel()
 
 
 class Waiting:
@@ -49,10 +66,15 @@ class Waiting:
 
         def is_over() -> None:
             waiter.try_once(True)
+            clear()
+
+        def clear() -> None:
+            timer.cancel()
             for key in keys:
                 self._clear(key)
 
-        self._timers.later(seconds, is_over)
+        waiter.timer = timer = self._timers.later(seconds, is_over)
+        call.when_dropped(clear)
 
     def touch(self, key: Any) -> None:
         """Say that something happened to what a key stands for."""

@@ -1,0 +1,136 @@
+"""What tests see and do between a request and its handler in an embedded cluster.
+
+Owns: the log of requests, functions of tests that answer instead of a broker, and what went wrong
+inside the brokers. Faults are made in faults.py; tests reach all of it through
+:class:`kafka.testing.Cluster`.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import deque
+from typing import TYPE_CHECKING, Any, Deque, Dict, List, NamedTuple, Optional
+
+from kafka.protocol.api import ApiKey
+from kafka.protocol.wire import Message
+from kafka.testing.faults import Faults, api_key
+
+if TYPE_CHECKING:
+    from kafka.testing.calls import Call, Handler
+
+log = logging.getLogger(__name__)
+
+#: How much the log of requests holds; the oldest go.
+MAX_REQUESTS = 10000
+MAX_REQUEST_BYTES = 16 * 1024 * 1024
+MAX_FAILURES = 100
+
+
+class Received(NamedTuple):
+    """A request that a broker received. ``at`` is in seconds of the cluster's clock."""
+
+    at: float
+    node: int
+    connection: int
+    api: ApiKey
+    version: int
+    client_id: Optional[str]
+    request: Message
+
+
+class RequestLog:
+    """The last requests, bounded in number and in bytes.
+
+    Arguments: max_requests, max_bytes: how much is kept.
+    """
+
+    def __init__(
+        self, max_requests: int = MAX_REQUESTS, max_bytes: int = MAX_REQUEST_BYTES
+    ) -> None:
+        self._max_requests = max_requests
+        self._max_bytes = max_bytes
+        self._entries: Deque[Received] = deque()
+        self._sizes: Deque[int] = deque()
+        self._bytes = 0
+
+    def __repr__(self) -> str:
+        return '<RequestLog of %d requests, %d bytes>' % (len(self._entries), self._bytes)
+
+    def add(self, entry: Received, size_bytes: int) -> None:
+        """Keep a request; older ones make room."""
+        self._entries.append(entry)
+        self._sizes.append(size_bytes)
+        self._bytes += size_bytes
+        while len(self._entries) > self._max_requests or self._bytes > self._max_bytes:
+            self._entries.popleft()
+            self._bytes -= self._sizes.popleft()
+
+    def entries(self) -> List[Received]:
+        """Return what is kept, oldest first."""
+        return list(self._entries)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._entries.clear()
+        self._sizes.clear()
+        self._bytes = 0
+
+
+class Control:
+    """How tests look at a cluster and interfere with it.
+
+    Arguments: chance: of faults.
+    Attributes: requests: the log; faults: what fails; failures: what handlers raised.
+    """
+
+    def __init__(self, chance: random.Random) -> None:
+        self.requests = RequestLog()
+        self.faults = Faults(chance)
+        self.failures: Deque[Exception] = deque(maxlen=MAX_FAILURES)
+        self._handlers: Dict[int, Handler] = {}
+
+    def __repr__(self) -> str:
+        return '<Control %r, %r, %d handlers, %d failures>' % (
+            self.requests,
+            self.faults,
+            len(self._handlers),
+            len(self.failures),
+        )
+
+    def set_handler(self, api: Any, handler: Optional[Handler]) -> None:
+        """Let a function answer an API, or the brokers again; see ``Cluster.control``."""
+        key = api_key(api)
+        if handler is None:
+            self._handlers.pop(key, None)
+        elif callable(handler):
+            self._handlers[key] = handler
+        else:
+            raise TypeError('handler must be a function or None, not %r' % (handler,))
+
+    def meet(self, call: Call[Any]) -> None:
+        """Take a request before its broker does; it waits for an answer no longer if one came."""
+        header = call.header
+        self.requests.add(
+            Received(
+                call.state.timers.clock.monotonic(),
+                call.broker.node_id,
+                call.connection_id,
+                ApiKey(header.api_key),
+                header.api_version,
+                header.client_id,
+                call.request,
+            ),
+            call.size_bytes,
+        )
+        self.faults.meet(call)
+        handler = self._handlers.get(header.api_key)
+        if handler is not None and call.is_waiting:
+            response = handler(call)
+            if response is not None and call.is_waiting:
+                call.respond(response)
+
+    def note_failure(self, what: str, error: Exception) -> None:
+        """Keep what a handler raised, for the end of the cluster and for the log."""
+        self.failures.append(error)
+        log.error('%s failed', what, exc_info=error)

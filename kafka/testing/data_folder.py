@@ -15,9 +15,11 @@ from typing import Any, BinaryIO, Dict, Optional
 from kafka.testing.segments import StorageError
 
 try:
-    import fcntl
-except ImportError:  # Windows has none: there the lock is a file that must not exist
-    fcntl = None  # type: ignore[assignment]
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    HAS_FLOCK = True
+except ImportError:  # on Windows: there the lock is a file that must not exist
+    HAS_FLOCK = False
 
 FORMAT = 1
 _MARK = 'embedded-kafka.json'
@@ -77,18 +79,18 @@ class DataFolder:
         lock, self._lock = self._lock, None
         if lock is not None:
             lock.close()
-            if fcntl is None:
+            if not HAS_FLOCK:
                 (self.path / _LOCK).unlink()
 
     def _take_lock(self) -> None:
         path = self.path / _LOCK
         try:
-            if fcntl is None:
+            if not HAS_FLOCK:
                 self._lock = path.open('xb')
                 return
             lock = path.open('ab')
             try:
-                fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                flock(lock.fileno(), LOCK_EX | LOCK_NB)
             except OSError:
                 lock.close()
                 raise

@@ -4,7 +4,7 @@ Owns the files of one folder: ``<first offset, 20 digits>.log`` holds batches as
 wire, one behind the other, as Apache Kafka's segments do; ``checkpoint`` says up to where they are
 known to be good and where the log begins. A batch that was not written whole is cut off at the next
 start, and only there: what lies before the checkpoint is not read again, but for the heads of its
-batches. What a batch means is partition_log.py's business, who may open the folder data_folder.py's.
+batches. What a batch means is partition_log.py's business, who may open it data_folder.py's.
 """
 
 from __future__ import annotations

@@ -14,8 +14,10 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 from zlib import crc32
 
 from kafka.testing.control import Control
+from kafka.testing.groups import Groups
 from kafka.testing.partition_log import PartitionLog
 from kafka.testing.releases import BrokerRelease
+from kafka.testing.stored_offsets import StoredOffsets
 from kafka.testing.timers import Timers
 
 NO_LEADER = -1
@@ -116,6 +118,11 @@ class Defaults(NamedTuple):
     auto_create_topics: bool = True
     message_max_bytes: int = 1048588
     log_bytes_limit: int = 256 * 1024 * 1024  # of all logs together
+    group_initial_rebalance_delay_ms: int = 0  # Kafka's own default is 3000
+    group_max_size: int = 2**31 - 1
+    group_min_session_timeout_ms: int = 6000
+    offset_metadata_max_bytes: int = 4096
+    offsets_retention_minutes: Optional[int] = None  # as the release has it
 
 
 class ClusterState:
@@ -137,6 +144,8 @@ class ClusterState:
         self.controller_id = NO_LEADER
         self.topics: Dict[str, Topic] = {}
         self.moved_coordinators: Dict[str, int] = {}  # key -> node, as tests moved them
+        self.offsets = StoredOffsets(self)
+        self.groups = Groups(self)
         self.unmeasured_bytes = 0  # appended since all logs were measured; see appending.py
         self.control = Control(random.Random(chance.getrandbits(64)))  # how tests interfere
 

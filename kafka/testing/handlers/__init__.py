@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kafka.late_imports import import_late
 
-MODULES = ('api_versions', 'metadata', 'find_coordinator')
+MODULES = ('api_versions', 'metadata', 'find_coordinator', 'groups', 'offsets')
 
 
 def load() -> None:

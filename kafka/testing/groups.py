@@ -1,0 +1,221 @@
+"""All groups of an embedded cluster: which request means which group, and when groups go away.
+
+Owns the groups by their ids and what a coordinator checks before a group is asked. What one group
+does is in classic_group.py; requests and responses are in handlers/groups.py.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Dict, List, Optional
+
+from kafka.protocol.group import HeartbeatRequest, SyncGroupRequest, SyncGroupResponse
+from kafka.testing.classic_group import ClassicGroup, GroupRules, GroupState
+from kafka.testing.errors import (
+    GROUP_ID_NOT_FOUND,
+    ILLEGAL_GENERATION,
+    INVALID_GROUP_ID,
+    INVALID_SESSION_TIMEOUT,
+    NON_EMPTY_GROUP,
+    NONE,
+    UNKNOWN_MEMBER_ID,
+)
+from kafka.testing.group_members import Budget, JoinCall, Outbox, Reply, join_refusal
+
+if TYPE_CHECKING:
+    from kafka.testing.state import ClusterState
+
+#: What members of all groups may take together.
+LIMIT_BYTES = 64 * 1024 * 1024
+
+#: How often brokers look for groups that have nothing left (offsets.retention.check.interval.ms).
+CHECK_SECONDS = 600.0
+
+
+class Groups:
+    """The groups of a cluster. Arguments: state: the cluster's."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._groups: Dict[str, ClassicGroup] = {}
+        defaults = state.defaults
+        self.outbox = Outbox()
+        self.budget = Budget(LIMIT_BYTES)
+        self._rules = GroupRules(
+            version=state.release.version,
+            timers=state.timers,
+            outbox=self.outbox,
+            budget=self.budget,
+            new_id=lambda: str(uuid.UUID(bytes=state.new_uuid())),
+            initial_delay_ms=defaults.group_initial_rebalance_delay_ms,
+            max_size=defaults.group_max_size,
+            max_metadata_bytes=defaults.message_max_bytes,
+        )
+
+    def __repr__(self) -> str:
+        return '<Groups: %d>' % len(self._groups)
+
+    @property
+    def max_session_timeout_ms(self) -> int:
+        """The longest session time-out that members may have."""
+        version = self._state.release.version
+        return 1800000 if version >= (2, 3) else 300000 if version >= (0, 10) else 30000
+
+    # ------------------------------------------------------------ which there are
+
+    def get(self, group_id: str) -> Optional[ClassicGroup]:
+        """Return a group that has or had members, None if there is none."""
+        self._expire(group_id)
+        return self._groups.get(group_id)
+
+    def all(self) -> List[ClassicGroup]:
+        """Return those that have or had members."""
+        for group_id in list(self._groups):
+            self._expire(group_id)
+        return list(self._groups.values())
+
+    def offset_groups(self) -> List[str]:
+        """Return ids of those that have offsets and never had members."""
+        for group_id in self._state.offsets.groups:
+            self._expire(group_id)
+        if self._state.release.version < (0, 10, 1):  # such are no groups there
+            return []
+        return [name for name in self._state.offsets.groups if name not in self._groups]
+
+    def exists(self, group_id: str) -> bool:
+        """Tell whether there is a group, be it only of offsets."""
+        return self.get(group_id) is not None or group_id in self.offset_groups()
+
+    # ------------------------------------------------------------ membership
+
+    def join(self, call: JoinCall) -> None:
+        """Take a JoinGroup."""
+        request = call.request
+        error = self._join_error(request.group_id, request.session_timeout_ms)
+        group = self.get(request.group_id)
+        if not error and group is None:
+            if request.member_id:
+                error = UNKNOWN_MEMBER_ID
+            else:
+                group = self._groups[request.group_id] = self._made(request.group_id)
+        if error or group is None:
+            generation = self._rules.no_generation
+            call.reply(join_refusal(call.version, error, request.member_id, generation))
+            return
+        group.join(call)
+        if group.generation == 0 and group.state is GroupState.EMPTY and not group.has_pending:
+            self._forget(group)  # it was refused, and there is nothing else
+        self.outbox.flush()
+
+    def sync(self, request: SyncGroupRequest, reply: Reply) -> None:
+        """Take a SyncGroup."""
+        group = self.get(request.group_id)
+        error = NONE if request.group_id else INVALID_GROUP_ID
+        if error or group is None:
+            reply(SyncGroupResponse(error_code=error or UNKNOWN_MEMBER_ID, assignment=b''))
+            return
+        group.sync(request, reply)
+        self.outbox.flush()
+
+    def heartbeat(self, request: HeartbeatRequest) -> int:
+        """Take a heartbeat; return the error."""
+        if not request.group_id:
+            return INVALID_GROUP_ID
+        group = self.get(request.group_id)
+        return UNKNOWN_MEMBER_ID if group is None else group.heartbeat(request)
+
+    def leave(self, group_id: str, member_id: str, instance_id: Optional[str]) -> int:
+        """Let a member go; return the error."""
+        group = self.get(group_id)
+        if group is None:
+            return UNKNOWN_MEMBER_ID
+        error = group.leave(member_id, instance_id)
+        self.outbox.flush()
+        return error
+
+    def delete(self, group_id: str) -> int:
+        """Delete a group without members and its offsets; return the error."""
+        if not self.exists(group_id):
+            return GROUP_ID_NOT_FOUND
+        group = self._groups.get(group_id)
+        if group is not None and group.state is not GroupState.EMPTY:
+            return NON_EMPTY_GROUP
+        if group is not None:
+            self._forget(group)
+        self._state.offsets.delete_group(group_id)
+        return NONE
+
+    # ------------------------------------------------------------ commits
+
+    def check_commit(
+        self,
+        group_id: str,
+        generation: int,
+        member_id: str,
+        instance_id: Optional[str],
+        version: int = 8,
+    ) -> int:
+        """Return why a commit is refused, 0 if it is not. version: of OffsetCommit."""
+        group = self.get(group_id)
+        if group is not None:
+            return group.commit_error(generation, member_id, instance_id)
+        if generation < 0 or self._state.release.version < (0, 9):
+            return NONE
+        if version >= 9 and self._state.release.version >= (4, 0):
+            return GROUP_ID_NOT_FOUND
+        return ILLEGAL_GENERATION
+
+    def check_transactional_commit(
+        self, group_id: str, generation: int, member_id: str, instance_id: Optional[str]
+    ) -> int:
+        """Return why TxnOffsetCommit is refused, 0 if it is not (KIP-447)."""
+        group = self.get(group_id)
+        if group is not None:
+            return group.transactional_commit_error(generation, member_id, instance_id)
+        return NONE if generation < 0 else UNKNOWN_MEMBER_ID
+
+    def check_fetch(self, group_id: str, member_id: Optional[str], member_epoch: int) -> int:
+        """Return why OffsetFetch is refused to a member, 0 if it is not."""
+        return NONE
+
+    # ------------------------------------------------------------
+
+    def _join_error(self, group_id: str, session_timeout_ms: int) -> int:
+        if not group_id:
+            return INVALID_GROUP_ID
+        shortest = self._state.defaults.group_min_session_timeout_ms
+        if not shortest <= session_timeout_ms <= self.max_session_timeout_ms:
+            return INVALID_SESSION_TIMEOUT
+        return NONE
+
+    def _made(self, group_id: str) -> ClassicGroup:
+        return ClassicGroup(group_id, self._rules, self._ended)
+
+    def _ended(self, group: ClassicGroup) -> None:
+        """Note that a group has no members: it goes when it has no offsets either."""
+        if self._state.release.version < (0, 10, 1):
+            self._forget(group)
+        else:
+            self._state.timers.later(CHECK_SECONDS, lambda: self._expire(group.group_id))
+
+    def _forget(self, group: ClassicGroup) -> None:
+        if self._groups.get(group.group_id) is group:
+            del self._groups[group.group_id]
+        group.die()
+
+    def _expire(self, group_id: str) -> None:
+        """Forget what has become too old of a group, and the group when that was all."""
+        group = self._groups.get(group_id)
+        clock = self._state.timers.clock
+        idle: Optional[int] = None
+        if group is not None and self._state.release.version >= (2, 1):  # KIP-211
+            if group.state is not GroupState.EMPTY:
+                return
+            idle = clock.wall_ms() - int((clock.monotonic() - group.empty_since) * 1000)
+        offsets = self._state.offsets
+        offsets.expire(group_id, clock.wall_ms(), idle)
+        if group is None or group.state is not GroupState.EMPTY or group.has_pending:
+            return
+        over = clock.monotonic() - group.empty_since >= CHECK_SECONDS
+        if over and group_id not in offsets.groups:
+            self._forget(group)

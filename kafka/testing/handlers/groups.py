@@ -1,0 +1,246 @@
+"""Classic groups of an embedded cluster: membership (protocol guide; KIP-345, KIP-394) and what
+administrators ask of groups of any kind (KIP-222, KIP-229, KIP-518, KIP-848, KIP-1043).
+
+Owns the way from requests to :mod:`kafka.testing.groups` and back, and who answers them: the
+coordinator.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from kafka.protocol.admin.groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from kafka.protocol.group import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from kafka.protocol.wire import Message
+from kafka.testing.calls import Call, handles
+from kafka.testing.classic_group import ClassicGroup, GroupState
+from kafka.testing.errors import GROUP_ID_NOT_FOUND, INVALID_GROUP_ID, NONE, NOT_COORDINATOR
+from kafka.testing.group_members import JoinCall, Member, join_refusal
+
+#: What everybody may do with a group where nothing is forbidden: read, delete, describe ...
+_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8
+#: ... and, since groups have configs (KIP-848), describe and alter those.
+_CONFIG_OPERATIONS = 1 << 10 | 1 << 11
+NO_OPERATIONS = -0x80000000
+
+CLIENT_HOST = '/127.0.0.1'
+
+
+def is_coordinator(call: Call[Any], key: str) -> bool:
+    """Tell whether the broker that was asked coordinates a group or a transactional id."""
+    return call.state.coordinator_of(key) == call.broker.node_id
+
+
+def operations(call: Call[Any]) -> int:
+    """Return what the caller may do with a group, as bits."""
+    newer = call.state.release.version >= (3, 9)
+    return _OPERATIONS | _CONFIG_OPERATIONS if newer else _OPERATIONS
+
+
+@handles(JoinGroupRequest)
+def join_group(call: Call[JoinGroupRequest]) -> None:
+    """Let a member take part in the next rebalance."""
+    request = call.request
+
+    def reply(response: Message) -> None:
+        # The coordinator may have moved while the call waited.
+        if not is_coordinator(call, request.group_id):
+            response = join_refusal(call.version, NOT_COORDINATOR, request.member_id, -1)
+        call.respond(response)
+
+    if not is_coordinator(call, request.group_id):
+        call.respond(join_refusal(call.version, NOT_COORDINATOR, request.member_id, -1))
+        return
+    client_id = call.header.client_id
+    call.state.groups.join(JoinCall(request, call.version, client_id or '', CLIENT_HOST, reply))
+
+
+@handles(SyncGroupRequest)
+def sync_group(call: Call[SyncGroupRequest]) -> None:
+    """Give a member its assignment, when there is one."""
+    request = call.request
+    refusal = SyncGroupResponse(error_code=NOT_COORDINATOR, assignment=b'')
+
+    def reply(response: Message) -> None:
+        call.respond(response if is_coordinator(call, request.group_id) else refusal)
+
+    if is_coordinator(call, request.group_id):
+        call.state.groups.sync(request, reply)
+    else:
+        call.respond(refusal)
+
+
+@handles(HeartbeatRequest)
+def heartbeat(call: Call[HeartbeatRequest]) -> HeartbeatResponse:
+    """Note that a member lives."""
+    if not is_coordinator(call, call.request.group_id):
+        return HeartbeatResponse(error_code=NOT_COORDINATOR)
+    return HeartbeatResponse(error_code=call.state.groups.heartbeat(call.request))
+
+
+@handles(LeaveGroupRequest)
+def leave_group(call: Call[LeaveGroupRequest]) -> LeaveGroupResponse:
+    """Let members go."""
+    request, groups = call.request, call.state.groups
+    error = NONE
+    if not request.group_id:
+        error = INVALID_GROUP_ID
+    elif not is_coordinator(call, request.group_id):
+        error = NOT_COORDINATOR
+    if error:
+        return LeaveGroupResponse(error_code=error)
+    if call.version < 3:
+        return LeaveGroupResponse(
+            error_code=groups.leave(request.group_id, request.member_id, None)
+        )
+    return LeaveGroupResponse(
+        error_code=NONE,
+        members=[
+            MemberResponse(
+                member_id=each.member_id,
+                group_instance_id=each.group_instance_id,
+                error_code=groups.leave(request.group_id, each.member_id, each.group_instance_id),
+            )
+            for each in request.members
+        ],
+    )
+
+
+# ------------------------------------------------------------ administration
+
+
+@handles(DescribeGroupsRequest)
+def describe_groups(call: Call[DescribeGroupsRequest]) -> DescribeGroupsResponse:
+    """Tell of groups and their members."""
+    return DescribeGroupsResponse(groups=[_described(call, name) for name in call.request.groups])
+
+
+def _described(call: Call[DescribeGroupsRequest], group_id: str) -> DescribedGroup:
+    if not is_coordinator(call, group_id):
+        return _described_as(group_id, '', error=NOT_COORDINATOR)
+    groups = call.state.groups
+    group = groups.get(group_id)
+    if isinstance(group, ClassicGroup):
+        described = _described_group(call, group)
+    elif group is None and group_id in groups.offset_groups():
+        described = _described_as(group_id, GroupState.EMPTY.value)
+    else:
+        described = _described_as(group_id, GroupState.DEAD.value)
+        if call.version >= 6:  # KIP-1043
+            described.error_code = GROUP_ID_NOT_FOUND
+            described.error_message = 'Group %s not found.' % group_id
+    if call.request.include_authorized_operations and not described.error_code:
+        described.authorized_operations = operations(call)
+    return described
+
+
+def _described_as(group_id: str, state: str, error: int = NONE) -> DescribedGroup:
+    return DescribedGroup(
+        error_code=error,
+        group_id=group_id,
+        group_state=state,
+        protocol_type='',
+        protocol_data='',
+        members=[],
+    )
+
+
+def _described_group(call: Call[DescribeGroupsRequest], group: ClassicGroup) -> DescribedGroup:
+    # Metadata and assignments are shown when they are settled only.
+    protocol = group.protocol_name if group.state is GroupState.STABLE else None
+    return DescribedGroup(
+        error_code=NONE,
+        group_id=group.group_id,
+        group_state=_state_name(call, group),
+        protocol_type=group.protocol_type or '',
+        protocol_data=protocol or '',
+        members=[_described_member(each, protocol) for each in group.members.values()],
+    )
+
+
+def _described_member(member: Member, protocol: Optional[str]) -> DescribedGroupMember:
+    return DescribedGroupMember(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=b'' if protocol is None else member.metadata(protocol),
+        member_assignment=b'' if protocol is None else member.assignment,
+    )
+
+
+def _state_name(call: Call[Any], group: ClassicGroup) -> str:
+    if group.state is GroupState.COMPLETING_REBALANCE and call.state.release.version < (1, 1):
+        return 'AwaitingSync'
+    return group.state.value
+
+
+@handles(ListGroupsRequest)
+def list_groups(call: Call[ListGroupsRequest]) -> ListGroupsResponse:
+    """List the groups that this broker coordinates."""
+    request, groups = call.request, call.state.groups
+    listed = [
+        ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or '',
+            group_state=_state_name(call, group),
+            group_type=group.group_type,
+        )
+        for group in groups.all()
+    ] + [
+        ListedGroup(
+            group_id=name,
+            protocol_type='',
+            group_state=GroupState.EMPTY.value,
+            group_type=ClassicGroup.group_type,
+        )
+        for name in groups.offset_groups()
+    ]
+    states = {each.lower() for each in request.states_filter}
+    types = {each.lower() for each in request.types_filter}
+    return ListGroupsResponse(
+        error_code=NONE,
+        groups=[
+            each
+            for each in listed
+            if is_coordinator(call, each.group_id)
+            and (not states or each.group_state.lower() in states)
+            and (not types or each.group_type.lower() in types)
+        ],
+    )
+
+
+@handles(DeleteGroupsRequest)
+def delete_groups(call: Call[DeleteGroupsRequest]) -> DeleteGroupsResponse:
+    """Delete groups that have no members."""
+    groups = call.state.groups
+    return DeleteGroupsResponse(
+        throttle_time_ms=0,
+        results=[
+            DeletableGroupResult(
+                group_id=name,
+                error_code=groups.delete(name) if is_coordinator(call, name) else NOT_COORDINATOR,
+            )
+            for name in call.request.groups_names
+        ],
+    )

@@ -3,28 +3,30 @@
 Owns: giving offsets to batches, finding and cutting them for a fetch, finding offsets by timestamp,
 the start of the log, leader epochs (KIP-101), aborted transactions and the last stable offset
 (KIP-98). Does not own: whether a batch may be appended (produced_batches.py, producer_states.py),
-who leads the partition, and how format is converted. Batches lie in memory; segments on disk are
-another room.
+who leads the partition, how formats are converted, and what is inside message sets of magic 0 and 1
+(message_sets.py). Batches lie in memory; segments on disk are another room.
 """
 
 from __future__ import annotations
 
 import struct
 from bisect import bisect_left, bisect_right
-from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
+from itertools import accumulate
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from kafka.testing import message_sets
 
 NO_TIMESTAMP = -1
 
-_OFFSET = struct.Struct('>q').pack_into
-_EPOCH = struct.Struct('>i').pack_into
-_EPOCH_AT = 12  # in a batch of magic 2, behind its offset and its length
+_START = struct.Struct('>qii').pack  # of a batch of magic 2: offset, length, leader epoch
 
 
 class Batch(NamedTuple):
     """A batch as it lies in the log, or is about to.
 
-    ``data`` is the batch on the wire. Of one that is about to be appended the first offset is that
-    of its first record in its own counting: the log moves it.
+    ``data`` is the batch on the wire, in magic 0 and 1 a wrapper or a row of plain messages. Of one
+    that is about to be appended the first offset is that of its first record in its own counting:
+    the log moves it.
     """
 
     base_offset: int
@@ -54,13 +56,6 @@ class EpochStart(NamedTuple):
     start_offset: int
 
 
-class Found(NamedTuple):
-    """An offset that was looked for by time; -1 and -1 where there is none."""
-
-    offset: int
-    timestamp: int
-
-
 class PartitionLog:
     """The log of one partition, in memory."""
 
@@ -68,12 +63,19 @@ class PartitionLog:
         self.start_offset = 0
         self.end_offset = 0
         self.size_bytes = 0
+        #: When something was appended last, in ms; before the first time it is just not 0.
+        self.modified_ms = 1
         self.epochs: List[EpochStart] = []
         self.aborted: List[AbortedTransaction] = []
         self.open_transactions: Dict[int, int] = {}  # producer id -> its first offset
         self._batches: List[Batch] = []
-        self._bases: List[int] = []  # of the batches, for bisect
+        # Columns of the batches, for bisect: offsets, where each begins in the bytes of the whole
+        # log since it was made, and the largest timestamp up to each.
+        self._bases: List[int] = []
         self._lasts: List[int] = []
+        self._places: List[int] = []
+        self._tops: List[int] = []
+        self._end_place = 0
 
     def __repr__(self) -> str:
         return '<PartitionLog %d to %d, %d bytes>' % (
@@ -88,16 +90,29 @@ class PartitionLog:
         """Append a batch behind the last one and return the offset that its first record got."""
         base = self.end_offset
         stored = _moved(batch, base, leader_epoch)
-        if not self.epochs or self.epochs[-1].epoch < leader_epoch:
-            self.epochs.append(EpochStart(leader_epoch, base))
+        if stored.magic == 2:
+            self.note_epoch(leader_epoch)
         self._batches.append(stored)
         self._bases.append(stored.base_offset)
         self._lasts.append(stored.last_offset)
+        self._places.append(self._end_place)
+        top = self._tops[-1] if self._tops else -1
+        self._tops.append(max(top, stored.max_timestamp))
         self.end_offset = stored.last_offset + 1
         self.size_bytes += len(stored.data)
+        self._end_place += len(stored.data)
         if stored.is_transactional and not stored.is_control:
             self.open_transactions.setdefault(stored.producer_id, base)
         return base
+
+    def note_epoch(self, leader_epoch: int) -> None:
+        """Note that a leader of this epoch writes from the end of the log on, as it does first."""
+        epochs = self.epochs
+        if epochs and epochs[-1].epoch >= leader_epoch:
+            return
+        while epochs and epochs[-1].start_offset >= self.end_offset:
+            epochs.pop()  # nothing was written in it
+        epochs.append(EpochStart(leader_epoch, self.end_offset))
 
     def end_transaction(self, marker: Batch, leader_epoch: int, commit: bool) -> int:
         """Append the marker that ends a producer's transaction and return its offset."""
@@ -112,8 +127,11 @@ class PartitionLog:
         self.start_offset = max(self.start_offset, min(offset, self.end_offset))
         gone = bisect_left(self._lasts, self.start_offset)
         self.size_bytes -= sum(len(batch.data) for batch in self._batches[:gone])
-        for column in (self._batches, self._bases, self._lasts):
+        del self._batches[:gone]
+        for column in (self._bases, self._lasts, self._places, self._tops):
             del column[:gone]
+        if gone:
+            self._tops = list(accumulate((batch.max_timestamp for batch in self._batches), max))
         self.aborted = [each for each in self.aborted if each.last_offset >= self.start_offset]
 
     # ------------------------------------------------------------ reading
@@ -128,32 +146,80 @@ class PartitionLog:
         """All batches, oldest first."""
         return list(self._batches)
 
-    def batches_from(self, offset: int, end_offset: int) -> Iterable[Batch]:
+    def batches_from(self, offset: int, end_offset: int) -> Iterator[Batch]:
         """Yield the batches from the one that holds ``offset`` on, up to an end."""
         index = bisect_left(self._lasts, offset)
         while index < len(self._batches) and self._bases[index] < end_offset:
             yield self._batches[index]
             index += 1
 
+    def batches_at(self, timestamp: int) -> Iterator[Batch]:
+        """Yield the batches that reach a timestamp, oldest first."""
+        for index in range(bisect_left(self._tops, timestamp), len(self._batches)):
+            if self._batches[index].max_timestamp >= timestamp:
+                yield self._batches[index]
+
+    @property
+    def max_timestamp(self) -> int:
+        """The largest timestamp in ms, -1 for none."""
+        return self._tops[-1] if self._tops else -1
+
+    def bytes_between(self, offset: int, end_offset: int) -> int:
+        """Return about how many bytes a reader finds from an offset up to an end."""
+        lasts = self._lasts
+        first = bisect_left(lasts, offset)
+        end = len(lasts) if end_offset >= self.end_offset else bisect_left(self._bases, end_offset)
+        if first >= end:
+            return 0
+        behind = self._places[end] if end < len(lasts) else self._end_place
+        return behind - self._places[first]
+
+    def offset_after(self, size_bytes: int) -> int:
+        """Return where the log begins once its oldest batches of so many bytes are gone."""
+        if not self._places:
+            return self.end_offset
+        index = bisect_left(self._places, self._places[0] + size_bytes)
+        return self._bases[index] if index < len(self._bases) else self.end_offset
+
+    def offset_behind(self, offset: int, size_bytes: int) -> int:
+        """Return the offset behind the batches in so many bytes from an offset on."""
+        index = bisect_left(self._lasts, offset)
+        if index == len(self._lasts):
+            return self.end_offset
+        index = bisect_left(self._places, self._places[index] + size_bytes)
+        return self._bases[index] if index < len(self._bases) else self.end_offset
+
+    def first_entry_bytes(self, offset: int, end_offset: int) -> int:
+        """Return the size of the batch or message that a read from an offset begins with."""
+        for batch in self.batches_from(offset, end_offset):
+            if batch.magic == 2:
+                return len(batch.data)
+            return message_sets.entry_bytes(
+                batch.data, message_sets.position_of(batch.data, offset)
+            )
+        return 0
+
     def read(self, offset: int, end_offset: int, max_bytes: int, first_whole: bool) -> bytes:
         """Return what lies from ``offset`` up to ``end_offset``, at most ``max_bytes`` of it.
 
-        It begins with the batch that holds the offset and ends wherever the limit cuts it.
+        It begins with the batch or the message that holds the offset and ends wherever the limit
+        cuts it.
 
         Arguments: first_whole: the first batch comes whole, however large it is (KIP-74).
         """
+        if first_whole:
+            max_bytes = max(max_bytes, self.first_entry_bytes(offset, end_offset))
         parts: List[bytes] = []
-        size = 0
+        room = max_bytes
         for batch in self.batches_from(offset, end_offset):
-            room = max_bytes - size
-            if parts or not first_whole:
-                if room <= 0:
-                    break
-                parts.append(batch.data[:room])
-            else:
-                parts.append(batch.data)
-            size += len(parts[-1])
-        return b''.join(parts)
+            if room <= 0:
+                break
+            data = batch.data
+            if not parts and batch.magic < 2:
+                data = data[message_sets.position_of(data, offset) :]
+            parts.append(data if len(data) <= room else data[:room])
+            room -= len(data)
+        return parts[0] if len(parts) == 1 else b''.join(parts)
 
     def aborted_between(self, offset: int, end_offset: int) -> List[AbortedTransaction]:
         """Return the aborted transactions that have records in a range of offsets."""
@@ -165,9 +231,11 @@ class PartitionLog:
 
     def end_of_epoch(self, epoch: int) -> Tuple[int, int]:
         """Return the largest epoch not above the one asked for, and its end; -1 and -1 for none."""
+        if not self.epochs or epoch < 0 or epoch > self.epochs[-1].epoch:
+            return -1, -1
         index = bisect_right([each.epoch for each in self.epochs], epoch) - 1
         if index < 0:
-            return -1, -1
+            return epoch, self.epochs[0].start_offset
         if index + 1 < len(self.epochs):
             return self.epochs[index].epoch, self.epochs[index + 1].start_offset
         return self.epochs[index].epoch, self.end_offset
@@ -185,12 +253,9 @@ class PartitionLog:
 
 def _moved(batch: Batch, base: int, leader_epoch: int) -> Batch:
     """Return the batch with offsets that begin at ``base``."""
-    shift = base - batch.base_offset
-    data = bytearray(batch.data)
+    last = batch.last_offset + base - batch.base_offset
     if batch.magic == 2:
-        _OFFSET(data, 0, base)
-        _EPOCH(data, _EPOCH_AT, leader_epoch)
+        data = _START(base, len(batch.data) - 12, leader_epoch) + batch.data[16:]
     else:
-        # One entry of a message set: the offset of a wrapper is that of its last message.
-        _OFFSET(data, 0, batch.last_offset + shift)
-    return batch._replace(base_offset=base, last_offset=batch.last_offset + shift, data=bytes(data))
+        data = message_sets.renumbered(batch.data, base, last)
+    return batch._replace(base_offset=base, last_offset=last, data=data)

@@ -147,6 +147,9 @@ class ClusterState:
         self.offsets = StoredOffsets(self)
         self.groups = Groups(self)
         self.unmeasured_bytes = 0  # appended since all logs were measured; see appending.py
+        self.log_settings: Dict[Any, Any] = {}  # what settings mean; see log_settings.py
+        self.fetch_sessions: Dict[int, Any] = {}  # by node; see fetch_sessions.py
+        self.down_converter: Any = None  # made when it is first needed; see down_conversion.py
         self.control = Control(random.Random(chance.getrandbits(64)))  # how tests interfere
 
     def __repr__(self) -> str:
@@ -213,6 +216,7 @@ class ClusterState:
     def node_died(self, node_id: int) -> None:
         """Note the death of a node: others lead from now on."""
         self.nodes[node_id].is_alive = False
+        self.fetch_sessions.pop(node_id, None)
         self._elect_controller()
         for partition in self.partitions():
             partition.elect(self.alive)

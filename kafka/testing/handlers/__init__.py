@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from kafka.late_imports import import_late
 
-MODULES = ('api_versions', 'metadata', 'find_coordinator', 'groups', 'offsets')
+MODULES = (
+    'api_versions',
+    'metadata',
+    'find_coordinator',
+    'groups',
+    'offsets',
+    'produce',
+    'fetch',
+    'list_offsets',
+    'offset_for_leader_epoch',
+    'delete_records',
+)
 
 
 def load() -> None:

@@ -1,0 +1,94 @@
+"""Batches in an older format for fetchers that know no newer one, as brokers from 0.10 to 3.9 do.
+
+Owns the conversion and the memory of what was converted last, so that the next reader of the same
+batch costs nothing. Which format a reader gets is the fetch handler's business. 0.10 takes wrappers
+apart; from 0.11 on each batch keeps its codec.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Iterable, List, Optional, Tuple
+
+from kafka.codec import CODEC_ZSTD, MissingCodecError
+from kafka.errors import UnsupportedCodecError
+from kafka.record.legacy_records import MessageFields, encode_message_set
+from kafka.record.memory_records import MemoryRecords
+from kafka.testing import message_sets
+from kafka.testing.partition_log import Batch
+
+#: How much the memory may hold of what was converted.
+MOST_BYTES = 32 * 1024 * 1024
+
+
+class DownConverter:
+    """Converts batches.
+
+    Arguments: keeps_codec: wrappers stay wrappers, as from 0.11 on.
+    """
+
+    def __init__(self, keeps_codec: bool) -> None:
+        self._keeps_codec = keeps_codec
+        # By batch and magic; the batch is held, so that no other one gets its id.
+        self._known: OrderedDict[Tuple[int, int], Tuple[bytes, bytes]] = OrderedDict()
+        self._size_bytes = 0
+
+    def __repr__(self) -> str:
+        return '<DownConverter with %d batches, %d bytes>' % (len(self._known), self._size_bytes)
+
+    def convert(
+        self, batches: Iterable[Batch], offset: int, max_bytes: int, magic: int
+    ) -> Optional[bytes]:
+        """Return the batches from an offset on that fit into ``max_bytes`` before the conversion.
+
+        None where not even the first does. Raises UnsupportedCodecError for zstd, which the older
+        formats have not.
+        """
+        parts: List[bytes] = []
+        fits = False
+        for batch in batches:
+            max_bytes -= len(batch.data)
+            if max_bytes < 0:
+                break
+            fits = True
+            data = batch.data if batch.magic <= magic else self._converted(batch, magic)
+            if data and not parts:
+                data = data[message_sets.position_of(data, offset) :]
+            parts.append(data)
+        return b''.join(parts) if fits else None
+
+    def _converted(self, batch: Batch, magic: int) -> bytes:
+        if batch.is_control:
+            return b''
+        key = id(batch.data), magic
+        known = self._known.get(key)
+        if known is not None:
+            self._known.move_to_end(key)
+            return known[1]
+        made = self._made(batch.data, magic)
+        self._known[key] = batch.data, made
+        self._size_bytes += len(batch.data) + len(made)
+        while self._size_bytes > MOST_BYTES and len(self._known) > 1:
+            _, (data, old) = self._known.popitem(last=False)
+            self._size_bytes -= len(data) + len(old)
+        return made
+
+    def _made(self, data: bytes, magic: int) -> bytes:
+        parts: List[bytes] = []
+        for batch in MemoryRecords(data, check_crcs=False):
+            if batch.codec == CODEC_ZSTD:
+                raise UnsupportedCodecError('zstd in magic %d' % magic)
+            messages: List[MessageFields] = [record[:4] for record in batch]
+            codec = batch.codec if self._keeps_codec else 0
+            kind = batch.timestamp_type or 0
+            if messages:
+                parts.append(encoded(messages, magic, codec, kind))
+        return b''.join(parts)
+
+
+def encoded(messages: List[MessageFields], magic: int, codec: int, timestamp_type: int) -> bytes:
+    """Encode a message set, without codec where the package for it is missing."""
+    try:
+        return encode_message_set(messages, magic, codec, timestamp_type=timestamp_type)
+    except MissingCodecError:
+        return encode_message_set(messages, magic, timestamp_type=timestamp_type)

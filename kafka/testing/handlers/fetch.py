@@ -1,0 +1,290 @@
+"""Fetch in an embedded cluster: every version, with sessions, long polls and older formats.
+
+Owns the way from the request to the answer: when there is enough to say, what each partition says,
+and how the limits are shared out. Sessions are :mod:`kafka.testing.fetch_sessions`, where records
+lie :mod:`kafka.testing.partition_log`, older formats :mod:`kafka.testing.down_conversion`.
+"""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Tuple, Union
+
+from kafka.errors import UnsupportedCodecError
+from kafka.protocol.fetch import (
+    AbortedTransaction,
+    DivergingEpoch,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from kafka.testing.calls import Call, handles
+from kafka.testing.down_conversion import DownConverter
+from kafka.testing.errors import (
+    FENCED_LEADER_EPOCH,
+    NONE,
+    NOT_LEADER_OR_FOLLOWER,
+    OFFSET_OUT_OF_RANGE,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    UNSUPPORTED_COMPRESSION_TYPE,
+)
+from kafka.testing.fetch_sessions import FetchSessions, Wanted
+from kafka.testing.located import (
+    as_replica_error,
+    epoch_error,
+    find_topic,
+    held_partition,
+    leader_endpoints,
+    led_partition,
+)
+from kafka.testing.state import Partition
+
+READ_COMMITTED = 1
+#: As ``fetch.max.bytes`` of brokers, from 2.5 on.
+MOST_BYTES = 55 * 1024 * 1024
+
+Found = List[Tuple[Wanted, PartitionData]]
+
+
+@handles(FetchRequest)
+def fetch(call: Call[FetchRequest]) -> Optional[FetchResponse]:
+    """Return records as soon as there are enough of them, or when time is over."""
+    opened = _sessions(call).open(call.request, call.version)
+    if isinstance(opened, int):
+        return FetchResponse(error_code=opened, responses=[])
+
+    def attempt(last: bool) -> Optional[FetchResponse]:
+        reads = [_looked_up(call, wanted) for wanted in opened.partitions]
+        if not (last or _is_enough(call, reads)):
+            return None
+        session_id, kept = opened.finish(_read_all(call, reads))
+        return _response(call, session_id, kept)
+
+    keys = [
+        ('partition', name, wanted.asked.partition)
+        for wanted in opened.partitions
+        for name in [_name(call, wanted)]
+    ]
+    answer = call.wait(call.request.max_wait_ms / 1000, keys, attempt)
+    assert answer is None or isinstance(answer, FetchResponse)
+    return answer
+
+
+def _sessions(call: Call[FetchRequest]) -> FetchSessions:
+    state = call.state
+    found = state.fetch_sessions.get(call.broker.node_id)
+    if found is None:
+        found = FetchSessions(state.chance, state.timers.clock.monotonic)
+        state.fetch_sessions[call.broker.node_id] = found
+    return found
+
+
+def _name(call: Call[FetchRequest], wanted: Wanted) -> str:
+    if call.version < 13:
+        return wanted.topic
+    topic = call.state.topic_by_id(wanted.topic_id)
+    return '' if topic is None else topic.name
+
+
+# ---------------------------------------------------------------- what there is
+
+
+class _Read(NamedTuple):
+    """A partition that can be read, or why not."""
+
+    wanted: Wanted
+    partition: Optional[Partition]
+    error: int
+    end_offset: int  # up to where this reader may read
+    diverging: Optional[Tuple[int, int]]  # epoch and its end
+
+
+def _looked_up(call: Call[FetchRequest], wanted: Wanted) -> _Read:
+    asked = wanted.asked
+    partition = _located(call, wanted)
+    if isinstance(partition, int):
+        return _Read(wanted, None, partition, -1, None)
+    error = epoch_error(partition, asked.current_leader_epoch)
+    if error != NONE:
+        return _Read(wanted, partition, error, -1, None)
+    log = partition.log
+    if call.request.isolation_level == READ_COMMITTED:
+        end = min(log.last_stable_offset, partition.high_watermark)
+    else:
+        end = partition.high_watermark
+    diverging = None
+    if asked.last_fetched_epoch >= 0:
+        log.note_epoch(partition.leader_epoch)
+        epoch, epoch_end = log.end_of_epoch(asked.last_fetched_epoch)
+        if epoch < 0:
+            return _Read(wanted, partition, OFFSET_OUT_OF_RANGE, -1, None)
+        if epoch < asked.last_fetched_epoch or epoch_end < asked.fetch_offset:
+            diverging = epoch, epoch_end
+    if diverging is None and not log.start_offset <= asked.fetch_offset <= log.end_offset:
+        error = OFFSET_OUT_OF_RANGE
+    elif asked.partition_max_bytes < 0:
+        error = UNKNOWN_SERVER_ERROR
+    return _Read(wanted, partition, error, end, diverging)
+
+
+def _located(call: Call[FetchRequest], wanted: Wanted) -> Union[Partition, int]:
+    topic = find_topic(call, wanted.topic, wanted.topic_id, call.version >= 13)
+    if call.version < 11:
+        return led_partition(call, topic, wanted.asked.partition)
+    found = held_partition(call, topic, wanted.asked.partition)  # a follower will do (KIP-392)
+    return as_replica_error(call, found) if isinstance(found, int) else found
+
+
+def _is_enough(call: Call[FetchRequest], reads: List[_Read]) -> bool:
+    """Tell whether to answer before the time is over."""
+    if call.request.min_bytes <= 0:
+        return True
+    in_vain = (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
+    known = [read for read in reads if read.error not in in_vain]
+    size = 0
+    for read in known:
+        if read.error != NONE or read.diverging is not None or read.partition is None:
+            return True
+        asked = read.wanted.asked
+        there = read.partition.log.bytes_between(asked.fetch_offset, read.end_offset)
+        size += min(there, asked.partition_max_bytes)
+    # Brokers before 0.10 look for a partition only when they read it, which is an error then.
+    if len(known) < len(reads) and call.state.release.version < (0, 10):
+        return True
+    return not known or size >= call.request.min_bytes
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _read_all(call: Call[FetchRequest], reads: List[_Read]) -> Found:
+    """Read partitions in order until the limit of the whole answer."""
+    is_hard = call.version <= 2
+    room = call.request.max_bytes
+    if call.state.release.version >= (2, 5):
+        room = min(room, MOST_BYTES)
+    found: Found = []
+    is_first = not is_hard
+    for read in reads:
+        data = _partition_data(call, read)
+        if data.error_code == NONE and read.diverging is None and read.partition is not None:
+            records = _records(call, read, read.partition, max(0, room), is_first)
+            if isinstance(records, int):
+                data = _failed(call, read, records)
+            else:
+                data.records = records
+                room -= len(records)
+                is_first = is_first and not records
+                _name_aborted(call, read, read.partition, data)
+        found.append((read.wanted, data))
+    return found
+
+
+def _records(
+    call: Call[FetchRequest], read: _Read, partition: Partition, room: int, whole: bool
+) -> Union[bytes, int]:
+    """Return the records for one partition, or the code of an error."""
+    asked, log = read.wanted.asked, partition.log
+    offset, end = asked.fetch_offset, read.end_offset
+    if offset >= end:
+        return b''
+    most = min(asked.partition_max_bytes, room)
+    if call.version > 2 and not whole and log.first_entry_bytes(offset, end) > most:
+        return b''  # such readers need no piece of a batch to learn that it is too large
+    magic = 0 if call.version <= 1 else 1 if call.version <= 3 else 2
+    if magic == 2 or call.state.release.highest_magic <= magic:
+        return log.read(offset, end, most, whole)
+    if whole:
+        most = max(most, log.first_entry_bytes(offset, end))
+    converter = call.state.down_converter
+    if converter is None:
+        keeps_codec = call.state.release.version >= (0, 11)
+        converter = call.state.down_converter = DownConverter(keeps_codec)
+    try:
+        converted = converter.convert(log.batches_from(offset, end), offset, most, magic)
+    except UnsupportedCodecError:
+        return UNSUPPORTED_COMPRESSION_TYPE
+    # Not even one batch fits: a piece of it tells the reader to make room.
+    return log.read(offset, end, most, False) if converted is None else converted
+
+
+def _partition_data(call: Call[FetchRequest], read: _Read) -> PartitionData:
+    """Return everything but the records."""
+    partition = read.partition
+    if partition is None or read.error != NONE:
+        return _failed(call, read, read.error)
+    data = PartitionData(
+        partition_index=read.wanted.asked.partition,
+        error_code=NONE,
+        high_watermark=partition.high_watermark,
+        last_stable_offset=min(partition.log.last_stable_offset, partition.high_watermark),
+        log_start_offset=partition.log.start_offset,
+        aborted_transactions=[] if call.request.isolation_level == READ_COMMITTED else None,
+        records=b'',
+    )
+    if read.diverging is not None:
+        epoch, end_offset = read.diverging
+        data.diverging_epoch = DivergingEpoch(epoch=epoch, end_offset=end_offset)
+    return data
+
+
+def _failed(call: Call[FetchRequest], read: _Read, error: int) -> PartitionData:
+    is_unknown = error in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
+    data = PartitionData(
+        partition_index=read.wanted.asked.partition,
+        error_code=error,
+        high_watermark=-1,
+        aborted_transactions=[] if is_unknown and call.state.release.version >= (3, 0) else None,
+        records=b'',
+    )
+    moved = error in (NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH)
+    if moved and call.version >= 16:
+        partition = read.partition or _named_partition(call, read.wanted)
+        if partition is not None:
+            data.current_leader = LeaderIdAndEpoch(
+                leader_id=partition.leader, leader_epoch=partition.leader_epoch
+            )
+    return data
+
+
+def _named_partition(call: Call[FetchRequest], wanted: Wanted) -> Optional[Partition]:
+    topic = find_topic(call, wanted.topic, wanted.topic_id, call.version >= 13)
+    return None if isinstance(topic, int) else topic.partition(wanted.asked.partition)
+
+
+def _name_aborted(
+    call: Call[FetchRequest], read: _Read, partition: Partition, data: PartitionData
+) -> None:
+    """Name the aborted transactions in what was read."""
+    if call.request.isolation_level != READ_COMMITTED or not data.records:
+        return
+    offset, log = read.wanted.asked.fetch_offset, partition.log
+    end = log.offset_behind(offset, len(data.records))
+    data.aborted_transactions = [
+        AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+        for each in log.aborted_between(offset, end)
+    ]
+
+
+# ---------------------------------------------------------------- the answer
+
+
+def _response(call: Call[FetchRequest], session_id: int, found: Found) -> FetchResponse:
+    topics: List[FetchableTopicResponse] = []
+    last: Optional[Tuple[str, bytes]] = None
+    for wanted, data in found:
+        if (wanted.topic, wanted.topic_id) != last:
+            last = wanted.topic, wanted.topic_id
+            topics.append(FetchableTopicResponse(topic=last[0], topic_id=last[1], partitions=[]))
+        topics[-1].partitions.append(data)
+    response = FetchResponse(responses=topics)
+    if call.version >= 7:
+        response.session_id = session_id
+    if call.version >= 16:
+        leaders = [data.current_leader.leader_id for _, data in found]
+        response.node_endpoints = leader_endpoints(call, leaders, NodeEndpoint)
+    return response

@@ -1,0 +1,189 @@
+"""ListOffsets in an embedded cluster: where logs begin and end, and what was written when.
+
+Version 0 lists the starts of segments by the age of their files, later ones look for the record of
+a time (KIP-79). Special times came with KIP-734, KIP-405, KIP-1005 and KIP-1023.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import List, NamedTuple, Set, Tuple, Union
+
+from kafka.protocol.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+    ListOffsetsTopicResponse,
+)
+from kafka.protocol.wire import ZERO_UUID
+from kafka.record.memory_records import MemoryRecords
+from kafka.testing.calls import Call, handles
+from kafka.testing.errors import (
+    INVALID_REQUEST,
+    NONE,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    UNSUPPORTED_VERSION,
+)
+from kafka.testing.located import epoch_error, find_topic, held_partition, led_partition
+from kafka.testing.log_settings import log_settings
+from kafka.testing.partition_log import PartitionLog
+from kafka.testing.state import Partition
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+
+#: The first version that knows a special time.
+_SINCE = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+#: The replica id of tools, which any replica answers.
+_DEBUGGING = -2
+_READ_COMMITTED = 1
+
+
+class _Found(NamedTuple):
+    """What there is at a time; -1 stands for nothing."""
+
+    offset: int = -1
+    timestamp: int = -1
+    leader_epoch: int = -1
+
+
+@handles(ListOffsetsRequest)
+def list_offsets(call: Call[ListOffsetsRequest]) -> ListOffsetsResponse:
+    """Say which offsets belong to the times that are asked for."""
+    counts = Counter(
+        (topic.name, each.partition_index)
+        for topic in call.request.topics
+        for each in topic.partitions
+    )
+    twice = {key for key, count in counts.items() if count > 1}
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[_one(call, topic, each, twice) for each in topic.partitions],
+            )
+            for topic in call.request.topics
+        ]
+    )
+
+
+def _one(
+    call: Call[ListOffsetsRequest],
+    topic: ListOffsetsTopic,
+    asked: ListOffsetsPartition,
+    twice: Set[Tuple[str, int]],
+) -> ListOffsetsPartitionResponse:
+    index = asked.partition_index
+    if call.version and (topic.name, index) in twice:
+        return _failed(index, INVALID_REQUEST)
+    found_topic = find_topic(call, topic.name, ZERO_UUID, False)
+    locate = held_partition if call.request.replica_id == _DEBUGGING else led_partition
+    partition = locate(call, found_topic, index)
+    if isinstance(partition, int):
+        return _failed(index, partition)
+    if call.version == 0:
+        return ListOffsetsPartitionResponse(
+            partition_index=index,
+            error_code=NONE,
+            old_style_offsets=_segment_starts(call, partition, asked),
+        )
+    found = _found(call, partition, asked)
+    if isinstance(found, int):
+        return _failed(index, found)
+    response = ListOffsetsPartitionResponse(
+        partition_index=index,
+        error_code=NONE,
+        timestamp=found.timestamp,
+        offset=found.offset,
+    )
+    if call.version >= 4:
+        response.leader_epoch = found.leader_epoch
+    return response
+
+
+def _failed(index: int, error: int) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=index, error_code=error)
+
+
+# ---------------------------------------------------------------- version 0
+
+
+def _segment_starts(
+    call: Call[ListOffsetsRequest], partition: Partition, asked: ListOffsetsPartition
+) -> List[int]:
+    """Return where the segments begin that were changed last before a time, newest first.
+
+    The end of the log counts as the start of one that is changed now.
+    """
+    log = partition.log
+    starts = [(log.start_offset, log.modified_ms)]
+    if log.end_offset > log.start_offset:
+        starts.append((log.end_offset, call.state.timers.clock.wall_ms()))
+    if asked.timestamp == EARLIEST:
+        starts = starts[:1]
+    elif asked.timestamp != LATEST:
+        starts = [start for start in starts if start[1] <= asked.timestamp]
+    return [offset for offset, _ in reversed(starts)][: max(0, asked.max_num_offsets)]
+
+
+# ---------------------------------------------------------------- later versions
+
+
+def _found(
+    call: Call[ListOffsetsRequest], partition: Partition, asked: ListOffsetsPartition
+) -> Union[_Found, int]:
+    """Return what is at a time, or the code of an error."""
+    timestamp, release = asked.timestamp, call.state.release.version
+    if timestamp < 0 and release >= (3, 0) and call.version < _SINCE.get(timestamp, 1 << 15):
+        return UNSUPPORTED_VERSION
+    error = epoch_error(partition, asked.current_leader_epoch)
+    if error != NONE:
+        return error
+    log = partition.log
+    if release >= (0, 11) and log_settings(call.state, partition.topic).magic == 2:
+        log.note_epoch(partition.leader_epoch)
+    end = partition.high_watermark
+    if call.request.isolation_level == _READ_COMMITTED:
+        end = min(end, log.last_stable_offset)
+    if timestamp == LATEST:
+        epoch = partition.leader_epoch if log.epochs else -1
+        return _Found(offset=end, leader_epoch=epoch)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return _Found(offset=log.start_offset, leader_epoch=log.epoch_at(log.start_offset))
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return _Found()  # nothing is tiered
+    if log_settings(call.state, partition.topic).magic == 0:
+        return UNSUPPORTED_FOR_MESSAGE_FORMAT
+    if timestamp == MAX_TIMESTAMP:
+        if log.max_timestamp < 0:
+            return _Found()
+        timestamp = log.max_timestamp
+    return at_time(log, timestamp, end)
+
+
+def at_time(log: PartitionLog, timestamp: int, end_offset: int) -> _Found:
+    """Return the first record before an end whose timestamp is not before the one given."""
+    for batch in log.batches_at(timestamp):
+        if batch.base_offset >= end_offset:
+            break
+        for part in MemoryRecords(batch.data, check_crcs=False):
+            for record in part:
+                stamp = -1 if record.timestamp is None else record.timestamp
+                if stamp >= timestamp and record.offset >= log.start_offset:
+                    if record.offset >= end_offset:
+                        return _Found()
+                    return _Found(record.offset, stamp, log.epoch_at(record.offset))
+    return _Found()

@@ -1,0 +1,80 @@
+"""Message sets of magic 0 and 1 as brokers of 0.8 to 0.10 keep them: offsets, wrappers, positions.
+
+Owns the bytes of such sets in the log. A stored piece is a row of plain messages or one wrapper; it
+gets its offsets when it is appended (:func:`renumbered`), and readers may begin inside of a row
+(:func:`position_of`). Inside a wrapper of magic 0 offsets are absolute, so that it is
+compressed anew for each place; in magic 1 they are relative and only the wrapper's own changes
+(KIP-31). Whether a set may be stored is produced_batches.py's business.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import List, Optional, Tuple
+
+from kafka.record.legacy_records import encode_message_set
+from kafka.record.memory_records import MemoryRecords
+
+Fields = Tuple[int, Optional[int], Optional[bytes], Optional[bytes]]
+
+CODEC_MASK = 0x07
+#: Offset and size of an entry.
+HEAD_BYTES = 12
+
+_OFFSET = struct.Struct('>q')
+_HEAD = struct.Struct('>qi')
+_MAGIC_AT = 16
+_ATTRIBUTES_AT = 17
+
+
+def is_wrapper(data: bytes) -> bool:
+    """Tell whether a stored piece of magic 0 or 1 is a wrapper."""
+    return bool(data[_ATTRIBUTES_AT] & CODEC_MASK)
+
+
+def renumbered(data: bytes, base: int, last: int) -> bytes:
+    """Return a stored piece with offsets from ``base`` to ``last``."""
+    if not is_wrapper(data):
+        return _renumbered_row(data, base)
+    if data[_MAGIC_AT] == 0:
+        return _rewrapped(data, base)
+    return _OFFSET.pack(last) + data[8:]
+
+
+def _renumbered_row(data: bytes, base: int) -> bytes:
+    out = bytearray(data)
+    put, head, end = _OFFSET.pack_into, _HEAD.unpack_from, len(data)
+    pos = 0
+    while pos < end:
+        put(out, pos, base)
+        base += 1
+        pos += HEAD_BYTES + head(data, pos)[1]
+    return bytes(out)
+
+
+def _rewrapped(data: bytes, base: int) -> bytes:
+    messages: List[Fields] = [
+        (offset, None, record.key, record.value)
+        for batch in MemoryRecords(data)
+        for offset, record in enumerate(batch, base)
+    ]
+    return encode_message_set(messages, magic=0, codec=data[_ATTRIBUTES_AT] & CODEC_MASK)
+
+
+def position_of(data: bytes, offset: int) -> int:
+    """Return where in a stored piece the first entry begins that ends at ``offset`` or later."""
+    if is_wrapper(data):
+        return 0
+    head, end = _HEAD.unpack_from, len(data)
+    pos = 0
+    while pos < end:
+        found, size = head(data, pos)
+        if found >= offset:
+            return pos
+        pos += HEAD_BYTES + size
+    return pos
+
+
+def entry_bytes(data: bytes, pos: int) -> int:
+    """Return the size of the entry at a position of a stored piece."""
+    return HEAD_BYTES + int(_HEAD.unpack_from(data, pos)[1])

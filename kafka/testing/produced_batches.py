@@ -1,0 +1,427 @@
+"""What a produce request may hold, by the rules of each release, and the batches it becomes.
+
+Owns the way from the bytes of one partition to batches that can be appended: what is refused with
+which error, and what a broker changes before it stores it (format, codec, append time). Offsets are
+given by partition_log.py; sequences are checked by producer_states.py. Follows the protocol guide
+("Messages"), KIP-32, KIP-98, KIP-110 and, for record errors, KIP-467.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import chain
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from kafka.codec import CODEC_ZSTD
+from kafka.errors import ChecksumError, ProtocolError, UnsupportedCodecError
+from kafka.record.conversion import up_convert
+from kafka.record.crc32c import crc32c
+from kafka.record.default_records import (
+    ATTRIBUTES_POS,
+    CODEC_MASK,
+    CONTROL_MASK,
+    HEADER,
+    TIMESTAMP_TYPE_MASK,
+    TRANSACTIONAL_MASK,
+    BatchHeader,
+    DefaultRecordBatch,
+    encode_batch,
+)
+from kafka.record.legacy_decoder import entry_size
+from kafka.record.legacy_records import LegacyRecordBatch, encode_message_set
+from kafka.record.memory_records import MemoryRecords
+from kafka.record.record import Record
+from kafka.testing.errors import (
+    CORRUPT_MESSAGE,
+    INVALID_RECORD,
+    INVALID_TIMESTAMP,
+    MESSAGE_TOO_LARGE,
+    UNKNOWN_SERVER_ERROR,
+    UNSUPPORTED_COMPRESSION_TYPE,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
+)
+from kafka.testing.log_settings import LogSettings
+from kafka.testing.partition_log import Batch
+
+_CRC = struct.Struct('>I')
+_STAMP = struct.Struct('>q')
+_CRC_AT = 17
+_MAX_TIMESTAMP_AT = 35
+_MAGIC_AT = 16
+#: Brokers name so many bad records in an answer, and say how many there are (KIP-467).
+_NAMED_ERRORS = 3
+
+
+class RefusedRecords(Exception):
+    """Records that a broker does not take.
+
+    Attributes: error: the code; record_errors: index and text of each record that is at fault;
+    text: what is said of all of them; is_early: the log was not looked at; closes: the connection
+    is closed instead of an answer.
+    """
+
+    def __init__(
+        self,
+        error: int,
+        text: Optional[str] = None,
+        record_errors: Sequence[Tuple[int, str]] = (),
+        *,
+        is_early: bool = False,
+        closes: bool = False,
+    ) -> None:
+        super().__init__(error, text)
+        self.error = error
+        self.text = text
+        self.record_errors = list(record_errors)
+        self.is_early = is_early
+        self.closes = closes
+
+
+class Rules(NamedTuple):
+    """What the broker goes by: its release, the version of the request, the topic, the time."""
+
+    release: Tuple[int, ...]
+    api_version: int
+    settings: LogSettings
+    now_ms: int
+    topic: str = ''
+    partition: int = 0
+
+    @property
+    def invalid(self) -> int:
+        """The error for records that are whole but wrong; before 2.4 there was one less."""
+        return INVALID_RECORD if self.release >= (2, 4) else CORRUPT_MESSAGE
+
+
+def produced_batches(records: bytes, rules: Rules) -> List[Batch]:
+    """Return the batches to append, none for an empty set. Raises RefusedRecords."""
+    try:
+        if rules.api_version >= 3:
+            return [*_stored(_only_batch(records, rules), rules)]
+        return _old_request(records, rules)
+    except ChecksumError:
+        raise RefusedRecords(CORRUPT_MESSAGE) from None
+    except ProtocolError as error:
+        code = UNKNOWN_SERVER_ERROR if _is_compression(error) else CORRUPT_MESSAGE
+        raise RefusedRecords(code) from None
+    except UnsupportedCodecError:
+        raise RefusedRecords(UNKNOWN_SERVER_ERROR) from None
+
+
+def _is_compression(error: ProtocolError) -> bool:
+    """Tell whether it was the codec that failed, which brokers report as nothing they know."""
+    text = str(error)
+    return any(name + ' data' in text for name in ('gzip', 'snappy', 'lz4', 'zstd'))
+
+
+# ---------------------------------------------------------------- magic 2
+
+
+def _only_batch(data: bytes, rules: Rules) -> bytes:
+    """Return the one batch that Produce v3 and later may hold for a partition."""
+    closes = rules.release < (2, 1)  # it was the reading of the request that failed
+
+    def refused(error: int) -> RefusedRecords:
+        return RefusedRecords(error, is_early=True, closes=closes)
+
+    size = _size_at(data, 0)
+    if not size or data[_MAGIC_AT] < 2:
+        raise refused(rules.invalid)
+    if _size_at(data, size):
+        raise refused(rules.invalid)
+    if size > HEADER.size and data[ATTRIBUTES_POS + 1] & CODEC_MASK == CODEC_ZSTD:
+        if rules.api_version < 7 and rules.release >= (2, 1):
+            raise refused(UNSUPPORTED_COMPRESSION_TYPE)
+    return data if size == len(data) else data[:size]
+
+
+def _size_at(data: bytes, pos: int) -> int:
+    """Return the size of the batch at a position, 0 where the bytes end in it."""
+    if len(data) - pos < 17:
+        return 0
+    size = entry_size(data, pos)
+    if int.from_bytes(data[pos + 8 : pos + 12], 'big') < 14:
+        raise ProtocolError('a batch is too small')
+    if data[pos + _MAGIC_AT] > 2:
+        raise ProtocolError('no such magic')
+    return size
+
+
+def _stored(data: bytes, rules: Rules) -> Iterator[Batch]:
+    """Yield what becomes of one batch of magic 2 from a client."""
+    settings = rules.settings
+    header = _checked_header(data, rules)
+    batch = DefaultRecordBatch(data)
+    batch.check_crc()
+    if header.attributes & CONTROL_MASK:
+        raise RefusedRecords(rules.invalid)
+    if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
+        raise RefusedRecords(rules.invalid)
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise RefusedRecords(rules.invalid)
+    if header.attributes & TRANSACTIONAL_MASK and header.producer_id < 0:
+        raise RefusedRecords(rules.invalid)
+    codec = header.attributes & CODEC_MASK
+    if codec == CODEC_ZSTD and rules.release < (2, 1):
+        raise UnsupportedCodecError('no zstd before 2.1')
+    _check_records(batch, rules)
+    _check_stamps(batch, rules)
+    if settings.magic < 2:
+        yield from _down(batch, rules)
+        return
+    stamp = header.max_timestamp
+    if settings.codec is not None and settings.codec != codec:
+        data = _recompressed(batch, settings.codec)
+    if settings.has_append_time:
+        data, stamp = _with_append_time(data, rules.now_ms), rules.now_ms
+    yield Batch(
+        base_offset=0,
+        last_offset=header.last_offset_delta,
+        max_timestamp=stamp,
+        magic=2,
+        data=data,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        is_transactional=bool(header.attributes & TRANSACTIONAL_MASK),
+    )
+
+
+def _checked_header(data: bytes, rules: Rules) -> BatchHeader:
+    """Check what a broker looks at before the CRC."""
+    if len(data) < HEADER.size:
+        raise ProtocolError('the header of a batch is cut off')
+    header = BatchHeader._make(HEADER.unpack_from(data))
+    if header.base_offset:
+        raise RefusedRecords(rules.invalid)
+    if len(data) > rules.settings.max_message_bytes:
+        raise RefusedRecords(MESSAGE_TOO_LARGE, is_early=True)
+    return header
+
+
+def _check_records(batch: DefaultRecordBatch, rules: Rules) -> None:
+    """Check that the records are there, and have keys where compaction needs them.
+
+    That costs less than a microsecond for each of them (benchmarks/decode.py), and whoever reads
+    the batch may believe it afterwards.
+    """
+    missing: List[int] = []
+    try:
+        for columns in batch.columns():
+            if not isinstance(columns.offsets, range):  # they do not count up
+                raise RefusedRecords(rules.invalid)
+            if rules.settings.is_compacted:
+                keys = columns.keys or [None] * len(columns.values)
+                missing += [at for at, key in zip(columns.offsets, keys) if key is None]
+    except ProtocolError as error:
+        if _is_compression(error):
+            raise
+        raise RefusedRecords(rules.invalid) from None
+    if missing:
+        text = 'Compacted topic cannot accept message without key in topic partition %s-%d.'
+        raise _refused_records(
+            rules,
+            rules.invalid,
+            dict.fromkeys(missing, text % (rules.topic, rules.partition)),
+        )
+
+
+def _check_stamps(batch: DefaultRecordBatch, rules: Rules) -> None:
+    """Check the timestamps where the topic limits them."""
+    settings = rules.settings
+    if batch.timestamp_type:
+        raise RefusedRecords(INVALID_TIMESTAMP)
+    earliest = rules.now_ms - settings.before_ms
+    latest = rules.now_ms + settings.after_ms
+    header = batch.header
+    if settings.has_append_time or (
+        earliest < 0 and max(header.max_timestamp, header.base_timestamp) <= latest
+    ):
+        return
+    text = (
+        'Timestamp %d of message with offset %d is out of range. '
+        'The timestamp should be within [%d, %d]'
+    )
+    wrong = {
+        index: text % (record.timestamp, record.offset, earliest, latest)
+        for index, record in enumerate(batch)
+        if record.timestamp is not None
+        and record.timestamp >= 0
+        and not earliest <= record.timestamp <= latest
+    }
+    if wrong:
+        raise _refused_records(rules, INVALID_TIMESTAMP, wrong)
+
+
+def _refused_records(rules: Rules, error: int, wrong: Dict[int, str]) -> RefusedRecords:
+    if rules.release < (2, 4):
+        return RefusedRecords(error)
+    text = 'One or more records have been rejected due to %d record errors in total, and only ' % (
+        len(wrong)
+    )
+    text += 'showing the first three errors at most: [%s]' % ', '.join(
+        "RecordError(batchIndex=%d, message='%s')" % each
+        for each in list(wrong.items())[:_NAMED_ERRORS]
+    )
+    return RefusedRecords(error, text, list(wrong.items()))
+
+
+def _with_append_time(data: bytes, now_ms: int) -> bytes:
+    """Return a batch whose records were all written now."""
+    out = bytearray(data)
+    out[ATTRIBUTES_POS + 1] |= TIMESTAMP_TYPE_MASK
+    _STAMP.pack_into(out, _MAX_TIMESTAMP_AT, now_ms)
+    with memoryview(out) as view:
+        crc = crc32c(view[ATTRIBUTES_POS:])
+    _CRC.pack_into(out, _CRC_AT, crc)
+    return bytes(out)
+
+
+def _recompressed(batch: DefaultRecordBatch, codec: int) -> bytes:
+    header = batch.header
+    return encode_batch(
+        [(record.timestamp or 0, *record[2:]) for record in batch],
+        codec=codec,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=bool(header.attributes & TRANSACTIONAL_MASK),
+    )
+
+
+def _down(batch: DefaultRecordBatch, rules: Rules) -> Iterator[Batch]:
+    """Yield a batch of magic 2 in the older format of the topic."""
+    if batch.producer_id >= 0:
+        raise RefusedRecords(UNSUPPORTED_FOR_MESSAGE_FORMAT)
+    yield from _as_set(list(batch), batch.codec, rules)
+
+
+# ---------------------------------------------------------------- magic 0 and 1
+
+
+def _old_request(data: bytes, rules: Rules) -> List[Batch]:
+    """Return the batches of a request before v3: message sets, from 0.11 on magic 2 too."""
+    highest = 2 if rules.release >= (0, 11) else 1 if rules.release >= (0, 10) else 0
+    pos, sizes = 0, []
+    while True:
+        size = _size_at(data, pos)
+        if not size:
+            break
+        if data[pos + _MAGIC_AT] > highest:
+            raise ProtocolError('a message of magic %d' % data[pos + _MAGIC_AT])
+        if size > rules.settings.max_message_bytes:
+            raise RefusedRecords(MESSAGE_TOO_LARGE, is_early=True)
+        sizes.append(size)
+        pos += size
+    if not sizes:
+        return []
+    data = data[:pos]
+    if data[_MAGIC_AT] == 2:
+        starts = [sum(sizes[:index]) for index in range(len(sizes))]
+        pieces = (data[start : start + size] for start, size in zip(starts, sizes))
+        return list(chain.from_iterable(_stored(piece, rules) for piece in pieces))
+    return _old_set(data, len(sizes), rules)
+
+
+def _old_set(data: bytes, entries: int, rules: Rules) -> List[Batch]:
+    """Return a message set in the format of the topic."""
+    settings = rules.settings
+    batches: List[LegacyRecordBatch] = []
+    for batch in MemoryRecords(data, check_inner_crcs=True):
+        if not isinstance(batch, LegacyRecordBatch):
+            raise ProtocolError('a batch of magic 2 in a message set')
+        batches.append(batch)
+    per_batch = [list(batch) for batch in batches]
+    codecs = [batch.codec for batch in batches if batch.codec]
+    codec = codecs[-1] if codecs else 0
+    records = list(chain.from_iterable(per_batch))
+    if not records:
+        raise ProtocolError('an empty wrapper')
+    _check_old(batches, records, rules)
+    wanted = codec if settings.codec is None else settings.codec
+    if settings.magic == 2:
+        return _up(data, records, wanted, rules)
+    stays = (
+        wanted == codec
+        and {batch.magic for batch in batches} == {settings.magic}
+        and not (settings.has_append_time and settings.magic)
+        and (not codec or (entries == 1 and _counts_up(batches[0], records)))
+    )
+    if not stays:
+        return list(_as_set(records, wanted, rules))
+    if codec:
+        return [_piece(data, records, settings.magic)]
+    pieces, pos = [], 0
+    for batch, part in zip(batches, per_batch):
+        pieces.append(_piece(data[pos : batch.end], part, settings.magic))
+        pos = batch.end
+    return pieces
+
+
+def _counts_up(wrapper: LegacyRecordBatch, records: Sequence[Record]) -> bool:
+    """Tell whether the offsets in a wrapper can stay: those of magic 0 are written anew anyway."""
+    first = records[0].offset
+    return not wrapper.magic or [record.offset for record in records] == list(
+        range(first, first + len(records))
+    )
+
+
+def _check_old(
+    batches: Sequence[LegacyRecordBatch], records: Sequence[Record], rules: Rules
+) -> None:
+    settings = rules.settings
+    if settings.is_compacted and any(record.key is None for record in records):
+        raise RefusedRecords(rules.invalid)
+    if not settings.magic:
+        return
+    if any(batch.timestamp_type for batch in batches):
+        raise RefusedRecords(INVALID_TIMESTAMP)
+    if settings.has_append_time:
+        return
+    for record in records:
+        stamp = record.timestamp
+        if stamp is not None and stamp >= 0:
+            if not -settings.before_ms <= stamp - rules.now_ms <= settings.after_ms:
+                raise RefusedRecords(INVALID_TIMESTAMP)
+
+
+def _up(data: bytes, records: Sequence[Record], codec: int, rules: Rules) -> List[Batch]:
+    """Return a message set as one batch of magic 2."""
+    if rules.settings.codec is None:
+        batch = up_convert(data, -1) or b''
+    else:
+        fields = [
+            (-1 if each.timestamp is None else each.timestamp, each.key, each.value, ())
+            for each in records
+        ]
+        batch = encode_batch(fields, codec=codec)
+    if len(batch) > rules.settings.max_message_bytes:
+        raise RefusedRecords(MESSAGE_TOO_LARGE, is_early=True)
+    stamp = HEADER.unpack_from(batch)[8]
+    if rules.settings.has_append_time:
+        batch, stamp = _with_append_time(batch, rules.now_ms), rules.now_ms
+    return [Batch(0, len(records) - 1, stamp, 2, batch)]
+
+
+def _as_set(records: Sequence[Record], codec: int, rules: Rules) -> Iterator[Batch]:
+    """Yield records as a set of magic 0 or 1, which the topic wants."""
+    settings = rules.settings
+    append_time = rules.now_ms if settings.has_append_time and settings.magic else None
+    fields = [
+        (offset, each.timestamp if append_time is None else append_time, each.key, each.value)
+        for offset, each in enumerate(records)
+    ]
+    data = encode_message_set(
+        fields,
+        magic=settings.magic,
+        codec=codec,
+        timestamp_type=0 if append_time is None else 1,
+    )
+    stamps = max(-1 if field[1] is None else field[1] for field in fields)
+    last = len(fields) - 1
+    yield Batch(0, last, stamps if settings.magic else -1, settings.magic, data)
+
+
+def _piece(data: bytes, records: Sequence[Record], magic: int) -> Batch:
+    stamps = (-1 if each.timestamp is None else each.timestamp for each in records)
+    return Batch(0, len(records) - 1, max(stamps) if magic else -1, magic, data)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import random
 import uuid
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 from zlib import crc32
 
 from kafka.testing.control import Control
@@ -147,6 +147,7 @@ class ClusterState:
         self.offsets = StoredOffsets(self)
         self.groups = Groups(self)
         self.unmeasured_bytes = 0  # appended since all logs were measured; see appending.py
+        self.configs: Dict[Tuple[int, str], Dict[str, str]] = {}  # see configs.py
         self.log_settings: Dict[Any, Any] = {}  # what settings mean; see log_settings.py
         self.fetch_sessions: Dict[int, Any] = {}  # by node; see fetch_sessions.py
         self.down_converter: Any = None  # made when it is first needed; see down_conversion.py

@@ -5,20 +5,23 @@ from __future__ import annotations
 import sys
 from typing import List
 
-from kafka.cli import run
+from kafka.late_imports import import_late
 
 USAGE = """\
 usage: python -m kafka COMMAND [ARGS ...]
 
 run      run a program of an older Python and interface as it is
+broker   run a small Kafka in pure Python, of any release
 """
-COMMANDS = {'run': run.main}
+#: Each is a module of kafka.cli with a function main(args); only the one that is meant is loaded.
+COMMANDS = ('run', 'broker')
 
 
 def main(args: List[str]) -> int:
     """Run a command. Returns: its exit status; 2 for a command that there is not."""
     if args and args[0] in COMMANDS:
-        return COMMANDS[args[0]](args[1:])
+        status: int = import_late('kafka.cli.' + args[0]).main(args[1:])
+        return status
     if args and args[0] in ('-h', '--help'):
         sys.stdout.write(USAGE)
         return 0

@@ -34,10 +34,10 @@ class Cluster:
     Arguments: brokers: how many; version: the release of Apache Kafka that they are, from '0.8.0'
     to '4.4'; host: where they listen, and what they call themselves; port: of the first broker, the
     others follow; 0 takes any free ones; topics: created at the start, {name: number of
-    partitions}; seed: of everything that is left to chance; other settings: fields of
-    ``kafka.testing.state.Defaults``.
+    partitions}; seed: of everything that is left to chance, None for a new one; other settings:
+    fields of ``kafka.testing.state.Defaults``.
 
-    Attributes: faults: which requests go wrong, see ``kafka.testing.faults.Faults``.
+    Attributes: seed: with which a run repeats; faults: which requests go wrong, see ``kafka.testing.faults.Faults``.
 
     Raises: ValueError for a release that is not there, fewer than one broker, ports that end before
     the brokers do, a topic that cannot be; TypeError for a setting that does not exist; OSError
@@ -63,12 +63,12 @@ class Cluster:
             _check_topic(name, partitions)
         handlers.load()
         settings.setdefault('replication_factor', min(brokers, 3))
+        self.seed = random.randrange(2**32) if seed is None else seed
         self.timers = Timers(self._make_clock())
         self.state = ClusterState(
-            broker_release(version), self.timers, random.Random(seed), Defaults(**settings)
+            broker_release(version), self.timers, random.Random(self.seed), Defaults(**settings)
         )
         self.waiting = Waiting(self.timers)
-        self._seed = seed
         self._host = host
         self._topics = dict(topics or {})
         self._brokers: Dict[int, Broker] = {}

@@ -93,7 +93,11 @@ class Timers:
 
     def later(self, seconds: float, call: Callable[[], None]) -> Timer:
         """Call something after so many seconds; those of one time in the order they were given."""
-        timer = Timer(self.clock.monotonic() + max(0.0, seconds), call)
+        return self.at(self.clock.monotonic() + max(0.0, seconds), call)
+
+    def at(self, when: float, call: Callable[[], None]) -> Timer:
+        """Call something at a time of the clock; otherwise as later()."""
+        timer = Timer(when, call)
         heapq.heappush(self._waiting, (timer.when, next(self._count), timer))
         if len(self._waiting) >= self._clean_at:
             self._clean()

@@ -1,0 +1,208 @@
+"""``python -m kafka broker``: run embedded brokers in the foreground.
+
+Owns the command line, what it says, and its end by Ctrl-C or SIGTERM. The brokers themselves are
+``kafka.testing``'s.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+
+from kafka.cli.run import Usage
+from kafka.testing import Cluster
+from kafka.testing.cluster import HOST
+from kafka.testing.releases import NEWEST
+
+USAGE = f"""\
+usage: python -m kafka broker [OPTIONS]
+
+Run a small Kafka in pure Python until Ctrl-C. Everything is kept in memory.
+
+--host HOST          where it listens, and what it calls itself (127.0.0.1)
+--port PORT          of the first broker, the others follow; 0 takes free ones (9092)
+--version VERSION    the release of Apache Kafka that it is, from 0.8.0 on ({NEWEST})
+--brokers N          how many (1)
+--topic NAME[:N]     create a topic with N partitions (1); may be repeated
+--data DIR           keep the logs in files: not possible yet
+-h, --help           show this
+"""
+PORT = 9092
+#: How often it is looked whether to stop: waiting for ever could not be interrupted everywhere.
+LOOK_SECONDS = 0.5
+SIGNALLED = 128  # what a shell adds to the number of a signal
+
+
+class Command(NamedTuple):
+    """A command line taken apart."""
+
+    host: str = HOST
+    port: int = PORT
+    version: str = NEWEST
+    brokers: int = 1
+    topics: Dict[str, int] = {}
+    data: str = ''
+
+
+def main(args: List[str]) -> int:
+    """Run a command line.
+
+    Returns: 128 and the number of the signal that ended it; 1 if it cannot be done, 2 for a command
+    line that is none.
+    """
+    if '-h' in args or '--help' in args:
+        sys.stdout.write(USAGE)
+        return 0
+    try:
+        command = parse(args)
+    except Usage as error:
+        sys.stderr.write('%s\npython -m kafka broker: %s\n' % (USAGE, error))
+        return 2
+    if command.data:
+        return _fail('--data is not possible yet: without it everything is kept in memory')
+    try:
+        cluster = Cluster(
+            command.brokers,
+            command.version,
+            host=command.host,
+            port=command.port,
+            topics=command.topics,
+        )
+    except ValueError as error:
+        sys.stderr.write('%s\npython -m kafka broker: %s\n' % (USAGE, error))
+        return 2
+    return _serve(command, cluster)
+
+
+def parse(args: List[str]) -> Command:
+    """Take a command line apart.
+
+    Raises: Usage for an option or value that there is not.
+    """
+    rest = list(args)
+    values: Dict[str, Any] = {}
+    topics: Dict[str, int] = {}
+    while rest:
+        option, equals, value = rest.pop(0).partition('=')
+        read = READ.get(option)
+        if read is None and option != '--topic':
+            raise Usage('there is no option %s' % option)
+        if not equals:
+            if not rest:
+                raise Usage('%s needs a value' % option)
+            value = rest.pop(0)
+        if read is None:
+            name, partitions = _topic(value)
+            topics[name] = partitions
+        else:
+            values[option.lstrip('-')] = read(option, value)
+    return Command(topics=topics, **values)
+
+
+def _text(option: str, value: str) -> str:
+    if not value:
+        raise Usage('%s needs a value' % option)
+    return value
+
+
+def _port(option: str, value: str) -> int:
+    port = _number(option, value)
+    if port > 65535:
+        raise Usage('%s is a number up to 65535, not %r' % (option, value))
+    return port
+
+
+def _count(option: str, value: str) -> int:
+    count = _number(option, value)
+    if count < 1:
+        raise Usage('%s is a number from 1 on, not %r' % (option, value))
+    return count
+
+
+def _number(option: str, value: str) -> int:
+    if not (value.isdecimal() and value.isascii()):
+        raise Usage('%s is a number, not %r' % (option, value))
+    return int(value)
+
+
+def _topic(value: str) -> Tuple[str, int]:
+    name, colon, partitions = value.partition(':')
+    if not name:
+        raise Usage('--topic is a name, or a name, a colon and a number, not %r' % value)
+    return name, _count('the number behind --topic %s:' % name, partitions) if colon else 1
+
+
+#: How the value of each option is read.
+READ: Dict[str, Callable[[str, str], Any]] = {
+    '--host': _text,
+    '--port': _port,
+    '--version': _text,
+    '--brokers': _count,
+    '--data': _text,
+}
+
+
+def _fail(reason: str) -> int:
+    sys.stderr.write('python -m kafka broker: %s\n' % reason)
+    return 1
+
+
+def _why(command: Command, error: OSError) -> str:
+    last = command.port + command.brokers - 1
+    ports = '%d' % command.port if last == command.port else '%d to %d' % (command.port, last)
+    reason = error.strerror or str(error)
+    return 'cannot listen at %s, port %s: %s' % (command.host, ports, reason)
+
+
+def _serve(command: Command, cluster: Cluster) -> int:
+    """Run until a signal comes, and return the exit status."""
+    wanted = threading.Event()
+    numbers: List[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        numbers.append(number)
+        wanted.set()
+
+    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        cluster.start()
+        _say(_greeting(cluster))
+        while not wanted.wait(LOOK_SECONDS):
+            pass
+    except OSError as error:
+        return _fail(_why(command, error))
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        cluster.state.control.failures.clear()  # they were logged when they came
+        cluster.stop()
+    _say('Stopped.\n')
+    return SIGNALLED + numbers[0]
+
+
+def _greeting(cluster: Cluster) -> str:
+    addresses = cluster.bootstrap.split(',')
+    count = '1 broker' if len(addresses) == 1 else '%d brokers' % len(addresses)
+    topics = ', '.join(
+        '%s (%d)' % (name, len(topic.partitions)) for name, topic in cluster.state.topics.items()
+    )
+    lines = [
+        'Kafka %s in pure Python, everything in memory: %s' % (cluster.state.release.name, count),
+        *('  node %d  %s' % each for each in enumerate(addresses)),
+        '  topics  %s' % (topics or 'none yet; created when first used'),
+        'Clients start with: %s' % cluster.bootstrap,
+        'Stop with Ctrl-C, or: kill %d' % os.getpid(),
+    ]
+    return '\n'.join(lines) + '\n'
+
+
+def _say(text: str) -> None:
+    """Show text, unless nobody is there to read it."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError:
+        pass

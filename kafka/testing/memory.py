@@ -1,0 +1,436 @@
+"""An embedded cluster without sockets and threads: client and brokers in one thread, on a clock of
+their own.
+
+Owns: connections in memory, the seeded chance that orders what happens on them, and the stand-ins
+that let blocking clients run on them. What a seed decides: how long each piece of bytes is on its
+way, and where the stream is cut into pieces; so which of two connections is heard first. The same
+seed and the same program give the same run, event by event (``MemoryCluster.trace``).
+
+Blocking clients, such as KafkaClient of 0.9.5, run inside ``with cluster.patched():``. Each read of
+theirs lets the brokers work and time pass until something arrives, or until their timeout.
+
+A client that is no thread, as the producers and consumers to come, is simulated without patches:
+its driver takes ``cluster.connect()`` for sockets, which do not block, and ``cluster.timers`` for
+its clock and its own deadlines; ``cluster.step()`` does the next thing that is due anywhere, a
+broker's or the client's, and whoever has a socket with ``is_ready`` is run after it. Because all of
+it hangs on one queue of timers, one seed replays the whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import random
+import socket
+import threading
+import time
+from collections import deque
+from contextlib import contextmanager
+from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple, TypeVar
+
+from kafka.errors import IllegalStateError
+from kafka.testing.broker import Broker
+from kafka.testing.cluster import Cluster
+from kafka.testing.connection import Connection
+from kafka.testing.timers import Clock, Timers, VirtualClock
+
+T = TypeVar('T')
+
+FIRST_PORT = 9092
+MAX_TRACE = 100000
+#: So many things may happen while one read waits.
+MAX_STEPS = 1000000
+#: A client that leaves so much unread gets no more.
+MAX_UNREAD_BYTES = 1024 * 1024
+#: Seconds that bytes are on their way: mostly up to the first, at times up to the second.
+LATENCY = (0.001, 0.02)
+RARELY = 0.1
+
+
+class Event(NamedTuple):
+    """One thing that happened: when, on which connection, what, and how many bytes of it."""
+
+    at: float
+    connection: int
+    what: str
+    size_bytes: int
+
+
+class Network:
+    """What connects clients with brokers, in place of ``kafka.testing.server.Server``.
+
+    Arguments: timers: on a virtual clock; chance: of latencies and cuts.
+    """
+
+    def __init__(self, timers: Timers, chance: random.Random) -> None:
+        self.timers = timers
+        self.trace: Deque[Event] = deque(maxlen=MAX_TRACE)
+        self._chance = chance
+        self._listening: Dict[Tuple[str, int], Broker] = {}
+        self._sockets: List[MemorySocket] = []
+        self._last_connection = 0
+
+    def __repr__(self) -> str:
+        return '<Network of %d brokers, %d connections>' % (
+            len(self._listening),
+            len(self._sockets),
+        )
+
+    # ------------------------------------------------------------ as Server
+
+    def listen(self, broker: Broker, host: str, port: int) -> int:
+        """Let a broker be reached; return its port."""
+        port = port or FIRST_PORT + broker.node_id
+        self._listening[host, port] = broker
+        return port
+
+    def deafen(self, broker: Broker) -> None:
+        """Break the connections of a broker and refuse new ones."""
+        self._listening = {at: each for at, each in self._listening.items() if each is not broker}
+        for each in [each for each in self._sockets if each.connection.broker is broker]:
+            each.reset()
+
+    def start(self) -> None:
+        """Do nothing: whoever waits lets things happen."""
+
+    def stop(self) -> None:
+        """Break all connections."""
+        for broker in list(self._listening.values()):
+            self.deafen(broker)
+        for each in list(self._sockets):
+            each.reset()
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Run a function: all are in one thread."""
+        return function()
+
+    # ------------------------------------------------------------ for clients
+
+    def connect(self, address: Tuple[str, int], timeout: Optional[float] = None) -> MemorySocket:
+        """Connect to a broker. Raises ConnectionRefusedError if none is there."""
+        self.timers.advance(self.latency())
+        broker = self._listening.get((str(address[0]), int(address[1])))
+        if broker is None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, 'no broker at %s:%s' % address[:2])
+        self._last_connection += 1
+        made = MemorySocket(self, broker, self._last_connection, address)
+        made.settimeout(timeout)
+        self._sockets.append(made)
+        self.note(self._last_connection, 'connected to node %d' % broker.node_id)
+        return made
+
+    def forget(self, gone: MemorySocket) -> None:
+        """Let go of a connection that both ends have closed."""
+        self._sockets = [each for each in self._sockets if each is not gone]
+
+    def note(self, connection: int, what: str, size_bytes: int = 0) -> None:
+        """Write down what happened."""
+        self.trace.append(Event(self.timers.clock.monotonic(), connection, what, size_bytes))
+
+    def latency(self) -> float:
+        """Return how long something is on its way."""
+        usual, longest = LATENCY
+        return self._chance.uniform(0, longest if self._chance.random() < RARELY else usual)
+
+    def pieces(self, data: bytes) -> List[bytes]:
+        """Cut bytes as a network may cut them."""
+        if len(data) < 2 or self._chance.random() >= RARELY:
+            return [data]
+        cut = self._chance.randrange(1, len(data))
+        return [data[:cut], data[cut:]]
+
+
+class _Way:
+    """One direction of a connection: what is sent arrives later, in order."""
+
+    def __init__(self, network: Network, arrived: Callable[[bytes], None]) -> None:
+        self._network = network
+        self._arrived = arrived
+        self._last = 0.0
+
+    def send(self, data: bytes) -> None:
+        """Send bytes; none stand for the end of the stream."""
+        timers = self._network.timers
+        for piece in self._network.pieces(data):
+            soonest = timers.clock.monotonic() + self._network.latency()
+            self._last = max(self._last, soonest)
+            timers.at(self._last, lambda piece=piece: self._arrived(piece))  # type: ignore[misc]
+
+
+class _BrokerEnd:
+    """What a broker's connection writes to."""
+
+    def __init__(self, client: MemorySocket) -> None:
+        self._client = client
+
+    def write(self, data: bytes) -> None:
+        """Send bytes to the client."""
+        self._client.on_written(data)
+
+    def close(self) -> None:
+        """Close the connection behind what was written."""
+        self._client.on_closed()
+
+
+class MemorySocket:
+    """The client's end of a connection in memory; has what clients use of a socket.
+
+    Arguments: network: what it is part of; broker: the other end; number: of the connection;
+    address: how the client called the broker.
+    """
+
+    def __init__(
+        self, network: Network, broker: Broker, number: int, address: Tuple[str, int]
+    ) -> None:
+        self.number = number
+        self._network = network
+        self._address = address
+        self._timeout: Optional[float] = None
+        self._arrived: Deque[bytes] = deque()
+        self._unread_bytes = 0
+        self._is_ended = False  # the broker has closed
+        self._is_reset = False
+        self._is_closed = False  # this end has
+        self._to_broker = _Way(network, self._at_broker)
+        self._to_client = _Way(network, self._at_client)
+        self.connection: Connection = broker.connect(_BrokerEnd(self))
+
+    def __repr__(self) -> str:
+        return '<MemorySocket %d to %s:%s>' % (self.number, self._address[0], self._address[1])
+
+    def __enter__(self) -> MemorySocket:
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self.close()
+
+    # ------------------------------------------------------------ as a socket
+
+    def settimeout(self, timeout: Optional[float]) -> None:
+        """Set how many seconds of the virtual clock a read waits; None: for ever, 0: not at all."""
+        self._timeout = timeout
+
+    def gettimeout(self) -> Optional[float]:
+        """Return what was set."""
+        return self._timeout
+
+    def setblocking(self, flag: bool) -> None:
+        """Let reads wait for ever, or not at all."""
+        self._timeout = None if flag else 0.0
+
+    def setsockopt(self, *options: Any) -> None:
+        """Ignore options: they are about speed."""
+
+    def getpeername(self) -> Tuple[str, int]:
+        """Return the address of the broker."""
+        return self._address
+
+    def sendall(self, data: bytes) -> None:
+        """Send bytes. Raises OSError when the connection has ended."""
+        self._check()
+        if self._is_ended:
+            raise BrokenPipeError(errno.EPIPE, 'the broker has closed the connection')
+        if data:
+            self._to_broker.send(bytes(data))
+
+    def send(self, data: bytes) -> int:
+        """Send bytes as sendall(); return how many."""
+        self.sendall(data)
+        return len(data)
+
+    def recv(self, size: int) -> bytes:
+        """Return bytes, letting things happen until some arrive; b'' at the end of the stream.
+
+        Raises socket.timeout, OSError when the connection has ended; BlockingIOError without a
+        timeout when nothing is there; IllegalStateError when nothing can ever come.
+        """
+        self._wait()
+        if not self._arrived:
+            return b''
+        piece = self._arrived.popleft()
+        if len(piece) > size:
+            self._arrived.appendleft(piece[size:])
+            piece = piece[:size]
+        self._unread_bytes -= len(piece)
+        if self._unread_bytes <= MAX_UNREAD_BYTES:
+            self.connection.resume()
+        return piece
+
+    def recv_into(self, buffer: Any, size: int = 0) -> int:
+        """Read into a buffer; otherwise as recv()."""
+        view = memoryview(buffer)
+        data = self.recv(size or len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def shutdown(self, how: int) -> None:
+        """Say that nothing more will be sent. Raises OSError when the connection has ended."""
+        self._check()
+        if how != socket.SHUT_RD and not self._is_ended:
+            self._to_broker.send(b'')
+
+    def close(self) -> None:
+        """Close this end."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._arrived.clear()
+            self._network.note(self.number, 'closed by the client')
+            self._to_broker.send(b'')
+            self._network.forget(self)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether recv() would return at once."""
+        return bool(self._arrived) or self._is_ended or self._is_reset
+
+    def _check(self) -> None:
+        if self._is_closed:
+            raise OSError(errno.EBADF, 'the socket is closed')
+        if self._is_reset:
+            raise ConnectionResetError(errno.ECONNRESET, 'the broker has died')
+
+    def _wait(self) -> None:
+        """Let things happen until something arrives."""
+        timers = self._network.timers
+        start = timers.clock.monotonic()
+        end = math.inf if self._timeout is None else start + self._timeout
+        for _ in range(MAX_STEPS):
+            self._check()
+            if self.is_ready:
+                return
+            if self._timeout == 0:
+                raise BlockingIOError(errno.EAGAIN, 'nothing has arrived')
+            if not timers.step(end):
+                if end == math.inf:
+                    raise IllegalStateError('%r waits for ever: nothing is due' % (self,))
+                timers.advance(end - timers.clock.monotonic())
+                raise socket.timeout('timed out')
+        raise IllegalStateError('%r waits, and much happens, but nothing arrives' % (self,))
+
+    # ------------------------------------------------------------ the other end
+
+    def on_written(self, data: bytes) -> None:
+        """Let bytes of the broker set out."""
+        self._unread_bytes += len(data)
+        if self._unread_bytes > MAX_UNREAD_BYTES:
+            self.connection.pause()
+        self._to_client.send(data)
+
+    def on_closed(self) -> None:
+        """Let the end of the broker's stream set out."""
+        if not self._is_reset:
+            self._to_client.send(b'')
+
+    def reset(self) -> None:
+        """Break the connection: what is on its way is lost."""
+        self._is_reset = True
+        self._arrived.clear()
+        self._network.note(self.number, 'broken')
+        self._network.forget(self)
+        self.connection.close()
+
+    def _at_broker(self, data: bytes) -> None:
+        if not self._is_reset and not self.connection.is_closed:
+            self._network.note(self.number, 'broker receives', len(data))
+            self.connection.receive_data(data)
+
+    def _at_client(self, data: bytes) -> None:
+        if self._is_reset or self._is_closed:
+            return
+        self._network.note(self.number, 'client receives', len(data))
+        if data:
+            self._arrived.append(data)
+        else:
+            self._is_ended = True
+
+
+class MemoryCluster(Cluster):
+    """A cluster that lives in the thread of its client; see the head of this module.
+
+    Arguments: as those of Cluster; seed: of the network too. Addresses are names only.
+
+    Attributes: timers: the clock of everything, and what is due.
+    """
+
+    def _make_clock(self) -> Clock:
+        return VirtualClock()
+
+    def _make_server(self) -> Network:
+        return Network(self.timers, random.Random('network %r' % (self.seed,)))
+
+    @property
+    def network(self) -> Network:
+        """What connects clients and brokers. Raises IllegalStateError before start()."""
+        if not isinstance(self._server, Network):
+            raise IllegalStateError('%r was not started' % (self,))
+        return self._server
+
+    @property
+    def trace(self) -> List[Event]:
+        """What happened on the connections, oldest first; at most the last 100,000 events."""
+        return list(self.network.trace)
+
+    def connect(self, node_id: int = 0) -> MemorySocket:
+        """Return a connection to a broker; it does not block.
+
+        Raises KeyError for a broker that there is not, ConnectionRefusedError for a dead one.
+        """
+        node = self.state.nodes[node_id]
+        return self.network.connect((node.host, node.port), 0.0)
+
+    def step(self) -> bool:
+        """Do the next thing that is due, at its time. Returns whether there was one."""
+        return self.timers.step()
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, and happen what is due."""
+        self.timers.advance(seconds)
+
+    def run_until(self, condition: Callable[[], Any], seconds: float = 60.0) -> None:
+        """Let things happen until a condition holds. Raises TimeoutError after so many seconds."""
+        end = self.timers.clock.monotonic() + seconds
+        while not condition():
+            if not self.timers.step(end):
+                raise TimeoutError('it did not happen in %s seconds' % seconds)
+
+    @contextmanager
+    def patched(self) -> Iterator[MemoryCluster]:
+        """Let clients of this thread connect here and live on this clock, inside a ``with`` block.
+
+        Replaces ``socket.create_connection``, ``time.sleep``, ``time.monotonic`` and ``time.time``
+        for this thread; other threads find them as they were. Only the cluster can be reached. The
+        module ``random`` begins anew with the seed, since clients shuffle their brokers, and goes
+        on where it was afterwards. What a client does in threads of its own is not simulated.
+        """
+        clock = self.timers.clock
+        thread = threading.get_ident()
+
+        def create_connection(address: Any, timeout: Any = None, *rest: Any, **more: Any) -> Any:
+            seconds = timeout if isinstance(timeout, (int, float)) else None
+            return self.network.connect(address, seconds)
+
+        stand_ins: List[Tuple[Any, str, Callable[..., Any]]] = [
+            (socket, 'create_connection', create_connection),
+            (time, 'sleep', self.advance),
+            (time, 'monotonic', clock.monotonic),
+            (time, 'time', lambda: clock.wall_ms() / 1000.0),
+        ]
+        originals = [(module, name, getattr(module, name)) for module, name, _ in stand_ins]
+
+        def only_here(here: Callable[..., Any], elsewhere: Any) -> Callable[..., Any]:
+            def choose(*args: Any, **named: Any) -> Any:
+                chosen = here if threading.get_ident() == thread else elsewhere
+                return chosen(*args, **named)
+
+            return choose
+
+        for (module, name, stand_in), (_, _, original) in zip(stand_ins, originals):
+            setattr(module, name, only_here(stand_in, original))
+        state_of_chance = random.getstate()
+        random.seed('client %r' % (self.seed,))
+        try:
+            yield self
+        finally:
+            random.setstate(state_of_chance)
+            for module, name, original in originals:
+                setattr(module, name, original)

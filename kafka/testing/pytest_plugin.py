@@ -1,0 +1,45 @@
+"""The pytest plugin: a fixture that is an embedded cluster, and a marker that says which one.
+
+Owns ``kafka_cluster`` and ``@pytest.mark.kafka(version=..., brokers=..., topics=...)``. It is loaded
+in every run of pytest where this package is installed, and so loads nothing itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+import pytest
+
+from kafka.late_imports import import_late
+
+MARKER = 'kafka'
+
+
+def pytest_configure(config: Any) -> None:
+    """Tell pytest of the marker."""
+    config.addinivalue_line(
+        'markers',
+        'kafka(version, brokers, topics, ...): what the fixture kafka_cluster is, by the arguments'
+        ' of kafka.testing.Cluster',
+    )
+
+
+@pytest.fixture
+def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Give a test a cluster of its own, of one broker of the newest release unless it is marked.
+
+    The marks of the test, its class and its module add up; the nearest decides. After the test
+    whatever failed inside the brokers fails it too.
+    """
+    arguments = {}
+    for mark in reversed(list(request.node.iter_markers(MARKER))):
+        if mark.args:
+            pytest.fail('the marker kafka takes names: kafka(version=%r)' % mark.args[0], False)
+        arguments.update(mark.kwargs)
+    try:
+        cluster = import_late('kafka.testing').Cluster(**arguments)
+    except (TypeError, ValueError) as error:
+        pytest.fail('the marker kafka: %s' % error, False)
+    cluster.start()
+    yield cluster
+    cluster.stop()

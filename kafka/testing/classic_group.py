@@ -99,7 +99,7 @@ class ClassicGroup:
     Arguments: rules: those of the cluster; on_empty: called when the last member is gone.
     """
 
-    group_type = 'Classic'
+    group_type = 'classic'
 
     def __init__(
         self, group_id: str, rules: GroupRules, on_empty: Callable[[ClassicGroup], None]

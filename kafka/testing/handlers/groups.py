@@ -63,10 +63,11 @@ def join_group(call: Call[JoinGroupRequest]) -> None:
     request = call.request
 
     def reply(response: Message) -> None:
-        # The coordinator may have moved while the call waited.
+        # While the call waited the client may have gone, or the coordinator moved.
         if not is_coordinator(call, request.group_id):
             response = join_refusal(call.version, NOT_COORDINATOR, request.member_id, -1)
-        call.respond(response)
+        if call.is_waiting:
+            call.respond(response)
 
     if not is_coordinator(call, request.group_id):
         call.respond(join_refusal(call.version, NOT_COORDINATOR, request.member_id, -1))
@@ -82,7 +83,8 @@ def sync_group(call: Call[SyncGroupRequest]) -> None:
     refusal = SyncGroupResponse(error_code=NOT_COORDINATOR, assignment=b'')
 
     def reply(response: Message) -> None:
-        call.respond(response if is_coordinator(call, request.group_id) else refusal)
+        if call.is_waiting:
+            call.respond(response if is_coordinator(call, request.group_id) else refusal)
 
     if is_coordinator(call, request.group_id):
         call.state.groups.sync(request, reply)

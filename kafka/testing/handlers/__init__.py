@@ -18,6 +18,9 @@ MODULES = (
     'list_offsets',
     'offset_for_leader_epoch',
     'delete_records',
+    'create_topics',
+    'delete_topics',
+    'partitions',
 )
 
 

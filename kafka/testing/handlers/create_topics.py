@@ -1,0 +1,188 @@
+"""CreateTopics of an embedded cluster (KIP-4, KIP-464, KIP-525)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, List, Optional, Tuple
+
+from kafka.protocol.admin.topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kafka.protocol.wire import ZERO_UUID
+from kafka.testing import configs, errors
+from kafka.testing.calls import Call, handles
+from kafka.testing.state import ClusterState
+from kafka.testing.topic_checks import (
+    Refused,
+    check_absent,
+    check_assignments,
+    check_counts,
+    check_name,
+    refuse,
+)
+
+UNSET = -1
+
+
+@handles(CreateTopicsRequest)
+def create_topics(call: Call[CreateTopicsRequest]) -> CreateTopicsResponse:
+    """Create what may be created; one result for each name."""
+    counts = Counter(topic.name for topic in call.request.topics)
+    results = []
+    for topic in call.request.topics:
+        if counts[topic.name] == 0:
+            continue
+        if is_wrong_node(call):
+            results.append(_failed(topic.name, Refused(errors.NOT_CONTROLLER)))
+        elif counts[topic.name] > 1:
+            results.append(_failed(topic.name, Refused(errors.INVALID_REQUEST, _twice(call))))
+        else:
+            results.append(_result(call, topic))
+        counts[topic.name] = 0
+    return CreateTopicsResponse(topics=results)
+
+
+def is_wrong_node(call: Call[Any]) -> bool:
+    """Tell whether only another node answers: the controller, where ZooKeeper is."""
+    state = call.state
+    return state.release.has_zookeeper and call.broker.node_id != state.controller_id
+
+
+def _twice(call: Call[CreateTopicsRequest]) -> str:
+    if not call.state.release.has_zookeeper:
+        return 'Duplicate topic name.'
+    return 'Create topics request contains multiple entries for the same topic.'
+
+
+def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> CreatableTopicResult:
+    state = call.state
+    try:
+        partitions, copies, assignments = _checked(state, asked)
+    except Refused as refused:
+        return _failed(asked.name, refused)
+    values = {config.name: config.value or '' for config in asked.configs}
+    topic_id = ZERO_UUID
+    if call.request.validate_only:
+        if not state.release.has_zookeeper:
+            topic_id = state.new_uuid()
+    else:
+        topic = state.create_topic(asked.name, partitions, copies, assignments)
+        topic.configs.update(values)
+        topic_id = topic.topic_id
+    if call.request.timeout_ms <= 0 and state.release.has_zookeeper:
+        if not call.request.validate_only:
+            return _failed(asked.name, Refused(errors.REQUEST_TIMED_OUT))
+    return CreatableTopicResult(
+        name=asked.name,
+        topic_id=topic_id,
+        error_code=errors.NONE,
+        error_message=None,
+        num_partitions=partitions,
+        replication_factor=copies,
+        configs=_described(state, values, call.broker.node_id),
+    )
+
+
+def _checked(
+    state: ClusterState, asked: CreatableTopic
+) -> Tuple[int, int, Optional[List[List[int]]]]:
+    """Return the counts and the assignment, None for one that is left to the cluster."""
+    if state.release.has_zookeeper:
+        if state.release.version >= (2, 4) and asked.name in state.topics:
+            check_absent(state, asked.name)
+        _check_values_are_there(asked, errors.INVALID_REQUEST)
+        counts = _counts(state, asked)
+        check_name(state, asked.name)
+        check_absent(state, asked.name)
+        _check_configs(state, asked)
+    else:
+        check_name(state, asked.name)
+        check_absent(state, asked.name)
+        _check_values_are_there(asked, errors.INVALID_CONFIG)
+        _check_configs(state, asked)
+        counts = _counts(state, asked)
+    return counts
+
+
+def _counts(
+    state: ClusterState, asked: CreatableTopic
+) -> Tuple[int, int, Optional[List[List[int]]]]:
+    if asked.assignments:
+        assignments = _assigned(state, asked)
+        return len(assignments), len(assignments[0]), assignments
+    partitions, copies = asked.num_partitions, asked.replication_factor
+    if state.release.version >= (2, 4):  # KIP-464
+        if partitions == UNSET:
+            partitions = state.defaults.num_partitions
+        if copies == UNSET:
+            copies = state.defaults.replication_factor
+    check_counts(state, partitions, copies)
+    return partitions, copies, None
+
+
+def _assigned(state: ClusterState, asked: CreatableTopic) -> List[List[int]]:
+    for field, value in (
+        ('replication factor', asked.replication_factor),
+        ('numPartitions', asked.num_partitions),
+    ):
+        if value != UNSET:
+            refuse(
+                errors.INVALID_REQUEST,
+                'Both numPartitions or replicationFactor and replicasAssignments were set.'
+                ' Both cannot be used at the same time.'
+                if state.release.has_zookeeper
+                else 'A manual partition assignment was specified, but %s was not set to -1.'
+                % field,
+            )
+    by_index = {}
+    for each in asked.assignments:
+        if each.partition_index in by_index:
+            refuse(
+                errors.INVALID_REPLICA_ASSIGNMENT,
+                'Found multiple manual partition assignments for partition %d'
+                % each.partition_index,
+            )
+        by_index[each.partition_index] = list(each.broker_ids)
+    return check_assignments(state, by_index)
+
+
+def _check_values_are_there(asked: CreatableTopic, code: int) -> None:
+    missing = sorted(config.name for config in asked.configs if config.value is None)
+    if missing:
+        refuse(code, 'Null value not supported for topic configs: %s' % ','.join(missing))
+
+
+def _check_configs(state: ClusterState, asked: CreatableTopic) -> None:
+    keys = configs.topic_keys(state.release.name)
+    for config in asked.configs:
+        wrong = configs.unknown_or_invalid(keys, config.name, config.value or '', 'topic')
+        if wrong:
+            refuse(errors.INVALID_CONFIG, wrong)
+
+
+def _described(
+    state: ClusterState, values: Dict[str, str], node_id: int
+) -> List[CreatableTopicConfigs]:
+    found = []
+    for name, key in sorted(configs.topic_keys(state.release.name).items()):
+        held = configs.topic_values(state, values, key, node_id)
+        found.append(
+            CreatableTopicConfigs(
+                name=name,
+                value=held[0].value if held else key.default,
+                read_only=False,
+                config_source=held[0].source if held else configs.FROM_DEFAULT,
+                is_sensitive=key.is_sensitive,
+            )
+        )
+    return found
+
+
+def _failed(name: str, refused: Refused) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=name, error_code=refused.code, error_message=refused.text, configs=[]
+    )

@@ -1,0 +1,76 @@
+"""DeleteTopics of an embedded cluster (KIP-4, KIP-516)."""
+
+from __future__ import annotations
+
+from typing import List, Set
+
+from kafka.protocol.admin.topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from kafka.protocol.wire import ZERO_UUID
+from kafka.testing import errors
+from kafka.testing.calls import Call, handles
+from kafka.testing.handlers.create_topics import is_wrong_node
+from kafka.testing.state import Topic
+from kafka.testing.topic_checks import Refused, refuse
+
+
+@handles(DeleteTopicsRequest)
+def delete_topics(call: Call[DeleteTopicsRequest]) -> DeleteTopicsResponse:
+    """Delete topics; one result for each that was asked for."""
+    return DeleteTopicsResponse(responses=_results(call))
+
+
+def _results(call: Call[DeleteTopicsRequest]) -> List[DeletableTopicResult]:
+    wanted = list(call.request.topics)
+    if call.version < 6:
+        names = dict.fromkeys(call.request.topic_names)
+        wanted = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in names]
+    seen: Set[str] = set()
+    return [_result(call, each, seen) for each in wanted]
+
+
+def _result(
+    call: Call[DeleteTopicsRequest], asked: DeleteTopicState, seen: Set[str]
+) -> DeletableTopicResult:
+    try:
+        if is_wrong_node(call):
+            refuse(errors.NOT_CONTROLLER)
+        topic = _found(call, asked)
+        if topic.name in seen:
+            refuse(errors.INVALID_REQUEST, 'Duplicate topic name.')
+    except Refused as refused:
+        return DeletableTopicResult(
+            name=asked.name,
+            topic_id=asked.topic_id,
+            error_code=refused.code,
+            error_message=refused.text,
+        )
+    seen.add(topic.name)
+    _delete(call, topic)
+    return DeletableTopicResult(
+        name=topic.name, topic_id=topic.topic_id, error_code=errors.NONE, error_message=None
+    )
+
+
+def _found(call: Call[DeleteTopicsRequest], asked: DeleteTopicState) -> Topic:
+    state = call.state
+    if asked.name is not None and asked.topic_id != ZERO_UUID:
+        refuse(errors.INVALID_REQUEST, 'Topic name and topic ID can not both be specified.')
+    if asked.name is None and asked.topic_id == ZERO_UUID:
+        refuse(errors.INVALID_REQUEST, 'Neither topic name nor topic ID were specified.')
+    if asked.name is None:
+        topic = state.topic_by_id(asked.topic_id)
+        return topic or refuse(errors.UNKNOWN_TOPIC_ID, 'This server does not host this topic ID.')
+    return state.topics.get(asked.name) or refuse(
+        errors.UNKNOWN_TOPIC_OR_PARTITION, 'This server does not host this topic-partition.'
+    )
+
+
+def _delete(call: Call[DeleteTopicsRequest], topic: Topic) -> None:
+    call.state.topics.pop(topic.name)
+    for partition in topic.partitions:
+        call.broker.waiting.touch(('partition', topic.name, partition.index))

@@ -1,0 +1,147 @@
+"""What brokers check before a topic is created or gets more partitions.
+
+Owns the checks and the texts of their errors; ZooKeeper releases and KRaft ones differ. What is
+then done is in handlers/create_topics.py and handlers/partitions.py.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Dict, List, NoReturn, Optional
+
+from kafka.testing import errors
+
+if TYPE_CHECKING:
+    from kafka.testing.state import ClusterState
+
+_LEGAL = re.compile(r'[a-zA-Z0-9._-]+')
+#: What one request may ask for; a real broker runs out of files long before.
+MOST_PARTITIONS = 10000
+
+
+class Refused(Exception):
+    """A request, or a part of it, that is answered with an error.
+
+    Arguments: code: one of kafka.testing.errors; text: what the broker says, or None.
+    """
+
+    def __init__(self, code: int, text: Optional[str] = None) -> None:
+        super().__init__(code, text)
+        self.code = code
+        self.text = text
+
+
+def refuse(code: int, text: Optional[str] = None) -> NoReturn:
+    """Raise Refused."""
+    raise Refused(code, text)
+
+
+def check_name(state: ClusterState, name: str) -> None:
+    """Raise Refused unless a topic may have this name."""
+    code = errors.INVALID_TOPIC_EXCEPTION
+    if name in ('', '.', '..'):
+        refuse(code, 'Topic name is invalid: %r is not allowed' % name)
+    if len(name) > 249:
+        refuse(code, 'Topic name is invalid: it has %d characters, more than 249' % len(name))
+    if not _LEGAL.fullmatch(name):
+        refuse(code, 'Topic name is invalid: %r has others than [a-zA-Z0-9._-]' % name[:80])
+
+
+def check_absent(state: ClusterState, name: str) -> None:
+    """Raise Refused when a topic of this name, or of one that metrics would confuse, exists."""
+    if name in state.topics:
+        refuse(errors.TOPIC_ALREADY_EXISTS, "Topic '%s' already exists." % name)
+    if '.' in name or '_' in name:
+        plain = name.replace('.', '_')
+        for other in state.topics:
+            if other.replace('.', '_') == plain:
+                refuse(
+                    errors.INVALID_TOPIC_EXCEPTION,
+                    "Topic '%s' collides with existing topic: %s" % (name, other),
+                )
+
+
+def check_counts(state: ClusterState, partitions: int, copies: int) -> None:
+    """Raise Refused unless a topic may have these counts, defaults put in."""
+    zookeeper = state.release.has_zookeeper
+    if partitions <= 0:
+        refuse(
+            errors.INVALID_PARTITIONS,
+            'Number of partitions must be larger than 0.'
+            if zookeeper
+            else 'Number of partitions was set to an invalid non-positive value.',
+        )
+    if partitions > MOST_PARTITIONS:
+        refuse(errors.INVALID_PARTITIONS, 'More than %d partitions.' % MOST_PARTITIONS)
+    if copies <= 0:
+        refuse(
+            errors.INVALID_REPLICATION_FACTOR,
+            'Replication factor must be larger than 0.'
+            if zookeeper
+            else 'Replication factor was set to an invalid non-positive value.',
+        )
+    check_copies(state, copies)
+
+
+def check_copies(state: ClusterState, copies: int) -> None:
+    """Raise Refused when more copies are asked for than brokers live."""
+    alive = len(state.alive)
+    if copies > alive:
+        refuse(
+            errors.INVALID_REPLICATION_FACTOR,
+            'Replication factor: %d larger than available brokers: %d.' % (copies, alive)
+            if state.release.has_zookeeper
+            else 'Unable to replicate the partition %d time(s): The target replication factor of'
+            ' %d cannot be reached because only %d broker(s) are registered.'
+            % (copies, copies, alive),
+        )
+
+
+def check_assignments(state: ClusterState, by_index: Dict[int, List[int]]) -> List[List[int]]:
+    """Return an assignment of replicas in the order of partitions. Raises Refused."""
+    if sorted(by_index) != list(range(len(by_index))):
+        _bad('partitions should be a consecutive 0-based integer sequence')
+    assignments = [by_index[index] for index in range(len(by_index))]
+    for index, nodes in enumerate(assignments):
+        check_replicas(state, nodes, index)
+    if len({len(nodes) for nodes in assignments}) > 1:
+        _bad(
+            'All partitions should have the same number of replicas.'
+            if state.release.has_zookeeper
+            else 'The manual partition assignment includes a partition with %d replica(s), but this'
+            ' is not consistent with previous partitions, which have %d replica(s).'
+            % (
+                next(len(n) for n in assignments if len(n) != len(assignments[0])),
+                len(assignments[0]),
+            )
+        )
+    return assignments
+
+
+def check_replicas(state: ClusterState, nodes: List[int], index: int) -> None:
+    """Raise Refused unless a partition may live on these nodes.
+
+    ZooKeeper releases do not look whether brokers of an assignment exist.
+    """
+    if not nodes:
+        _bad('The manual partition assignment includes an empty replica list.')
+    twice = next((node for node in nodes if nodes.count(node) > 1), None)
+    if twice is not None:
+        _bad('The manual partition assignment includes the broker %d more than once.' % twice)
+    if state.release.has_zookeeper:
+        return
+    for node in nodes:
+        if node not in state.nodes:
+            _bad(
+                'The manual partition assignment includes broker %d, but no such broker is'
+                ' registered.' % node
+            )
+    if not set(nodes) & set(state.alive):
+        _bad(
+            'All brokers specified in the manual partition assignment for partition %d are fenced'
+            ' or in controlled shutdown.' % index
+        )
+
+
+def _bad(text: str) -> NoReturn:
+    refuse(errors.INVALID_REPLICA_ASSIGNMENT, text)

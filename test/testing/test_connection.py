@@ -1,0 +1,175 @@
+"""One request at a time, and what a broker does with bytes that are none."""
+
+from __future__ import annotations
+
+import struct
+
+import hypothesis
+import pytest
+from hypothesis import strategies
+
+from kafka.protocol.api import decode_response
+from kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.frames import FrameReader, frame
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from kafka.testing.calls import HANDLERS
+from kafka.testing.releases import RELEASES
+from test.testing.drive import Client, Driver
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Let metadata requests wait; returns the calls."""
+    calls = []
+
+    def hold(call):
+        calls.append(call)
+
+    monkeypatch.setitem(HANDLERS, 3, hold)
+    return calls
+
+
+def header(api_key, version):
+    return struct.pack('>hhih', api_key, version, 1, -1)  # key, version, correlation id, client id
+
+
+def answer_of(call):
+    return MetadataResponse(brokers=[], topics=[], cluster_id=str(call.header.correlation_id))
+
+
+def test_a_second_request_waits_for_the_answer_to_the_first(held):
+    client = Driver().client()
+    client.send(MetadataRequest(topics=[]))
+    client.send(MetadataRequest(topics=[]))
+    assert len(held) == 1
+    assert not client.connection.wants_data
+    held[0].respond(answer_of(held[0]))
+    assert len(held) == 2
+    held[1].respond(answer_of(held[1]))
+    assert [client.receive().cluster_id, client.receive().cluster_id] == ['0', '1']
+    assert client.connection.wants_data
+
+
+def test_many_requests_at_once_are_answered_without_deep_recursion():
+    client = Driver().client()
+    data = b''.join(client.session.send(MetadataRequest(topics=[])) for _ in range(3000))
+    client.connection.receive_data(data)
+    assert sum(client.receive() is not None for _ in range(3000)) == 3000
+
+
+def test_a_request_is_read_byte_by_byte():
+    client = Driver().client()
+    for byte in client.session.send(MetadataRequest(topics=[])):
+        client.connection.receive_data(bytes([byte]))
+    assert client.receive() is not None
+
+
+def test_a_client_that_closes_while_it_waits_still_gets_its_answer(held):
+    client = Driver().client()
+    client.send(MetadataRequest(topics=[]))
+    client.connection.receive_data(b'')  # half of the connection: it may read on
+    assert not client.wire.is_closed
+    held[0].respond(answer_of(held[0]))
+    assert client.receive() is not None
+    assert client.wire.is_closed
+
+
+def test_an_answer_to_a_client_that_is_gone_is_dropped(held):
+    client = Driver().client()
+    client.send(MetadataRequest(topics=[]))
+    client.connection.close()
+    assert not held[0].is_waiting
+    assert client.wire.written == b''
+
+
+def test_a_paused_connection_handles_nothing_until_it_is_resumed():
+    client = Driver().client()
+    client.connection.pause()
+    client.send(MetadataRequest(topics=[]))
+    assert not client.connection.wants_data
+    assert client.receive() is None
+    client.connection.resume()
+    assert client.receive() is not None
+
+
+@pytest.mark.parametrize(
+    'data',
+    [
+        b'GET / HTTP/1.1\r\n\r\n',
+        b'\xff\xff\xff\xff',  # a negative length
+        b'\x7f\xff\xff\xff',  # 2 GiB
+        frame(b''),
+        frame(b'\0\3'),  # half an API key
+        frame(header(3, 0)),  # metadata without a body
+        frame(header(3, 0) + b'\x7f\xff\xff\xff'),  # two billion topics
+        frame(header(3, 0) + b'\0\0\0\1\0\1\xff'),  # a name that is no UTF-8
+        frame(header(999, 0)),
+        frame(header(3, 99)),
+        frame(header(-1, -1)),
+    ],
+)
+def test_what_cannot_be_read_closes_the_connection(data):
+    driver = Driver()
+    client = driver.client()
+    client.connection.receive_data(data)
+    assert client.wire.is_closed
+    assert driver.brokers[0]._connections == {}
+    assert not driver.state.control.failures
+
+
+@hypothesis.given(
+    strategies.lists(
+        strategies.tuples(
+            strategies.sampled_from([None, 1, 2, 3, 18]), strategies.integers(0, 20)
+        ).flatmap(
+            lambda start: strategies.binary(max_size=40).map(
+                lambda body: body if start[0] is None else header(*start) + body
+            )
+        ),
+        max_size=4,
+    )
+)
+def test_no_frame_fails_inside_a_broker(bodies):
+    driver = Driver()
+    client = driver.client()
+    for body in bodies:
+        client.connection.receive_data(frame(body))
+    client.connection.receive_data(b'')
+    driver.advance(0)
+    assert not driver.state.control.failures
+
+
+def unsupported(version):
+    """Return what ApiVersions v99 gets from a release: bytes, and whether it was closed."""
+    driver = Driver(version)
+    client = Client(driver.brokers[0])
+    client.connection.receive_data(frame(header(18, 99) + b'\0'))
+    return bytes(client.wire.written), client.wire.is_closed
+
+
+@pytest.mark.parametrize('version', RELEASES[RELEASES.index('0.10.0') :])
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0(version):
+    data, is_closed = unsupported(version)
+    reader = FrameReader()
+    reader.receive_data(data)
+    _, response = decode_response(ApiVersionsResponse, reader.next_frame(), 0)
+    assert response.error_code == 35
+    assert not is_closed
+    if tuple(map(int, version.split('.'))) >= (2, 4):
+        assert [each.api_key for each in response.api_keys] == [18]
+
+
+def test_0_8_closes_the_connection_for_an_api_that_it_does_not_know():
+    assert unsupported('0.8.2') == (b'', True)
+
+
+def test_0_9_says_nothing_to_an_api_that_it_does_not_know_and_stays():
+    assert unsupported('0.9') == (b'', False)
+
+
+def test_requests_are_counted_in_bytes():
+    driver = Driver()
+    client = driver.client()
+    data = client.session.send(ApiVersionsRequest(), version=0)
+    client.connection.receive_data(data)
+    assert driver.state.control.requests._bytes == len(data)

@@ -21,6 +21,8 @@ MODULES = (
     'create_topics',
     'delete_topics',
     'partitions',
+    'configs',
+    'alter_configs',
 )
 
 

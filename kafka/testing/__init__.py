@@ -7,5 +7,7 @@
 from __future__ import annotations
 
 from kafka.testing.cluster import Cluster
+from kafka.testing.control import LATER
+from kafka.testing.memory import MemoryCluster
 
-__all__ = ['Cluster']
+__all__ = ['LATER', 'Cluster', 'MemoryCluster']

@@ -60,8 +60,7 @@ class Broker:
     def handle(self, call: Call[Any]) -> None:
         """Let a fault, a test or the handler of the API answer, now or later."""
         try:
-            self.state.control.meet(call)
-            if call.is_waiting:
+            if self.state.control.meet(call):
                 response = HANDLERS[call.header.api_key](call)
                 if isinstance(response, Message):
                     call.respond(response)

@@ -12,8 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, TypeVar
 
 from kafka.testing import handlers
 from kafka.testing.broker import Broker
-from kafka.testing.calls import Handler
-from kafka.testing.control import Received
+from kafka.testing.control import ControlHandler, Received
 from kafka.testing.faults import Faults
 from kafka.testing.handlers.metadata import is_legal_name
 from kafka.testing.releases import NEWEST, broker_release
@@ -37,7 +36,8 @@ class Cluster:
     partitions}; seed: of everything that is left to chance, None for a new one; other settings:
     fields of ``kafka.testing.state.Defaults``.
 
-    Attributes: seed: with which a run repeats; faults: which requests go wrong, see ``kafka.testing.faults.Faults``.
+    Attributes: seed: with which a run repeats; faults: which requests go wrong, see
+    ``kafka.testing.faults.Faults``.
 
     Raises: ValueError for a release that is not there, fewer than one broker, ports that end before
     the brokers do, a topic that cannot be; TypeError for a setting that does not exist; OSError
@@ -243,14 +243,14 @@ class Cluster:
         """Which requests go wrong; may be changed at any time."""
         return self.state.control.faults
 
-    def control(self, api: Any, handler: Optional[Handler]) -> None:
+    def control(self, api: Any, handler: Optional[ControlHandler]) -> None:
         """Let a function answer an API instead of the brokers.
 
         Arguments: api: by name (``'Produce'``, ``'list_offsets'``), number or request class;
             handler: gets the call (``call.request``, ``call.version``, ``call.broker``) in the
-            thread of the brokers and returns the response, or None to let the broker answer; it
-            may also use ``call.respond()`` and ``call.close_connection()``. What it raises closes
-            the connection and is raised by stop(). None ends the control.
+            thread of the brokers and returns the response, None to let the broker answer, or LATER
+            to call ``call.respond()`` later; it may also use ``call.close_connection()``. What it
+            raises closes the connection and is raised by stop(). None ends the control.
         Raises: ValueError for an API that there is not, TypeError for what is no function.
         """
         self._call(lambda: self.state.control.set_handler(api, handler))

@@ -7,17 +7,28 @@ inside the brokers. Faults are made in faults.py; tests reach all of it through
 
 from __future__ import annotations
 
+import enum
 import logging
 import random
 from collections import deque
-from typing import TYPE_CHECKING, Any, Deque, Dict, List, NamedTuple, Optional
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Deque,
+    Dict,
+    List,
+    NamedTuple,
+    Optional,
+    Union,
+)
 
 from kafka.protocol.api import ApiKey
 from kafka.protocol.wire import Message
 from kafka.testing.faults import Faults, api_key
 
 if TYPE_CHECKING:
-    from kafka.testing.calls import Call, Handler
+    from kafka.testing.calls import Call
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +36,16 @@ log = logging.getLogger(__name__)
 MAX_REQUESTS = 10000
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
 MAX_FAILURES = 100
+
+
+class _Later(enum.Enum):
+    LATER = 'later'
+
+
+#: What a function given to ``Cluster.control`` returns to answer later, by ``call.respond()``.
+LATER = _Later.LATER
+#: Answers a call, at once or later; None leaves it to the broker.
+ControlHandler = Callable[['Call[Any]'], Union[Message, _Later, None]]
 
 
 class Received(NamedTuple):
@@ -88,7 +109,7 @@ class Control:
         self.requests = RequestLog()
         self.faults = Faults(chance)
         self.failures: Deque[Exception] = deque(maxlen=MAX_FAILURES)
-        self._handlers: Dict[int, Handler] = {}
+        self._handlers: Dict[int, ControlHandler] = {}
 
     def __repr__(self) -> str:
         return '<Control %r, %r, %d handlers, %d failures>' % (
@@ -98,7 +119,7 @@ class Control:
             len(self.failures),
         )
 
-    def set_handler(self, api: Any, handler: Optional[Handler]) -> None:
+    def set_handler(self, api: Any, handler: Optional[ControlHandler]) -> None:
         """Let a function answer an API, or the brokers again; see ``Cluster.control``."""
         key = api_key(api)
         if handler is None:
@@ -108,8 +129,8 @@ class Control:
         else:
             raise TypeError('handler must be a function or None, not %r' % (handler,))
 
-    def meet(self, call: Call[Any]) -> None:
-        """Take a request before its broker does; it waits for an answer no longer if one came."""
+    def meet(self, call: Call[Any]) -> bool:
+        """Take a request before its broker does. Returns whether that is to answer it."""
         header = call.header
         self.requests.add(
             Received(
@@ -127,8 +148,12 @@ class Control:
         handler = self._handlers.get(header.api_key)
         if handler is not None and call.is_waiting:
             response = handler(call)
-            if response is not None and call.is_waiting:
+            if isinstance(response, Message):
                 call.respond(response)
+            elif response is not None and response is not LATER:
+                raise TypeError('%r answered %r with %r' % (handler, call, response))
+            return response is not LATER and call.is_waiting
+        return call.is_waiting
 
     def note_failure(self, what: str, error: Exception) -> None:
         """Keep what a handler raised, for the end of the cluster and for the log."""

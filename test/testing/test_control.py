@@ -7,7 +7,7 @@ import pytest
 from kafka.protocol.api import ApiKey
 from kafka.protocol.find_coordinator import FindCoordinatorRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
-from kafka.testing.control import Received, RequestLog
+from kafka.testing.control import LATER, Received, RequestLog
 from test.testing.drive import Driver
 
 
@@ -82,6 +82,24 @@ def test_a_function_that_returns_none_leaves_it_to_the_broker(driver, control):
 def test_a_function_may_answer_by_itself(driver, control):
     control.set_handler('Metadata', lambda call: call.respond(own(call)))
     assert driver.ask(MetadataRequest(topics=[])).cluster_id == 'mine'
+
+
+def test_a_function_may_answer_later(driver, control):
+    calls = []
+    control.set_handler('Metadata', lambda call: calls.append(call) or LATER)
+    client = driver.client()
+    client.send(MetadataRequest(topics=[]))
+    assert client.receive() is None
+    calls[0].respond(own(calls[0]))
+    assert client.receive().cluster_id == 'mine'
+
+
+def test_what_is_no_response_is_a_failure(driver, control):
+    control.set_handler('Metadata', lambda call: b'bytes')
+    client = driver.client()
+    client.send(MetadataRequest(topics=[]))
+    assert client.wire.is_closed
+    assert isinstance(control.failures[0], TypeError)
 
 
 def test_a_function_may_close_the_connection(driver, control):

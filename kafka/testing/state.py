@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 from zlib import crc32
 
 from kafka.testing.control import Control
+from kafka.testing.features import first_features
 from kafka.testing.groups import Groups
 from kafka.testing.partition_log import PartitionLog
 from kafka.testing.releases import BrokerRelease
@@ -121,6 +122,8 @@ class Defaults(NamedTuple):
     group_initial_rebalance_delay_ms: int = 0  # Kafka's own default is 3000
     group_max_size: int = 2**31 - 1
     group_min_session_timeout_ms: int = 6000
+    group_consumer_session_timeout_ms: int = 45000
+    group_consumer_heartbeat_interval_ms: int = 5000
     offset_metadata_max_bytes: int = 4096
     offsets_retention_minutes: Optional[int] = None  # as the release has it
 
@@ -151,6 +154,8 @@ class ClusterState:
         self.log_settings: Dict[Any, Any] = {}  # what settings mean; see log_settings.py
         self.fetch_sessions: Dict[int, Any] = {}  # by node; see fetch_sessions.py
         self.down_converter: Any = None  # made when it is first needed; see down_conversion.py
+        self.features = first_features(release.name)  # level of each; see features.py
+        self.reassignments: Dict[Tuple[str, int], List[int]] = {}  # moves that wait for brokers
         self.control = Control(random.Random(chance.getrandbits(64)))  # how tests interfere
 
     def __repr__(self) -> str:

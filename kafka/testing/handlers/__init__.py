@@ -23,6 +23,11 @@ MODULES = (
     'partitions',
     'configs',
     'alter_configs',
+    'log_dirs',
+    'elections',
+    'reassignments',
+    'cluster',
+    'topic_partitions',
 )
 
 

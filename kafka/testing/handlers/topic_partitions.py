@@ -1,0 +1,89 @@
+"""DescribeTopicPartitions of an embedded cluster: topics, page by page (KIP-966)."""
+
+from __future__ import annotations
+
+from typing import List
+
+from kafka.protocol.metadata import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from kafka.protocol.wire import ZERO_UUID
+from kafka.testing import errors
+from kafka.testing.calls import Call, handles
+from kafka.testing.state import NO_LEADER, ClusterState, Partition, Topic
+
+_MOST_PARTITIONS = 2000
+#: Every operation on a topic, as bits by the numbers of the operations: nobody is refused.
+_ALL_OPERATIONS = sum(1 << number for number in (3, 4, 5, 6, 7, 8, 10, 11))
+
+
+@handles(DescribeTopicPartitionsRequest)
+def describe_topic_partitions(
+    call: Call[DescribeTopicPartitionsRequest],
+) -> DescribeTopicPartitionsResponse:
+    """Tell of the topics from the cursor on, in the order of their names."""
+    request, state = call.request, call.state
+    cursor = request.cursor
+    names = sorted({topic.name for topic in request.topics} or set(state.topics))
+    if cursor is not None:
+        names = [name for name in names if name >= cursor.topic_name]
+    room = max(1, min(request.response_partition_limit, _MOST_PARTITIONS))
+    response = DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=[])
+    for name in names:
+        first = max(0, cursor.partition_index) if cursor and cursor.topic_name == name else 0
+        topic = state.topics.get(name)
+        if topic is None:
+            response.topics.append(_unknown(name))
+            continue
+        if room == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
+        partitions = topic.partitions[first : first + room]
+        response.topics.append(_described(state, topic, partitions))
+        room -= len(partitions)
+        if first + len(partitions) < len(topic.partitions):
+            response.next_cursor = Cursor(topic_name=name, partition_index=first + len(partitions))
+            break
+    return response
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=errors.UNKNOWN_TOPIC_OR_PARTITION,
+        name=name,
+        topic_id=ZERO_UUID,
+        partitions=[],
+    )
+
+
+def _described(
+    state: ClusterState, topic: Topic, partitions: List[Partition]
+) -> DescribeTopicPartitionsResponseTopic:
+    alive = state.alive
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=errors.NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[_partition(each, alive) for each in partitions],
+        topic_authorized_operations=_ALL_OPERATIONS,
+    )
+
+
+def _partition(partition: Partition, alive: List[int]) -> DescribeTopicPartitionsResponsePartition:
+    has_leader = partition.leader != NO_LEADER
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=errors.NONE if has_leader else errors.LEADER_NOT_AVAILABLE,
+        partition_index=partition.index,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+        offline_replicas=[node for node in partition.replicas if node not in alive],
+    )

@@ -42,9 +42,12 @@ setup(
     zip_safe=False,
     install_requires=['six'],
     extras_require=EXTRAS,
+    # The name is that of the module, so that ``-p kafka.testing.pytest_plugin`` is the same plugin.
+    entry_points={'pytest11': ['kafka.testing.pytest_plugin = kafka.testing.pytest_plugin']},
     classifiers=[
         'Development Status :: 3 - Alpha',
         'Intended Audience :: Developers',
+        'Framework :: Pytest',
         'Operating System :: OS Independent',
         'Programming Language :: Python :: 3',
         'Programming Language :: Python :: 3 :: Only',

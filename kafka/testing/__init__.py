@@ -1,13 +1,30 @@
 """An embedded Kafka: brokers of any release from 0.8.0 on, in pure Python, inside the process.
 
 ``with Cluster(version='2.8') as cluster:`` starts one; any client reaches it at
-``cluster.bootstrap``. Made for tests: nothing of this package's clients imports it.
+``cluster.bootstrap``. Made for tests: nothing of this package's clients imports it. Nothing is
+loaded before it is used, because pytest loads the plugin in this package in all its runs.
 """
 
 from __future__ import annotations
 
-from kafka.testing.cluster import Cluster
-from kafka.testing.control import LATER
-from kafka.testing.memory import MemoryCluster
+from typing import TYPE_CHECKING, Any
+
+from kafka.late_imports import import_late
+
+if TYPE_CHECKING:
+    from kafka.testing.cluster import Cluster
+    from kafka.testing.control import LATER
+    from kafka.testing.memory import MemoryCluster
 
 __all__ = ['LATER', 'Cluster', 'MemoryCluster']
+
+_HOMES = {'Cluster': 'cluster', 'LATER': 'control', 'MemoryCluster': 'memory'}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module of a name when it is first asked for (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError('module %r has no attribute %r' % (__name__, name))
+    value = getattr(import_late('kafka.testing.' + _HOMES[name]), name)
+    globals()[name] = value
+    return value

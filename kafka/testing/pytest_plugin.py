@@ -1,7 +1,7 @@
 """The pytest plugin: a fixture that is an embedded cluster, and a marker that says which one.
 
-Owns ``kafka_cluster`` and ``@pytest.mark.kafka(version=..., brokers=..., topics=...)``. It is loaded
-in every run of pytest where this package is installed, and so loads nothing itself.
+Owns ``kafka_cluster`` and ``@pytest.mark.kafka(version=..., brokers=..., topics=...)``. It is
+loaded in every run of pytest where this package is installed, and so loads nothing itself.
 """
 
 from __future__ import annotations

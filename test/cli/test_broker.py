@@ -1,0 +1,143 @@
+"""``python -m kafka broker``: its command line, what it says, and its end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from kafka import KafkaClient
+from kafka import __main__ as command_line
+from kafka.cli import broker
+from test.cli.conftest import ROOT
+
+
+@pytest.mark.parametrize('args', [['--help'], ['-h'], ['--port', '1', '-h']])
+def test_usage(capsys, args):
+    assert command_line.main(['broker', *args]) == 0
+    assert capsys.readouterr().out == broker.USAGE
+
+
+@pytest.mark.parametrize(
+    'args, command',
+    [
+        ([], {}),
+        (['--port', '19092', '--version=2.8'], {'port': 19092, 'version': '2.8'}),
+        (['--brokers', '3', '--host', '::1'], {'brokers': 3, 'host': '::1'}),
+        (['--topic', 't:6', '--topic=u'], {'topics': {'t': 6, 'u': 1}}),
+        (['--port=0'], {'port': 0}),
+        (['--data', 'here'], {'data': 'here'}),
+    ],
+)
+def test_a_command_line_is_taken_apart(args, command):
+    assert broker.parse(args) == broker.Command(**{'topics': {}, **command})
+
+
+@pytest.mark.parametrize(
+    'args, reason',
+    [
+        (['--port'], '--port needs a value'),
+        (['--port', 'x'], "--port is a number, not 'x'"),
+        (['--port', '65536'], "--port is a number up to 65535, not '65536'"),
+        (['--port', '-1'], "--port is a number, not '-1'"),
+        (['--brokers', '0'], "--brokers is a number from 1 on, not '0'"),
+        (['--topic', ':3'], "not ':3'"),
+        (['--topic', 't:'], "the number behind --topic t: is a number, not ''"),
+        (['--topic', 't:0'], 'from 1 on'),
+        (['--host='], '--host needs a value'),
+        (['--verbose'], 'there is no option --verbose'),
+        (['9092'], 'there is no option 9092'),
+        (['--version', '9.9'], "version '9.9' is no release"),
+        (['--topic', 'a b'], "no name of a topic: 'a b'"),
+        (['--port', '65535', '--brokers', '2'], 'room for 2'),
+    ],
+)
+def test_wrong_command_lines_are_told(capsys, args, reason):
+    assert broker.main(args) == 2
+    out, err = capsys.readouterr()
+    assert out == ''
+    assert err.startswith(broker.USAGE)
+    assert reason in err[len(broker.USAGE) :]
+
+
+def test_files_are_refused_in_one_line(capsys):
+    assert broker.main(['--data', 'here']) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count('\n')) == ('', 1)
+    assert '--data is not possible yet' in err
+
+
+@pytest.mark.parametrize('more, ports', [([], '%d'), (['--brokers', '2'], '%d to %d')])
+def test_a_port_that_is_taken_is_one_line_and_status_1(capsys, more, ports):
+    with socket.socket() as taken:
+        taken.bind(('127.0.0.1', 0))
+        taken.listen(1)
+        port = taken.getsockname()[1]
+        assert broker.main(['--port', str(port), *more]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count('\n')) == ('', 1)
+    assert 'port ' + ports % (port, port + 1)[: ports.count('%')] in err
+    assert 'in use' in err.lower()
+
+
+def test_a_host_that_is_none_is_one_line(capsys):
+    assert broker.main(['--host', 'no.such.host.invalid', '--port', '0']) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count('\n')) == ('', 1)
+    assert 'no.such.host.invalid' in err
+
+
+@pytest.fixture
+def running():
+    """Start brokers in a process; returns it and what it said first."""
+    started = []
+
+    def start(*args):
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'kafka', 'broker', *args],
+            env={**os.environ, 'PYTHONPATH': ROOT},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        said = ''
+        while 'Stop with' not in said:
+            line = process.stdout.readline()
+            assert line, process.stderr.read()
+            said += line
+        return process, said
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize('number, status', [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_it_serves_until_a_signal_ends_it(running, number, status):
+    process, said = running('--port', '0', '--brokers', '2', '--version', '2.8', '--topic', 't:6')
+    assert said.startswith('Kafka 2.8 in pure Python, everything in memory: 2 brokers\n')
+    assert 't (6)' in said
+    assert 'kill %d' % process.pid in said
+    bootstrap = re.search('Clients start with: (.+)', said).group(1)
+    client = KafkaClient(bootstrap)
+    assert len(client.get_partition_ids_for_topic('t')) == 6
+    client.close()
+    process.send_signal(number)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (status, 'Stopped.\n', '')
+
+
+def test_nobody_needs_to_read_what_it_says(running):
+    process, _ = running('--port', '0')
+    process.stdout.close()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 143
+    assert process.stderr.read() == ''
+    process.stdout = open(os.devnull)

@@ -34,6 +34,7 @@ from kafka.testing.errors import (
 from kafka.testing.group_members import (
     MEMBER_BYTES,
     Budget,
+    Deadline,
     JoinCall,
     Member,
     Outbox,
@@ -533,8 +534,8 @@ class ClassicGroup:
         self._answer_waiting(member, UNKNOWN_MEMBER_ID)
         del self.members[member.member_id]
         self._rules.budget.change(-member.size)
-        if member.timer is not None:
-            member.timer.cancel()
+        if member.session is not None:
+            member.session.cancel()
         if member.instance_id is not None:
             self._instances.pop(member.instance_id, None)
         self._unsynced.discard(member.member_id)
@@ -622,21 +623,14 @@ class ClassicGroup:
         self._watch(member, member.session_timeout_ms / 1000)
 
     def _watch(self, member: Member, seconds: float) -> None:
-        # One timer for each member, set again when it finds a later deadline: heartbeats may be
-        # many, and cancelled timers stay until their time.
-        member.deadline = self._rules.timers.clock.monotonic() + seconds
-        timer = member.timer
-        if timer is None or not timer.waits or timer.when > member.deadline:
-            if timer is not None:
-                timer.cancel()
-            member.timer = self._later(seconds, lambda: self._check(member))
+        if member.session is None:
+            rules = self._rules
+            member.session = Deadline(rules.timers, rules.outbox, lambda: self._expire(member))
+        member.session.set(seconds)
 
-    def _check(self, member: Member) -> None:
+    def _expire(self, member: Member) -> None:
         """Remove a member whose time is over, unless it is the group that lets it wait."""
-        left = member.deadline - self._rules.timers.clock.monotonic()
-        if left > 0:
-            member.timer = self._later(left, lambda: self._check(member))
-        elif member.syncing or (member.joining and not member.is_new):
+        if member.syncing or (member.joining and not member.is_new):
             self.keep_alive(member)
         else:
             self._drop(member.member_id)

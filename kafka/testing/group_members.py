@@ -13,7 +13,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.consumer_protocol import ConsumerProtocolSubscription
 from kafka.protocol.group import JoinGroupRequest, JoinGroupResponse
 from kafka.protocol.wire import Message
-from kafka.testing.timers import Timer
+from kafka.testing.timers import Timer, Timers
 
 Reply = Callable[[Message], None]
 
@@ -75,6 +75,44 @@ class Budget:
         self.used += size
 
 
+class Deadline:
+    """A time by which something must have happened, put off again and again.
+
+    Has one timer, set again when it finds a later time: a cancelled one stays where it is until
+    its time comes, and members may send many heartbeats.
+
+    Arguments: call: what to do when it is over.
+    """
+
+    def __init__(self, timers: Timers, outbox: Outbox, call: Callable[[], None]) -> None:
+        self._timers = timers
+        self._outbox = outbox
+        self._call = call
+        self._when = 0.0
+        self._timer: Optional[Timer] = None
+
+    def set(self, seconds: float) -> None:
+        """Let it be over after so many seconds from now."""
+        self._when = self._timers.clock.monotonic() + seconds
+        if self._timer is None or not self._timer.waits or self._timer.when > self._when:
+            self.cancel()
+            self._timer = self._timers.later(seconds, self._check)
+
+    def cancel(self) -> None:
+        """Forget it until it is set."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check(self) -> None:
+        left = self._when - self._timers.clock.monotonic()
+        if left > 0:
+            self._timer = self._timers.later(left, self._check)
+        else:
+            self._call()
+            self._outbox.flush()
+
+
 class Member:
     """A member of a classic group."""
 
@@ -92,8 +130,7 @@ class Member:
         self.syncing: Optional[Reply] = None
         #: It has never been in a generation.
         self.is_new = True
-        self.deadline = 0.0
-        self.timer: Optional[Timer] = None
+        self.session: Optional[Deadline] = None
 
     def __repr__(self) -> str:
         waits = 'joining' if self.joining else 'syncing' if self.syncing else 'idle'

@@ -1,19 +1,31 @@
 """All groups of an embedded cluster: which request means which group, and when groups go away.
 
-Owns the groups by their ids and what a coordinator checks before a group is asked. What one group
-does is in classic_group.py; requests and responses are in handlers/groups.py.
+Owns the classic groups by their ids, what a coordinator checks before a group is asked, and that an
+id means one group, classic or KIP-848 (consumer_groups.py). What one group does is in
+classic_group.py; requests and responses are in handlers/groups.py. A group with members does not
+change its kind, as if ``group.consumer.migration.policy`` were ``disabled``.
 """
 
 from __future__ import annotations
 
+import base64
 import uuid
-from typing import TYPE_CHECKING, Dict, List, Optional
+from typing import TYPE_CHECKING, Dict, Iterable, List, Optional, Union
 
-from kafka.protocol.group import HeartbeatRequest, SyncGroupRequest, SyncGroupResponse
+from kafka.protocol.group import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    HeartbeatRequest,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 from kafka.testing.classic_group import ClassicGroup, GroupRules, GroupState
+from kafka.testing.consumer_group import JOIN_EPOCH, ConsumerGroup, ConsumerGroupRules
+from kafka.testing.consumer_groups import ConsumerGroups, Refusal
 from kafka.testing.errors import (
     GROUP_ID_NOT_FOUND,
     ILLEGAL_GENERATION,
+    INCONSISTENT_GROUP_PROTOCOL,
     INVALID_GROUP_ID,
     INVALID_SESSION_TIMEOUT,
     NON_EMPTY_GROUP,
@@ -21,6 +33,7 @@ from kafka.testing.errors import (
     UNKNOWN_MEMBER_ID,
 )
 from kafka.testing.group_members import Budget, JoinCall, Outbox, Reply, join_refusal
+from kafka.testing.server_assignors import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
@@ -51,6 +64,20 @@ class Groups:
             max_size=defaults.group_max_size,
             max_metadata_bytes=defaults.message_max_bytes,
         )
+        newer = state.release.version >= (4, 3)
+        self.consumers = ConsumerGroups(
+            ConsumerGroupRules(
+                version=state.release.version,
+                timers=state.timers,
+                outbox=self.outbox,
+                budget=self.budget,
+                topics=state.topics,
+                max_size=defaults.group_max_size,
+                session_timeout_ms=defaults.group_consumer_session_timeout_ms,
+                heartbeat_interval_ms=defaults.group_consumer_heartbeat_interval_ms,
+                assignment_interval_ms=1000 if newer else 0,
+            )
+        )
 
     def __repr__(self) -> str:
         return '<Groups: %d>' % len(self._groups)
@@ -80,11 +107,21 @@ class Groups:
             self._expire(group_id)
         if self._state.release.version < (0, 10, 1):  # such are no groups there
             return []
-        return [name for name in self._state.offsets.groups if name not in self._groups]
+        return [name for name in self._state.offsets.groups if self._member_group(name) is None]
 
     def exists(self, group_id: str) -> bool:
         """Tell whether there is a group, be it only of offsets."""
-        return self.get(group_id) is not None or group_id in self.offset_groups()
+        self._expire(group_id)
+        return self._member_group(group_id) is not None or group_id in self.offset_groups()
+
+    def with_members(self, group_id: str) -> Union[ClassicGroup, ConsumerGroup, None]:
+        """Return a group of either kind, None if it does not exist or has no members."""
+        self._expire(group_id)
+        group = self._member_group(group_id)
+        return group if group is not None and group.members else None
+
+    def _member_group(self, group_id: str) -> Union[ClassicGroup, ConsumerGroup, None]:
+        return self._groups.get(group_id) or self.consumers.get(group_id)
 
     # ------------------------------------------------------------ membership
 
@@ -93,11 +130,16 @@ class Groups:
         request = call.request
         error = self._join_error(request.group_id, request.session_timeout_ms)
         group = self.get(request.group_id)
-        if not error and group is None:
+        other = self.consumers.get(request.group_id)
+        if not error and other is not None and other.members:
+            error = INCONSISTENT_GROUP_PROTOCOL
+        elif not error and group is None:
             if request.member_id:
                 error = UNKNOWN_MEMBER_ID
             else:
-                group = self._groups[request.group_id] = self._made(request.group_id)
+                self.consumers.forget(request.group_id)
+                group = ClassicGroup(request.group_id, self._rules, self._ended)
+                self._groups[request.group_id] = group
         if error or group is None:
             generation = self._rules.no_generation
             call.reply(join_refusal(call.version, error, request.member_id, generation))
@@ -138,12 +180,32 @@ class Groups:
         if not self.exists(group_id):
             return GROUP_ID_NOT_FOUND
         group = self._groups.get(group_id)
-        if group is not None and group.state is not GroupState.EMPTY:
+        if self.with_members(group_id) or (group and group.state is not GroupState.EMPTY):
             return NON_EMPTY_GROUP
         if group is not None:
             self._forget(group)
+        self.consumers.forget(group_id)
         self._state.offsets.delete_group(group_id)
         return NONE
+
+    def consumer_heartbeat(
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        version: int,
+        client_id: str,
+        client_host: str,
+    ) -> ConsumerGroupHeartbeatResponse:
+        """Take a KIP-848 heartbeat."""
+        classic = self.get(request.group_id)
+        if classic is not None:
+            if classic.state is not GroupState.EMPTY or request.member_epoch != JOIN_EPOCH:
+                text = 'Group %s is a classic group.' % request.group_id
+                return Refusal(GROUP_ID_NOT_FOUND, text).response
+            self._forget(classic)
+        if not request.member_id and version == 0 and request.member_epoch == JOIN_EPOCH:
+            made = base64.urlsafe_b64encode(self._state.new_uuid())
+            request.member_id = made.decode('ascii').rstrip('=')
+        return self.consumers.heartbeat(request, version, client_id, client_host)
 
     # ------------------------------------------------------------ commits
 
@@ -154,8 +216,16 @@ class Groups:
         member_id: str,
         instance_id: Optional[str],
         version: int = 8,
+        partitions: Iterable[TopicPartition] = (),
     ) -> int:
-        """Return why a commit is refused, 0 if it is not. version: of OffsetCommit."""
+        """Return why a commit is refused, 0 if it is not.
+
+        Arguments: generation: or member epoch; version: of OffsetCommit; partitions: that it is
+            about, for members whose epoch has changed meanwhile.
+        """
+        consumers = self.consumers.get(group_id)
+        if consumers is not None:
+            return consumers.commit_error(generation, member_id, version, list(partitions))
         group = self.get(group_id)
         if group is not None:
             return group.commit_error(generation, member_id, instance_id)
@@ -169,6 +239,9 @@ class Groups:
         self, group_id: str, generation: int, member_id: str, instance_id: Optional[str]
     ) -> int:
         """Return why TxnOffsetCommit is refused, 0 if it is not (KIP-447)."""
+        consumers = self.consumers.get(group_id)
+        if consumers is not None:
+            return consumers.transactional_commit_error(generation, member_id)
         group = self.get(group_id)
         if group is not None:
             return group.transactional_commit_error(generation, member_id, instance_id)
@@ -176,7 +249,8 @@ class Groups:
 
     def check_fetch(self, group_id: str, member_id: Optional[str], member_epoch: int) -> int:
         """Return why OffsetFetch is refused to a member, 0 if it is not."""
-        return NONE
+        group = self.consumers.get(group_id)
+        return NONE if group is None else group.fetch_error(member_epoch, member_id)
 
     # ------------------------------------------------------------
 
@@ -187,9 +261,6 @@ class Groups:
         if not shortest <= session_timeout_ms <= self.max_session_timeout_ms:
             return INVALID_SESSION_TIMEOUT
         return NONE
-
-    def _made(self, group_id: str) -> ClassicGroup:
-        return ClassicGroup(group_id, self._rules, self._ended)
 
     def _ended(self, group: ClassicGroup) -> None:
         """Note that a group has no members: it goes when it has no offsets either."""
@@ -205,17 +276,19 @@ class Groups:
 
     def _expire(self, group_id: str) -> None:
         """Forget what has become too old of a group, and the group when that was all."""
-        group = self._groups.get(group_id)
-        clock = self._state.timers.clock
+        clock, offsets = self._state.timers.clock, self._state.offsets
+        group = self._member_group(group_id)
         idle: Optional[int] = None
         if group is not None and self._state.release.version >= (2, 1):  # KIP-211
-            if group.state is not GroupState.EMPTY:
+            if group.state.value != GroupState.EMPTY.value:
                 return
             idle = clock.wall_ms() - int((clock.monotonic() - group.empty_since) * 1000)
-        offsets = self._state.offsets
         offsets.expire(group_id, clock.wall_ms(), idle)
-        if group is None or group.state is not GroupState.EMPTY or group.has_pending:
+        if group is None or group.state.value != GroupState.EMPTY.value:
             return
-        over = clock.monotonic() - group.empty_since >= CHECK_SECONDS
-        if over and group_id not in offsets.groups:
-            self._forget(group)
+        is_over = clock.monotonic() - group.empty_since >= CHECK_SECONDS
+        if is_over and group_id not in offsets.groups:
+            if isinstance(group, ConsumerGroup):
+                self.consumers.forget(group_id)
+            elif not group.has_pending:
+                self._forget(group)

@@ -1,4 +1,4 @@
-"""Classic groups of the embedded broker: who may join, when rebalances end, what members are told."""
+"""Classic groups of the embedded broker: who joins, when rebalances end, what members hear."""
 
 from __future__ import annotations
 

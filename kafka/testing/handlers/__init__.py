@@ -12,6 +12,7 @@ MODULES = (
     'metadata',
     'find_coordinator',
     'groups',
+    'consumer_groups',
     'offsets',
     'produce',
     'fetch',

@@ -142,9 +142,9 @@ def _described(call: Call[DescribeGroupsRequest], group_id: str) -> DescribedGro
         return _described_as(group_id, '', error=NOT_COORDINATOR)
     groups = call.state.groups
     group = groups.get(group_id)
-    if isinstance(group, ClassicGroup):
+    if group is not None:
         described = _described_group(call, group)
-    elif group is None and group_id in groups.offset_groups():
+    elif group_id in groups.offset_groups():
         described = _described_as(group_id, GroupState.EMPTY.value)
     else:
         described = _described_as(group_id, GroupState.DEAD.value)
@@ -201,23 +201,35 @@ def _state_name(call: Call[Any], group: ClassicGroup) -> str:
 def list_groups(call: Call[ListGroupsRequest]) -> ListGroupsResponse:
     """List the groups that this broker coordinates."""
     request, groups = call.request, call.state.groups
-    listed = [
-        ListedGroup(
-            group_id=group.group_id,
-            protocol_type=group.protocol_type or '',
-            group_state=_state_name(call, group),
-            group_type=group.group_type,
-        )
-        for group in groups.all()
-    ] + [
-        ListedGroup(
-            group_id=name,
-            protocol_type='',
-            group_state=GroupState.EMPTY.value,
-            group_type=ClassicGroup.group_type,
-        )
-        for name in groups.offset_groups()
-    ]
+    listed = (
+        [
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or '',
+                group_state=_state_name(call, group),
+                group_type=group.group_type,
+            )
+            for group in groups.all()
+        ]
+        + [
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type,
+                group_state=group.state.value,
+                group_type=group.group_type,
+            )
+            for group in groups.consumers.all()
+        ]
+        + [
+            ListedGroup(
+                group_id=name,
+                protocol_type='',
+                group_state=GroupState.EMPTY.value,
+                group_type=ClassicGroup.group_type,
+            )
+            for name in groups.offset_groups()
+        ]
+    )
     states = {each.lower() for each in request.states_filter}
     types = {each.lower() for each in request.types_filter}
     return ListGroupsResponse(

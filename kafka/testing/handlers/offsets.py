@@ -73,6 +73,13 @@ def _commit_error(call: Call[OffsetCommitRequest]) -> int:
         request.member_id,
         request.group_instance_id,
         call.version,
+        [
+            (topic.topic_id, each.partition_index)
+            for asked in request.topics
+            for topic in [_topic(call, asked.topic_id, asked.name)]
+            if topic is not None
+            for each in asked.partitions
+        ],
     )
 
 
@@ -308,8 +315,8 @@ def offset_delete(call: Call[OffsetDeleteRequest]) -> OffsetDeleteResponse:
     elif not groups.exists(request.group_id):
         error = GROUP_ID_NOT_FOUND
     else:
-        group = groups.get(request.group_id)
-        if group is not None and group.members:
+        group = groups.with_members(request.group_id)
+        if group is not None:
             if group.protocol_type == 'consumer':
                 subscribed = group
             else:

@@ -1,0 +1,85 @@
+"""How brokers spread partitions over the members of a KIP-848 group.
+
+Owns the two assignors that brokers have, ``uniform`` and ``range``: who gets what, given what each
+member wants and has. Sticky, as the real ones; ties are broken by the names, so results repeat.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Mapping, Set, Tuple
+
+#: A topic id and a number.
+TopicPartition = Tuple[bytes, int]
+
+#: What each member has or gets, by member id.
+Assignments = Dict[str, Set[TopicPartition]]
+
+
+def uniform(
+    wanted: Mapping[str, Set[bytes]], counts: Mapping[bytes, int], owned: Assignments
+) -> Assignments:
+    """Give all members about the same number of partitions, and move as few as possible.
+
+    Arguments: wanted: topics of each member; counts: partitions of each topic; owned: what members
+        had before.
+    """
+    result: Assignments = {name: set() for name in sorted(wanted)}
+    owners = {partition: name for name, had in sorted(owned.items()) for partition in had}
+    able: Dict[TopicPartition, List[str]] = {}
+    for topic, count in sorted(counts.items()):
+        names = [name for name in result if topic in wanted[name]]
+        for index in range(count if names else 0):
+            able[topic, index] = names
+    free = []
+    for partition, names in able.items():
+        if owners.get(partition) in names:
+            result[owners[partition]].add(partition)
+        else:
+            free.append(partition)
+    for partition in free:
+        result[min(able[partition], key=lambda name: len(result[name]))].add(partition)
+    while _level(result, able):
+        pass
+    return result
+
+
+def _level(result: Assignments, able: Mapping[TopicPartition, List[str]]) -> bool:
+    """Move partitions to members that have at least two less; return whether any moved.
+
+    Each move makes the sum of the squares smaller, so this comes to an end.
+    """
+    holders = {partition: name for name, has in result.items() for partition in has}
+    has_moved = False
+    for partition, holder in sorted(holders.items()):
+        least = min(able[partition], key=lambda name: len(result[name]))
+        if len(result[holder]) - len(result[least]) >= 2:
+            result[holder].remove(partition)
+            result[least].add(partition)
+            has_moved = True
+    return has_moved
+
+
+def ranges(
+    wanted: Mapping[str, Set[bytes]], counts: Mapping[bytes, int], owned: Assignments
+) -> Assignments:
+    """Give each member neighbouring partitions of each of its topics; arguments as uniform()."""
+    result: Assignments = {name: set() for name in sorted(wanted)}
+    for topic, count in sorted(counts.items()):
+        names = [name for name in result if topic in wanted[name]]
+        if not names:
+            continue
+        each, more = divmod(count, len(names))
+        start = 0
+        for position, name in enumerate(names):
+            end = start + each + (position < more)
+            result[name].update((topic, index) for index in range(start, end))
+            start = end
+    return result
+
+
+ASSIGNORS: Dict[
+    str,
+    Callable[[Mapping[str, Set[bytes]], Mapping[bytes, int], Assignments], Assignments],
+] = {'uniform': uniform, 'range': ranges}
+
+DEFAULT_ASSIGNOR = 'uniform'

@@ -86,11 +86,9 @@ class Cluster:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
-            self.stop()
-        except Exception:
-            if error is None:  # otherwise it stands in the log, and the test has its own reason
-                raise
+        failure = self._end()
+        if failure is not None and error is None:  # otherwise the block has its own reason
+            raise failure
 
     def _make_clock(self) -> Clock:
         return SystemClock()
@@ -135,15 +133,19 @@ class Cluster:
         Raises what a handler raised while the cluster ran, the first of it if there is more: a
         function given to control(), or a mistake in the brokers themselves.
         """
+        failure = self._end()
+        if failure is not None:
+            raise failure
+
+    def _end(self) -> Optional[Exception]:
+        """Stop, and return what went wrong first; the log has it all."""
         server, self._server = self._server, None
         if server is None:
-            return
+            return None
         server.stop()
-        failures = self.state.control.failures
-        if failures:
-            first = failures[0]
-            failures.clear()
-            raise first
+        failures = list(self.state.control.failures)
+        self.state.control.failures.clear()
+        return failures[0] if failures else None
 
     # ------------------------------------------------------------ what tests ask and do
 

@@ -8,8 +8,7 @@ that the state is settled before the next request can come in.
 
 from __future__ import annotations
 
-import enum
-from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, List, Optional, Set
 
 from kafka.errors import IllegalStateError
 from kafka.protocol.group import (
@@ -33,65 +32,21 @@ from kafka.testing.errors import (
 )
 from kafka.testing.group_members import (
     MEMBER_BYTES,
-    Budget,
     Deadline,
     JoinCall,
     Member,
-    Outbox,
     Reply,
+    candidates,
+    choice,
     join_refusal,
     protocols_size,
     subscribed_topics,
 )
-from kafka.testing.timers import Timer, Timers
+from kafka.testing.group_states import TRANSITIONS, GroupRules, GroupState
+from kafka.testing.timers import Timer
 
 #: How long one that never was in a generation may wait for its first.
 NEW_MEMBER_SECONDS = 300.0
-
-
-class GroupState(enum.Enum):
-    """Where a group is; values are the names that DescribeGroups gives."""
-
-    EMPTY = 'Empty'
-    PREPARING_REBALANCE = 'PreparingRebalance'
-    COMPLETING_REBALANCE = 'CompletingRebalance'
-    STABLE = 'Stable'
-    DEAD = 'Dead'
-
-
-TRANSITIONS: Dict[GroupState, FrozenSet[GroupState]] = {
-    GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
-    GroupState.PREPARING_REBALANCE: frozenset(
-        {GroupState.COMPLETING_REBALANCE, GroupState.EMPTY, GroupState.DEAD}
-    ),
-    GroupState.COMPLETING_REBALANCE: frozenset(
-        {GroupState.STABLE, GroupState.PREPARING_REBALANCE, GroupState.DEAD}
-    ),
-    GroupState.STABLE: frozenset({GroupState.PREPARING_REBALANCE, GroupState.DEAD}),
-    GroupState.DEAD: frozenset(),
-}
-
-
-class GroupRules(NamedTuple):
-    """What all groups of a cluster share.
-
-    ``version`` is that of the release; ``new_id`` makes what follows the client's name in a member
-    id; ``max_metadata_bytes`` is what one group may store.
-    """
-
-    version: Tuple[int, ...]
-    timers: Timers
-    outbox: Outbox
-    budget: Budget
-    new_id: Callable[[], str]
-    initial_delay_ms: int
-    max_size: int
-    max_metadata_bytes: int
-
-    @property
-    def no_generation(self) -> int:
-        """What a refused JoinGroup says of the generation."""
-        return -1 if self.version >= (2, 3) else 0
 
 
 class ClassicGroup:
@@ -184,7 +139,9 @@ class ClassicGroup:
         names = {name for name, _ in call.protocols}
         if not self.members:
             return bool(request.protocol_type and names)
-        return request.protocol_type == self.protocol_type and bool(names & self._candidates())
+        return request.protocol_type == self.protocol_type and bool(
+            names & candidates(self.members.values())
+        )
 
     def _join_unknown(self, call: JoinCall) -> None:
         """Let one in that has no member id: give one, or refuse until it comes with it."""
@@ -259,7 +216,7 @@ class ClassicGroup:
             self._unsynced.remove(old_id)
             self._unsynced.add(member_id)
         self._update(member, call)
-        if self.state is GroupState.STABLE and self._choice() == self.protocol_name:
+        if self.state is GroupState.STABLE and choice(self.members.values()) == self.protocol_name:
             self._rules.outbox.put(call.reply, self._restarted(member, call, old_leader))
             self.keep_alive(member)
         else:
@@ -360,7 +317,7 @@ class ClassicGroup:
             return
         if not self.members[self.leader_id].joining:
             self.leader_id = joined[0].member_id
-        self.protocol_name = self._choice()
+        self.protocol_name = choice(self.members.values())
         self._move(GroupState.COMPLETING_REBALANCE)
         self._answer_joins(joined)
         self._expect_syncs()
@@ -387,22 +344,6 @@ class ClassicGroup:
             self._remove(member)
         if late:
             self._after_removal()
-
-    def _candidates(self) -> Set[str]:
-        """Return the protocols that all members support."""
-        sets = [{name for name, _ in each.protocols} for each in self.members.values()]
-        return set.intersection(*sets) if sets else set()
-
-    def _choice(self) -> Optional[str]:
-        """Return the protocol with most votes; the first one voted for if several have."""
-        candidates = self._candidates()
-        if not candidates:
-            return None
-        votes: Dict[str, int] = {}
-        for member in self.members.values():
-            vote = member.vote(candidates)
-            votes[vote] = votes.get(vote, 0) + 1
-        return max(votes, key=lambda name: votes[name])
 
     # ------------------------------------------------------------ sync and heartbeat
 

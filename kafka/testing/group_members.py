@@ -7,7 +7,18 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from typing import Any, Callable, Deque, List, NamedTuple, Optional, Set, Tuple
+from typing import (
+    Callable,
+    Collection,
+    Deque,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+)
 
 from kafka.errors import KafkaError
 from kafka.protocol.consumer_protocol import ConsumerProtocolSubscription
@@ -153,14 +164,30 @@ class Member:
         """Return what it said for a protocol."""
         return dict(self.protocols).get(protocol or '', b'')
 
-    def vote(self, candidates: Any) -> str:
-        """Return the first of its protocols that is a candidate."""
-        return next(name for name, _ in self.protocols if name in candidates)
+    def vote(self, names: Set[str]) -> str:
+        """Return the first of its protocols that is among some."""
+        return next(name for name, _ in self.protocols if name in names)
 
 
 def protocols_size(protocols: List[Tuple[str, bytes]]) -> int:
     """Return the bytes of names and metadata."""
     return sum(len(name) + len(metadata) for name, metadata in protocols)
+
+
+def candidates(members: Iterable[Member]) -> Set[str]:
+    """Return the protocols that all members support."""
+    sets = [{name for name, _ in each.protocols} for each in members]
+    return set.intersection(*sets) if sets else set()
+
+
+def choice(members: Collection[Member]) -> Optional[str]:
+    """Return the protocol with most votes; the first one voted for if several have."""
+    common = candidates(members)
+    votes: Dict[str, int] = {}
+    for member in members if common else ():
+        vote = member.vote(common)
+        votes[vote] = votes.get(vote, 0) + 1
+    return max(votes, key=lambda name: votes[name]) if votes else None
 
 
 def subscribed_topics(metadata: bytes) -> Optional[Set[str]]:

@@ -19,7 +19,7 @@ from kafka.protocol.group import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from kafka.testing.classic_group import ClassicGroup, GroupRules, GroupState
+from kafka.testing.classic_group import ClassicGroup
 from kafka.testing.consumer_group import JOIN_EPOCH, ConsumerGroup, ConsumerGroupRules
 from kafka.testing.consumer_groups import ConsumerGroups, Refusal
 from kafka.testing.errors import (
@@ -33,6 +33,7 @@ from kafka.testing.errors import (
     UNKNOWN_MEMBER_ID,
 )
 from kafka.testing.group_members import Budget, JoinCall, Outbox, Reply, join_refusal
+from kafka.testing.group_states import GroupRules, GroupState
 from kafka.testing.server_assignors import TopicPartition
 
 if TYPE_CHECKING:

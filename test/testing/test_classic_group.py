@@ -6,7 +6,6 @@ import pytest
 
 from kafka.errors import IllegalStateError
 from kafka.protocol.group import MemberIdentity
-from kafka.testing.classic_group import TRANSITIONS, GroupState
 from kafka.testing.errors import (
     COORDINATOR_NOT_AVAILABLE,
     FENCED_INSTANCE_ID,
@@ -21,6 +20,7 @@ from kafka.testing.errors import (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
 )
+from kafka.testing.group_states import TRANSITIONS, GroupState
 
 from .drive import Driver
 from .group_requests import GROUP, SUBSCRIBED, Consumer, heartbeat, join, leave, settle, sync

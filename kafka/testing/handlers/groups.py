@@ -33,9 +33,10 @@ from kafka.protocol.group import (
 )
 from kafka.protocol.wire import Message
 from kafka.testing.calls import Call, handles
-from kafka.testing.classic_group import ClassicGroup, GroupState
+from kafka.testing.classic_group import ClassicGroup
 from kafka.testing.errors import GROUP_ID_NOT_FOUND, INVALID_GROUP_ID, NONE, NOT_COORDINATOR
 from kafka.testing.group_members import JoinCall, Member, join_refusal
+from kafka.testing.group_states import GroupState
 
 #: What everybody may do with a group where nothing is forbidden: read, delete, describe ...
 _OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8

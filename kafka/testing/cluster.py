@@ -26,15 +26,17 @@ T = TypeVar('T')
 HOST = '127.0.0.1'
 MAX_PORT = 65535
 
+handlers.load()  # here, so that the first cluster starts as fast as the others
+
 
 class Cluster:
     """A cluster of embedded brokers, as a context manager or between start() and stop().
 
     Arguments: brokers: how many; version: the release of Apache Kafka that they are, from '0.8.0'
-    to '4.4'; host: where they listen, and what they call themselves; port: of the first broker, the
-    others follow; 0 takes any free ones; topics: created at the start, {name: number of
-    partitions}; seed: of everything that is left to chance, None for a new one; other settings:
-    fields of ``kafka.testing.state.Defaults``.
+    to '4.4'; host: where they listen, and what they call themselves ('0.0.0.0' and '::' are called
+    by the name of the machine); port: of the first broker, the others follow; 0 takes any free
+    ones; topics: created at the start, {name: number of partitions}; seed: of everything that is
+    left to chance, None for a new one; other settings: fields of ``kafka.testing.state.Defaults``.
 
     Attributes: seed: with which a run repeats; faults: which requests go wrong, see
     ``kafka.testing.faults.Faults``.
@@ -61,7 +63,6 @@ class Cluster:
             raise ValueError('port must leave room for %d below 65536, not %r' % (brokers, port))
         for name, partitions in dict(topics or {}).items():
             _check_topic(name, partitions)
-        handlers.load()
         settings.setdefault('replication_factor', min(brokers, 3))
         self.seed = random.randrange(2**32) if seed is None else seed
         self.timers = Timers(self._make_clock())
@@ -114,6 +115,7 @@ class Cluster:
         server = self._make_server()
         try:
             for broker in self._brokers.values():
+                broker.node.host = server.name_of(self._host)
                 if broker.node.is_alive:
                     broker.node.port = server.listen(broker, self._host, broker.node.port)
         except BaseException:
@@ -153,8 +155,10 @@ class Cluster:
     def bootstrap(self) -> str:
         """All brokers as ``host:port``, with commas between; dead ones too."""
         nodes = self.state.nodes
-        shape = '[%s]:%d' if ':' in self._host else '%s:%d'
-        return ','.join(shape % (nodes[i].host, nodes[i].port) for i in sorted(nodes))
+        return ','.join(
+            ('[%s]:%d' if ':' in node.host else '%s:%d') % (node.host, node.port)
+            for _, node in sorted(nodes.items())
+        )
 
     @property
     def nodes(self) -> List[int]:

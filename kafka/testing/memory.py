@@ -78,6 +78,10 @@ class Network:
 
     # ------------------------------------------------------------ as Server
 
+    def name_of(self, host: str) -> str:
+        """Return what clients call a host at which brokers listen."""
+        return host
+
     def listen(self, broker: Broker, host: str, port: int) -> int:
         """Let a broker be reached; return its port."""
         port = port or FIRST_PORT + broker.node_id

@@ -31,6 +31,8 @@ LINGER_SECONDS = 5.0
 #: How long no connections are accepted when the process has no files left.
 REFUSE_SECONDS = 0.1
 MAX_SELECT = 3600.0
+#: Addresses at which one can listen but not be found.
+EVERYWHERE = ('', '0.0.0.0', '::')
 
 
 class _Transport:
@@ -206,6 +208,10 @@ class Server:
 
     # ------------------------------------------------------------ in the thread
 
+    def name_of(self, host: str) -> str:
+        """Return what clients call a host at which brokers listen."""
+        return socket.gethostname() if host in EVERYWHERE else host
+
     def listen(self, broker: Broker, host: str, port: int) -> int:
         """Let a broker listen; port 0 takes any. Return the port. Raises OSError."""
         held = self._held.pop(broker.node_id, None)
@@ -359,7 +365,7 @@ class Server:
 def _bound(host: str, port: int) -> socket.socket:
     """Return a socket that has a port. Raises OSError."""
     family, kind, proto, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     sock = socket.socket(family, kind, proto)
     try:

@@ -69,6 +69,13 @@ def test_any_client_reaches_it_over_sockets():
         client.close()
 
 
+@pytest.mark.parametrize('host', ['0.0.0.0', ''])
+def test_who_listens_everywhere_is_called_by_the_name_of_the_machine(host):
+    with Cluster(host=host) as cluster:
+        assert cluster.bootstrap.startswith(socket.gethostname() + ':')
+        socket.create_connection(('127.0.0.1', cluster.state.nodes[0].port)).close()
+
+
 def test_ports_follow_the_first_one():
     with socket.socket() as sock:
         sock.bind(('127.0.0.1', 0))

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Iterable, List, Optional, Tuple
 
-from kafka.codec import CODEC_ZSTD, MissingCodecError
+from kafka.codec import CODEC_ZSTD
 from kafka.errors import UnsupportedCodecError
-from kafka.record.legacy_records import MessageFields, encode_message_set
+from kafka.record.legacy_records import MessageFields
 from kafka.record.memory_records import MemoryRecords
 from kafka.testing import message_sets
 from kafka.testing.partition_log import Batch
@@ -82,13 +82,5 @@ class DownConverter:
             codec = batch.codec if self._keeps_codec else 0
             kind = batch.timestamp_type or 0
             if messages:
-                parts.append(encoded(messages, magic, codec, kind))
+                parts.append(message_sets.encoded(messages, magic, codec, kind))
         return b''.join(parts)
-
-
-def encoded(messages: List[MessageFields], magic: int, codec: int, timestamp_type: int) -> bytes:
-    """Encode a message set, without codec where the package for it is missing."""
-    try:
-        return encode_message_set(messages, magic, codec, timestamp_type=timestamp_type)
-    except MissingCodecError:
-        return encode_message_set(messages, magic, timestamp_type=timestamp_type)

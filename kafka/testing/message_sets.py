@@ -10,12 +10,11 @@ compressed anew for each place; in magic 1 they are relative and only the wrappe
 from __future__ import annotations
 
 import struct
-from typing import List, Optional, Tuple
+from typing import List
 
-from kafka.record.legacy_records import encode_message_set
+from kafka.codec import MissingCodecError
+from kafka.record.legacy_records import MessageFields, encode_message_set
 from kafka.record.memory_records import MemoryRecords
-
-Fields = Tuple[int, Optional[int], Optional[bytes], Optional[bytes]]
 
 CODEC_MASK = 0x07
 #: Offset and size of an entry.
@@ -53,12 +52,12 @@ def _renumbered_row(data: bytes, base: int) -> bytes:
 
 
 def _rewrapped(data: bytes, base: int) -> bytes:
-    messages: List[Fields] = [
+    messages: List[MessageFields] = [
         (offset, None, record.key, record.value)
         for batch in MemoryRecords(data)
         for offset, record in enumerate(batch, base)
     ]
-    return encode_message_set(messages, magic=0, codec=data[_ATTRIBUTES_AT] & CODEC_MASK)
+    return encoded(messages, 0, data[_ATTRIBUTES_AT] & CODEC_MASK, 0)
 
 
 def position_of(data: bytes, offset: int) -> int:
@@ -78,3 +77,11 @@ def position_of(data: bytes, offset: int) -> int:
 def entry_bytes(data: bytes, pos: int) -> int:
     """Return the size of the entry at a position of a stored piece."""
     return HEAD_BYTES + int(_HEAD.unpack_from(data, pos)[1])
+
+
+def encoded(messages: List[MessageFields], magic: int, codec: int, timestamp_type: int) -> bytes:
+    """Encode a message set, without codec where the package for it is missing."""
+    try:
+        return encode_message_set(messages, magic, codec, timestamp_type=timestamp_type)
+    except MissingCodecError:
+        return encode_message_set(messages, magic, timestamp_type=timestamp_type)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import struct
 from itertools import chain
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from kafka.codec import CODEC_ZSTD
+from kafka.codec import CODEC_LZ4, CODEC_ZSTD, MissingCodecError
 from kafka.errors import ChecksumError, ProtocolError, UnsupportedCodecError
-from kafka.record.conversion import up_convert
+from kafka.record.batch_encoder import RecordFields
 from kafka.record.crc32c import crc32c
 from kafka.record.default_records import (
     ATTRIBUTES_POS,
@@ -27,10 +27,12 @@ from kafka.record.default_records import (
     DefaultRecordBatch,
     encode_batch,
 )
-from kafka.record.legacy_decoder import entry_size
-from kafka.record.legacy_records import LegacyRecordBatch, encode_message_set
+from kafka.record.legacy_decoder import decode_message, entry_size
+from kafka.record.legacy_records import LegacyRecordBatch, MessageFields
+from kafka.record.lz4_frames import read_header
 from kafka.record.memory_records import MemoryRecords
 from kafka.record.record import Record
+from kafka.testing import message_sets
 from kafka.testing.errors import (
     CORRUPT_MESSAGE,
     INVALID_RECORD,
@@ -102,8 +104,9 @@ def produced_batches(records: bytes, rules: Rules) -> List[Batch]:
     except ChecksumError:
         raise RefusedRecords(CORRUPT_MESSAGE) from None
     except ProtocolError as error:
-        code = UNKNOWN_SERVER_ERROR if _is_compression(error) else CORRUPT_MESSAGE
-        raise RefusedRecords(code) from None
+        # Only 0.10 took what its codecs could not read for a damaged message.
+        is_unknown = _is_compression(error) and not (0, 10) <= rules.release < (0, 11)
+        raise RefusedRecords(UNKNOWN_SERVER_ERROR if is_unknown else CORRUPT_MESSAGE) from None
     except UnsupportedCodecError:
         raise RefusedRecords(UNKNOWN_SERVER_ERROR) from None
 
@@ -279,14 +282,22 @@ def _with_append_time(data: bytes, now_ms: int) -> bytes:
 
 def _recompressed(batch: DefaultRecordBatch, codec: int) -> bytes:
     header = batch.header
-    return encode_batch(
+    return _encoded(
         [(record.timestamp or 0, *record[2:]) for record in batch],
-        codec=codec,
+        codec,
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
         transactional=bool(header.attributes & TRANSACTIONAL_MASK),
     )
+
+
+def _encoded(fields: Sequence[RecordFields], codec: int, **settings: Any) -> bytes:
+    """Encode a batch, without codec where the package for it is missing."""
+    try:
+        return encode_batch(fields, codec=codec, **settings)
+    except MissingCodecError:
+        return encode_batch(fields, **settings)
 
 
 def _down(batch: DefaultRecordBatch, rules: Rules) -> Iterator[Batch]:
@@ -330,6 +341,7 @@ def _old_set(data: bytes, entries: int, rules: Rules) -> List[Batch]:
     for batch in MemoryRecords(data, check_inner_crcs=True):
         if not isinstance(batch, LegacyRecordBatch):
             raise ProtocolError('a batch of magic 2 in a message set')
+        _check_codec(batch, data, rules)
         batches.append(batch)
     per_batch = [list(batch) for batch in batches]
     codecs = [batch.codec for batch in batches if batch.codec]
@@ -340,7 +352,7 @@ def _old_set(data: bytes, entries: int, rules: Rules) -> List[Batch]:
     _check_old(batches, records, rules)
     wanted = codec if settings.codec is None else settings.codec
     if settings.magic == 2:
-        return _up(data, records, wanted, rules)
+        return _up(records, wanted, rules)
     stays = (
         wanted == codec
         and {batch.magic for batch in batches} == {settings.magic}
@@ -356,6 +368,20 @@ def _old_set(data: bytes, entries: int, rules: Rules) -> List[Batch]:
         pieces.append(_piece(data[pos : batch.end], part, settings.magic))
         pos = batch.end
     return pieces
+
+
+def _check_codec(batch: LegacyRecordBatch, data: bytes, rules: Rules) -> None:
+    """Refuse LZ4 where a broker does: before 0.8.2, and up to 0.9 in frames that are right."""
+    if batch.codec != CODEC_LZ4 or rules.release >= (0, 10):
+        return
+    if rules.release < (0, 8, 2):
+        raise UnsupportedCodecError('no LZ4 before 0.8.2')
+    entry = data[: batch.end][-batch.size_in_bytes :]
+    try:
+        read_header(decode_message(entry[message_sets.HEAD_BYTES :]).value or b'')
+    except ProtocolError:
+        return
+    raise UnsupportedCodecError('LZ4 with the right header checksum (KIP-57)')
 
 
 def _counts_up(wrapper: LegacyRecordBatch, records: Sequence[Record]) -> bool:
@@ -385,16 +411,13 @@ def _check_old(
                 raise RefusedRecords(INVALID_TIMESTAMP)
 
 
-def _up(data: bytes, records: Sequence[Record], codec: int, rules: Rules) -> List[Batch]:
+def _up(records: Sequence[Record], codec: int, rules: Rules) -> List[Batch]:
     """Return a message set as one batch of magic 2."""
-    if rules.settings.codec is None:
-        batch = up_convert(data, -1) or b''
-    else:
-        fields = [
-            (-1 if each.timestamp is None else each.timestamp, each.key, each.value, ())
-            for each in records
-        ]
-        batch = encode_batch(fields, codec=codec)
+    fields = [
+        (-1 if each.timestamp is None else each.timestamp, each.key, each.value, ())
+        for each in records
+    ]
+    batch = _encoded(fields, codec)
     if len(batch) > rules.settings.max_message_bytes:
         raise RefusedRecords(MESSAGE_TOO_LARGE, is_early=True)
     stamp = HEADER.unpack_from(batch)[8]
@@ -407,16 +430,12 @@ def _as_set(records: Sequence[Record], codec: int, rules: Rules) -> Iterator[Bat
     """Yield records as a set of magic 0 or 1, which the topic wants."""
     settings = rules.settings
     append_time = rules.now_ms if settings.has_append_time and settings.magic else None
-    fields = [
+    fields: List[MessageFields] = [
         (offset, each.timestamp if append_time is None else append_time, each.key, each.value)
         for offset, each in enumerate(records)
     ]
-    data = encode_message_set(
-        fields,
-        magic=settings.magic,
-        codec=codec,
-        timestamp_type=0 if append_time is None else 1,
-    )
+    kind = 0 if append_time is None else 1
+    data = message_sets.encoded(fields, settings.magic, codec, kind)
     stamps = max(-1 if field[1] is None else field[1] for field in fields)
     last = len(fields) - 1
     yield Batch(0, last, stamps if settings.magic else -1, settings.magic, data)

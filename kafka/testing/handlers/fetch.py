@@ -21,6 +21,7 @@ from kafka.protocol.fetch import (
     PartitionData,
 )
 from kafka.testing.calls import Call, handles
+from kafka.testing.configs import broker_config
 from kafka.testing.down_conversion import DownConverter
 from kafka.testing.errors import (
     FENCED_LEADER_EPOCH,
@@ -100,18 +101,27 @@ class _Read(NamedTuple):
     partition: Optional[Partition]
     error: int
     end_offset: int  # up to where this reader may read
-    diverging: Optional[Tuple[int, int]]  # epoch and its end
+    diverging: Optional[Tuple[int, int]] = None  # epoch and its end
+    preferred: int = -1  # the replica that the reader should rather ask
+
+    @property
+    def is_told_otherwise(self) -> bool:
+        """Whether the reader learns something else than records."""
+        return self.error != NONE or self.diverging is not None or self.preferred >= 0
 
 
 def _looked_up(call: Call[FetchRequest], wanted: Wanted) -> _Read:
     asked = wanted.asked
     partition = _located(call, wanted)
     if isinstance(partition, int):
-        return _Read(wanted, None, partition, -1, None)
+        return _Read(wanted, None, partition, -1)
     error = epoch_error(partition, asked.current_leader_epoch)
     if error != NONE:
-        return _Read(wanted, partition, error, -1, None)
+        return _Read(wanted, partition, error, -1)
     log = partition.log
+    preferred = _preferred(call, partition)
+    if preferred >= 0:
+        return _Read(wanted, partition, NONE, -1, preferred=preferred)
     if call.request.isolation_level == READ_COMMITTED:
         end = min(log.last_stable_offset, partition.high_watermark)
     else:
@@ -121,7 +131,7 @@ def _looked_up(call: Call[FetchRequest], wanted: Wanted) -> _Read:
         log.note_epoch(partition.leader_epoch)
         epoch, epoch_end = log.end_of_epoch(asked.last_fetched_epoch)
         if epoch < 0:
-            return _Read(wanted, partition, OFFSET_OUT_OF_RANGE, -1, None)
+            return _Read(wanted, partition, OFFSET_OUT_OF_RANGE, -1)
         if epoch < asked.last_fetched_epoch or epoch_end < asked.fetch_offset:
             diverging = epoch, epoch_end
     if diverging is None and not log.start_offset <= asked.fetch_offset <= log.end_offset:
@@ -139,6 +149,18 @@ def _located(call: Call[FetchRequest], wanted: Wanted) -> Union[Partition, int]:
     return as_replica_error(call, found) if isinstance(found, int) else found
 
 
+def _preferred(call: Call[FetchRequest], partition: Partition) -> int:
+    """Return the replica in the reader's rack where the leader sends readers there (KIP-392)."""
+    state, rack, node_id = call.state, call.request.rack_id, call.broker.node_id
+    if not rack or partition.leader != node_id or state.nodes[node_id].rack == rack:
+        return -1
+    selector = broker_config(state, node_id, 'replica.selector.class')
+    if not selector.endswith('RackAwareReplicaSelector'):
+        return -1
+    nodes = (state.nodes[node] for node in partition.isr)
+    return next((node.node_id for node in nodes if node.is_alive and node.rack == rack), -1)
+
+
 def _is_enough(call: Call[FetchRequest], reads: List[_Read]) -> bool:
     """Tell whether to answer before the time is over."""
     if call.request.min_bytes <= 0:
@@ -147,7 +169,7 @@ def _is_enough(call: Call[FetchRequest], reads: List[_Read]) -> bool:
     known = [read for read in reads if read.error not in in_vain]
     size = 0
     for read in known:
-        if read.error != NONE or read.diverging is not None or read.partition is None:
+        if read.partition is None or read.is_told_otherwise:
             return True
         asked = read.wanted.asked
         there = read.partition.log.bytes_between(asked.fetch_offset, read.end_offset)
@@ -171,7 +193,7 @@ def _read_all(call: Call[FetchRequest], reads: List[_Read]) -> Found:
     is_first = not is_hard
     for read in reads:
         data = _partition_data(call, read)
-        if data.error_code == NONE and read.diverging is None and read.partition is not None:
+        if read.partition is not None and not read.is_told_otherwise:
             records = _records(call, read, read.partition, max(0, room), is_first)
             if isinstance(records, int):
                 data = _failed(call, read, records)
@@ -226,6 +248,8 @@ def _partition_data(call: Call[FetchRequest], read: _Read) -> PartitionData:
         aborted_transactions=[] if call.request.isolation_level == READ_COMMITTED else None,
         records=b'',
     )
+    if read.preferred >= 0:
+        data.preferred_read_replica = read.preferred
     if read.diverging is not None:
         epoch, end_offset = read.diverging
         data.diverging_epoch = DivergingEpoch(epoch=epoch, end_offset=end_offset)

@@ -19,6 +19,7 @@ from kafka.protocol.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from kafka.protocol.wire import Message
 from kafka.testing.appending import append
 from kafka.testing.calls import Call, handles
 from kafka.testing.errors import (
@@ -60,7 +61,7 @@ class _CloseConnection(Exception):
 
 
 @handles(ProduceRequest)
-def produce(call: Call[ProduceRequest]) -> Optional[ProduceResponse]:
+def produce(call: Call[ProduceRequest]) -> Optional[Message]:
     """Append records, and acknowledge them as asked."""
     request = call.request
     try:
@@ -80,12 +81,9 @@ def produce(call: Call[ProduceRequest]) -> Optional[ProduceResponse]:
         return None
     if not any(result.lacks_replicas for result in everything):
         return _response(call, results)
-    late = [(topic, [_timed_out(result) for result in found if result]) for topic, found in results]
-    return _after_timeout(call, _response(call, late))  # type: ignore[return-value]
-
-
-def _after_timeout(call: Call[ProduceRequest], response: ProduceResponse) -> Optional[object]:
-    return call.wait(call.request.timeout_ms / 1000, (), lambda last: response if last else None)
+    late = [(topic, [_timed_out(result) for result in found]) for topic, found in results]
+    response = _response(call, late)
+    return call.wait(request.timeout_ms / 1000, (), lambda last: response if last else None)
 
 
 def _timed_out(result: _Result) -> _Result:
@@ -102,10 +100,12 @@ def _one(
     request, state = call.request, call.state
     by_id = call.version >= 13
     topic = find_topic(call, asked.name, asked.topic_id, by_id)
-    if not _are_acks_valid(request.acks, state.release.version):
-        return _Result(INVALID_REQUIRED_ACKS)
     if call.version >= 3 and request.transactional_id is None and _is_transactional(request):
         return _Result(TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if isinstance(topic, int) and state.release.version >= (0, 10):
+        return _Result(topic)
+    if not _are_acks_valid(request.acks, state.release.version):
+        return _Result(INVALID_REQUIRED_ACKS)
     if isinstance(topic, int):
         return _Result(topic)
     rules = Rules(

@@ -538,6 +538,21 @@ class Session:
             return None
         return cls.min_version, cls.max_version
 
+    def skip(self, header: RequestHeader) -> None:
+        """Leave the oldest unanswered request without an answer, as brokers of 0.9 do with some.
+
+        Raises IllegalStateError if it is another request's turn.
+        """
+        self._only(Role.SERVER)
+        self._take_turn(header)
+        self._asked.popleft()
+
+    def _take_turn(self, header: RequestHeader) -> None:
+        if not self._asked or self._asked[0] != header:
+            raise IllegalStateError(
+                'correlation id %d is not the oldest unanswered request' % header.correlation_id
+            )
+
     def respond(
         self, header: RequestHeader, response: Message, *, version: Optional[int] = None
     ) -> bytes:
@@ -551,10 +566,7 @@ class Session:
         """
         self._only(Role.SERVER)
         self._require(Input.SEND)
-        if not self._asked or self._asked[0] != header:
-            raise IllegalStateError(
-                'correlation id %d is not the oldest unanswered request' % header.correlation_id
-            )
+        self._take_turn(header)
         chosen = header.api_version if version is None else version
         data = frame(api.encode_response(response, chosen, header.correlation_id))
         self._asked.popleft()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, List, Optional
 
 from kafka.errors import KafkaError
-from kafka.protocol.api import ApiKey, RequestHeader
+from kafka.protocol.api import ApiKey, RequestHeader, decode_request
 from kafka.protocol.api_versions import ApiVersion, ApiVersionsResponse
 from kafka.protocol.session import (
     NEED_DATA,
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 UNSUPPORTED_VERSION = 35
 #: As ``socket.request.max.bytes``.
 MAX_REQUEST_BYTES = 104857600
+#: So many bytes may follow what an old broker knows of a request.
+MAX_LEFT_OUT = 64
 
 
 class Connection:
@@ -44,6 +46,7 @@ class Connection:
         self.principal = 'User:ANONYMOUS'
         self._transport = transport
         release = broker.state.release
+        self._release = release.version
         served = {key: versions for key, versions in release.served.items() if key in HANDLERS}
         self._session = Session(Role.SERVER, max_frame_bytes=MAX_REQUEST_BYTES, supported=served)
         self._served = served
@@ -122,7 +125,13 @@ class Connection:
         finally:
             self._is_pumping = False
 
-    def _handle(self, header: RequestHeader, request: Message) -> None:
+    def _handle(
+        self, header: RequestHeader, request: Message, asked: Optional[RequestHeader] = None
+    ) -> None:
+        """Let the broker answer.
+
+        Arguments: asked: the header as it came, if the request is read as of another version.
+        """
         self._is_busy = True
 
         def answer(response: Optional[Message]) -> None:
@@ -130,7 +139,7 @@ class Connection:
             if self.is_closed:
                 return
             try:
-                data = b'' if response is None else self._session.respond(header, response)
+                data = self._answered(header, asked, response)
             except KafkaError as error:  # the response does not fit the version
                 self.broker.note_failure(call, error)
                 return
@@ -143,6 +152,17 @@ class Connection:
         self._call = call
         self.broker.handle(call)
 
+    def _answered(
+        self, header: RequestHeader, asked: Optional[RequestHeader], response: Optional[Message]
+    ) -> bytes:
+        """Return the bytes of an answer; none for a request that gets none."""
+        if response is not None:
+            version = header.api_version
+            return self._session.respond(asked or header, response, version=version)
+        if asked is not None:
+            self._session.skip(asked)
+        return b''
+
     def _deliver(self, deliveries: List[Delivery], data: bytes) -> None:
         """Let the bytes of an answer pass what stands in their way, and write them."""
         if self.is_closed:
@@ -154,7 +174,8 @@ class Connection:
             self.finish()
 
     def _refuse(self, event: UnsupportedRequest) -> None:
-        version = self.broker.state.release.version
+        """Do what this release does with an API or a version that it does not know."""
+        version = self._release
         if event.header.api_key == ApiKey.API_VERSIONS and version >= (0, 10):
             answer = ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=[])
             if version >= (2, 4):  # so that the client knows what to ask with (KIP-511)
@@ -163,7 +184,28 @@ class Connection:
                     ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=low, max_version=high)
                 )
             self._transport.write(self._session.respond(event.header, answer, version=0))
-        elif (0, 9) <= version < (0, 10) and event.supported is None:
-            self._is_busy = True  # 0.9 says nothing and leaves the connection open
+        elif version < (0, 10) and event.supported is not None:
+            self._read_as_known(event, event.supported[1])
+        elif (0, 9) <= version < (0, 10):
+            self._session.skip(event.header)  # 0.9 says nothing, and answers what follows
         else:
             self.close()
+
+    def _read_as_known(self, event: UnsupportedRequest, version: int) -> None:
+        """Read a request of a newer version as the newest one known, as 0.8 and 0.9 do.
+
+        They read what they know and leave the rest; the answer has their layout. 0.8 looks at the
+        version of OffsetCommit only.
+        """
+        if event.header.api_key == ApiKey.OFFSET_COMMIT and self._release < (0, 9):
+            self.close()
+            return
+        data = event.data[:2] + version.to_bytes(2, 'big') + event.data[4:]
+        for left_out in range(min(MAX_LEFT_OUT, len(data))):
+            try:
+                header, request = decode_request(data[: len(data) - left_out])
+            except KafkaError:
+                continue
+            self._handle(header, request, event.header)
+            return
+        self.close()

@@ -233,6 +233,16 @@ def test_a_server_answers_in_the_order_it_was_asked():
         broker.respond(second.header, METADATA_ANSWER)
 
 
+def test_a_server_may_leave_a_request_without_an_answer_in_its_turn():
+    me, broker = client(), Session(Role.SERVER)
+    broker.receive_data(me.send(METADATA) + me.send(METADATA))
+    first, second = broker.next_event(), broker.next_event()
+    with pytest.raises(IllegalStateError, match='correlation id 1 is not the oldest'):
+        broker.skip(second.header)
+    broker.skip(first.header)
+    assert broker.respond(second.header, METADATA_ANSWER)
+
+
 # ---------------------------------------------------------------- versions
 
 

@@ -163,8 +163,42 @@ def test_0_8_closes_the_connection_for_an_api_that_it_does_not_know():
     assert unsupported('0.8.2') == (b'', True)
 
 
-def test_0_9_says_nothing_to_an_api_that_it_does_not_know_and_stays():
+def test_0_9_says_nothing_to_an_api_that_it_does_not_know_and_answers_what_follows():
     assert unsupported('0.9') == (b'', False)
+    client = Driver('0.9').client()
+    client.connection.receive_data(frame(header(18, 0)))
+    client.send(MetadataRequest(topics=[]))
+    assert client.receive() is not None
+
+
+def newer(release, api_key, body):
+    """Return what a request of version 5 gets: its correlation id and body, or None if closed."""
+    client = Driver(release).client()
+    client.connection.receive_data(frame(header(api_key, 5) + body))
+    written = bytes(client.wire.written)
+    assert bool(written) is not client.wire.is_closed
+    return (written[4:8], written[8:]) if written else None
+
+
+@pytest.mark.parametrize('release', ['0.8.2', '0.9'])
+def test_an_old_broker_answers_a_newer_version_in_its_own_layout(release):
+    correlation_id, body = newer(release, 3, b'\0\0\0\0' + b'\1')  # no topics, and a flag
+    assert correlation_id == b'\0\0\0\1'
+    answer = MetadataResponse.decode(body, 0)
+    assert [each.node_id for each in answer.brokers] == [0]
+
+
+@pytest.mark.parametrize('release', ['0.8.2', '0.9'])
+def test_an_old_broker_closes_what_it_cannot_read_as_its_own(release):
+    assert newer(release, 3, b'\xff\xff\xff\xff\1') is None  # all topics, as newer ones ask
+
+
+def test_0_8_looks_at_the_version_of_a_commit():
+    assert newer('0.8.2', 8, b'\0\1g' + b'\0\0\0\0') is None
+
+
+def test_a_broker_since_0_10_closes_a_newer_version():
+    assert newer('0.10.0', 3, b'\0\0\0\0\1') is None
 
 
 def test_requests_are_counted_in_bytes():

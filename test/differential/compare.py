@@ -1,0 +1,122 @@
+"""Say where two recordings of one script differ.
+
+Owns the walk over two answers and the order of what has none. What may differ in every answer was
+taken out when it was written down (answers.py); what is known to differ in one is in deviations.py.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+
+from test.differential.deviations import Deviation
+from test.differential.runner import Recording
+
+#: By which fields elements of a list are told apart; a broker is free to order them otherwise.
+IDENTITY = (
+    'api_key name topic topic_name resource_type resource_name entity_type group_id'
+    ' transactional_id key user feature node_id broker_id partition_index partition index'
+    ' partition_id member_id config_source'
+).split()
+ABSENT = '<absent>'
+TEXTS = ('error_message', 'batch_index_error_message')
+
+
+class Difference(NamedTuple):
+    """``where`` is the case and step, ``path`` the field; ``real`` and ``ours`` what they hold."""
+
+    where: str
+    path: str
+    real: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        return '%s: %s: real %s, embedded %s' % (
+            self.where,
+            self.path,
+            _short(self.real),
+            _short(self.ours),
+        )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True)
+    return text if len(text) <= 160 else text[:157] + '...'
+
+
+def compare(real: Recording, ours: Recording) -> List[Difference]:
+    """Return all differences in the order of the script."""
+    found = []
+    for where in [*real, *(name for name in ours if name not in real)]:
+        if where not in real or where not in ours:
+            sides = [side[where]['outcome'] if where in side else ABSENT for side in (real, ours)]
+            found.append(Difference(where, 'outcome', *sides))
+        elif real[where]['outcome'] != ours[where]['outcome']:
+            outcomes = real[where]['outcome'], ours[where]['outcome']
+            found.append(Difference(where, 'outcome', *outcomes))
+        else:
+            pair = real[where].get('answer'), ours[where].get('answer')
+            found += [Difference(where, *rest) for rest in _walk('', *pair)]
+    return found
+
+
+def _walk(path: str, real: Any, ours: Any) -> Iterator[Tuple[str, Any, Any]]:
+    if isinstance(real, dict) and isinstance(ours, dict):
+        for name in [*real, *(name for name in ours if name not in real)]:
+            inner = '%s.%s' % (path, name) if path else name
+            pair = real.get(name, ABSENT), ours.get(name, ABSENT)
+            if name in TEXTS:
+                # What Java says is not for programs; whether something is said may be.
+                pair = _is_said(pair[0]), _is_said(pair[1])
+            yield from _walk(inner, *pair)
+    elif isinstance(real, list) and isinstance(ours, list):
+        yield from _walk_lists(path, real, ours)
+    elif real != ours:
+        yield path, real, ours
+
+
+def _is_said(text: Any) -> Any:
+    return '<text>' if isinstance(text, str) and text and text != ABSENT else text
+
+
+def _walk_lists(path: str, real: List[Any], ours: List[Any]) -> Iterator[Tuple[str, Any, Any]]:
+    """Compare lists by the names of their elements, else by position."""
+    named_real, named_ours = _named(real), _named(ours)
+    for name in [*named_real, *(name for name in named_ours if name not in named_real)]:
+        inner = '%s[%s]' % (path, name)
+        yield from _walk(inner, named_real.get(name, ABSENT), named_ours.get(name, ABSENT))
+
+
+def _named(elements: List[Any]) -> Dict[str, Any]:
+    """Return the elements by what tells them apart, with a number where that is not enough."""
+    named: Dict[str, Any] = {}
+    if elements and not any(isinstance(each, (dict, list)) for each in elements):
+        elements = sorted(elements, key=_order)
+    for position, element in enumerate(elements):
+        parts = [] if not isinstance(element, dict) else _identity(element)
+        name = ' '.join(parts) or str(position)
+        while name in named:
+            name += "'"
+        named[name] = element
+    return named
+
+
+def _identity(element: Dict[str, Any]) -> List[str]:
+    if 'entity' in element:
+        return sorted(' '.join(map(str, each.values())) for each in element['entity'])
+    keys = [key for key in IDENTITY if key in element and 'offset' not in element]
+    return [str(element[key]) for key in keys]
+
+
+def _order(value: Any) -> Tuple[str, Any]:
+    return type(value).__name__, value if value is not None else 0
+
+
+def explained(
+    difference: Difference, version: Tuple[int, ...], deviations: List[Deviation]
+) -> bool:
+    """Tell whether a listed deviation explains a difference in a release."""
+    tests: List[Callable[[Difference, Tuple[int, ...]], bool]] = [
+        each.explains for each in deviations
+    ]
+    return any(test(difference, version) for test in tests)

@@ -14,38 +14,14 @@ from kafka.protocol.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from kafka.protocol.schema import KINDS, ListOf, StructMeta
 from kafka.testing.calls import Call
 from kafka.testing.error_answers import answer_with, error_answer, with_error
 from kafka.testing.errors import FETCH_SESSION_ID_NOT_FOUND, NOT_LEADER_OR_FOLLOWER
 from kafka.testing.faults import Error
 from test.testing.drive import Driver
+from test.testing.filled_messages import filled
 
 CODE = 42
-
-
-def filled(struct, version, depth=0):
-    """Return a struct with one item in each list."""
-    return struct(**{f.name: value_of(f, version) for f in struct.fields if is_in(f, version)})
-
-
-def is_in(field, version):
-    return field.required or field.versions.includes(version)
-
-
-def value_of(field, version):
-    if not field.versions.includes(version):
-        return [] if isinstance(field.type, ListOf) else field.type.zero
-    if isinstance(field.type, ListOf):
-        element = field.type.element
-        return [filled(element, version) if isinstance(element, StructMeta) else zero(element)]
-    if isinstance(field.type, StructMeta):
-        return filled(field.type, version)
-    return zero(field.type)
-
-
-def zero(kind):
-    return b'' if kind is KINDS['Records'] else 'x' if kind is KINDS['String'] else kind.zero
 
 
 def codes(struct):

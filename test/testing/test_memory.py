@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from kafka import KafkaClient
+from kafka import KafkaClient, SimpleConsumer, SimpleProducer
 from kafka.errors import IllegalStateError, KafkaUnavailableError
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 from kafka.protocol.session import NEED_DATA, Role, Session
-from kafka.testing.faults import Delay, Hang
+from kafka.testing.faults import Delay, Hang, Slow
 from kafka.testing.memory import MAX_UNREAD_BYTES, MemoryCluster
 
 
@@ -113,6 +113,26 @@ def test_a_client_survives_the_death_of_a_broker(cluster):
         client.load_metadata_for_topics()
         assert {each.nodeId for each in client.topics_to_brokers.values()} == {1}
         client.close()
+
+
+def write_and_read(seed):
+    with MemoryCluster(brokers=3, topics={'t': 3}, seed=seed) as cluster, cluster.patched():
+        cluster.faults.schedule([Delay(0.2), Slow(5000)], 0.2)
+        client = KafkaClient(cluster.bootstrap)
+        producer = SimpleProducer(client)
+        for number in range(30):
+            producer.send_messages('t', b'%d' % number)
+        consumer = SimpleConsumer(client, 'g', 't', auto_commit=False)
+        found = [each.message.value for each in consumer.get_messages(30, timeout=30)]
+        client.close()
+        return found, cluster.trace
+
+
+def test_what_is_written_is_read_and_all_of_it_repeats():
+    found, trace = write_and_read(5)
+    assert sorted(found, key=int) == [b'%d' % number for number in range(30)]
+    assert write_and_read(5) == (found, trace)
+    assert write_and_read(6)[1] != trace
 
 
 # --- sockets ------------------------------------------------------------------------------------

@@ -1,0 +1,60 @@
+"""Frames that are almost requests: nothing fails inside the brokers, and nothing piles up."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from kafka.protocol.api import encode_request, request_class
+from kafka.protocol.frames import frame
+from kafka.record.default_records import encode_message_batch
+from kafka.testing.calls import HANDLERS
+from test.testing.drive import Driver
+from test.testing.filled_messages import filled
+
+#: Together 100,000 in the thorough profile.
+RELEASES = ['0.8.0', '0.8.2', '0.9', '0.10.2', '0.11', '1.1', '2.8', '3.9', '4.0', '4.4']
+BATCH = encode_message_batch([b'k', None], [b'v' * 20, None], 1_600_000_000_000, 0, None)
+FRAMES = 10000 if os.environ.get('HYPOTHESIS_PROFILE') == 'thorough' else 300
+
+
+def damaged(chance, driver):
+    """Return a request of what the release serves, with some bytes changed or cut off."""
+    served = driver.state.release.served
+    key = chance.choice([key for key in served if key in HANDLERS])
+    version = chance.randint(*served[key])
+    request = filled(request_class(key), version)
+    if key == 0:
+        batch = BATCH if chance.random() < 0.9 else chance.choice([None, bytes(99)])
+        request.topic_data[0].partition_data[0].records = batch
+    body = bytearray(encode_request(request, version, 1, 'noise'))
+    for _ in range(chance.choice([0, 0, 1, 1, 2, 5])):
+        changed = chance.choice([0, 1, 2, 127, 128, 255, chance.randrange(256)])
+        body[chance.randrange(8, len(body))] = changed
+    if chance.random() < 0.1:
+        del body[chance.randrange(8, len(body)) :]
+    return frame(bytes(body))
+
+
+@pytest.mark.parametrize('release', RELEASES)
+def test_noise_fails_nowhere(release):
+    chance = random.Random(release)
+    driver = Driver(release, brokers=2)
+    client = driver.client()
+    for number in range(FRAMES):
+        if client.wire.is_closed or not client.connection.wants_data:
+            client.connection.close()
+            client = driver.client(chance.randrange(2))
+        if number % 50 == 0 and 'x' not in driver.state.topics:
+            driver.state.create_topic('x')
+        data = damaged(chance, driver)
+        client.connection.receive_data(data)
+        client.wire.written.clear()
+        driver.advance(chance.choice([0, 0, 0.5]))
+        assert not driver.state.control.failures, data
+    client.connection.close()
+    driver.advance(3600)
+    assert not driver.state.control.failures
+    assert all(broker._connections == {} for broker in driver.brokers.values())

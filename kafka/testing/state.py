@@ -156,6 +156,7 @@ class ClusterState:
         self.down_converter: Any = None  # made when it is first needed; see down_conversion.py
         self.features = first_features(release.name)  # level of each; see features.py
         self.reassignments: Dict[Tuple[str, int], List[int]] = {}  # moves that wait for brokers
+        self.transactions: Any = None  # made when it is first needed; see transactions.py
         self.control = Control(random.Random(chance.getrandbits(64)))  # how tests interfere
 
     def __repr__(self) -> str:

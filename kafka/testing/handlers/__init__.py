@@ -29,6 +29,9 @@ MODULES = (
     'reassignments',
     'cluster',
     'topic_partitions',
+    'transactions',
+    'transactional_offsets',
+    'producers',
 )
 
 

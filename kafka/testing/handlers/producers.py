@@ -1,0 +1,106 @@
+"""DescribeProducers and WriteTxnMarkers of an embedded broker: hanging transactions (KIP-664)."""
+
+from __future__ import annotations
+
+from typing import List
+
+from kafka.protocol.transaction import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from kafka.protocol.wire import ZERO_UUID
+from kafka.testing import errors
+from kafka.testing.appending import append_marker
+from kafka.testing.calls import Call, handles
+from kafka.testing.located import find_topic, led_partition
+from kafka.testing.state import Partition
+
+
+@handles(DescribeProducersRequest)
+def describe_producers(call: Call[DescribeProducersRequest]) -> DescribeProducersResponse:
+    """Tell which producers have written to partitions."""
+    return DescribeProducersResponse(
+        throttle_time_ms=0,
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[_partition(call, topic.name, each) for each in topic.partition_indexes],
+            )
+            for topic in call.request.topics
+        ],
+    )
+
+
+def _partition(call: Call[DescribeProducersRequest], name: str, index: int) -> PartitionResponse:
+    partition = led_partition(call, find_topic(call, name, ZERO_UUID, False), index)
+    if isinstance(partition, int):
+        return PartitionResponse(partition_index=index, error_code=partition, active_producers=[])
+    return PartitionResponse(
+        partition_index=index, error_code=errors.NONE, active_producers=_producers(partition)
+    )
+
+
+def _producers(partition: Partition) -> List[ProducerState]:
+    return [
+        ProducerState(
+            producer_id=producer_id,
+            producer_epoch=known.producer_epoch,
+            last_sequence=known.last_sequence,
+            last_timestamp=known.batches[-1].timestamp if known.batches else known.modified_ms,
+            coordinator_epoch=known.coordinator_epoch,
+            current_txn_start_offset=partition.log.open_transactions.get(producer_id, -1),
+        )
+        for producer_id, known in sorted(partition.producers.items())
+    ]
+
+
+@handles(WriteTxnMarkersRequest)
+def write_txn_markers(call: Call[WriteTxnMarkersRequest]) -> WriteTxnMarkersResponse:
+    """End transactions in partitions, as coordinators and administrators have it done."""
+    return WriteTxnMarkersResponse(markers=[_marked(call, each) for each in call.request.markers])
+
+
+def _marked(
+    call: Call[WriteTxnMarkersRequest], marker: WritableTxnMarker
+) -> WritableTxnMarkerResult:
+    return WritableTxnMarkerResult(
+        producer_id=marker.producer_id,
+        topics=[
+            WritableTxnMarkerTopicResult(
+                name=topic.name,
+                partitions=[
+                    WritableTxnMarkerPartitionResult(
+                        partition_index=index, error_code=_mark(call, marker, topic.name, index)
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in marker.topics
+        ],
+    )
+
+
+def _mark(
+    call: Call[WriteTxnMarkersRequest], marker: WritableTxnMarker, name: str, index: int
+) -> int:
+    partition = led_partition(call, find_topic(call, name, ZERO_UUID, False), index)
+    if isinstance(partition, int):
+        return partition
+    return append_marker(
+        call.state,
+        call.broker.waiting,
+        partition,
+        marker.producer_id,
+        marker.producer_epoch,
+        marker.transaction_result,
+        marker.coordinator_epoch,
+    )

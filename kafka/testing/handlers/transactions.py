@@ -1,0 +1,308 @@
+"""Calls to the transaction coordinator of an embedded cluster (KIP-98, KIP-360, KIP-890).
+
+Owns which node may be asked and what the versions answer; what is decided is in transactions.py.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Optional, Tuple
+
+from kafka.protocol.transaction import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+    DescribedTransaction,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ListedTransaction,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TopicData,
+)
+from kafka.testing import errors
+from kafka.testing.calls import Call, handles
+from kafka.testing.handlers.groups import is_coordinator
+from kafka.testing.transaction import NO_EPOCH, NO_PRODUCER_ID, S, Transaction
+from kafka.testing.transactions import Identity, Transactions, fenced_code, transactions_of
+
+OFFSETS_TOPIC = '__consumer_offsets'
+_OFFSETS_PARTITIONS = 50
+_LONGEST_PATTERN = 256
+
+
+# ------------------------------------------------------------ InitProducerId
+
+
+@handles(InitProducerIdRequest)
+def init_producer_id(call: Call[InitProducerIdRequest]) -> InitProducerIdResponse:
+    """Give a producer id, with a transactional id the one that belongs to it."""
+    found = _initialised(call, transactions_of(call.broker))
+    return InitProducerIdResponse(
+        throttle_time_ms=0,
+        error_code=fenced_code(found.error_code, newest=call.version >= 4),
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+    )
+
+
+def _initialised(call: Call[InitProducerIdRequest], transactions: Transactions) -> Identity:
+    request = call.request
+    given = request.producer_id, request.producer_epoch
+    if (given[0] == NO_PRODUCER_ID) != (given[1] == NO_EPOCH):
+        return Identity(errors.INVALID_REQUEST)
+    if request.transactional_id is None:
+        return Identity(errors.NONE, transactions.new_producer_id(), 0)
+    if not request.transactional_id:
+        return Identity(errors.INVALID_REQUEST)
+    if not is_coordinator(call, request.transactional_id):
+        return Identity(errors.NOT_COORDINATOR)
+    return transactions.init(
+        request.transactional_id,
+        request.transaction_timeout_ms,
+        None if given[0] == NO_PRODUCER_ID else given,
+    )
+
+
+# ------------------------------------------------------------ AddPartitionsToTxn
+
+
+@handles(AddPartitionsToTxnRequest)
+def add_partitions(call: Call[AddPartitionsToTxnRequest]) -> AddPartitionsToTxnResponse:
+    """Add partitions to a transaction; from version 4 on to several, or ask whether they are in."""
+    request = call.request
+    if call.version >= 4:
+        return AddPartitionsToTxnResponse(
+            throttle_time_ms=0,
+            results_by_transaction=[
+                AddPartitionsToTxnResult(
+                    transactional_id=each.transactional_id, topic_results=_added(call, each)
+                )
+                for each in request.transactions
+            ],
+        )
+    only = AddPartitionsToTxnTransaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+    return AddPartitionsToTxnResponse(
+        throttle_time_ms=0, results_by_topic_v3_and_below=_added(call, only)
+    )
+
+
+def _added(
+    call: Call[AddPartitionsToTxnRequest], asked: AddPartitionsToTxnTransaction
+) -> List[AddPartitionsToTxnTopicResult]:
+    wanted = [(topic.name, index) for topic in asked.topics for index in topic.partitions]
+    if not is_coordinator(call, asked.transactional_id):
+        return _results(asked.topics, {}, errors.NOT_COORDINATOR)
+    unknown = [place for place in wanted if not _exists(call, *place)]
+    if unknown:
+        codes = dict.fromkeys(unknown, errors.UNKNOWN_TOPIC_OR_PARTITION)
+        return _results(asked.topics, codes, errors.OPERATION_NOT_ATTEMPTED)
+    transactions = transactions_of(call.broker)
+    identity = asked.transactional_id, asked.producer_id, asked.producer_epoch
+    if not asked.verify_only:
+        error = transactions.add(*identity, partitions=wanted)
+        return _results(asked.topics, {}, fenced_code(error, newest=call.version >= 2))
+    error = transactions.check(*identity)
+    codes = {}
+    if error == errors.NONE:
+        missing = errors.TRANSACTION_ABORTABLE if call.version >= 5 else errors.INVALID_TXN_STATE
+        for place in wanted:
+            if not transactions.has_partition(asked.transactional_id, *place):
+                codes[place] = missing
+    return _results(asked.topics, codes, error)
+
+
+def _exists(call: Call[Any], name: str, index: int) -> bool:
+    topic = call.state.topics.get(name)
+    return topic is not None and topic.partition(index) is not None
+
+
+def _results(
+    topics: List[AddPartitionsToTxnTopic], codes: Dict[Tuple[str, int], int], other: int
+) -> List[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=index,
+                    partition_error_code=codes.get((topic.name, index), other),
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
+
+
+# ------------------------------------------------------------ AddOffsetsToTxn, EndTxn
+
+
+@handles(AddOffsetsToTxnRequest)
+def add_offsets(call: Call[AddOffsetsToTxnRequest]) -> AddOffsetsToTxnResponse:
+    """Add a group's offsets to a transaction."""
+    request = call.request
+    error = errors.NOT_COORDINATOR
+    if is_coordinator(call, request.transactional_id):
+        error = transactions_of(call.broker).add(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            groups=[request.group_id],
+        )
+    return AddOffsetsToTxnResponse(
+        throttle_time_ms=0, error_code=fenced_code(error, newest=call.version >= 2)
+    )
+
+
+@handles(EndTxnRequest)
+def end_transaction(call: Call[EndTxnRequest]) -> EndTxnResponse:
+    """Commit or abort; from version 5 on with a new epoch for the next transaction."""
+    request = call.request
+    found = Identity(errors.NOT_COORDINATOR)
+    if is_coordinator(call, request.transactional_id):
+        transactions = transactions_of(call.broker)
+        end = transactions.end if call.version >= 5 else transactions.end_without_raising
+        found = end(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            request.committed,
+        )
+    return EndTxnResponse(
+        throttle_time_ms=0,
+        error_code=fenced_code(found.error_code, newest=call.version >= 2),
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+    )
+
+
+# ------------------------------------------------------------ what administrators ask (KIP-664)
+
+
+@handles(DescribeTransactionsRequest)
+def describe_transactions(call: Call[DescribeTransactionsRequest]) -> DescribeTransactionsResponse:
+    """Tell what transactional ids are in."""
+    return DescribeTransactionsResponse(
+        throttle_time_ms=0,
+        transaction_states=[_described(call, each) for each in call.request.transactional_ids],
+    )
+
+
+def _described(
+    call: Call[DescribeTransactionsRequest], transactional_id: str
+) -> DescribedTransaction:
+    found = None
+    error = errors.INVALID_REQUEST
+    if transactional_id:
+        error = errors.NOT_COORDINATOR
+        if is_coordinator(call, transactional_id):
+            found = transactions_of(call.broker).get(transactional_id)
+            error = errors.TRANSACTIONAL_ID_NOT_FOUND
+    if found is None:
+        return DescribedTransaction(
+            error_code=error,
+            transactional_id=transactional_id,
+            transaction_state='',
+            transaction_timeout_ms=0,
+            transaction_start_time_ms=0,
+            producer_id=0,
+            producer_epoch=0,
+            topics=[],
+        )
+    return DescribedTransaction(
+        error_code=errors.NONE,
+        transactional_id=transactional_id,
+        transaction_state=found.state.value,
+        transaction_timeout_ms=found.timeout_ms,
+        transaction_start_time_ms=found.started_ms,
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        topics=_topics(found),
+    )
+
+
+def _topics(found: Transaction) -> List[TopicData]:
+    """Return the partitions of a transaction; groups are partitions of the topic of offsets."""
+    places = set(found.partitions)
+    places |= {(OFFSETS_TOPIC, _java_hash(group) % _OFFSETS_PARTITIONS) for group in found.groups}
+    by_topic: Dict[str, List[int]] = {}
+    for name, index in sorted(places):
+        by_topic.setdefault(name, []).append(index)
+    return [TopicData(topic=name, partitions=indexes) for name, indexes in by_topic.items()]
+
+
+def _java_hash(text: str) -> int:
+    """Return the hash by which brokers spread groups, without its sign bit."""
+    units = text.encode('utf-16-be')
+    found = 0
+    for high, low in zip(units[::2], units[1::2]):
+        found = (31 * found + (high << 8) + low) & 0xFFFFFFFF
+    return found & 0x7FFFFFFF if found < 2**31 else (2**32 - found) & 0x7FFFFFFF
+
+
+@handles(ListTransactionsRequest)
+def list_transactions(call: Call[ListTransactionsRequest]) -> ListTransactionsResponse:
+    """Name the transactions that this node coordinates and the filters let through."""
+    request = call.request
+    response = ListTransactionsResponse(
+        throttle_time_ms=0, error_code=errors.NONE, unknown_state_filters=[], transaction_states=[]
+    )
+    known = {state.value for state in S}
+    response.unknown_state_filters = [name for name in request.state_filters if name not in known]
+    pattern = _pattern(request.transactional_id_pattern)
+    if pattern is None:
+        response.error_code = errors.INVALID_REGULAR_EXPRESSION
+        return response
+    if request.state_filters and len(response.unknown_state_filters) == len(request.state_filters):
+        return response
+    response.transaction_states = [
+        ListedTransaction(
+            transactional_id=each.transactional_id,
+            producer_id=each.producer_id,
+            transaction_state=each.state.value,
+        )
+        for each in transactions_of(call.broker).all
+        if is_coordinator(call, each.transactional_id) and _is_wanted(call, each, pattern)
+    ]
+    return response
+
+
+def _pattern(text: Optional[str]) -> Optional[re.Pattern[str]]:
+    """Return what names must match, None for what cannot be read."""
+    if text is not None and len(text) > _LONGEST_PATTERN:
+        return None
+    try:
+        return re.compile(text or '.*', re.DOTALL)
+    except (re.error, OverflowError, RecursionError):
+        return None
+
+
+def _is_wanted(
+    call: Call[ListTransactionsRequest], each: Transaction, pattern: re.Pattern[str]
+) -> bool:
+    request = call.request
+    if request.state_filters and each.state.value not in request.state_filters:
+        return False
+    if request.producer_id_filters and each.producer_id not in request.producer_id_filters:
+        return False
+    if request.duration_filter >= 0:
+        age_ms = call.state.timers.clock.wall_ms() - each.started_ms
+        if each.started_ms < 0 or age_ms <= request.duration_filter:
+            return False
+    return pattern.fullmatch(each.transactional_id) is not None

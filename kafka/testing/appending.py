@@ -43,8 +43,11 @@ def append(
     now_ms = state.timers.clock.wall_ms()
     release = state.release.version
     log = partition.log
+    states = partition.producers
+    producer_states.forget_many(states)
     for batch in batches:
-        found = producer_states.check(partition.producers, batch, release)
+        producer_states.forget_expired(states, batch.producer_id, release, now_ms, log.start_offset)
+        found = producer_states.check(states, batch, release)
         if isinstance(found, producer_states.Appended):
             return AppendedAt(found.base_offset, found.timestamp)
         if found != NONE:
@@ -54,7 +57,7 @@ def append(
     first = -1
     for batch in batches:
         base = log.append(batch, partition.leader_epoch)
-        producer_states.remember(partition.producers, batch, base, now_ms)
+        producer_states.remember(states, batch, base, now_ms)
         first = base if first < 0 else first
     if batches:
         _touch(waiting, partition, now_ms)

@@ -20,7 +20,11 @@ from kafka.testing.errors import (
 )
 from kafka.testing.partition_log import Batch
 
+#: Of one partition; brokers have no such limit, but more memory.
+MOST_PRODUCERS = 10_000
+
 _SEQUENCES = 2**31
+_DAY_MS = 24 * 3600 * 1000
 
 
 class Appended(NamedTuple):
@@ -57,6 +61,14 @@ class ProducerState:
     def last_sequence(self) -> int:
         """The sequence of the last record of this epoch, -1 for none."""
         return self.batches[-1].last_sequence if self.batches else -1
+
+    @property
+    def last_offset(self) -> int:
+        """Where its last record of this epoch lies, -1 for nowhere."""
+        if not self.batches:
+            return -1
+        last = self.batches[-1]
+        return last.base_offset + (last.last_sequence - last.base_sequence) % _SEQUENCES
 
 
 States = Dict[int, ProducerState]
@@ -154,11 +166,27 @@ def remember_marker(
     state.modified_ms = now_ms
 
 
-def forget_idle(states: States, before_ms: int) -> None:
-    """Forget producers that have not written since then and have no transaction open."""
-    for producer_id in [
-        producer_id
-        for producer_id, state in states.items()
-        if state.modified_ms < before_ms and state.first_offset < 0
-    ]:
+def forget_expired(
+    states: States, producer_id: int, release: Tuple[int, ...], now_ms: int, start_offset: int
+) -> None:
+    """Forget a producer as brokers do.
+
+    That is after a day, up to 3.3 a week, without writing; before 2.5 (KIP-360) also when the log
+    begins behind its last record.
+    """
+    state = states.get(producer_id)
+    if state is None or state.first_offset >= 0:
+        return
+    expires_ms = _DAY_MS if release >= (3, 4) else 7 * _DAY_MS
+    is_deleted = release < (2, 5) and 0 <= state.last_offset < start_offset
+    if is_deleted or state.modified_ms + expires_ms < now_ms:
         del states[producer_id]
+
+
+def forget_many(states: States) -> None:
+    """Forget those that wrote longest ago when there are more than anybody can mean."""
+    if len(states) > MOST_PRODUCERS:
+        idle = [key for key, state in states.items() if state.first_offset < 0]
+        idle.sort(key=lambda producer_id: states[producer_id].modified_ms)
+        for producer_id in idle[: MOST_PRODUCERS // 2]:
+            del states[producer_id]

@@ -6,13 +6,14 @@ partition. What is answered is :mod:`kafka.testing.transactions`' business.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Sequence
 
 from kafka.protocol.produce import ProduceRequest
 from kafka.testing.calls import Call
 from kafka.testing.errors import NONE, OUT_OF_ORDER_SEQUENCE_NUMBER
 from kafka.testing.partition_log import Batch
 from kafka.testing.state import Partition
+from kafka.testing.transactions import transactions_of
 
 #: From this version of Produce on, writing adds the partition to the transaction.
 _ADDS_PARTITIONS = 12
@@ -22,14 +23,11 @@ def transaction_error(
     call: Call[ProduceRequest], partition: Partition, batches: Sequence[Batch]
 ) -> int:
     """Return NONE, or why the batches have no place in a transaction of the partition."""
-    transactions: Any = getattr(call.state, 'transactions', None)
     for batch in batches:
         producer_id = batch.producer_id
         if not batch.is_transactional or producer_id in partition.log.open_transactions:
             continue
-        if transactions is None:
-            continue
-        error: int = transactions.check_write(
+        error = transactions_of(call.broker).check_write(
             call.request.transactional_id,
             producer_id,
             batch.producer_epoch,

@@ -6,6 +6,7 @@ from typing import Tuple, Union
 
 import pytest
 
+from kafka.testing import producer_states
 from kafka.testing.errors import (
     INVALID_PRODUCER_EPOCH,
     INVALID_TXN_STATE,
@@ -20,12 +21,13 @@ from kafka.testing.producer_states import (
     States,
     check,
     check_marker,
-    forget_idle,
+    forget_expired,
     remember,
     remember_marker,
 )
 
 LAST = 2**31 - 1
+DAY_MS = 24 * 3600 * 1000
 
 
 def batch(sequence: int, count: int = 1, epoch: int = 0, transactional: bool = False) -> Batch:
@@ -134,11 +136,38 @@ def test_markers_of_fenced_coordinators_and_producers() -> None:
     assert check_marker(states, 7, 1, 5) == NONE
 
 
-def test_idle_producers_are_forgotten_unless_a_transaction_is_open() -> None:
+@pytest.mark.parametrize(('release', 'days'), [((4, 3), 1), ((3, 4), 1), ((2, 8), 7)])
+def test_idle_producers_are_forgotten(release: Tuple[int, ...], days: int) -> None:
+    leader = Leader(*release)
+    leader.write(batch(0))
+    forget_expired(leader.states, 7, release, days * DAY_MS, 0)
+    assert 7 in leader.states
+    forget_expired(leader.states, 7, release, days * DAY_MS + 1, 0)
+    assert 7 not in leader.states
+
+
+@pytest.mark.parametrize(('release', 'is_known'), [((2, 4), False), ((2, 5), True)])
+def test_producers_went_with_their_last_record(release: Tuple[int, ...], is_known: bool) -> None:
+    leader = Leader(*release)
+    leader.write(batch(0, 3))
+    forget_expired(leader.states, 7, release, 0, 2)
+    assert 7 in leader.states
+    forget_expired(leader.states, 7, release, 0, 3)
+    assert (7 in leader.states) is is_known
+
+
+def test_nobody_is_forgotten_in_a_transaction() -> None:
     leader = Leader()
     leader.write(batch(0, transactional=True))
-    forget_idle(leader.states, 1)
+    forget_expired(leader.states, 7, (4, 3), 9 * DAY_MS, 0)
     assert 7 in leader.states
-    remember_marker(leader.states, 7, 0, 0, 0)
-    forget_idle(leader.states, 1)
-    assert leader.states == {}
+
+
+def test_there_are_not_too_many_producers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producer_states, 'MOST_PRODUCERS', 4)
+    leader = Leader()
+    for producer_id in range(5):
+        written = batch(0)._replace(producer_id=producer_id)
+        remember(leader.states, written, 0, producer_id)
+    producer_states.forget_many(leader.states)
+    assert sorted(leader.states) == [2, 3, 4]

@@ -1,22 +1,27 @@
-"""A program of 2015 writes and reads messages on a real Apache Kafka: the first thing to try.
+"""A program of 2015 writes and reads messages on a Kafka: the first thing to try.
 
-    python3 servers/run.py                    on 4.4.0
-    python3 servers/run.py --release 0.8.0    on that release of servers/releases.txt
-    python3 servers/run.py --all              on one release after the other, oldest first
+    python3 servers/run.py                          on an embedded Kafka, in pure Python
+    python3 servers/run.py --version 0.8.2          as that release
+    python3 servers/run.py --all                    as one release after the other, oldest first
+    python3 servers/run.py --release 4.4.0          on a real Apache Kafka, of servers/releases.txt
+    python3 servers/run.py --release table          on each of its releases
+    python3 servers/run.py --bootstrap HOST:PORT    on the brokers that are there
 
-Needs Python 3.8 or later, and for the brokers Java 17 and Maven. Makes the virtual environment
-.venv and installs the package there, fetches the release, starts a broker on 127.0.0.1, runs
-examples/simple_0_9_5.py against it, unchanged, and stops the broker. Uses the standard library
-alone, because it runs before anything is installed.
+Needs Python 3.8 or later; real brokers need Java 17 and Maven too. Makes the virtual environment
+.venv and installs the package there, starts brokers on 127.0.0.1 (those of Apache Kafka are fetched
+first), runs examples/simple_0_9_5.py against them, unchanged, and stops them. Uses the standard
+library alone, because it runs before anything is installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Iterator, List, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[0] = str(ROOT)  # run as a script: find the packages servers and test
@@ -25,9 +30,18 @@ from servers.cluster import Cluster, ClusterError, stop_on_signals  # noqa: E402
 from servers.releases import chosen, java_problem, problem  # noqa: E402
 from test.run import SetUpError, call, environment, say  # noqa: E402
 
-NEWEST = '4.4.0'
 PROGRAM = ROOT / 'examples' / 'simple_0_9_5.py'
 PROGRAM_SECONDS = 120
+REACHED_AT = 'Clients start with: '  # what `python -m kafka broker` says
+# Only what is installed knows this.
+ASK_VERSIONS = 'from kafka.testing.releases import RELEASES; print(*RELEASES)'
+
+
+class Kafka(NamedTuple):
+    """What the program runs on: its name, and where it is reached."""
+
+    name: str
+    bootstrap: str
 
 
 def fetch(releases) -> None:
@@ -48,30 +62,87 @@ def fetch(releases) -> None:
             raise SetUpError('Apache Kafka could not be fetched (see above)')
 
 
-def show(python, release) -> None:
-    """Run the program on a fresh broker. SetUpError when it did not read what it wrote."""
+@contextlib.contextmanager
+def embedded(python, *options: str) -> Iterator[Kafka]:
+    """Run an embedded broker. SetUpError when it does not start."""
+    say('starting an embedded Kafka')
+    command = [str(python), '-m', 'kafka', 'broker', '--port', '0', *options]
+    print('$ %s' % ' '.join(command), flush=True)
+    broker = subprocess.Popen(
+        command, cwd=str(ROOT), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    )
+    assert broker.stdout is not None
+    try:
+        for line in broker.stdout:
+            text = line.decode(errors='replace').rstrip()
+            print(text, flush=True)
+            if text.startswith(REACHED_AT):
+                yield Kafka(' '.join(['an embedded Kafka', *options[1:]]), text[len(REACHED_AT) :])
+                return
+        raise SetUpError('the embedded broker did not start (see above)')
+    finally:
+        broker.terminate()
+        broker.wait()
+        broker.stdout.close()
+
+
+@contextlib.contextmanager
+def real(release) -> Iterator[Kafka]:
+    """Run a broker of Apache Kafka. ClusterError when it does not start."""
     say('starting Apache Kafka %s' % release.name)
     with Cluster(release) as cluster:
-        command = [str(python), str(PROGRAM), cluster.bootstrap, 'greetings']
-        print('$ %s' % ' '.join(command), flush=True)
-        try:
-            done = subprocess.run(
-                command,
-                cwd=str(ROOT),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                timeout=PROGRAM_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise SetUpError('the program did not end within %d s' % PROGRAM_SECONDS) from None
+        yield Kafka('Apache Kafka %s' % release.name, cluster.bootstrap)
+
+
+def show(python, kafka: Kafka) -> str:
+    """Run the program; return on what. SetUpError when it did not read what it wrote."""
+    command = [str(python), str(PROGRAM), kafka.bootstrap, 'greetings']
+    print('$ %s' % ' '.join(command), flush=True)
+    try:
+        done = subprocess.run(
+            command,
+            cwd=str(ROOT),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            timeout=PROGRAM_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise SetUpError('the program did not end within %d s' % PROGRAM_SECONDS) from None
     text = done.stdout.decode(errors='replace')
     print(text, end='', flush=True)
     lines = text.splitlines()
     wrote = sorted(line[len('wrote ') :] for line in lines if line.startswith('wrote '))
     read = sorted(line[len('read ') :] for line in lines if line.startswith('read '))
     if done.returncode or not wrote or wrote != read:
-        raise SetUpError('on Apache Kafka %s the program did not read what it wrote' % release.name)
+        raise SetUpError('on %s the program did not read what it wrote' % kafka.name)
+    return kafka.name
+
+
+def versions(python, options) -> List[List[str]]:
+    """Return the options of each embedded broker that was asked for."""
+    if options.all:
+        said = subprocess.check_output([str(python), '-c', ASK_VERSIONS], cwd=str(ROOT))
+        return [['--version', version] for version in said.decode().split()]
+    return [['--version', options.version] if options.version else []]
+
+
+def run_all(options) -> List[str]:
+    """Run the program on what was asked for; return the names of that."""
+    releases = chosen(options.release) if options.release else []
+    if releases:
+        fetch(releases)
+    python = environment('%d.%d' % sys.version_info[:2], ['-e', '.[all]'])
+    if options.bootstrap:
+        return [show(python, Kafka(options.bootstrap, options.bootstrap))]
+    names = []
+    for release in releases:
+        with real(release) as kafka:
+            names.append(show(python, kafka))
+    for wanted in [] if releases else versions(python, options):
+        with embedded(python, *wanted) as kafka:
+            names.append(show(python, kafka))
+    return names
 
 
 def main(arguments) -> int:
@@ -80,26 +151,21 @@ def main(arguments) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument('--release', default=NEWEST, help='default: %s' % NEWEST)
-    which.add_argument('--all', action='store_true', help='every release of the releases table')
+    which.add_argument('--version', help='release that the embedded one is (the newest)')
+    which.add_argument('--all', action='store_true', help='every version of the embedded one')
+    which.add_argument('--release', help='a release of Apache Kafka, or a set of releases')
+    which.add_argument('--bootstrap', help='brokers that run already, host:port')
     options = parser.parse_args(arguments)
     stop_on_signals()
     try:
-        releases = chosen('table' if options.all else options.release)
-        fetch(releases)
-        python = environment('%d.%d' % sys.version_info[:2], ['-e', '.[all]'])
-        for release in releases:
-            show(python, release)
+        names = run_all(options)
     except (SetUpError, ClusterError, ValueError) as error:
         print('NOT DONE: %s' % error, flush=True)
         return 1
     except KeyboardInterrupt:
         print('NOT DONE: interrupted', flush=True)
         return 130
-    print(
-        'done: a program of 2015 wrote and read messages on Apache Kafka %s.'
-        % (', '.join(release.name for release in releases))
-    )
+    print('done: a program of 2015 wrote and read messages on %s.' % ', '.join(names))
     return 0
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import base64
 import random
 import uuid
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 from zlib import crc32
 
+from kafka.testing.acls import Acl
 from kafka.testing.control import Control
 from kafka.testing.features import first_features
 from kafka.testing.groups import Groups
@@ -126,6 +127,8 @@ class Defaults(NamedTuple):
     group_consumer_heartbeat_interval_ms: int = 5000
     offset_metadata_max_bytes: int = 4096
     offsets_retention_minutes: Optional[int] = None  # as the release has it
+    authorizer: bool = False  # without one, requests about ACLs are SECURITY_DISABLED
+    delegation_token_secret: Optional[str] = None  # without one there are no tokens
 
 
 class ClusterState:
@@ -157,6 +160,10 @@ class ClusterState:
         self.features = first_features(release.name)  # level of each; see features.py
         self.reassignments: Dict[Tuple[str, int], List[int]] = {}  # moves that wait for brokers
         self.transactions: Any = None  # made when it is first needed; see transactions.py
+        self.acls: Set[Acl] = set()  # see acls.py
+        self.quotas: Dict[Any, Dict[str, float]] = {}  # by entity; see handlers/quotas.py
+        self.scram: Dict[str, Dict[int, Any]] = {}  # by user, mechanism; see handlers/users.py
+        self.tokens: Any = None  # made when they are first needed; see tokens.py
         self.control = Control(random.Random(chance.getrandbits(64)))  # how tests interfere
 
     def __repr__(self) -> str:

@@ -32,6 +32,10 @@ MODULES = (
     'transactions',
     'transactional_offsets',
     'producers',
+    'acls',
+    'quotas',
+    'users',
+    'tokens',
 )
 
 

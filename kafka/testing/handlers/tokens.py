@@ -1,0 +1,151 @@
+"""Requests for delegation tokens to an embedded cluster (KIP-48, KIP-373).
+
+Only who has logged in may ask, and only where ``Defaults.delegation_token_secret`` is set.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Tuple
+
+from kafka.protocol.admin.tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DescribedDelegationToken,
+    DescribedDelegationTokenRenewer,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+from kafka.testing import errors
+from kafka.testing.calls import Call, handles
+from kafka.testing.tokens import Principal, Token, Tokens
+from kafka.testing.topic_checks import Refused, refuse
+
+_NOBODY = 'ANONYMOUS'
+
+
+def _asked(call: Call[Any]) -> Tuple[Tokens, Principal]:
+    """Return the tokens and who asks. Raises Refused where that is not possible."""
+    who = Principal.parse(call.principal)
+    state = call.state
+    if who.name == _NOBODY:
+        refuse(errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+    secret = state.defaults.delegation_token_secret
+    if not secret:
+        refuse(errors.DELEGATION_TOKEN_AUTH_DISABLED)
+    if state.tokens is None:
+        state.tokens = Tokens(state, secret)
+    tokens: Tokens = state.tokens
+    return tokens, who
+
+
+@handles(CreateDelegationTokenRequest)
+def create_token(call: Call[CreateDelegationTokenRequest]) -> CreateDelegationTokenResponse:
+    """Create a token."""
+    request = call.request
+    who = Principal.parse(call.principal)
+    owner = who
+    if request.owner_principal_name:
+        owner = Principal(request.owner_principal_type or '', request.owner_principal_name)
+    response = CreateDelegationTokenResponse(
+        error_code=errors.NONE,
+        principal_type=owner.type,
+        principal_name=owner.name,
+        issue_timestamp_ms=-1,
+        expiry_timestamp_ms=-1,
+        max_timestamp_ms=-1,
+        token_id='',
+        hmac=b'',
+        throttle_time_ms=0,
+    )
+    if call.version >= 3:
+        response.token_requester_principal_type = who.type
+        response.token_requester_principal_name = who.name
+    try:
+        token = _created(call, owner)
+    except Refused as refused:
+        response.error_code = refused.code
+        return response
+    response.issue_timestamp_ms = token.issued_ms
+    response.expiry_timestamp_ms = token.expires_ms
+    response.max_timestamp_ms = token.last_ms
+    response.token_id, response.hmac = token.token_id, token.password
+    return response
+
+
+def _created(call: Call[CreateDelegationTokenRequest], owner: Principal) -> Token:
+    tokens, who = _asked(call)
+    request = call.request
+    renewers = [Principal(each.principal_type, each.principal_name) for each in request.renewers]
+    if any(each.type != 'User' for each in [owner, *renewers]):
+        refuse(errors.INVALID_PRINCIPAL_TYPE)
+    return tokens.create(owner, who, tuple(renewers), request.max_lifetime_ms)
+
+
+@handles(RenewDelegationTokenRequest)
+def renew_token(call: Call[RenewDelegationTokenRequest]) -> RenewDelegationTokenResponse:
+    """Let a token last longer."""
+    code, expires_ms = errors.NONE, -1
+    try:
+        tokens, who = _asked(call)
+        expires_ms = tokens.renew(who, call.request.hmac, call.request.renew_period_ms)
+    except Refused as refused:
+        code = refused.code
+    return RenewDelegationTokenResponse(
+        error_code=code, expiry_timestamp_ms=expires_ms, throttle_time_ms=0
+    )
+
+
+@handles(ExpireDelegationTokenRequest)
+def expire_token(call: Call[ExpireDelegationTokenRequest]) -> ExpireDelegationTokenResponse:
+    """Let a token end."""
+    code, expires_ms = errors.NONE, -1
+    try:
+        tokens, who = _asked(call)
+        expires_ms = tokens.expire(who, call.request.hmac, call.request.expiry_time_period_ms)
+    except Refused as refused:
+        code = refused.code
+    return ExpireDelegationTokenResponse(
+        error_code=code, expiry_timestamp_ms=expires_ms, throttle_time_ms=0
+    )
+
+
+@handles(DescribeDelegationTokenRequest)
+def describe_tokens(call: Call[DescribeDelegationTokenRequest]) -> DescribeDelegationTokenResponse:
+    """Tell of the tokens that the caller may see."""
+    response = DescribeDelegationTokenResponse(
+        error_code=errors.NONE, tokens=[], throttle_time_ms=0
+    )
+    asked = call.request.owners
+    owners = (
+        None if asked is None else [Principal(e.principal_type, e.principal_name) for e in asked]
+    )
+    try:
+        tokens, who = _asked(call)
+        response.tokens = [_described(each, call.version) for each in tokens.of(owners, who)]
+    except Refused as refused:
+        response.error_code = refused.code
+    return response
+
+
+def _described(token: Token, version: int) -> DescribedDelegationToken:
+    described = DescribedDelegationToken(
+        principal_type=token.owner.type,
+        principal_name=token.owner.name,
+        issue_timestamp=token.issued_ms,
+        expiry_timestamp=token.expires_ms,
+        max_timestamp=token.last_ms,
+        token_id=token.token_id,
+        hmac=token.password,
+        renewers=[
+            DescribedDelegationTokenRenewer(principal_type=each.type, principal_name=each.name)
+            for each in token.renewers
+        ],
+    )
+    if version >= 3:
+        described.token_requester_principal_type = token.requester.type
+        described.token_requester_principal_name = token.requester.name
+    return described

@@ -1,0 +1,150 @@
+"""Delegation tokens of an embedded cluster (KIP-48, KIP-373).
+
+Owns the tokens: how long they last, who may renew them, and their HMAC, which is their password.
+Requests are in handlers/tokens.py; logging in with a token is the business of SASL.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Tuple
+
+from kafka.testing import errors
+from kafka.testing.state import text_id
+from kafka.testing.topic_checks import refuse
+
+if TYPE_CHECKING:
+    from kafka.testing.state import ClusterState
+
+#: ``delegation.token.max.lifetime.ms`` and ``delegation.token.expiry.time.ms``.
+MOST_LIFETIME_MS = 7 * 24 * 3600 * 1000
+FIRST_EXPIRY_MS = 24 * 3600 * 1000
+_MOST_TOKENS = 10_000
+
+
+class Principal(NamedTuple):
+    """Who somebody is."""
+
+    type: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> Principal:
+        """Return the principal that a text such as ``User:alice`` names."""
+        kind, _, name = text.partition(':')
+        return cls(kind, name)
+
+
+class Token:
+    """One token. Times are in ms since the epoch."""
+
+    def __init__(
+        self,
+        token_id: str,
+        password: bytes,
+        owner: Principal,
+        requester: Principal,
+        renewers: Tuple[Principal, ...],
+        issued_ms: int,
+        last_ms: int,
+    ) -> None:
+        self.token_id = token_id
+        self.password = password
+        self.owner = owner
+        self.requester = requester
+        self.renewers = renewers
+        self.issued_ms = issued_ms
+        self.last_ms = last_ms
+        self.expires_ms = min(last_ms, issued_ms + FIRST_EXPIRY_MS)
+
+    def __repr__(self) -> str:
+        return '<Token %s of %s:%s>' % (self.token_id, *self.owner)
+
+    def may_renew(self, who: Principal) -> bool:
+        """Tell whether somebody may let it last longer or end it."""
+        return who in (self.owner, self.requester, *self.renewers)
+
+
+class Tokens:
+    """All tokens of a cluster. Arguments: secret: what passwords are made with."""
+
+    def __init__(self, state: ClusterState, secret: str) -> None:
+        self._state = state
+        self._secret = secret.encode('utf-8')
+        self._by_id: Dict[str, Token] = {}
+
+    def __repr__(self) -> str:
+        return '<Tokens, %d>' % len(self._by_id)
+
+    def get(self, token_id: str) -> Optional[Token]:
+        """Return a token by its id, None if there is none that lasts."""
+        self._forget_expired()
+        return self._by_id.get(token_id)
+
+    def create(
+        self,
+        owner: Principal,
+        requester: Principal,
+        renewers: Tuple[Principal, ...],
+        lifetime_ms: int,
+    ) -> Token:
+        """Make a token; a lifetime that is not positive stands for the longest. Raises Refused."""
+        self._forget_expired()
+        if len(self._by_id) >= _MOST_TOKENS:
+            refuse(errors.POLICY_VIOLATION)
+        now_ms = self._state.timers.clock.wall_ms()
+        token_id = text_id(self._state.new_uuid())
+        longest = MOST_LIFETIME_MS if lifetime_ms <= 0 else min(lifetime_ms, MOST_LIFETIME_MS)
+        password = hmac.new(self._secret, token_id.encode('utf-8'), hashlib.sha512).digest()
+        token = Token(token_id, password, owner, requester, renewers, now_ms, now_ms + longest)
+        self._by_id[token_id] = token
+        return token
+
+    def renew(self, who: Principal, password: bytes, period_ms: int) -> int:
+        """Let a token last longer and return until when. Raises Refused."""
+        token = self._owned(who, password)
+        period_ms = FIRST_EXPIRY_MS if period_ms < 0 else period_ms
+        token.expires_ms = min(token.last_ms, self._state.timers.clock.wall_ms() + period_ms)
+        return token.expires_ms
+
+    def expire(self, who: Principal, password: bytes, period_ms: int) -> int:
+        """Let a token end, at once if the period is negative; return when. Raises Refused."""
+        token = self._owned(who, password)
+        now_ms = self._state.timers.clock.wall_ms()
+        if period_ms < 0:
+            del self._by_id[token.token_id]
+            return now_ms
+        token.expires_ms = min(token.last_ms, now_ms + period_ms)
+        return token.expires_ms
+
+    def of(self, owners: Optional[List[Principal]], who: Principal) -> List[Token]:
+        """Return the tokens of owners, None for all, that somebody may see."""
+        self._forget_expired()
+        return [
+            token
+            for _, token in sorted(self._by_id.items())
+            if (owners is None or token.owner in owners) and token.may_renew(who)
+        ]
+
+    def _owned(self, who: Principal, password: bytes) -> Token:
+        # Also one that has ended, until somebody creates or lists tokens.
+        for token in self._by_id.values():
+            if hmac.compare_digest(token.password, bytes(password)):
+                if not token.may_renew(who):
+                    refuse(errors.DELEGATION_TOKEN_OWNER_MISMATCH)
+                if token.expires_ms < self._state.timers.clock.wall_ms():
+                    refuse(errors.DELEGATION_TOKEN_EXPIRED)
+                return token
+        return refuse(errors.DELEGATION_TOKEN_NOT_FOUND)
+
+    def _forget_expired(self) -> None:
+        now_ms = self._state.timers.clock.wall_ms()
+        for token in [each for each in self._by_id.values() if each.expires_ms < now_ms]:
+            del self._by_id[token.token_id]
+
+
+def password_text(token: Token) -> str:
+    """Return the password with which SCRAM takes a token."""
+    return base64.b64encode(token.password).decode('ascii')

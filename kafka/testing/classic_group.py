@@ -509,9 +509,10 @@ class ClassicGroup:
         """Return what is wrong with the name of a member."""
         if instance_id is not None:
             owner = self._instances.get(instance_id)
-            if owner is None:
+            if owner is not None and owner != member_id:
+                return FENCED_INSTANCE_ID
+            if owner is None and self._rules.version >= (3, 0):
                 return UNKNOWN_MEMBER_ID
-            return NONE if owner == member_id else FENCED_INSTANCE_ID
         return NONE if member_id in self.members else UNKNOWN_MEMBER_ID
 
     def _call_error(self, member_id: str, instance_id: Optional[str], generation: int) -> int:

@@ -127,7 +127,7 @@ class ConsumerGroup:
 
     def __init__(self, group_id: str, rules: ConsumerGroupRules) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = 1 if rules.version >= (4, 3) else 0
         self.assignment_epoch = 0
         self.members: Dict[str, ConsumerMember] = {}
         self.target: Assignments = {}
@@ -268,6 +268,7 @@ class ConsumerGroup:
         self._forget(member)
         self.epoch += 1
         if not self.members:
+            self.assignment_epoch = self.epoch
             self.empty_since = self._rules.timers.clock.monotonic()
             self._counts.clear()
             self._regexes.clear()
@@ -408,6 +409,9 @@ class ConsumerGroup:
                 return
             member.revoking.clear()
         target = self.target.get(member.member_id, set())
+        if self._rules.version >= (4, 2):  # what it does not want any more goes at once
+            wanted = {self._counts[name][0] for name in self._names(member) & set(self._counts)}
+            target = {each for each in target if each[0] in wanted}
         surplus = set(member.assigned) - target
         for partition in surplus:
             del member.assigned[partition]

@@ -117,7 +117,7 @@ class ConsumerGroups:
         else:
             error, member = group.find(request, client_id, client_host)
         if error or member is None:
-            if not group.epoch:
+            if not group.assignment_epoch:
                 self.forget(request.group_id)
             return Refusal(error, _TEXTS[error] % request.member_id).response
         assigned = group.heartbeat(member, request)

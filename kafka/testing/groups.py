@@ -28,6 +28,7 @@ from kafka.testing.errors import (
     INCONSISTENT_GROUP_PROTOCOL,
     INVALID_GROUP_ID,
     INVALID_SESSION_TIMEOUT,
+    MEMBER_ID_REQUIRED,
     NON_EMPTY_GROUP,
     NONE,
     UNKNOWN_MEMBER_ID,
@@ -51,6 +52,7 @@ class Groups:
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
+        self._started = state.timers.clock.monotonic()
         self._groups: Dict[str, ClassicGroup] = {}
         defaults = state.defaults
         self.outbox = Outbox()
@@ -133,7 +135,8 @@ class Groups:
         group = self.get(request.group_id)
         other = self.consumers.get(request.group_id)
         if not error and other is not None and other.members:
-            error = INCONSISTENT_GROUP_PROTOCOL
+            self._refuse_classic(call)
+            return
         elif not error and group is None:
             if request.member_id:
                 error = UNKNOWN_MEMBER_ID
@@ -147,13 +150,13 @@ class Groups:
             return
         group.join(call)
         if group.generation == 0 and group.state is GroupState.EMPTY and not group.has_pending:
-            self._forget(group)  # it was refused, and there is nothing else
+            self._ended(group)  # it was refused, and there is nothing else
         self.outbox.flush()
 
     def sync(self, request: SyncGroupRequest, reply: Reply) -> None:
         """Take a SyncGroup."""
         group = self.get(request.group_id)
-        error = NONE if request.group_id else INVALID_GROUP_ID
+        error = self._name_error(request.group_id)
         if error or group is None:
             reply(SyncGroupResponse(error_code=error or UNKNOWN_MEMBER_ID, assignment=b''))
             return
@@ -162,10 +165,21 @@ class Groups:
 
     def heartbeat(self, request: HeartbeatRequest) -> int:
         """Take a heartbeat; return the error."""
-        if not request.group_id:
-            return INVALID_GROUP_ID
+        error = self._name_error(request.group_id)
+        if error:
+            return error
         group = self.get(request.group_id)
         return UNKNOWN_MEMBER_ID if group is None else group.heartbeat(request)
+
+    def _name_error(self, group_id: str) -> int:
+        """Return what is wrong with the id of a group that one must have joined."""
+        if group_id or self._state.release.version < (0, 11):
+            return NONE
+        return INVALID_GROUP_ID
+
+    def leave_error(self, group_id: str) -> int:
+        """Return why nobody can leave a group."""
+        return self._name_error(group_id)
 
     def leave(self, group_id: str, member_id: str, instance_id: Optional[str]) -> int:
         """Let a member go; return the error."""
@@ -232,6 +246,8 @@ class Groups:
             return group.commit_error(generation, member_id, instance_id)
         if generation < 0 or self._state.release.version < (0, 9):
             return NONE
+        if group_id in self.offset_groups():
+            return UNKNOWN_MEMBER_ID
         if version >= 9 and self._state.release.version >= (4, 0):
             return GROUP_ID_NOT_FOUND
         return ILLEGAL_GENERATION
@@ -254,6 +270,15 @@ class Groups:
         return NONE if group is None else group.fetch_error(member_epoch, member_id)
 
     # ------------------------------------------------------------
+
+    def _refuse_classic(self, call: JoinCall) -> None:
+        """Keep a classic member out of a KIP-848 group; brokers that let it in give it an id."""
+        request, error = call.request, INCONSISTENT_GROUP_PROTOCOL
+        member_id = request.member_id
+        if not member_id and call.version >= 4 and request.protocol_type == 'consumer':
+            error = MEMBER_ID_REQUIRED
+            member_id = '%s-%s' % (call.client_id, self._rules.new_id())
+        call.reply(join_refusal(call.version, error, member_id, -1))
 
     def _join_error(self, group_id: str, session_timeout_ms: int) -> int:
         if not group_id:
@@ -284,7 +309,9 @@ class Groups:
             if group.state.value != GroupState.EMPTY.value:
                 return
             idle = clock.wall_ms() - int((clock.monotonic() - group.empty_since) * 1000)
-        offsets.expire(group_id, clock.wall_ms(), idle)
+        # Brokers look at intervals only.
+        late = (clock.monotonic() - self._started) % CHECK_SECONDS
+        offsets.expire(group_id, clock.wall_ms() - int(late * 1000), idle)
         if group is None or group.state.value != GroupState.EMPTY.value:
             return
         is_over = clock.monotonic() - group.empty_since >= CHECK_SECONDS

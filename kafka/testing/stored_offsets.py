@@ -31,7 +31,7 @@ class StoredOffset(NamedTuple):
 
     offset: int
     leader_epoch: int
-    metadata: str
+    metadata: Optional[str]
     committed_ms: int
     expires_ms: int
     order: int
@@ -40,7 +40,7 @@ class StoredOffset(NamedTuple):
     @property
     def size(self) -> int:
         """About the bytes that it takes."""
-        return OFFSET_BYTES + len(self.metadata)
+        return OFFSET_BYTES + len(self.metadata or '')
 
 
 class StoredOffsets:
@@ -76,7 +76,7 @@ class StoredOffsets:
         partition: int,
         offset: int,
         leader_epoch: int,
-        metadata: str,
+        metadata: Optional[str],
         now_ms: int,
         expires_ms: int = -1,
     ) -> None:
@@ -141,7 +141,7 @@ class StoredOffsets:
         partition: int,
         offset: int,
         leader_epoch: int,
-        metadata: str,
+        metadata: Optional[str],
         now_ms: int,
     ) -> None:
         """Keep an offset until its transaction ends."""
@@ -194,7 +194,7 @@ class StoredOffsets:
         topic: str,
         offset: int,
         leader_epoch: int,
-        metadata: str,
+        metadata: Optional[str],
         now_ms: int,
         expires_ms: int,
     ) -> StoredOffset:

@@ -52,6 +52,8 @@ def sync(
     **fields: Any,
 ) -> SyncGroupRequest:
     """Return a SyncGroup."""
+    fields.setdefault('protocol_type', 'consumer')
+    fields.setdefault('protocol_name', 'range')
     return SyncGroupRequest(
         group_id=group,
         generation_id=generation,
@@ -146,6 +148,7 @@ class Consumer:
         self.member_id = ''
         self.generation = -1
         self.leader = ''
+        self.protocol: Dict[str, Any] = {}
 
     @property
     def _named(self) -> Dict[str, Any]:
@@ -162,6 +165,10 @@ class Consumer:
             self.member_id = response.member_id
         if response is not None and not response.error_code:
             self.generation, self.leader = response.generation_id, response.leader
+            self.protocol = {
+                'protocol_type': self.fields.get('protocol_type', 'consumer'),
+                'protocol_name': response.protocol_name,
+            }
         return response
 
     def join(self, version: Optional[int] = None) -> Any:
@@ -175,7 +182,8 @@ class Consumer:
 
     def send_sync(self, assignments: Optional[Dict[str, bytes]] = None) -> None:
         """Send a SyncGroup, without waiting."""
-        self.client.send(sync(self.member_id, self.generation, assignments, **self._named))
+        agreed = dict(self.protocol, **self._named)
+        self.client.send(sync(self.member_id, self.generation, assignments, **agreed))
 
     def ask(self, request: Any, version: Optional[int] = None) -> Any:
         """Send a request and return the answer, which comes at once."""

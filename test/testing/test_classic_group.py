@@ -126,9 +126,11 @@ def test_members_must_have_the_same_type_of_protocol(driver):
     assert driver.ask(other, version=3).error_code == INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_a_refused_first_member_leaves_no_group(driver):
+def test_a_refused_first_member_leaves_an_empty_group_for_ten_minutes(driver):
     response = driver.ask(join(protocols={}), version=3)
     assert response.error_code == INCONSISTENT_GROUP_PROTOCOL
+    assert driver.state.groups.get(GROUP).state is GroupState.EMPTY
+    driver.advance(601)
     assert driver.state.groups.get(GROUP) is None
 
 
@@ -316,6 +318,15 @@ def test_a_sync_must_name_what_was_agreed_on(driver, generation, fields, error):
     assert response.error_code == error
 
 
+@pytest.mark.parametrize('name', ['protocol_type', 'protocol_name'])
+def test_a_sync_must_name_what_was_agreed_on_from_version_5(driver, name):
+    consumer = Consumer(driver)
+    settle(consumer)
+    request = sync(consumer.member_id, 1, **{name: None})
+    assert consumer.ask(request, 5).error_code == INCONSISTENT_GROUP_PROTOCOL
+    assert consumer.ask(request, 4).error_code == NONE
+
+
 def test_a_sync_to_an_unknown_group_is_of_an_unknown_member(driver):
     assert driver.ask(sync('nobody', 1)).error_code == UNKNOWN_MEMBER_ID
 
@@ -501,6 +512,13 @@ def test_a_known_id_with_anothers_instance_is_fenced(driver):
     assert first.ask(request).error_code == FENCED_INSTANCE_ID
     request = heartbeat(first.member_id, first.generation, group_instance_id='three')
     assert first.ask(request).error_code == UNKNOWN_MEMBER_ID
+
+
+def test_an_unknown_instance_of_a_known_member_passes_before_3_0():
+    first = Consumer(Driver('2.8'), instance='one')
+    settle(first)
+    request = heartbeat(first.member_id, first.generation, group_instance_id='three')
+    assert first.ask(request).error_code == NONE
 
 
 def test_a_static_member_stays_through_a_rebalance_that_it_misses(driver):

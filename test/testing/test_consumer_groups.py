@@ -26,6 +26,7 @@ from kafka.testing.errors import (
     INCONSISTENT_GROUP_PROTOCOL,
     INVALID_REGULAR_EXPRESSION,
     INVALID_REQUEST,
+    MEMBER_ID_REQUIRED,
     NON_EMPTY_GROUP,
     NONE,
     NOT_COORDINATOR,
@@ -334,11 +335,24 @@ def test_from_4_3_a_new_assignment_waits_for_a_second():
     driver = started('4.3')
     first, second = Member(driver, 'a'), Member(driver, 'b')
     first.join()
-    assert (second.join().member_epoch, second.partitions) == (1, [])
+    assert (second.join().member_epoch, second.partitions) == (2, [])
     assert described(driver).group_state == 'Assigning'
     driver.advance(1.0)
     settled(first, second)
-    assert (first.epoch, second.epoch, len(second.owned)) == (2, 2, 2)
+    assert (first.epoch, second.epoch, len(second.owned)) == (3, 3, 2)
+
+
+@pytest.mark.parametrize(('version', 'epoch'), [('4.2', 1), ('4.3', 2)])
+def test_the_first_epoch(version, epoch):
+    assert Member(started(version), 'a').join().member_epoch == epoch
+
+
+def test_what_a_member_does_not_want_any_more_goes_before_the_next_assignment():
+    driver = started('4.4')
+    member = Member(driver, 'a')
+    member.join()
+    response = member.heartbeat(subscribed_topic_names=['unknown'])
+    assert (response.member_epoch, response.assignment.topic_partitions) == (2, [])
 
 
 # ------------------------------------------------------------ epochs
@@ -480,9 +494,9 @@ def test_an_earlier_epoch_does_from_4_3_for_what_was_owned_then(version, error):
     driver.advance(1)
     settled(first, second)
     kept, gone = first.partitions[0], second.partitions[0]
-    assert member_commit(driver, 'a', 1, partition=kept) == error
-    assert member_commit(driver, 'a', 1, partition=gone) == STALE_MEMBER_EPOCH
-    assert member_commit(driver, 'a', 2, partition=gone) == NONE
+    assert member_commit(driver, 'a', first.epoch - 1, partition=kept) == error
+    assert member_commit(driver, 'a', first.epoch - 1, partition=gone) == STALE_MEMBER_EPOCH
+    assert member_commit(driver, 'a', first.epoch, partition=gone) == NONE
 
 
 def test_members_fetch_with_their_epoch(driver):
@@ -576,6 +590,7 @@ def test_it_is_deleted_when_it_is_empty(driver):
 def test_a_group_with_members_does_not_change_its_kind(driver):
     Member(driver, 'a').join()
     assert driver.ask(join(), version=3).error_code == INCONSISTENT_GROUP_PROTOCOL
+    assert driver.ask(join(), version=9).error_code == MEMBER_ID_REQUIRED
     other = join(group='classic')
     driver.ask(other, version=3)
     assert Member(driver, 'a').join(group_id='classic').error_code == GROUP_ID_NOT_FOUND

@@ -6,7 +6,7 @@ list these APIs, and refuse them unless they are told otherwise.
 
 from __future__ import annotations
 
-from typing import List, Set
+from typing import List, Optional, Set
 
 from kafka.protocol.admin.groups import (
     Assignment,
@@ -20,7 +20,13 @@ from kafka.protocol.group import ConsumerGroupHeartbeatRequest, ConsumerGroupHea
 from kafka.testing.calls import Call, handles
 from kafka.testing.consumer_group import ConsumerGroup, ConsumerMember
 from kafka.testing.consumer_groups import Refusal
-from kafka.testing.errors import GROUP_ID_NOT_FOUND, NONE, NOT_COORDINATOR, UNSUPPORTED_VERSION
+from kafka.testing.errors import (
+    GROUP_ID_NOT_FOUND,
+    INVALID_GROUP_ID,
+    NONE,
+    NOT_COORDINATOR,
+    UNSUPPORTED_VERSION,
+)
 from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator, operations
 from kafka.testing.server_assignors import TopicPartition
 
@@ -35,7 +41,7 @@ def consumer_group_heartbeat(
     request = call.request
     if call.state.release.version < (4, 0):
         return Refusal(UNSUPPORTED_VERSION, 'The consumer protocol is not enabled.').response
-    if not is_coordinator(call, request.group_id):
+    if request.group_id and not is_coordinator(call, request.group_id):
         return Refusal(NOT_COORDINATOR, 'Another broker coordinates the group.').response
     return call.state.groups.consumer_heartbeat(
         request, call.version, call.header.client_id or '', CLIENT_HOST
@@ -56,6 +62,8 @@ def _described(call: Call[ConsumerGroupDescribeRequest], group_id: str) -> Descr
     group = call.state.groups.consumers.get(group_id)
     if call.state.release.version < (4, 0):
         return _failed(group_id, UNSUPPORTED_VERSION, 'The consumer protocol is not enabled.')
+    if not group_id:
+        return _failed(group_id, INVALID_GROUP_ID, None)
     if not is_coordinator(call, group_id):
         return _failed(group_id, NOT_COORDINATOR, 'Another broker coordinates the group.')
     if group is None:
@@ -74,7 +82,7 @@ def _described(call: Call[ConsumerGroupDescribeRequest], group_id: str) -> Descr
     return described
 
 
-def _failed(group_id: str, error: int, text: str) -> DescribedConsumerGroup:
+def _failed(group_id: str, error: int, text: Optional[str]) -> DescribedConsumerGroup:
     return DescribedConsumerGroup(
         error_code=error,
         error_message=text,

@@ -34,7 +34,12 @@ from kafka.protocol.group import (
 from kafka.protocol.wire import Message
 from kafka.testing.calls import Call, handles
 from kafka.testing.classic_group import ClassicGroup
-from kafka.testing.errors import GROUP_ID_NOT_FOUND, INVALID_GROUP_ID, NONE, NOT_COORDINATOR
+from kafka.testing.errors import (
+    GROUP_ID_NOT_FOUND,
+    INCONSISTENT_GROUP_PROTOCOL,
+    NONE,
+    NOT_COORDINATOR,
+)
 from kafka.testing.group_members import JoinCall, Member, join_refusal
 from kafka.testing.group_states import GroupState
 
@@ -70,7 +75,7 @@ def join_group(call: Call[JoinGroupRequest]) -> None:
         if call.is_waiting:
             call.respond(response)
 
-    if not is_coordinator(call, request.group_id):
+    if request.group_id and not is_coordinator(call, request.group_id):
         call.respond(join_refusal(call.version, NOT_COORDINATOR, request.member_id, -1))
         return
     client_id = call.header.client_id
@@ -87,7 +92,11 @@ def sync_group(call: Call[SyncGroupRequest]) -> None:
         if call.is_waiting:
             call.respond(response if is_coordinator(call, request.group_id) else refusal)
 
-    if is_coordinator(call, request.group_id):
+    if call.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
+        # KIP-559 made them mandatory in what the protocol lets be null.
+        refusal = SyncGroupResponse(error_code=INCONSISTENT_GROUP_PROTOCOL, assignment=b'')
+        call.respond(refusal)
+    elif is_coordinator(call, request.group_id) or not request.group_id:
         call.state.groups.sync(request, reply)
     else:
         call.respond(refusal)
@@ -96,7 +105,7 @@ def sync_group(call: Call[SyncGroupRequest]) -> None:
 @handles(HeartbeatRequest)
 def heartbeat(call: Call[HeartbeatRequest]) -> HeartbeatResponse:
     """Note that a member lives."""
-    if not is_coordinator(call, call.request.group_id):
+    if call.request.group_id and not is_coordinator(call, call.request.group_id):
         return HeartbeatResponse(error_code=NOT_COORDINATOR)
     return HeartbeatResponse(error_code=call.state.groups.heartbeat(call.request))
 
@@ -105,10 +114,8 @@ def heartbeat(call: Call[HeartbeatRequest]) -> HeartbeatResponse:
 def leave_group(call: Call[LeaveGroupRequest]) -> LeaveGroupResponse:
     """Let members go."""
     request, groups = call.request, call.state.groups
-    error = NONE
-    if not request.group_id:
-        error = INVALID_GROUP_ID
-    elif not is_coordinator(call, request.group_id):
+    error = groups.leave_error(request.group_id)
+    if not error and not is_coordinator(call, request.group_id):
         error = NOT_COORDINATOR
     if error:
         return LeaveGroupResponse(error_code=error)

@@ -39,6 +39,7 @@ from kafka.testing.errors import (
     NONE,
     NOT_COORDINATOR,
     OFFSET_METADATA_TOO_LARGE,
+    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSTABLE_OFFSET_COMMIT,
@@ -62,7 +63,7 @@ def _commit_error(call: Call[OffsetCommitRequest]) -> int:
     """Return why the whole is refused."""
     request = call.request
     if call.version == 0:
-        return NONE if call.state.release.has_zookeeper else UNSUPPORTED_VERSION
+        return _zookeeper_error(call, request.group_id)
     if not is_coordinator(call, request.group_id):
         return NOT_COORDINATOR
     if call.state.offsets.is_full:
@@ -81,6 +82,12 @@ def _commit_error(call: Call[OffsetCommitRequest]) -> int:
             for each in asked.partitions
         ],
     )
+
+
+def _zookeeper_error(call: Call[Any], group_id: str) -> int:
+    if not call.state.release.has_zookeeper:
+        return UNSUPPORTED_VERSION
+    return NONE if group_id else UNKNOWN_SERVER_ERROR  # there is no path for no name
 
 
 def _committed(
@@ -124,8 +131,10 @@ def _commit_one(
     call: Call[OffsetCommitRequest], topic: str, asked: OffsetCommitRequestPartition
 ) -> int:
     request, offsets = call.request, call.state.offsets
-    metadata = asked.committed_metadata or ''
-    if len(metadata) > call.state.defaults.offset_metadata_max_bytes:
+    metadata = asked.committed_metadata
+    if metadata is None and call.state.release.version >= (0, 10):
+        metadata = ''
+    if len(metadata or '') > call.state.defaults.offset_metadata_max_bytes:
         return OFFSET_METADATA_TOO_LARGE
     index, offset = asked.partition_index, asked.committed_offset
     if call.version == 0:
@@ -156,7 +165,7 @@ class _Found(NamedTuple):
     partition_index: int
     committed_offset: int = NO_OFFSET
     committed_leader_epoch: int = NO_EPOCH
-    metadata: str = ''
+    metadata: Optional[str] = ''
     error_code: int = NONE
 
 
@@ -243,11 +252,17 @@ def _fetched(
                 found += [_failed_topic(name, topic_id, indexes, UNKNOWN_TOPIC_ID)]
                 continue
             name, topic_id = topic.name, topic.topic_id
-        elif topic is None and call.state.release.version < (0, 9):
-            found += [_failed_topic(name, topic_id, indexes, UNKNOWN_TOPIC_OR_PARTITION)]
-            continue
         partitions = [_fetched_one(call, group_id, name, index) for index in indexes]
+        if call.state.release.version < (0, 9):
+            partitions = [_known(topic, each) for each in partitions]
         found.append(_FoundTopic(name, topic_id, partitions))
+    return found
+
+
+def _known(topic: Optional[Topic], found: _Found) -> _Found:
+    """Return what 0.8.2 says of a partition: that it knows none unless there is one."""
+    if topic is None or topic.partition(found.partition_index) is None:
+        return _Found(found.partition_index, error_code=UNKNOWN_TOPIC_OR_PARTITION)
     return found
 
 
@@ -279,17 +294,17 @@ def _fetched_one(call: Call[OffsetFetchRequest], group_id: str, topic: str, inde
 
 def _fetched_from_zookeeper(call: Call[OffsetFetchRequest], asked: _Asked) -> List[_FoundTopic]:
     state, group_id = call.state, call.request.group_id
-    if not state.release.has_zookeeper:
-        return _failed(asked, UNSUPPORTED_VERSION)
+    error = _zookeeper_error(call, group_id)
     found = []
     for name, topic_id, indexes in asked:
-        partitions = []
+        topic, partitions = state.topics.get(name), []
         for index in indexes:
             offset = state.offsets.fetch_from_zookeeper(group_id, name, index)
-            if offset is None or name not in state.topics:
-                partitions.append(_Found(index, error_code=UNKNOWN_TOPIC_OR_PARTITION))
-            else:
-                partitions.append(_Found(index, offset))
+            code = _partition_error(call, topic, index, False) or error
+            if offset is None and not code:
+                code = UNKNOWN_TOPIC_OR_PARTITION
+            stored = NO_OFFSET if code or offset is None else offset
+            partitions.append(_Found(index, stored, error_code=code))
         found.append(_FoundTopic(name, topic_id, partitions))
     return found
 

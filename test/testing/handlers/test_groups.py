@@ -16,6 +16,7 @@ from kafka.testing.errors import (
     NON_EMPTY_GROUP,
     NONE,
     NOT_COORDINATOR,
+    UNKNOWN_MEMBER_ID,
 )
 
 from ..drive import Driver
@@ -76,14 +77,18 @@ def test_a_join_that_waits_while_the_coordinator_moves_is_sent_away():
     assert clients[1].receive().error_code == NOT_COORDINATOR
 
 
-def test_leave_and_heartbeat_need_a_group():
-    driver = started()
+@pytest.mark.parametrize(
+    ('version', 'error'), [('0.10.2', UNKNOWN_MEMBER_ID), ('0.11', INVALID_GROUP_ID)]
+)
+def test_a_group_needs_a_name(version, error):
+    driver = started(version)
     request = leave(member_id='m')
     request.group_id = ''
-    assert driver.ask(request, version=0).error_code == INVALID_GROUP_ID
+    assert driver.ask(request, version=0).error_code == error
     beat = heartbeat('m', 1)
     beat.group_id = ''
-    assert driver.ask(beat).error_code == INVALID_GROUP_ID
+    assert driver.ask(beat).error_code == error
+    assert driver.ask(sync('m', 1, group='')).error_code == error
 
 
 # ------------------------------------------------------------ describe

@@ -23,6 +23,7 @@ from kafka.testing.errors import (
     OFFSET_METADATA_TOO_LARGE,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
+    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSTABLE_OFFSET_COMMIT,
@@ -145,6 +146,12 @@ def test_zookeeper_takes_no_offsets_of_unknown_topics():
     assert commit_error(started('0.8.1').ask(commit(7, topic='u'), 0)) == UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_zookeeper_has_no_place_for_a_group_without_name():
+    driver = started('2.8')
+    assert commit_error(driver.ask(commit(7, group=''), 0)) == UNKNOWN_SERVER_ERROR
+    assert fetched(driver.ask(fetch('t', group=''), 0)).error_code == UNKNOWN_SERVER_ERROR
+
+
 def test_brokers_without_zookeeper_refuse_version_0():
     driver = started('3.9')
     assert commit_error(driver.ask(commit(7), 0)) == UNSUPPORTED_VERSION
@@ -246,9 +253,24 @@ def test_metadata_has_a_limit(version):
     assert driver.state.offsets.fetch(GROUP, 't', 0).offset == 7
 
 
-def test_null_metadata_is_stored_as_empty(driver):
+@pytest.mark.parametrize(('version', 'metadata'), [('0.9', None), ('0.10.0', ''), ('4.4', '')])
+def test_null_metadata_is_stored_as_empty_from_0_10(version, metadata):
+    driver = started(version)
     driver.ask(commit(7, metadata=None), 2)
-    assert fetched(driver.ask(fetch('t'), 1)).metadata == ''
+    assert fetched(driver.ask(fetch('t'), 1)).metadata == metadata
+
+
+def test_a_generation_of_a_group_of_offsets_is_of_an_unknown_member(driver):
+    driver.ask(commit(7), 2)
+    request = commit(7, generation_id_or_member_epoch=5, member_id='nobody')
+    assert commit_error(driver.ask(request, 9)) == UNKNOWN_MEMBER_ID
+
+
+def test_an_unknown_partition_is_told_by_0_8_2_only():
+    for version, error in (('0.8.2', UNKNOWN_TOPIC_OR_PARTITION), ('0.9', NONE)):
+        asked = OffsetFetchRequestTopic(name='t', partition_indexes=[7])
+        response = started(version).ask(OffsetFetchRequest(group_id=GROUP, topics=[asked]), 1)
+        assert fetched(response).error_code == error
 
 
 @pytest.mark.parametrize(
@@ -332,7 +354,7 @@ def test_offsets_of_groups_that_never_had_members_age():
     driver.ask(commit(7), 8)
     driver.advance(7 * 86400 - 1)
     assert fetched(driver.ask(fetch('t'), 1)).committed_offset == 7
-    driver.advance(2)
+    driver.advance(600)
     assert fetched(driver.ask(fetch('t'), 1)).committed_offset == -1
 
 
@@ -346,13 +368,14 @@ def test_offsets_of_members_age_from_when_the_last_has_gone(driver):
     driver.ask(leave(MemberIdentity(member_id=consumer.member_id)))
     driver.advance(7 * 86400 - 1)
     assert fetched(driver.ask(fetch('t'), 1)).committed_offset == 5
-    driver.advance(2)
+    driver.advance(600)
     assert fetched(driver.ask(fetch('t'), 1)).committed_offset == -1
 
 
 def test_versions_2_to_4_may_say_how_long(driver):
+    """Brokers look every ten minutes."""
     driver.ask(commit(7, retention_time_ms=60000), 4)
-    driver.advance(59)
+    driver.advance(599)
     assert fetched(driver.ask(fetch('t'), 1)).committed_offset == 7
     driver.advance(2)
     assert fetched(driver.ask(fetch('t'), 1)).committed_offset == -1

@@ -18,7 +18,7 @@ from kafka.testing.releases import broker_release
 from test.differential import recordings
 from test.differential.compare import Difference, compare, explained
 from test.differential.deviations import DEVIATIONS
-from test.differential.runner import Recording
+from test.differential.runner import Recording, is_wanted
 
 
 def _arguments(words: Optional[Sequence[str]]) -> argparse.Namespace:
@@ -27,7 +27,7 @@ def _arguments(words: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument('--record', type=Path, help='write the real answers there')
     parser.add_argument('--against', type=Path, help='a recording in place of a real broker')
     parser.add_argument('--recorded', action='store_true', help='take the recording kept here')
-    parser.add_argument('--only', default='', help='a part of the names of the cases wanted')
+    parser.add_argument('--only', default='', help='parts of the names of the cases wanted')
     parser.add_argument('--summary', action='store_true', help='only how many, by scenario')
     parser.add_argument('--all', action='store_true', help='show explained differences too')
     parser.add_argument('--ours', type=Path, help='write what the embedded broker says')
@@ -48,7 +48,7 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     seconds = time.monotonic() - began
     if options.ours:
         recordings.write(options.ours, ours)
-    real = {name: entry for name, entry in real.items() if options.only in name}
+    real = {name: entry for name, entry in real.items() if is_wanted(name, options.only)}
     differences = compare(real, ours)
     version = broker_release(options.release).version
     if not options.all:
@@ -69,7 +69,9 @@ def _real(options: argparse.Namespace) -> Recording:
     recording = recordings.of_real(options.release, options.only)
     if options.record:
         if options.only and options.record.exists():
-            recording = {**recordings.read(options.record), **recording}
+            kept = recordings.read(options.record).items()
+            others = {name: e for name, e in kept if not is_wanted(name, options.only)}
+            recording = {**others, **recording}
         recordings.write(options.record, recording)
         _say('%d answers written to %s' % (len(recording), options.record))
     return recording

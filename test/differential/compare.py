@@ -12,11 +12,12 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 from test.differential.deviations import Deviation
 from test.differential.runner import Recording
 
-#: By which fields elements of a list are told apart; a broker is free to order them otherwise.
+#: By which field elements of a list are told apart, the first that they have; a broker is free to
+#: order them otherwise.
 IDENTITY = (
-    'api_key name topic topic_name resource_type resource_name entity_type group_id'
-    ' transactional_id key user feature node_id broker_id partition_index partition index'
-    ' partition_id member_id config_source'
+    'api_key group_id transactional_id resource_name key name topic topic_name user feature'
+    ' node_id broker_id replica_id partition_index partition index partition_id entity_type'
+    ' mechanism member_id topic_id'
 ).split()
 ABSENT = '<absent>'
 TEXTS = ('error_message', 'batch_index_error_message')
@@ -90,22 +91,26 @@ def _walk_lists(path: str, real: List[Any], ours: List[Any]) -> Iterator[Tuple[s
 def _named(elements: List[Any]) -> Dict[str, Any]:
     """Return the elements by what tells them apart, with a number where that is not enough."""
     named: Dict[str, Any] = {}
-    if elements and not any(isinstance(each, (dict, list)) for each in elements):
+    if not any(isinstance(each, (dict, list)) for each in elements):
         elements = sorted(elements, key=_order)
     for position, element in enumerate(elements):
-        parts = [] if not isinstance(element, dict) else _identity(element)
-        name = ' '.join(parts) or str(position)
+        name = (_identity(element) if isinstance(element, dict) else '') or '#%d' % position
         while name in named:
             name += "'"
         named[name] = element
     return named
 
 
-def _identity(element: Dict[str, Any]) -> List[str]:
+def _identity(element: Dict[str, Any]) -> str:
+    """Return what an element of a list is called, '' for none."""
     if 'entity' in element:
-        return sorted(' '.join(map(str, each.values())) for each in element['entity'])
-    keys = [key for key in IDENTITY if key in element and 'offset' not in element]
-    return [str(element[key]) for key in keys]
+        return ' '.join(sorted(' '.join(map(str, each.values())) for each in element['entity']))
+    if 'offset' in element or 'base_offset' in element and 'magic' in element:
+        return ''  # stored records have their order
+    for key in IDENTITY:
+        if element.get(key) is not None:
+            return repr(element[key]) if element[key] == '' else str(element[key])
+    return ''
 
 
 def _order(value: Any) -> Tuple[str, Any]:

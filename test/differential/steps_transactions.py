@@ -304,7 +304,14 @@ LISTS_SCRIPT = [
                 lambda c: {'state_filters': [], 'producer_id_filters': [c.values['id']]},
             ),
             Step('of a state', LIST_TRANSACTIONS, lambda c: {'state_filters': ['Ongoing', 'No']}),
-            Step('long ones', LIST_TRANSACTIONS, lambda c: {'duration_filter': 10_000_000}),
+            Step(
+                'long ones',
+                LIST_TRANSACTIONS,
+                lambda c: {
+                    'producer_id_filters': [c.values['id']],
+                    'duration_filter': 10_000_000,
+                },
+            ),
             Step(
                 'by pattern',
                 LIST_TRANSACTIONS,

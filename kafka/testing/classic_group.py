@@ -108,7 +108,7 @@ class ClassicGroup:
             self._join_unknown(call)
         elif request.member_id in self._pending:
             self._pending.pop(request.member_id).cancel()
-            self._rules.budget.change(-MEMBER_BYTES)
+            self._rules.budget.change(-MEMBER_BYTES - len(request.member_id))
             self._add(request.member_id, call)
         else:
             error = self.member_error(request.member_id, request.group_instance_id)
@@ -159,7 +159,7 @@ class ClassicGroup:
             self._pending[member_id] = self._later(
                 request.session_timeout_ms / 1000, lambda: self._drop(member_id)
             )
-            self._rules.budget.change(MEMBER_BYTES)
+            self._rules.budget.change(MEMBER_BYTES + len(member_id))
             self._refuse(call, MEMBER_ID_REQUIRED, member_id)
         else:
             self._add(member_id, call)
@@ -419,6 +419,8 @@ class ClassicGroup:
 
     def heartbeat(self, request: HeartbeatRequest) -> int:
         """Note that a member lives; return the error to tell it."""
+        if self._rules.version < (0, 10) and self.state is not GroupState.STABLE:
+            return REBALANCE_IN_PROGRESS
         error = self._call_error(
             request.member_id, request.group_instance_id, request.generation_id
         )
@@ -452,7 +454,7 @@ class ClassicGroup:
         pending = self._pending.pop(member_id, None)
         if pending is not None:
             pending.cancel()
-            self._rules.budget.change(-MEMBER_BYTES)
+            self._rules.budget.change(-MEMBER_BYTES - len(member_id))
         elif member_id in self.members:
             self._remove(self.members[member_id])
         else:
@@ -496,9 +498,9 @@ class ClassicGroup:
         """End the group; nobody finds it any more."""
         for member in list(self.members.values()):
             self._remove(member)
-        for timer in self._pending.values():
+        for member_id, timer in self._pending.items():
             timer.cancel()
-            self._rules.budget.change(-MEMBER_BYTES)
+            self._rules.budget.change(-MEMBER_BYTES - len(member_id))
         self._pending.clear()
         self._cancel_timer()
         self._move(GroupState.DEAD)

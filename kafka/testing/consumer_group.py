@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from typing import TYPE_CHECKING, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from kafka.protocol.group import ConsumerGroupHeartbeatRequest
 from kafka.testing.errors import (
@@ -103,7 +103,8 @@ class ConsumerMember:
     @property
     def size(self) -> int:
         """The bytes that it stands for."""
-        return MEMBER_BYTES + sum(map(len, self.topic_names)) + len(self.regex or '')
+        names = 2 * len(self.member_id) + len(self.client_id) + 2 * len(self.instance_id or '')
+        return MEMBER_BYTES + names + sum(map(len, self.topic_names)) + len(self.regex or '')
 
     @property
     def holds(self) -> Set[TopicPartition]:
@@ -120,12 +121,17 @@ class ConsumerMember:
 
 
 class ConsumerGroup:
-    """One group. Arguments: rules: those of the cluster."""
+    """One group.
+
+    Arguments: rules: those of the cluster; on_empty: is told its id when the last member has gone.
+    """
 
     group_type = 'consumer'
     protocol_type = 'consumer'
 
-    def __init__(self, group_id: str, rules: ConsumerGroupRules) -> None:
+    def __init__(
+        self, group_id: str, rules: ConsumerGroupRules, on_empty: Callable[[str], None]
+    ) -> None:
         self.group_id = group_id
         self.epoch = 1 if rules.version >= (4, 3) else 0
         self.assignment_epoch = 0
@@ -134,6 +140,7 @@ class ConsumerGroup:
         self.empty_since = rules.timers.clock.monotonic()
         self.is_dead = False
         self._rules = rules
+        self._on_empty = on_empty
         self._instances: Dict[str, str] = {}
         self._counts: Dict[str, Tuple[bytes, int]] = {}  # subscribed topics as last seen
         self._assigned_at: Optional[float] = None
@@ -272,6 +279,7 @@ class ConsumerGroup:
             self.empty_since = self._rules.timers.clock.monotonic()
             self._counts.clear()
             self._regexes.clear()
+            self._on_empty(self.group_id)
 
     def _forget(self, member: ConsumerMember) -> None:
         if self.members.get(member.member_id) is not member:
@@ -318,8 +326,9 @@ class ConsumerGroup:
     def _update(self, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> bool:
         """Note what a member wants; return whether that is something new."""
         size = member.size
-        before = (member.topic_names, member.regex, member.rack_id, member.assignor)
-        is_new = member.epoch <= JOIN_EPOCH and not member.assigned
+        names, regex = member.topic_names, member.regex
+        # Before 4.3 the first epoch of a group is 0, which stands for joining.
+        has_changed = member.member_id not in self.target and self._rules.version < (4, 3)
         if request.rebalance_timeout_ms != -1:
             member.rebalance_timeout_ms = request.rebalance_timeout_ms
         if request.subscribed_topic_names is not None:
@@ -331,8 +340,9 @@ class ConsumerGroup:
         if request.server_assignor is not None:
             member.assignor = request.server_assignor
         self._rules.budget.change(member.size - size)
-        after = (member.topic_names, member.regex, member.rack_id, member.assignor)
-        return after != before or (is_new and member.member_id not in self.target)
+        # A new regular expression says nothing until it has been matched.
+        is_matched = member.regex is None or member.regex in self._regexes
+        return has_changed or member.topic_names != names or (member.regex != regex and is_matched)
 
     def _count(self) -> bool:
         """Count the partitions of subscribed topics; return whether they are others than before."""

@@ -7,7 +7,7 @@ is in consumer_group.py. Groups of both kinds share their names: groups.py.
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Set
+from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
 from kafka.protocol.group import (
     Assignment,
@@ -33,6 +33,7 @@ from kafka.testing.errors import (
     UNRELEASED_INSTANCE_ID,
     UNSUPPORTED_ASSIGNOR,
 )
+from kafka.testing.group_members import group_size
 from kafka.testing.server_assignors import ASSIGNORS, TopicPartition
 
 #: What Python's expressions have and RE2 has not: look-around, conditions, references to groups.
@@ -67,10 +68,14 @@ class Refusal(NamedTuple):
 
 
 class ConsumerGroups:
-    """The KIP-848 groups of a cluster. Arguments: rules: those of all of them."""
+    """The KIP-848 groups of a cluster.
 
-    def __init__(self, rules: ConsumerGroupRules) -> None:
+    Arguments: rules: those of all of them; on_empty: is told the id of one that has no members.
+    """
+
+    def __init__(self, rules: ConsumerGroupRules, on_empty: Callable[[str], None]) -> None:
         self.rules = rules
+        self._on_empty = on_empty
         self._groups: Dict[str, ConsumerGroup] = {}
 
     def __repr__(self) -> str:
@@ -88,6 +93,7 @@ class ConsumerGroups:
         """Forget a group, if there is one."""
         group = self._groups.pop(group_id, None)
         if group is not None:
+            self.rules.budget.change(-group_size(group_id))
             group.die()
 
     def heartbeat(
@@ -106,7 +112,12 @@ class ConsumerGroups:
             if request.member_epoch != JOIN_EPOCH:
                 text = 'There is no group %s.' % request.group_id
                 return Refusal(GROUP_ID_NOT_FOUND, text).response
-            group = self._groups[request.group_id] = ConsumerGroup(request.group_id, self.rules)
+            if not self.rules.budget.has_room(group_size(request.group_id)):
+                text = _TEXTS[COORDINATOR_NOT_AVAILABLE] % request.member_id
+                return Refusal(COORDINATOR_NOT_AVAILABLE, text).response
+            group = ConsumerGroup(request.group_id, self.rules, self._on_empty)
+            self._groups[request.group_id] = group
+            self.rules.budget.change(group_size(request.group_id))
         if request.member_epoch < JOIN_EPOCH:
             error = group.leave(request)
             if error:

@@ -30,6 +30,8 @@ Reply = Callable[[Message], None]
 
 #: What a member costs beside what it sent; about what Python takes for it.
 MEMBER_BYTES = 1024
+#: And a group.
+GROUP_BYTES = 2048
 
 
 class JoinCall(NamedTuple):
@@ -150,7 +152,8 @@ class Member:
     @property
     def size(self) -> int:
         """The bytes that it stands for."""
-        return MEMBER_BYTES + protocols_size(self.protocols) + len(self.assignment)
+        names = 2 * len(self.client_id) + 2 * len(self.instance_id or '')
+        return MEMBER_BYTES + names + protocols_size(self.protocols) + len(self.assignment)
 
     def update(self, call: JoinCall) -> None:
         """Take what a further JoinGroup says."""
@@ -167,6 +170,11 @@ class Member:
     def vote(self, names: Set[str]) -> str:
         """Return the first of its protocols that is among some."""
         return next(name for name, _ in self.protocols if name in names)
+
+
+def group_size(group_id: str) -> int:
+    """Return the bytes that a group stands for beside its members."""
+    return GROUP_BYTES + 2 * len(group_id)
 
 
 def protocols_size(protocols: List[Tuple[str, bytes]]) -> int:

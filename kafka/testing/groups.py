@@ -23,6 +23,7 @@ from kafka.testing.classic_group import ClassicGroup
 from kafka.testing.consumer_group import JOIN_EPOCH, ConsumerGroup, ConsumerGroupRules
 from kafka.testing.consumer_groups import ConsumerGroups, Refusal
 from kafka.testing.errors import (
+    COORDINATOR_NOT_AVAILABLE,
     GROUP_ID_NOT_FOUND,
     ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
@@ -33,7 +34,14 @@ from kafka.testing.errors import (
     NONE,
     UNKNOWN_MEMBER_ID,
 )
-from kafka.testing.group_members import Budget, JoinCall, Outbox, Reply, join_refusal
+from kafka.testing.group_members import (
+    Budget,
+    JoinCall,
+    Outbox,
+    Reply,
+    group_size,
+    join_refusal,
+)
 from kafka.testing.group_states import GroupRules, GroupState
 from kafka.testing.server_assignors import TopicPartition
 
@@ -79,7 +87,8 @@ class Groups:
                 session_timeout_ms=defaults.group_consumer_session_timeout_ms,
                 heartbeat_interval_ms=defaults.group_consumer_heartbeat_interval_ms,
                 assignment_interval_ms=1000 if newer else 0,
-            )
+            ),
+            self._consumers_ended,
         )
 
     def __repr__(self) -> str:
@@ -137,21 +146,27 @@ class Groups:
         if not error and other is not None and other.members:
             self._refuse_classic(call)
             return
-        elif not error and group is None:
+        if not error and group is None:
             if request.member_id:
                 error = UNKNOWN_MEMBER_ID
+            elif not self.budget.has_room(group_size(request.group_id)):
+                error = COORDINATOR_NOT_AVAILABLE
             else:
-                self.consumers.forget(request.group_id)
-                group = ClassicGroup(request.group_id, self._rules, self._ended)
-                self._groups[request.group_id] = group
+                group = self._create(request.group_id)
         if error or group is None:
             generation = self._rules.no_generation
             call.reply(join_refusal(call.version, error, request.member_id, generation))
             return
         group.join(call)
-        if group.generation == 0 and group.state is GroupState.EMPTY and not group.has_pending:
-            self._ended(group)  # it was refused, and there is nothing else
         self.outbox.flush()
+
+    def _create(self, group_id: str) -> ClassicGroup:
+        self.consumers.forget(group_id)
+        group = self._groups[group_id] = ClassicGroup(group_id, self._rules, self._ended)
+        self.budget.change(group_size(group_id))
+        # Its first member may be refused: then it has none.
+        self._state.timers.later(CHECK_SECONDS, lambda: self._expire(group_id))
+        return group
 
     def sync(self, request: SyncGroupRequest, reply: Reply) -> None:
         """Take a SyncGroup."""
@@ -173,7 +188,7 @@ class Groups:
 
     def _name_error(self, group_id: str) -> int:
         """Return what is wrong with the id of a group that one must have joined."""
-        if group_id or self._state.release.version < (0, 11):
+        if group_id or self._state.release.version < (2, 0):
             return NONE
         return INVALID_GROUP_ID
 
@@ -295,9 +310,13 @@ class Groups:
         else:
             self._state.timers.later(CHECK_SECONDS, lambda: self._expire(group.group_id))
 
+    def _consumers_ended(self, group_id: str) -> None:
+        self._state.timers.later(CHECK_SECONDS, lambda: self._expire(group_id))
+
     def _forget(self, group: ClassicGroup) -> None:
         if self._groups.get(group.group_id) is group:
             del self._groups[group.group_id]
+            self.budget.change(-group_size(group.group_id))
         group.die()
 
     def _expire(self, group_id: str) -> None:

@@ -26,7 +26,8 @@ class StoredOffset(NamedTuple):
     """An offset as it was committed.
 
     ``expires_ms`` is -1 unless the commit named a time; ``order`` tells which of two is later;
-    ``topic_id`` is that of the topic at the time, None if there was none.
+    ``topic_id`` is that of the topic at the time, None if there was none; ``size`` is about the
+    bytes that it takes.
     """
 
     offset: int
@@ -36,11 +37,7 @@ class StoredOffset(NamedTuple):
     expires_ms: int
     order: int
     topic_id: Optional[bytes]
-
-    @property
-    def size(self) -> int:
-        """About the bytes that it takes."""
-        return OFFSET_BYTES + len(self.metadata or '')
+    size: int
 
 
 class StoredOffsets:
@@ -81,7 +78,7 @@ class StoredOffsets:
         expires_ms: int = -1,
     ) -> None:
         """Store an offset; epoch -1 for none, expiry -1 for what the release does by itself."""
-        stored = self._made(topic, offset, leader_epoch, metadata, now_ms, expires_ms)
+        stored = self._made(group, topic, offset, leader_epoch, metadata, now_ms, expires_ms)
         self._put(group, (topic, partition), stored)
 
     def fetch(self, group: str, topic: str, partition: int) -> Optional[StoredOffset]:
@@ -148,7 +145,7 @@ class StoredOffsets:
         offsets = self._pending.setdefault(producer_id, {}).setdefault(group, {})
         key = (topic, partition)
         self._drop(offsets, key)
-        offsets[key] = self._made(topic, offset, leader_epoch, metadata, now_ms, -1)
+        offsets[key] = self._made(group, topic, offset, leader_epoch, metadata, now_ms, -1)
         self._used += offsets[key].size
 
     def end_pending(self, producer_id: int, commit: bool) -> List[str]:
@@ -180,7 +177,7 @@ class StoredOffsets:
         """Store an offset as version 0 of OffsetCommit does: without metadata, for ever."""
         key = (group, topic, partition)
         if key not in self._zookeeper:
-            self._used += OFFSET_BYTES
+            self._used += OFFSET_BYTES + len(group) + len(topic)
         self._zookeeper[key] = offset
 
     def fetch_from_zookeeper(self, group: str, topic: str, partition: int) -> Optional[int]:
@@ -191,6 +188,7 @@ class StoredOffsets:
 
     def _made(
         self,
+        group: str,
         topic: str,
         offset: int,
         leader_epoch: int,
@@ -201,8 +199,9 @@ class StoredOffsets:
         self._order += 1
         known = self._state.topics.get(topic)
         topic_id = known.topic_id if known is not None else None
+        size = OFFSET_BYTES + len(group) + len(topic) + len(metadata or '')
         return StoredOffset(
-            offset, leader_epoch, metadata, now_ms, expires_ms, self._order, topic_id
+            offset, leader_epoch, metadata, now_ms, expires_ms, self._order, topic_id, size
         )
 
     def _put(self, group: str, key: Key, stored: StoredOffset) -> None:

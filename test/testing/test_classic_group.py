@@ -168,6 +168,13 @@ def test_what_all_groups_take_together_is_limited(driver):
     assert Consumer(driver).join(3).error_code == COORDINATOR_NOT_AVAILABLE
 
 
+def test_long_names_count(driver):
+    driver.state.groups.budget.limit = 10000
+    request = join(group='g' * 30000)
+    assert driver.ask(request, version=3).error_code == COORDINATOR_NOT_AVAILABLE
+    assert driver.state.groups.all() == []
+
+
 def test_what_groups_take_is_given_back(driver):
     consumer, other = Consumer(driver), Consumer(driver)
     settle(consumer, other)
@@ -370,6 +377,12 @@ def test_a_heartbeat_of_another_generation_is_refused(driver):
     settle(consumer)
     request = heartbeat(consumer.member_id, 7)
     assert consumer.ask(request).error_code == ILLEGAL_GENERATION
+
+
+def test_0_9_tells_anybody_of_a_rebalance():
+    driver = Driver('0.9')
+    Consumer(driver).join()
+    assert driver.ask(heartbeat('nobody', 1)).error_code == REBALANCE_IN_PROGRESS
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from kafka.protocol.commit import (
 )
 from kafka.protocol.group import ConsumerGroupHeartbeatRequest, TopicPartitions
 from kafka.testing.errors import (
+    COORDINATOR_NOT_AVAILABLE,
     FENCED_INSTANCE_ID,
     FENCED_MEMBER_EPOCH,
     GROUP_ID_NOT_FOUND,
@@ -225,7 +226,17 @@ def test_what_groups_take_is_given_back(driver):
         member.join()
     for member in members:
         member.leave()
+    driver.advance(601)
     assert driver.state.groups.budget.used == 0
+
+
+def test_what_groups_take_together_is_limited(driver):
+    driver.state.groups.budget.limit = 5000
+    assert Member(driver, 'a').join().error_code == NONE
+    assert Member(driver, 'b').join(group_id='other').error_code == COORDINATOR_NOT_AVAILABLE
+    many = ['t%d' % number for number in range(2000)]
+    response = driver.ask(Member(driver, 'a').request(1, subscribed_topic_names=many))
+    assert response.error_code == COORDINATOR_NOT_AVAILABLE
 
 
 @pytest.mark.parametrize('version', ['3.8', '3.9'])

@@ -63,7 +63,8 @@ def _commit_error(call: Call[OffsetCommitRequest]) -> int:
     """Return why the whole is refused."""
     request = call.request
     if call.version == 0:
-        return _zookeeper_error(call, request.group_id)
+        error = _zookeeper_error(call, request.group_id)
+        return error or (UNKNOWN_SERVER_ERROR if call.state.offsets.is_full else NONE)
     if not is_coordinator(call, request.group_id):
         return NOT_COORDINATOR
     if call.state.offsets.is_full:

@@ -78,7 +78,7 @@ def test_a_join_that_waits_while_the_coordinator_moves_is_sent_away():
 
 
 @pytest.mark.parametrize(
-    ('version', 'error'), [('0.10.2', UNKNOWN_MEMBER_ID), ('0.11', INVALID_GROUP_ID)]
+    ('version', 'error'), [('1.1', UNKNOWN_MEMBER_ID), ('2.0', INVALID_GROUP_ID)]
 )
 def test_a_group_needs_a_name(version, error):
     driver = started(version)

@@ -120,7 +120,9 @@ CREATE_SCRIPT = [
 
 def _delete(c: Any, *names: str) -> Dict[str, Any]:
     topics = [{'name': name} for name in names]
-    return {'topic_names': list(names), 'topics': topics, 'timeout_ms': 10000}
+    # Before 1.0 delete.topic.enable was off: nothing is deleted until the time is over.
+    timeout_ms = 1000 if c.release.version < (1, 0) else 10000
+    return {'topic_names': list(names), 'topics': topics, 'timeout_ms': timeout_ms}
 
 
 def _delete_ids(*ids: bytes) -> Dict[str, Any]:

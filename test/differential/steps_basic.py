@@ -172,21 +172,15 @@ def _find_empty(c: Any) -> Dict[str, Any]:
 COORDINATOR_SCRIPT = [
     one('coordinator', FIND_COORDINATOR, lambda c: _find(c, 0, 'g')),
     one('coordinator of none', FIND_COORDINATOR, _find_empty),
-    Scenario(
+    one(
         'coordinator of a transaction',
-        (FIND_COORDINATOR,),
-        [
-            Step(
-                'ask',
-                FIND_COORDINATOR,
-                lambda c: {
-                    'key': c.transaction(),
-                    'key_type': 1,
-                    'coordinator_keys': [c.transaction(), c.transaction('y')],
-                },
-                when=lambda c: c.version >= 1 and c.release.version >= (0, 11),
-            )
-        ],
+        FIND_COORDINATOR,
+        lambda c: {
+            'key': c.transaction(),
+            'key_type': 1,
+            'coordinator_keys': [c.transaction(), c.transaction('y')],
+        },
+        versions='1+',
     ),
     one('coordinator of type 9', FIND_COORDINATOR, lambda c: _find(c, 9, 'g'), versions='1+'),
     one('coordinator of type 2', FIND_COORDINATOR, lambda c: _find(c, 2, 'a', 'b'), versions='1+'),

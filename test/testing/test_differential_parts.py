@@ -271,3 +271,11 @@ def test_a_recording_is_read_as_it_was_written(tmp_path):
 def test_kept_recordings_are_small():
     for path in recordings.FOLDER.glob('*.json.gz'):
         assert path.stat().st_size < 300_000, path.name
+
+
+@pytest.mark.parametrize('path', sorted(recordings.FOLDER.glob('*.json.gz')), ids=lambda p: p.name)
+def test_kept_recordings_hold_the_whole_script(path):
+    release = broker_release(path.name[: -len('.json.gz')])
+    recorded = {name.split('/')[0] for name in recordings.read(path)}
+    labels = {case.label for case in cases(recordings.SCRIPT, release)}
+    assert recorded == labels, 'record it again'

@@ -156,7 +156,7 @@ class ClassicGroup:
             else:
                 self._replace(self.members[known], member_id, call)
         elif call.version >= 4:  # KIP-394
-            self._pending[member_id] = self._later(
+            self._pending[member_id] = self._rules.later(
                 request.session_timeout_ms / 1000, lambda: self._drop(member_id)
             )
             self._rules.budget.change(MEMBER_BYTES + len(member_id))
@@ -581,19 +581,12 @@ class ClassicGroup:
 
     def _set_timer(self, seconds: float, call: Callable[[], None]) -> None:
         self._cancel_timer()
-        self._timer = self._later(seconds, call)
+        self._timer = self._rules.later(seconds, call)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-    def _later(self, seconds: float, call: Callable[[], None]) -> Timer:
-        def run() -> None:
-            call()
-            self._rules.outbox.flush()
-
-        return self._rules.timers.later(seconds, run)
 
     def _move(self, state: GroupState) -> None:
         if state not in TRANSITIONS[self.state]:

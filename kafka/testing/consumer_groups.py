@@ -53,7 +53,7 @@ class Refusal(NamedTuple):
     """Why a heartbeat is not taken."""
 
     error: int
-    text: str
+    text: Optional[str]
 
     @property
     def response(self) -> ConsumerGroupHeartbeatResponse:

@@ -9,7 +9,7 @@ import enum
 from typing import Callable, Dict, FrozenSet, NamedTuple, Tuple
 
 from kafka.testing.group_members import Budget, Outbox
-from kafka.testing.timers import Timers
+from kafka.testing.timers import Timer, Timers
 
 
 class GroupState(enum.Enum):
@@ -55,3 +55,12 @@ class GroupRules(NamedTuple):
     def no_generation(self) -> int:
         """What a refused JoinGroup says of the generation."""
         return -1 if self.version >= (2, 3) else 0
+
+    def later(self, seconds: float, call: Callable[[], None]) -> Timer:
+        """Call something later, and send what it has to answer."""
+
+        def run() -> None:
+            call()
+            self.outbox.flush()
+
+        return self.timers.later(seconds, run)

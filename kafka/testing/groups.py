@@ -207,6 +207,8 @@ class Groups:
 
     def delete(self, group_id: str) -> int:
         """Delete a group without members and its offsets; return the error."""
+        if not group_id and self._state.release.version < (2, 0):
+            return INVALID_GROUP_ID
         if not self.exists(group_id):
             return GROUP_ID_NOT_FOUND
         group = self._groups.get(group_id)

@@ -40,7 +40,7 @@ def consumer_group_heartbeat(
     """Take the heartbeat of a member; tell it what it may consume."""
     request = call.request
     if call.state.release.version < (4, 0):
-        return Refusal(UNSUPPORTED_VERSION, 'The consumer protocol is not enabled.').response
+        return Refusal(UNSUPPORTED_VERSION, None).response
     if request.group_id and not is_coordinator(call, request.group_id):
         return Refusal(NOT_COORDINATOR, 'Another broker coordinates the group.').response
     return call.state.groups.consumer_heartbeat(
@@ -61,7 +61,7 @@ def consumer_group_describe(
 def _described(call: Call[ConsumerGroupDescribeRequest], group_id: str) -> DescribedConsumerGroup:
     group = call.state.groups.consumers.get(group_id)
     if call.state.release.version < (4, 0):
-        return _failed(group_id, UNSUPPORTED_VERSION, 'The consumer protocol is not enabled.')
+        return _failed(group_id, UNSUPPORTED_VERSION, None)
     if not group_id:
         return _failed(group_id, INVALID_GROUP_ID, None)
     if not is_coordinator(call, group_id):

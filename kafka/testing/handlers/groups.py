@@ -59,7 +59,7 @@ def is_coordinator(call: Call[Any], key: str) -> bool:
 
 def operations(call: Call[Any]) -> int:
     """Return what the caller may do with a group, as bits."""
-    newer = call.state.release.version >= (3, 9)
+    newer = call.state.release.version >= (4, 0)
     return _OPERATIONS | _CONFIG_OPERATIONS if newer else _OPERATIONS
 
 

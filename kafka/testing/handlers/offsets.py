@@ -123,7 +123,7 @@ def _partition_error(call: Call[Any], topic: Optional[Topic], index: int, by_id:
     if topic is None:  # 0.8.2 stored such at coordinators
         stored = (0, 8, 2) <= version < (0, 9) and call.version > 0
         return NONE if stored else UNKNOWN_TOPIC_OR_PARTITION
-    if version >= (1, 1) and topic.partition(index) is None:
+    if version >= (2, 0) and topic.partition(index) is None:
         return UNKNOWN_TOPIC_OR_PARTITION
     return NONE
 
@@ -296,6 +296,8 @@ def _fetched_one(call: Call[OffsetFetchRequest], group_id: str, topic: str, inde
 def _fetched_from_zookeeper(call: Call[OffsetFetchRequest], asked: _Asked) -> List[_FoundTopic]:
     state, group_id = call.state, call.request.group_id
     error = _zookeeper_error(call, group_id)
+    if error == UNSUPPORTED_VERSION:
+        return _failed(asked, error)
     found = []
     for name, topic_id, indexes in asked:
         topic, partitions = state.topics.get(name), []

@@ -140,7 +140,7 @@ def test_a_group_of_offsets_only_is_empty(driver):
     assert (group.error_code, group.group_state, group.protocol_type) == (NONE, 'Empty', '')
 
 
-@pytest.mark.parametrize(('release', 'bits'), [('2.3', 328), ('4.4', 3400)])
+@pytest.mark.parametrize(('release', 'bits'), [('2.3', 328), ('3.9', 328), ('4.0', 3400)])
 def test_operations_are_told_when_asked_for(release, bits):
     driver = started(release)
     driver.ask(commit(1), 2)
@@ -203,6 +203,14 @@ def test_a_group_without_members_is_deleted_with_its_offsets(driver, version):
     assert deleted(driver, version) == NONE
     assert driver.state.offsets.fetch_all(GROUP) == {}
     assert deleted(driver, version) == GROUP_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize(('version', 'error'), [('1.1', INVALID_GROUP_ID), ('2.0', NONE)])
+def test_the_group_without_name_is_deleted_from_2_0(version, error):
+    driver = started(version)
+    driver.ask(commit(1, group=''), 2)
+    response = driver.ask(DeleteGroupsRequest(groups_names=['']))
+    assert response.results[0].error_code == error
 
 
 def test_a_group_with_members_is_not_deleted(driver):

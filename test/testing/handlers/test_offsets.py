@@ -156,6 +156,7 @@ def test_brokers_without_zookeeper_refuse_version_0():
     driver = started('3.9')
     assert commit_error(driver.ask(commit(7), 0)) == UNSUPPORTED_VERSION
     assert fetched(driver.ask(fetch('t'), 0)).error_code == UNSUPPORTED_VERSION
+    assert fetched(driver.ask(fetch('unknown'), 0)).error_code == UNSUPPORTED_VERSION
 
 
 # ------------------------------------------------------------ who may commit
@@ -280,8 +281,11 @@ def test_a_commit_for_an_unknown_topic(version, error):
     assert commit_error(started(version).ask(commit(7, topic='u'), 1)) == error
 
 
-def test_a_commit_for_an_unknown_partition(driver):
-    assert commit_error(driver.ask(commit(7, partition=1), 2)) == UNKNOWN_TOPIC_OR_PARTITION
+@pytest.mark.parametrize(
+    ('version', 'error'), [('0.9', NONE), ('1.1', NONE), ('2.0', UNKNOWN_TOPIC_OR_PARTITION)]
+)
+def test_unknown_partitions_are_noticed_from_2_0(version, error):
+    assert commit_error(started(version).ask(commit(7, partition=1), 2)) == error
 
 
 def test_nothing_more_is_stored_when_memory_is_used_up(driver):

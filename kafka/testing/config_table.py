@@ -57,9 +57,10 @@ unclean.leader.election.enable BOOLEAN unclean.leader.election.enable - 0.8.2=tr
 
 GROUP_TABLE = """
 consumer.assignment.interval.ms INT group.consumer.assignment.interval.ms 0.. 4.3=1000
-consumer.assignor.offload.enable BOOLEAN group.consumer.assignor.offload.enable - 4.4=true
 consumer.heartbeat.interval.ms INT group.consumer.heartbeat.interval.ms 1.. 4.0=5000
 consumer.session.timeout.ms INT group.consumer.session.timeout.ms 1.. 4.0=45000
+errors.deadletterqueue.copy.record.enable BOOLEAN - - 4.4=false
+errors.deadletterqueue.topic.name STRING - - 4.4=
 share.assignment.interval.ms INT group.share.assignment.interval.ms 0.. 4.3=1000
 share.auto.offset.reset STRING - - 4.0=latest
 share.delivery.count.limit INT group.share.delivery.count.limit 2.. 4.2=5
@@ -69,9 +70,12 @@ share.partition.max.record.locks INT group.share.partition.max.record.locks 100.
 share.record.lock.duration.ms INT group.share.record.lock.duration.ms 1000.. 4.0=30000
 share.renew.acknowledge.enable BOOLEAN - - 4.2=true
 share.session.timeout.ms INT group.share.session.timeout.ms 1.. 4.0=45000
+streams.assignment.interval.ms INT group.streams.assignment.interval.ms 0.. 4.3=1000
+streams.assignor.name STRING - - 4.4=null
 streams.heartbeat.interval.ms INT group.streams.heartbeat.interval.ms 1.. 4.1=5000
 streams.initial.rebalance.delay.ms INT group.streams.initial.rebalance.delay.ms 0.. 4.2=3000
 streams.num.standby.replicas INT group.streams.num.standby.replicas 0.. 4.1=0
+streams.rack.aware.assignment.tags LIST - - 4.4=
 streams.session.timeout.ms INT group.streams.session.timeout.ms 1.. 4.1=45000
 """
 

@@ -122,7 +122,8 @@ def _keys(table: str, release: str) -> Iterator[ConfigKey]:
         default = _default(defaults, position)
         if default != '~':
             behind = None if synonym == '-' else synonym
-            yield ConfigKey(name, kind, _named(default, release), behind, allowed)
+            shown = None if default == 'null' else _named(default, release)
+            yield ConfigKey(name, kind, shown, behind, allowed)
 
 
 def _lines(table: str) -> List[str]:
@@ -191,16 +192,25 @@ def topic_values(
 def broker_values(state: ClusterState, key: ConfigKey, node_id: int) -> List[ConfigSource]:
     """Return all values of a broker's setting, the one that holds first."""
     found = []
-    for resource, source in ((str(node_id), FROM_BROKER), ('', FROM_ALL_BROKERS)):
-        value = state.configs.get((BROKER, resource), {}).get(key.name)
-        if value is not None:
-            found.append(ConfigSource(key.name, value, source))
+    of_one = state.configs.get((BROKER, str(node_id)), {})
+    for values, source in ((of_one, FROM_BROKER), (of_all_brokers(state), FROM_ALL_BROKERS)):
+        if key.name in values:
+            found.append(ConfigSource(key.name, values[key.name], source))
     in_file = static_values(state, node_id).get(key.name)
     if in_file is not None:
         found.append(ConfigSource(key.name, in_file, FROM_FILE))
     if key.default is not None:
         found.append(ConfigSource(key.name, key.default, FROM_DEFAULT))
     return found
+
+
+def of_all_brokers(state: ClusterState) -> Mapping[str, str]:
+    """Return the dynamic settings of all brokers; KIP-966 makes that of replicas in sync one."""
+    found = state.configs.get((BROKER, ''), {})
+    if 'eligible.leader.replicas.version' not in state.features:
+        return found
+    usual = broker_keys(state.release.name)['min.insync.replicas'].default or '1'
+    return {'min.insync.replicas': usual, **found}
 
 
 def broker_config(state: ClusterState, node_id: int, name: str) -> str:
@@ -231,6 +241,7 @@ def _chosen(state: ClusterState) -> Dict[str, str]:
         'default.replication.factor': 'replication_factor',
         'auto.create.topics.enable': 'auto_create_topics',
         'message.max.bytes': 'message_max_bytes',
+        'offsets.topic.num.partitions': 'offsets_topic_partitions',
     }
     return {
         name: str(getattr(given, field)).lower()

@@ -127,6 +127,7 @@ class Defaults(NamedTuple):
     group_consumer_heartbeat_interval_ms: int = 5000
     offset_metadata_max_bytes: int = 4096
     offsets_retention_minutes: Optional[int] = None  # as the release has it
+    offsets_topic_partitions: int = 50
     authorizer: bool = False  # without one, requests about ACLs are SECURITY_DISABLED
     delegation_token_secret: Optional[str] = None  # without one there are no tokens
 

@@ -78,7 +78,7 @@ def check_counts(state: ClusterState, partitions: int, copies: int) -> None:
             errors.INVALID_REPLICATION_FACTOR,
             'Replication factor must be larger than 0.'
             if zookeeper
-            else 'Replication factor was set to an invalid non-positive value.',
+            else 'Replication factor must be larger than 0, or -1 to use the default value.',
         )
     check_copies(state, copies)
 

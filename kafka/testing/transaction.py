@@ -56,7 +56,7 @@ class Transaction:
     Attributes: producer_id, producer_epoch: of the producer that owns it now; last_producer_id,
     last_epoch: those before, for answering a repeated request, -1 for none; next_producer_id: takes
     over when the markers are written, -1 for none; partitions, groups: what it wrote to;
-    started_ms: when the first of them came, -1 outside of a transaction; changed_ms: when anything
+    started_ms: when the first of them came, -1 if there was none yet; changed_ms: when anything
     happened last.
     """
 
@@ -125,6 +125,7 @@ class Transaction:
         elif expected_epoch != self.last_epoch:
             return False
         self.timeout_ms = timeout_ms
+        self.started_ms = -1
         self.move_to(S.EMPTY, now_ms)
         return True
 
@@ -153,7 +154,6 @@ class Transaction:
         self.move_to(S.COMPLETE_COMMIT if commit else S.COMPLETE_ABORT, now_ms)
         self.partitions.clear()
         self.groups.clear()
-        self.started_ms = -1
         if self.next_producer_id != NO_PRODUCER_ID:
             self.last_producer_id = self.producer_id
             self.producer_id, self.producer_epoch = self.next_producer_id, 0

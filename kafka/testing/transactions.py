@@ -168,9 +168,17 @@ class Transactions:
         return found is not None and (topic, partition) in found.partitions
 
     def has_group(self, transactional_id: str, group: str) -> bool:
-        """Tell whether a group's offsets are in the open transaction of an id."""
+        """Tell whether a group's offsets may be in the open transaction of an id.
+
+        As brokers see it: a transaction holds the partition in which the group's offsets lie.
+        """
         found = self.get(transactional_id)
-        return found is not None and group in found.groups
+        wanted = self.offsets_partition(group)
+        return found is not None and wanted in map(self.offsets_partition, found.groups)
+
+    def offsets_partition(self, group: str) -> int:
+        """Return in which partition of the topic of offsets a group's would lie."""
+        return _java_hash(group) % self._setting('offsets.topic.num.partitions')
 
     def check_write(
         self,
@@ -329,6 +337,15 @@ def fenced_code(code: int, newest: bool) -> int:
     if code == errors.PRODUCER_FENCED and not newest:
         return errors.INVALID_PRODUCER_EPOCH
     return code
+
+
+def _java_hash(text: str) -> int:
+    """Return the hash by which brokers spread groups, without its sign bit."""
+    units = text.encode('utf-16-be')
+    found = 0
+    for high, low in zip(units[::2], units[1::2]):
+        found = (31 * found + (high << 8) + low) & 0xFFFFFFFF
+    return found & 0x7FFFFFFF if found < 2**31 else (2**32 - found) & 0x7FFFFFFF
 
 
 def transactions_of(broker: Broker) -> Transactions:

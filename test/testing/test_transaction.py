@@ -64,7 +64,9 @@ def test_a_transaction_begins_once_and_ends_empty():
     assert (transaction.state, transaction.producer_epoch) == (S.PREPARE_COMMIT, 3)
     transaction.complete(40)
     assert transaction.state is S.COMPLETE_COMMIT
-    assert (transaction.partitions, transaction.started_ms) == (set(), -1)
+    assert (transaction.partitions, transaction.started_ms) == (set(), 10)
+    transaction.take_over(None, 10, 99, 50)
+    assert transaction.started_ms == -1
 
 
 def test_an_end_that_raises_the_epoch_knows_its_repeat():

@@ -37,6 +37,7 @@ def alter_configs(call: Call[AlterConfigsRequest]) -> AlterConfigsResponse:
     def replaced(resource: Any, keys: Keys, own: Values) -> Values:
         missing = [each.name for each in resource.configs if each.value is None]
         if missing:
+            _fail_in_old(call.state)
             refuse(errors.INVALID_REQUEST, 'Null value not supported for: %s' % missing)
         return {each.name: each.value for each in resource.configs}
 
@@ -64,11 +65,12 @@ def incremental_alter_configs(
 def _operate(state: ClusterState, values: Values, key: Optional[ConfigKey], asked: Any) -> None:
     name, operation = asked.name, asked.config_operation
     if not SET <= operation <= SUBTRACT:
-        refuse(errors.INVALID_REQUEST, 'Unknown operation type %d' % operation)
+        refuse(errors.UNKNOWN_SERVER_ERROR)  # brokers stumble over it
     if operation == DELETE:
         values.pop(name, None)
         return
     if asked.value is None:
+        _fail_in_old(state)
         refuse(errors.INVALID_REQUEST, 'Null value not supported for: %s' % name)
     if operation == SET or key is None:
         values[name] = asked.value
@@ -82,10 +84,17 @@ def _operate(state: ClusterState, values: Values, key: Optional[ConfigKey], aske
     words = split_list(values.get(name, key.default or ''))
     given = split_list(asked.value)
     if operation == APPEND:
-        words += [word for word in given if word not in words]
+        zookeeper = state.release.has_zookeeper  # there nobody looks what is in it
+        words += [word for word in given if zookeeper or word not in words]
     else:
         words = [word for word in words if word not in given]
     values[name] = ','.join(words)
+
+
+def _fail_in_old(state: ClusterState) -> None:
+    """Raise Refused where brokers did not expect a setting without value."""
+    if state.release.has_zookeeper:
+        refuse(errors.UNKNOWN_SERVER_ERROR)
 
 
 # ------------------------------------------------------------ both

@@ -93,7 +93,8 @@ def describe_quorum(call: Call[DescribeQuorumRequest]) -> DescribeQuorumResponse
         for node in call.state.nodes.values()
     ]
     response = DescribeQuorumResponse(error_code=errors.NONE, topics=topics)
-    if call.version >= 2:
+    is_known = any(each.error_code == errors.NONE for t in topics for each in t.partitions)
+    if call.version >= 2 and is_known:
         response.nodes = nodes
     return response
 
@@ -107,6 +108,7 @@ def _quorum(
     return DescribeQuorumResponsePartitionData(
         partition_index=index,
         error_code=errors.NONE if is_known else errors.UNKNOWN_TOPIC_OR_PARTITION,
+        error_message='' if is_known else 'This server does not host this topic-partition.',
         leader_id=state.controller_id if is_known else 0,
         leader_epoch=1 if is_known else 0,
         high_watermark=end if is_known else 0,
@@ -133,7 +135,7 @@ def _voters(state: ClusterState, end: int) -> List[ReplicaState]:
 
 @handles(UpdateFeaturesRequest)
 def update_features(call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse:
-    """Change levels of features: all that are asked for, or none from version 2 on."""
+    """Change levels of features: all that are asked for, or none from 4.0 on."""
     request = call.request
     if is_wrong_node(call):
         return _updated(errors.NOT_CONTROLLER, None, [])
@@ -145,7 +147,7 @@ def update_features(call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse
             _update(call, levels, update)
         except Refused as refused:
             code, text = refused.code, refused.text
-        if code != errors.NONE and call.version >= 2:
+        if code != errors.NONE and call.state.release.version >= (4, 0):
             return _updated(code, text, [])
         results.append(
             UpdatableFeatureResult(feature=update.feature, error_code=code, error_message=text)

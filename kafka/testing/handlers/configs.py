@@ -38,12 +38,13 @@ def describe_configs(call: Call[DescribeConfigsRequest]) -> DescribeConfigsRespo
 def _result(
     call: Call[DescribeConfigsRequest], asked: DescribeConfigsResource
 ) -> DescribeConfigsResult:
-    code, text = errors.NONE, None
+    # Generated messages begin with an empty text; the older ones had none.
+    code, text = errors.NONE, '' if call.state.release.version >= (2, 6) else None
     found: List[DescribeConfigsResourceResult] = []
     try:
         found = _described(call, asked)
     except Refused as refused:
-        code, text = refused.code, refused.text
+        code, text = refused.code, refused.text or text
     wanted = asked.configuration_keys
     if wanted or (wanted is not None and call.state.release.version < (2, 6)):
         found = [each for each in found if each.name in wanted]
@@ -93,7 +94,7 @@ def _of_broker(
     state, node_id = call.state, call.broker.node_id
     keys = configs.broker_keys(state.release.name)
     if name == '' and state.release.version >= (1, 1):
-        values = state.configs.get((configs.BROKER, ''), {})
+        values = configs.of_all_brokers(state)
         return [
             _entry(call, key, [ConfigSource(key.name, values[key.name], configs.FROM_ALL_BROKERS)])
             for key in map(keys.__getitem__, sorted(values))
@@ -139,8 +140,6 @@ def _of_metrics(
     if not name:
         refuse(errors.INVALID_REQUEST, 'Client metrics subscription name must not be empty')
     values = call.state.configs.get((configs.CLIENT_METRICS, name), {})
-    if not values:
-        return []
     return _own_or_default(
         call, configs.metrics_keys(call.state.release.name), values, configs.FROM_CLIENT_METRICS
     )
@@ -182,7 +181,7 @@ def _entry(
         config_source=source,
         is_sensitive=key.is_sensitive,
     )
-    if call.version == 0:
+    if call.version == 0 and call.state.release.version < (2, 6):
         entry.is_default = source == configs.FROM_DEFAULT
     if call.request.include_synonyms:
         entry.synonyms = [

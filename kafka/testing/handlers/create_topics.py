@@ -12,10 +12,10 @@ from kafka.protocol.admin.topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from kafka.protocol.wire import ZERO_UUID
+from kafka.protocol.wire import ZERO_UUID, Message
 from kafka.testing import configs, errors
 from kafka.testing.calls import Call, handles
-from kafka.testing.state import ClusterState
+from kafka.testing.state import NO_LEADER, ClusterState
 from kafka.testing.topic_checks import (
     Refused,
     check_absent,
@@ -26,11 +26,15 @@ from kafka.testing.topic_checks import (
 )
 
 UNSET = -1
+_LONGEST_MS = 3_600_000
 
 
 @handles(CreateTopicsRequest)
-def create_topics(call: Call[CreateTopicsRequest]) -> CreateTopicsResponse:
-    """Create what may be created; one result for each name."""
+def create_topics(call: Call[CreateTopicsRequest]) -> Optional[Message]:
+    """Create what may be created; one result for each name.
+
+    Where ZooKeeper is, a topic without leaders is answered for when time is over.
+    """
     counts = Counter(topic.name for topic in call.request.topics)
     results = []
     for topic in call.request.topics:
@@ -43,7 +47,11 @@ def create_topics(call: Call[CreateTopicsRequest]) -> CreateTopicsResponse:
         else:
             results.append(_result(call, topic))
         counts[topic.name] = 0
-    return CreateTopicsResponse(topics=results)
+    response = CreateTopicsResponse(topics=results)
+    if not any(each.error_code == errors.REQUEST_TIMED_OUT for each in results):
+        return response
+    seconds = min(max(0, call.request.timeout_ms), _LONGEST_MS) / 1000
+    return call.wait(seconds, (), lambda last: response if last else None)
 
 
 def is_wrong_node(call: Call[Any]) -> bool:
@@ -73,8 +81,8 @@ def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> Creatable
         topic = state.create_topic(asked.name, partitions, copies, assignments)
         topic.configs.update(values)
         topic_id = topic.topic_id
-    if call.request.timeout_ms <= 0 and state.release.has_zookeeper:
-        if not call.request.validate_only:
+        has_leaders = all(each.leader != NO_LEADER for each in topic.partitions)
+        if state.release.has_zookeeper and not (has_leaders and call.request.timeout_ms > 0):
             return _failed(asked.name, Refused(errors.REQUEST_TIMED_OUT))
     return CreatableTopicResult(
         name=asked.name,

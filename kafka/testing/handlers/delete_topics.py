@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import List, Set
+from collections import Counter
+from typing import List, Optional
 
 from kafka.protocol.admin.topics import (
     DeletableTopicResult,
@@ -27,32 +28,39 @@ def delete_topics(call: Call[DeleteTopicsRequest]) -> DeleteTopicsResponse:
 def _results(call: Call[DeleteTopicsRequest]) -> List[DeletableTopicResult]:
     wanted = list(call.request.topics)
     if call.version < 6:
-        names = dict.fromkeys(call.request.topic_names)
-        wanted = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in names]
-    seen: Set[str] = set()
-    return [_result(call, each, seen) for each in wanted]
+        wanted = [DeleteTopicState(name=n, topic_id=ZERO_UUID) for n in call.request.topic_names]
+    counts = Counter((each.name, each.topic_id) for each in wanted)
+    if call.state.release.has_zookeeper:
+        # What is named twice is answered twice.
+        found = {place: _result(call, *place, is_twice=False) for place in counts}
+        return [found[each.name, each.topic_id] for each in wanted]
+    return [_result(call, *place, is_twice=count > 1) for place, count in counts.items()]
 
 
 def _result(
-    call: Call[DeleteTopicsRequest], asked: DeleteTopicState, seen: Set[str]
+    call: Call[DeleteTopicsRequest], name: Optional[str], topic_id: bytes, is_twice: bool
 ) -> DeletableTopicResult:
+    asked = DeleteTopicState(name=name, topic_id=topic_id)
+    zookeeper = call.state.release.has_zookeeper
     try:
         if is_wrong_node(call):
             refuse(errors.NOT_CONTROLLER)
+        if is_twice:
+            refuse(errors.INVALID_REQUEST, 'Duplicate topic name or id.')
         topic = _found(call, asked)
-        if topic.name in seen:
-            refuse(errors.INVALID_REQUEST, 'Duplicate topic name.')
     except Refused as refused:
         return DeletableTopicResult(
             name=asked.name,
             topic_id=asked.topic_id,
             error_code=refused.code,
-            error_message=refused.text,
+            error_message=None if zookeeper else refused.text,
         )
-    seen.add(topic.name)
     _delete(call, topic)
     return DeletableTopicResult(
-        name=topic.name, topic_id=topic.topic_id, error_code=errors.NONE, error_message=None
+        name=topic.name,
+        topic_id=asked.topic_id if zookeeper else topic.topic_id,
+        error_code=errors.NONE,
+        error_message=None,
     )
 
 
@@ -61,7 +69,9 @@ def _found(call: Call[DeleteTopicsRequest], asked: DeleteTopicState) -> Topic:
     if asked.name is not None and asked.topic_id != ZERO_UUID:
         refuse(errors.INVALID_REQUEST, 'Topic name and topic ID can not both be specified.')
     if asked.name is None and asked.topic_id == ZERO_UUID:
-        refuse(errors.INVALID_REQUEST, 'Neither topic name nor topic ID were specified.')
+        if state.release.has_zookeeper:
+            refuse(errors.TOPIC_AUTHORIZATION_FAILED)  # it is taken for the id of a hidden topic
+        refuse(errors.INVALID_REQUEST, 'Neither topic name nor id were specified.')
     if asked.name is None:
         topic = state.topic_by_id(asked.topic_id)
         return topic or refuse(errors.UNKNOWN_TOPIC_ID, 'This server does not host this topic ID.')

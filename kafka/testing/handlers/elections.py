@@ -26,9 +26,7 @@ def elect_leaders(call: Call[ElectLeadersRequest]) -> ElectLeadersResponse:
     """Elect leaders; of all partitions if none is named, and then only real news is told."""
     asked = call.request.topic_partitions
     if call.request.election_type not in (PREFERRED, UNCLEAN):
-        return ElectLeadersResponse(
-            throttle_time_ms=0, error_code=errors.INVALID_REQUEST, replica_election_results=[]
-        )
+        return _unknown_type(call, asked or [])
     wanted = asked
     if wanted is None:
         wanted = [
@@ -43,6 +41,33 @@ def elect_leaders(call: Call[ElectLeadersRequest]) -> ElectLeadersResponse:
         if found:
             results.append(ReplicaElectionResult(topic=each.topic, partition_result=found))
     return ElectLeadersResponse(throttle_time_ms=0, replica_election_results=results)
+
+
+def _unknown_type(
+    call: Call[ElectLeadersRequest], asked: List[TopicPartitions]
+) -> ElectLeadersResponse:
+    outcome: Outcome = (
+        errors.INVALID_REQUEST,
+        'Unknown election type %d' % call.request.election_type,
+    )
+    if call.state.release.has_zookeeper:
+        outcome = errors.UNKNOWN_SERVER_ERROR, None
+    return ElectLeadersResponse(
+        throttle_time_ms=0,
+        error_code=outcome[0],
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic=each.topic,
+                partition_result=[
+                    PartitionResult(
+                        partition_id=index, error_code=outcome[0], error_message=outcome[1]
+                    )
+                    for index in each.partitions
+                ],
+            )
+            for each in asked
+        ],
+    )
 
 
 def _result(call: Call[ElectLeadersRequest], name: str, index: int) -> PartitionResult:

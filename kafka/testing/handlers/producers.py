@@ -22,6 +22,7 @@ from kafka.testing import errors
 from kafka.testing.appending import append_marker
 from kafka.testing.calls import Call, handles
 from kafka.testing.located import find_topic, led_partition
+from kafka.testing.producer_states import ProducerState as States
 from kafka.testing.state import Partition
 
 
@@ -55,12 +56,18 @@ def _producers(partition: Partition) -> List[ProducerState]:
             producer_id=producer_id,
             producer_epoch=known.producer_epoch,
             last_sequence=known.last_sequence,
-            last_timestamp=known.batches[-1].timestamp if known.batches else known.modified_ms,
+            last_timestamp=_last_timestamp(known),
             coordinator_epoch=known.coordinator_epoch,
             current_txn_start_offset=partition.log.open_transactions.get(producer_id, -1),
         )
         for producer_id, known in sorted(partition.producers.items())
     ]
+
+
+def _last_timestamp(known: States) -> int:
+    """Return the time of the last record, or of the marker behind it."""
+    is_marked = known.coordinator_epoch >= 0 and known.first_offset < 0
+    return known.modified_ms if is_marked or not known.batches else known.batches[-1].timestamp
 
 
 @handles(WriteTxnMarkersRequest)

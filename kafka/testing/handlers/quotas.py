@@ -41,7 +41,7 @@ Entity = Tuple[Tuple[str, Optional[str]], ...]
 def describe_client_quotas(call: Call[DescribeClientQuotasRequest]) -> DescribeClientQuotasResponse:
     """Tell the quotas of the entities that match."""
     response = DescribeClientQuotasResponse(
-        throttle_time_ms=0, error_code=errors.NONE, error_message=None, entries=None
+        throttle_time_ms=0, error_code=errors.NONE, error_message='', entries=None
     )
     try:
         wanted = _components(call)
@@ -70,6 +70,8 @@ def _components(call: Call[DescribeClientQuotasRequest]) -> Dict[str, ComponentD
         if kind not in (USER, CLIENT_ID, IP):
             refuse(errors.UNSUPPORTED_VERSION, "Custom entity type '%s' not supported" % kind)
         if each.match_type not in (_EXACT, _DEFAULT, _ANY):
+            if call.state.release.has_zookeeper:
+                refuse(errors.UNKNOWN_SERVER_ERROR)
             refuse(errors.INVALID_REQUEST, 'Unexpected match type: %d' % each.match_type)
         if (each.match is not None) != (each.match_type == _EXACT):
             refuse(errors.INVALID_REQUEST, 'A name stands beside a match by name only')

@@ -41,7 +41,7 @@ def alter_partition_reassignments(
         throttle_time_ms=0,
         allow_replication_factor_change=call.request.allow_replication_factor_change,
         error_code=errors.NOT_CONTROLLER if wrong else errors.NONE,
-        error_message=None,
+        error_message='' if call.state.release.has_zookeeper or not responses else None,
         responses=responses,
     )
 
@@ -71,7 +71,10 @@ def _alter(
     finish_moves(state)
     if asked.replicas is None:
         if state.reassignments.pop(place, None) is None:
-            refuse(errors.NO_REASSIGNMENT_IN_PROGRESS)
+            text = 'No partition reassignment is in progress.'
+            refuse(
+                errors.NO_REASSIGNMENT_IN_PROGRESS, text if state.release.has_zookeeper else None
+            )
         return
     nodes = list(asked.replicas)
     check_replicas(state, nodes, asked.partition_index)
@@ -131,7 +134,7 @@ def list_partition_reassignments(
     return ListPartitionReassignmentsResponse(
         throttle_time_ms=0,
         error_code=errors.NOT_CONTROLLER if wrong else errors.NONE,
-        error_message=None,
+        error_message='' if state.release.has_zookeeper else None,
         topics=topics,
     )
 

@@ -15,6 +15,7 @@ from kafka.protocol.wire import ZERO_UUID
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.state import NO_LEADER, ClusterState, Partition, Topic
+from kafka.testing.topic_checks import Refused, check_name
 
 _MOST_PARTITIONS = 2000
 #: Every operation on a topic, as bits by the numbers of the operations: nobody is refused.
@@ -37,7 +38,7 @@ def describe_topic_partitions(
         first = max(0, cursor.partition_index) if cursor and cursor.topic_name == name else 0
         topic = state.topics.get(name)
         if topic is None:
-            response.topics.append(_unknown(name))
+            response.topics.append(_unknown(state, name))
             continue
         if room == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
@@ -51,12 +52,18 @@ def describe_topic_partitions(
     return response
 
 
-def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _unknown(state: ClusterState, name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = errors.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        check_name(state, name)
+    except Refused as refused:
+        code = refused.code
     return DescribeTopicPartitionsResponseTopic(
-        error_code=errors.UNKNOWN_TOPIC_OR_PARTITION,
+        error_code=code,
         name=name,
         topic_id=ZERO_UUID,
         partitions=[],
+        topic_authorized_operations=_ALL_OPERATIONS,
     )
 
 

@@ -37,7 +37,6 @@ from kafka.testing.transaction import NO_EPOCH, NO_PRODUCER_ID, S, Transaction
 from kafka.testing.transactions import Identity, Transactions, fenced_code, transactions_of
 
 OFFSETS_TOPIC = '__consumer_offsets'
-_OFFSETS_PARTITIONS = 50
 _LONGEST_PATTERN = 256
 
 
@@ -233,27 +232,21 @@ def _described(
         transaction_start_time_ms=found.started_ms,
         producer_id=found.producer_id,
         producer_epoch=found.producer_epoch,
-        topics=_topics(found),
+        topics=_topics(
+            found,
+            [transactions_of(call.broker).offsets_partition(each) for each in found.groups],
+        ),
     )
 
 
-def _topics(found: Transaction) -> List[TopicData]:
+def _topics(found: Transaction, offsets_partitions: List[int]) -> List[TopicData]:
     """Return the partitions of a transaction; groups are partitions of the topic of offsets."""
     places = set(found.partitions)
-    places |= {(OFFSETS_TOPIC, _java_hash(group) % _OFFSETS_PARTITIONS) for group in found.groups}
+    places |= {(OFFSETS_TOPIC, index) for index in offsets_partitions}
     by_topic: Dict[str, List[int]] = {}
     for name, index in sorted(places):
         by_topic.setdefault(name, []).append(index)
     return [TopicData(topic=name, partitions=indexes) for name, indexes in by_topic.items()]
-
-
-def _java_hash(text: str) -> int:
-    """Return the hash by which brokers spread groups, without its sign bit."""
-    units = text.encode('utf-16-be')
-    found = 0
-    for high, low in zip(units[::2], units[1::2]):
-        found = (31 * found + (high << 8) + low) & 0xFFFFFFFF
-    return found & 0x7FFFFFFF if found < 2**31 else (2**32 - found) & 0x7FFFFFFF
 
 
 @handles(ListTransactionsRequest)
@@ -303,6 +296,6 @@ def _is_wanted(
         return False
     if request.duration_filter >= 0:
         age_ms = call.state.timers.clock.wall_ms() - each.started_ms
-        if each.started_ms < 0 or age_ms <= request.duration_filter:
+        if age_ms <= request.duration_filter:  # those without a start are very old
             return False
     return pattern.fullmatch(each.transactional_id) is not None

@@ -53,7 +53,7 @@ def describe_credentials(
     counts = Counter(names)
     results = []
     for name in counts:
-        code, text = errors.NONE, None
+        code, text = errors.NONE, ''
         if counts[name] > 1:
             code = errors.DUPLICATE_RESOURCE
             text = 'Cannot describe SCRAM credentials for the same user twice: %s' % name
@@ -73,7 +73,7 @@ def describe_credentials(
             )
         )
     return DescribeUserScramCredentialsResponse(
-        throttle_time_ms=0, error_code=errors.NONE, error_message=None, results=results
+        throttle_time_ms=0, error_code=errors.NONE, error_message='', results=results
     )
 
 
@@ -95,7 +95,8 @@ def alter_credentials(
 def _result(
     call: Call[AlterUserScramCredentialsRequest], name: str, changes: List[Change]
 ) -> AlterUserScramCredentialsResult:
-    code, text = errors.NONE, None
+    code = errors.NONE
+    text = '' if call.state.release.has_zookeeper else None
     try:
         if is_wrong_node(call):
             refuse(errors.NOT_CONTROLLER)

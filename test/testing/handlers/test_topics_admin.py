@@ -102,7 +102,10 @@ def test_bad_topics_are_refused(release, asked, expected):
 def test_unknown_brokers_are_refused_without_zookeeper_only():
     asked = topic(partitions=-1, copies=-1, assignments=[[9]])
     assert code(Driver('4.4'), asked) == errors.INVALID_REPLICA_ASSIGNMENT
-    assert code(Driver('2.8'), asked) == errors.NONE
+    driver = Driver('2.8')
+    assert code(driver, asked) == errors.REQUEST_TIMED_OUT  # there is no leader to wait for
+    assert driver.state.topics['t'].partitions[0].replicas == [9]
+    assert driver.timers.clock.monotonic() >= 1
 
 
 def test_one_name_twice_is_refused_once():
@@ -211,3 +214,13 @@ def test_growth_can_be_tried():
     create(driver, topic())
     assert grow(driver, 9, validate_only=True) == errors.NONE
     assert len(driver.state.topics['t'].partitions) == 1
+
+
+def test_what_is_named_twice_stays_without_zookeeper():
+    for release, expected in (('2.8', [0, 0]), ('4.4', [errors.INVALID_REQUEST])):
+        driver = Driver(release)
+        create(driver, topic())
+        request = DeleteTopicsRequest(topic_names=['t', 't'], timeout_ms=1)
+        found = driver.ask(request, 5).responses
+        assert [each.error_code for each in found] == expected
+        assert ('t' in driver.state.topics) == (release == '4.4')

@@ -7,7 +7,7 @@ connection, as in Kafka.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
 from kafka.errors import KafkaError
 from kafka.protocol.api import ApiKey, RequestHeader, decode_request
@@ -44,6 +44,8 @@ class Connection:
         self.broker = broker
         self.connection_id = connection_id
         self.principal = 'User:ANONYMOUS'
+        #: Called when it may want data again; an answer may come long after its request.
+        self.when_ready: Optional[Callable[[], None]] = None
         self._transport = transport
         release = broker.state.release
         self._release = release.version
@@ -100,6 +102,8 @@ class Connection:
         """Note that an answer was written; the next request may come."""
         self._is_busy = False
         self._pump()
+        if self.when_ready is not None:
+            self.when_ready()
 
     def _pump(self) -> None:
         """Handle what has arrived, one request after the other."""

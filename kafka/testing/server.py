@@ -334,6 +334,7 @@ class Server:
         transport = _Transport(self, sock)
         self._transports.add(transport)
         transport.connection = broker.connect(transport)
+        transport.connection.when_ready = transport.watch
         transport.watch()
 
     def _rest(self, listening: socket.socket, broker: Broker) -> None:

@@ -15,7 +15,7 @@ from kafka.protocol.api_versions import ApiVersionsRequest
 from kafka.protocol.frames import frame
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 from kafka.protocol.session import NEED_DATA, Role, Session
-from kafka.testing import Cluster
+from kafka.testing import LATER, Cluster
 from kafka.testing import server as server_module
 from kafka.testing.broker import Broker
 from kafka.testing.releases import broker_release
@@ -233,6 +233,19 @@ def test_files_that_have_run_out_are_no_reason_to_spin(cluster, monkeypatch):
     waiting.sendall(Session(Role.CLIENT).negotiate())
     assert waiting.recv(10)
     waiting.close()
+
+
+def test_a_connection_is_read_on_after_an_answer_that_came_late(cluster):
+    calls = []
+    cluster.control('Metadata', lambda call: calls.append(call) or LATER)
+    with Peer(cluster) as peer:
+        for number in range(3):
+            peer.send(MetadataRequest(topics=[]))
+            wait_until(lambda number=number: len(calls) == number + 1)
+            time.sleep(0.01)  # the server has come to rest
+            response = MetadataResponse(brokers=[], topics=[])
+            cluster._server.call(lambda: calls[-1].respond(response))  # noqa: B023
+            assert peer.receive() is not None
 
 
 def test_a_call_runs_in_the_thread_and_brings_back_what_it_returns_or_raises(cluster):

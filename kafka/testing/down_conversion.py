@@ -1,8 +1,8 @@
 """Batches in an older format for fetchers that know no newer one, as brokers from 0.10 to 3.9 do.
 
 Owns the conversion and the memory of what was converted last, so that the next reader of the same
-batch costs nothing. Which format a reader gets is the fetch handler's business. 0.10 takes wrappers
-apart; from 0.11 on each batch keeps its codec.
+batch costs nothing. Which format a reader gets is the fetch handler's business. Each batch keeps
+its codec.
 """
 
 from __future__ import annotations
@@ -22,13 +22,9 @@ MOST_BYTES = 32 * 1024 * 1024
 
 
 class DownConverter:
-    """Converts batches.
+    """Converts batches."""
 
-    Arguments: keeps_codec: wrappers stay wrappers, as from 0.11 on.
-    """
-
-    def __init__(self, keeps_codec: bool) -> None:
-        self._keeps_codec = keeps_codec
+    def __init__(self) -> None:
         # By batch and magic; the batch is held, so that no other one gets its id.
         self._known: OrderedDict[Tuple[int, int], Tuple[bytes, bytes]] = OrderedDict()
         self._size_bytes = 0
@@ -57,6 +53,10 @@ class DownConverter:
             parts.append(data)
         return b''.join(parts) if fits else None
 
+    def convert_set(self, data: bytes, magic: int) -> bytes:
+        """Return the whole messages of a set, which may be cut off; ``data`` if there are none."""
+        return self._made(data, magic) or data
+
     def _converted(self, batch: Batch, magic: int) -> bytes:
         if batch.is_control:
             return b''
@@ -79,8 +79,7 @@ class DownConverter:
             if batch.codec == CODEC_ZSTD:
                 raise UnsupportedCodecError('zstd in magic %d' % magic)
             messages: List[MessageFields] = [record[:4] for record in batch]
-            codec = batch.codec if self._keeps_codec else 0
             kind = batch.timestamp_type or 0
             if messages:
-                parts.append(message_sets.encoded(messages, magic, codec, kind))
+                parts.append(message_sets.encoded(messages, magic, batch.codec, kind))
         return b''.join(parts)

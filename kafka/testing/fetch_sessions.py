@@ -104,7 +104,7 @@ class FetchSessions:
 
     def open(self, request: FetchRequest, version: int) -> Union[OpenFetch, int]:
         """Let a fetch in; return the code of an error where its session is not as it thinks."""
-        wanted = _wanted(request)
+        wanted = wanted_partitions(request)
         if version < 7 or (request.session_id, request.session_epoch) == (NO_SESSION, FINAL_EPOCH):
             return _without_session(wanted)
         if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
@@ -175,12 +175,15 @@ class FetchSessions:
         return OpenFetch(partitions, finish, keeps)
 
 
-def _wanted(request: FetchRequest) -> List[Wanted]:
-    return [
+def wanted_partitions(request: FetchRequest) -> List[Wanted]:
+    """Return the partitions that a request names."""
+    found = (
         Wanted(topic.topic, topic.topic_id, asked)
         for topic in request.topics
         for asked in topic.partitions
-    ]
+    )
+    # Of a partition that comes twice the last counts, in the place of the first.
+    return list({each.key: each for each in found}.values())
 
 
 def _always(each: Wanted, data: PartitionData) -> bool:

@@ -13,7 +13,8 @@ import struct
 from typing import List
 
 from kafka.codec import MissingCodecError
-from kafka.record.legacy_records import MessageFields, encode_message_set
+from kafka.record.legacy_decoder import TIMESTAMP_TYPE_MASK, decode_message
+from kafka.record.legacy_records import MessageFields, encode_message, encode_message_set
 from kafka.record.memory_records import MemoryRecords
 
 CODEC_MASK = 0x07
@@ -85,3 +86,23 @@ def encoded(messages: List[MessageFields], magic: int, codec: int, timestamp_typ
         return encode_message_set(messages, magic, codec, timestamp_type=timestamp_type)
     except MissingCodecError:
         return encode_message_set(messages, magic, timestamp_type=timestamp_type)
+
+
+def with_append_time(messages: List[MessageFields], codec: int, now_ms: int) -> bytes:
+    """Encode a set of magic 1 that was written now; inside of a wrapper messages keep their times.
+
+    The wrapper says which time counts (KIP-32).
+    """
+    wrapper = encoded(messages, 1, codec, 0)
+    if not is_wrapper(wrapper):
+        now = [(offset, now_ms, key, value) for offset, _, key, value in messages]
+        return encode_message_set(now, magic=1, timestamp_type=1)
+    inside = decode_message(wrapper[HEAD_BYTES:])
+    message = encode_message(
+        None,
+        inside.value,
+        magic=1,
+        attributes=inside.attributes | TIMESTAMP_TYPE_MASK,
+        timestamp=now_ms,
+    )
+    return _HEAD.pack(messages[-1][0], len(message)) + message

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import struct
 from itertools import chain
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from operator import itemgetter
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from zlib import crc32
 
 from kafka.codec import CODEC_LZ4, CODEC_ZSTD, MissingCodecError
 from kafka.errors import ChecksumError, ProtocolError, UnsupportedCodecError
@@ -50,6 +52,7 @@ _STAMP = struct.Struct('>q')
 _CRC_AT = 17
 _MAX_TIMESTAMP_AT = 35
 _MAGIC_AT = 16
+_TIMESTAMP_OF: Callable[[Record], int] = itemgetter(1)  # records of magic 2 all have one
 #: Brokers name so many bad records in an answer, and say how many there are (KIP-467).
 _NAMED_ERRORS = 3
 
@@ -101,14 +104,27 @@ def produced_batches(records: bytes, rules: Rules) -> List[Batch]:
         if rules.api_version >= 3:
             return [*_stored(_only_batch(records, rules), rules)]
         return _old_request(records, rules)
+    except _BrokenFrames as error:
+        raise RefusedRecords(CORRUPT_MESSAGE, str(error), is_early=True) from None
     except ChecksumError:
-        raise RefusedRecords(CORRUPT_MESSAGE) from None
+        raise RefusedRecords(CORRUPT_MESSAGE, is_early=True) from None
     except ProtocolError as error:
-        # Only 0.10 took what its codecs could not read for a damaged message.
-        is_unknown = _is_compression(error) and not (0, 10) <= rules.release < (0, 11)
-        raise RefusedRecords(UNKNOWN_SERVER_ERROR if is_unknown else CORRUPT_MESSAGE) from None
+        raise RefusedRecords(_damage(error, rules), is_early=True) from None
     except UnsupportedCodecError:
-        raise RefusedRecords(UNKNOWN_SERVER_ERROR) from None
+        raise RefusedRecords(UNKNOWN_SERVER_ERROR, is_early=rules.api_version < 7) from None
+
+
+class _BrokenFrames(ProtocolError):
+    """Bytes that cannot be parted into batches; brokers say that in words too."""
+
+
+def _damage(error: ProtocolError, rules: Rules) -> int:
+    """Return the code for bytes that cannot be read."""
+    if not _is_compression(error):
+        return CORRUPT_MESSAGE
+    # 0.10 looked into LZ4 frames itself (KIP-57) and took them for damaged messages.
+    is_checked = 'lz4' in str(error) and (0, 10) <= rules.release < (0, 11)
+    return CORRUPT_MESSAGE if is_checked else UNKNOWN_SERVER_ERROR
 
 
 def _is_compression(error: ProtocolError) -> bool:
@@ -128,6 +144,8 @@ def _only_batch(data: bytes, rules: Rules) -> bytes:
         return RefusedRecords(error, is_early=True, closes=closes)
 
     size = _size_at(data, 0)
+    if size and data[_MAGIC_AT] > 2:
+        raise _BrokenFrames('Invalid magic found in record: %d' % data[_MAGIC_AT])
     if not size or data[_MAGIC_AT] < 2:
         raise refused(rules.invalid)
     if _size_at(data, size):
@@ -142,11 +160,12 @@ def _size_at(data: bytes, pos: int) -> int:
     """Return the size of the batch at a position, 0 where the bytes end in it."""
     if len(data) - pos < 17:
         return 0
-    size = entry_size(data, pos)
+    try:
+        size = entry_size(data, pos)
+    except ProtocolError as error:
+        raise _BrokenFrames(str(error)) from None
     if int.from_bytes(data[pos + 8 : pos + 12], 'big') < 14:
-        raise ProtocolError('a batch is too small')
-    if data[pos + _MAGIC_AT] > 2:
-        raise ProtocolError('no such magic')
+        raise _BrokenFrames('Found record size smaller than minimum record overhead (14).')
     return size
 
 
@@ -154,8 +173,9 @@ def _stored(data: bytes, rules: Rules) -> Iterator[Batch]:
     """Yield what becomes of one batch of magic 2 from a client."""
     settings = rules.settings
     header = _checked_header(data, rules)
-    batch = DefaultRecordBatch(data)
-    batch.check_crc()
+    with memoryview(data) as view:
+        if crc32c(view[ATTRIBUTES_POS:]) != header.crc:
+            raise ChecksumError('wrong CRC')
     if header.attributes & CONTROL_MASK:
         raise RefusedRecords(rules.invalid)
     if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
@@ -164,19 +184,22 @@ def _stored(data: bytes, rules: Rules) -> Iterator[Batch]:
         raise RefusedRecords(rules.invalid)
     if header.attributes & TRANSACTIONAL_MASK and header.producer_id < 0:
         raise RefusedRecords(rules.invalid)
+    batch = DefaultRecordBatch(data)
     codec = header.attributes & CODEC_MASK
     if codec == CODEC_ZSTD and rules.release < (2, 1):
         raise UnsupportedCodecError('no zstd before 2.1')
-    _check_records(batch, rules)
-    _check_stamps(batch, rules)
+    records = _checked_records(batch, rules)
+    _check_stamps(batch, records, rules)
     if settings.magic < 2:
-        yield from _down(batch, rules)
+        yield from _down(batch, records, rules)
         return
-    stamp = header.max_timestamp
+    stamp = max(map(_TIMESTAMP_OF, records))
     if settings.codec is not None and settings.codec != codec:
-        data = _recompressed(batch, settings.codec)
+        data = _recompressed(batch, records, settings.codec)
     if settings.has_append_time:
-        data, stamp = _with_append_time(data, rules.now_ms), rules.now_ms
+        data, stamp = _stamped(data, TIMESTAMP_TYPE_MASK, rules.now_ms), rules.now_ms
+    elif batch.timestamp_type or stamp != header.max_timestamp:
+        data = _stamped(data, 0, stamp)
     yield Batch(
         base_offset=0,
         last_offset=header.last_offset_delta,
@@ -202,55 +225,53 @@ def _checked_header(data: bytes, rules: Rules) -> BatchHeader:
     return header
 
 
-def _check_records(batch: DefaultRecordBatch, rules: Rules) -> None:
-    """Check that the records are there, and have keys where compaction needs them.
+def _checked_records(batch: DefaultRecordBatch, rules: Rules) -> List[Record]:
+    """Return the records, which must be there, with keys where compaction needs them.
 
-    That costs less than a microsecond for each of them (benchmarks/decode.py), and whoever reads
-    the batch may believe it afterwards.
+    Reading them costs about a microsecond each (benchmarks/decode.py); a broker does it too, and
+    corrects the largest timestamp.
     """
-    missing: List[int] = []
     try:
-        for columns in batch.columns():
-            if not isinstance(columns.offsets, range):  # they do not count up
-                raise RefusedRecords(rules.invalid)
-            if rules.settings.is_compacted:
-                keys = columns.keys or [None] * len(columns.values)
-                missing += [at for at, key in zip(columns.offsets, keys) if key is None]
+        records = list(batch)
     except ProtocolError as error:
         if _is_compression(error):
             raise
         raise RefusedRecords(rules.invalid) from None
-    if missing:
-        text = 'Compacted topic cannot accept message without key in topic partition %s-%d.'
-        raise _refused_records(
-            rules,
-            rules.invalid,
-            dict.fromkeys(missing, text % (rules.topic, rules.partition)),
-        )
+    if [record.offset for record in records] != list(range(len(records))):
+        raise RefusedRecords(rules.invalid)
+    if rules.settings.is_compacted:
+        missing = [record.offset for record in records if record.key is None]
+        if missing:
+            text = 'Compacted topic cannot accept message without key in topic partition %s-%d.'
+            text %= rules.topic, rules.partition
+            raise _refused_records(rules, rules.invalid, dict.fromkeys(missing, text))
+    return records
 
 
-def _check_stamps(batch: DefaultRecordBatch, rules: Rules) -> None:
+def _check_stamps(batch: DefaultRecordBatch, records: Sequence[Record], rules: Rules) -> None:
     """Check the timestamps where the topic limits them."""
     settings = rules.settings
-    if batch.timestamp_type:
-        raise RefusedRecords(INVALID_TIMESTAMP)
+    if batch.timestamp_type and rules.release < (4, 0):
+        text = (
+            'Invalid timestamp type in message. '
+            'Producer should not set timestamp type to LogAppendTime.'
+        )
+        raise _refused_records(rules, INVALID_TIMESTAMP, dict.fromkeys(range(len(records)), text))
     earliest = rules.now_ms - settings.before_ms
     latest = rules.now_ms + settings.after_ms
-    header = batch.header
-    if settings.has_append_time or (
-        earliest < 0 and max(header.max_timestamp, header.base_timestamp) <= latest
-    ):
+    if settings.has_append_time:
+        return
+    stamps = list(map(_TIMESTAMP_OF, records))
+    if max(stamps) <= latest and min(stamps) >= earliest:
         return
     text = (
         'Timestamp %d of message with offset %d is out of range. '
         'The timestamp should be within [%d, %d]'
     )
     wrong = {
-        index: text % (record.timestamp, record.offset, earliest, latest)
-        for index, record in enumerate(batch)
-        if record.timestamp is not None
-        and record.timestamp >= 0
-        and not earliest <= record.timestamp <= latest
+        index: text % (stamp, index, earliest, latest)
+        for index, stamp in enumerate(stamps)
+        if stamp >= 0 and not earliest <= stamp <= latest
     }
     if wrong:
         raise _refused_records(rules, INVALID_TIMESTAMP, wrong)
@@ -269,21 +290,21 @@ def _refused_records(rules: Rules, error: int, wrong: Dict[int, str]) -> Refused
     return RefusedRecords(error, text, list(wrong.items()))
 
 
-def _with_append_time(data: bytes, now_ms: int) -> bytes:
-    """Return a batch whose records were all written now."""
+def _stamped(data: bytes, timestamp_type: int, max_timestamp: int) -> bytes:
+    """Return a batch with another type of timestamps and another largest one."""
     out = bytearray(data)
-    out[ATTRIBUTES_POS + 1] |= TIMESTAMP_TYPE_MASK
-    _STAMP.pack_into(out, _MAX_TIMESTAMP_AT, now_ms)
+    out[ATTRIBUTES_POS + 1] = out[ATTRIBUTES_POS + 1] & ~TIMESTAMP_TYPE_MASK | timestamp_type
+    _STAMP.pack_into(out, _MAX_TIMESTAMP_AT, max_timestamp)
     with memoryview(out) as view:
         crc = crc32c(view[ATTRIBUTES_POS:])
     _CRC.pack_into(out, _CRC_AT, crc)
     return bytes(out)
 
 
-def _recompressed(batch: DefaultRecordBatch, codec: int) -> bytes:
+def _recompressed(batch: DefaultRecordBatch, records: Sequence[Record], codec: int) -> bytes:
     header = batch.header
     return _encoded(
-        [(record.timestamp or 0, *record[2:]) for record in batch],
+        [(record.timestamp or 0, *record[2:]) for record in records],
         codec,
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
@@ -300,11 +321,13 @@ def _encoded(fields: Sequence[RecordFields], codec: int, **settings: Any) -> byt
         return encode_batch(fields, **settings)
 
 
-def _down(batch: DefaultRecordBatch, rules: Rules) -> Iterator[Batch]:
+def _down(batch: DefaultRecordBatch, records: Sequence[Record], rules: Rules) -> Iterator[Batch]:
     """Yield a batch of magic 2 in the older format of the topic."""
     if batch.producer_id >= 0:
         raise RefusedRecords(UNSUPPORTED_FOR_MESSAGE_FORMAT)
-    yield from _as_set(list(batch), batch.codec, rules)
+    if any(record.headers for record in records):
+        raise RefusedRecords(UNKNOWN_SERVER_ERROR)
+    yield from _as_set(records, batch.codec, rules)
 
 
 # ---------------------------------------------------------------- magic 0 and 1
@@ -318,8 +341,8 @@ def _old_request(data: bytes, rules: Rules) -> List[Batch]:
         size = _size_at(data, pos)
         if not size:
             break
-        if data[pos + _MAGIC_AT] > highest:
-            raise ProtocolError('a message of magic %d' % data[pos + _MAGIC_AT])
+        if data[pos + _MAGIC_AT] > highest and highest == 2:
+            raise _BrokenFrames('Invalid magic found in record: %d' % data[pos + _MAGIC_AT])
         if size > rules.settings.max_message_bytes:
             raise RefusedRecords(MESSAGE_TOO_LARGE, is_early=True)
         sizes.append(size)
@@ -327,11 +350,31 @@ def _old_request(data: bytes, rules: Rules) -> List[Batch]:
     if not sizes:
         return []
     data = data[:pos]
+    if highest < 2 and _has_unknown_magic(data, sizes, highest):
+        if highest:
+            raise RefusedRecords(UNKNOWN_SERVER_ERROR)
+        # 0.8 and 0.9 look at nothing but the CRC, and keep what nobody can read.
+        return [Batch(0, len(sizes) - 1, -1, 0, data)]
     if data[_MAGIC_AT] == 2:
         starts = [sum(sizes[:index]) for index in range(len(sizes))]
         pieces = (data[start : start + size] for start, size in zip(starts, sizes))
         return list(chain.from_iterable(_stored(piece, rules) for piece in pieces))
     return _old_set(data, len(sizes), rules)
+
+
+def _has_unknown_magic(data: bytes, sizes: Sequence[int], highest: int) -> bool:
+    """Tell whether a message is of a newer magic. Raises ChecksumError if its CRC is wrong."""
+    pos, found = 0, False
+    for size in sizes:
+        if data[pos + _MAGIC_AT] > highest:
+            found = True
+            crc = int.from_bytes(data[pos + 12 : pos + 16], 'big')
+            if size < 18 or crc32(data[pos + 16 : pos + size]) != crc:
+                raise ChecksumError('wrong CRC')
+            if data[pos + 17] & CODEC_MASK:
+                raise ProtocolError('a wrapper of another magic')
+        pos += size
+    return found
 
 
 def _old_set(data: bytes, entries: int, rules: Rules) -> List[Batch]:
@@ -405,8 +448,8 @@ def _check_old(
     if settings.has_append_time:
         return
     for record in records:
-        stamp = record.timestamp
-        if stamp is not None and stamp >= 0:
+        stamp = -1 if record.timestamp is None else record.timestamp
+        if stamp >= 0 or rules.release < (0, 11):  # 0.10 made no exception for none
             if not -settings.before_ms <= stamp - rules.now_ms <= settings.after_ms:
                 raise RefusedRecords(INVALID_TIMESTAMP)
 
@@ -422,7 +465,7 @@ def _up(records: Sequence[Record], codec: int, rules: Rules) -> List[Batch]:
         raise RefusedRecords(MESSAGE_TOO_LARGE, is_early=True)
     stamp = HEADER.unpack_from(batch)[8]
     if rules.settings.has_append_time:
-        batch, stamp = _with_append_time(batch, rules.now_ms), rules.now_ms
+        batch, stamp = _stamped(batch, TIMESTAMP_TYPE_MASK, rules.now_ms), rules.now_ms
     return [Batch(0, len(records) - 1, stamp, 2, batch)]
 
 
@@ -431,14 +474,15 @@ def _as_set(records: Sequence[Record], codec: int, rules: Rules) -> Iterator[Bat
     settings = rules.settings
     append_time = rules.now_ms if settings.has_append_time and settings.magic else None
     fields: List[MessageFields] = [
-        (offset, each.timestamp if append_time is None else append_time, each.key, each.value)
-        for offset, each in enumerate(records)
+        (offset, each.timestamp, each.key, each.value) for offset, each in enumerate(records)
     ]
-    kind = 0 if append_time is None else 1
-    data = message_sets.encoded(fields, settings.magic, codec, kind)
-    stamps = max(-1 if field[1] is None else field[1] for field in fields)
-    last = len(fields) - 1
-    yield Batch(0, last, stamps if settings.magic else -1, settings.magic, data)
+    stamp = max(-1 if field[1] is None else field[1] for field in fields)
+    if append_time is None:
+        data = message_sets.encoded(fields, settings.magic, codec, 0)
+    else:
+        stamp = append_time
+        data = message_sets.with_append_time(fields, codec, append_time)
+    yield Batch(0, len(fields) - 1, stamp if settings.magic else -1, settings.magic, data)
 
 
 def _piece(data: bytes, records: Sequence[Record], magic: int) -> Batch:

@@ -22,21 +22,21 @@ def log_of(*batches: bytes) -> List[Batch]:
 def test_only_batches_that_fit() -> None:
     batches = log_of(batch(b'a', b'b'), batch(b'c', b'd'))
     size = len(batches[0].data)
-    converter = DownConverter(True)
+    converter = DownConverter()
     assert converter.convert(batches, 0, size - 1, 0) is None
     assert values(converter.convert(batches, 0, size, 0)) == [b'a', b'b']
 
 
 def test_it_begins_with_the_offset_unless_it_is_compressed() -> None:
-    plain = DownConverter(True).convert(log_of(batch(b'a', b'b')), 1, 1000, 0)
+    plain = DownConverter().convert(log_of(batch(b'a', b'b')), 1, 1000, 0)
     assert offsets(plain) == [1]
-    packed = DownConverter(True).convert(log_of(batch(b'a', b'b', codec=1)), 1, 1000, 0)
+    packed = DownConverter().convert(log_of(batch(b'a', b'b', codec=1)), 1, 1000, 0)
     assert offsets(packed) == [0, 1]
 
 
 def test_a_batch_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     batches = log_of(batch(b'a', b'b'))
-    converter = DownConverter(True)
+    converter = DownConverter()
     first = converter.convert(batches, 0, 1000, 0)
     monkeypatch.setattr(down_conversion, 'MemoryRecords', None)
     assert converter.convert(batches, 0, 1000, 0) == first
@@ -44,7 +44,7 @@ def test_a_batch_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_remembered_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(down_conversion, 'MOST_BYTES', 1000)
-    converter = DownConverter(True)
+    converter = DownConverter()
     batches = log_of(*[batch(b'%d' % number * 50, b'') for number in range(20)])
     converter.convert(batches, 0, 1 << 20, 0)
     assert 0 < len(converter._known) < 6

@@ -28,12 +28,13 @@ from kafka.testing.errors import (
     NONE,
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_OUT_OF_RANGE,
+    REPLICA_NOT_AVAILABLE,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_COMPRESSION_TYPE,
 )
-from kafka.testing.fetch_sessions import FetchSessions, Wanted
+from kafka.testing.fetch_sessions import FetchSessions, Wanted, wanted_partitions
 from kafka.testing.located import (
     as_replica_error,
     epoch_error,
@@ -44,9 +45,13 @@ from kafka.testing.located import (
 )
 from kafka.testing.state import Partition
 
+READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 #: As ``fetch.max.bytes`` of brokers, from 2.5 on.
 MOST_BYTES = 55 * 1024 * 1024
+
+#: What is found when a partition is read, not when it is looked for.
+_REPLICA_ERRORS = (NOT_LEADER_OR_FOLLOWER, REPLICA_NOT_AVAILABLE)
 
 Found = List[Tuple[Wanted, PartitionData]]
 
@@ -54,6 +59,8 @@ Found = List[Tuple[Wanted, PartitionData]]
 @handles(FetchRequest)
 def fetch(call: Call[FetchRequest]) -> Optional[FetchResponse]:
     """Return records as soon as there are enough of them, or when time is over."""
+    if call.request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+        return _refused(call)
     opened = _sessions(call).open(call.request, call.version)
     if isinstance(opened, int):
         return FetchResponse(error_code=opened, responses=[])
@@ -82,6 +89,17 @@ def _sessions(call: Call[FetchRequest]) -> FetchSessions:
         found = FetchSessions(state.chance, state.timers.clock.monotonic)
         state.fetch_sessions[call.broker.node_id] = found
     return found
+
+
+def _refused(call: Call[FetchRequest]) -> FetchResponse:
+    """Return what brokers say of a request that they do not understand."""
+    found = [
+        (each, _failed(call, _Read(each, None, UNKNOWN_SERVER_ERROR, -1), UNKNOWN_SERVER_ERROR))
+        for each in wanted_partitions(call.request)
+    ]
+    response = _response(call, 0, [] if call.version >= 13 else found)
+    response.error_code = UNKNOWN_SERVER_ERROR
+    return response
 
 
 def _name(call: Call[FetchRequest], wanted: Wanted) -> str:
@@ -222,11 +240,12 @@ def _records(
         return log.read(offset, end, most, whole)
     if whole:
         most = max(most, log.first_entry_bytes(offset, end))
-    converter = call.state.down_converter
-    if converter is None:
-        keeps_codec = call.state.release.version >= (0, 11)
-        converter = call.state.down_converter = DownConverter(keeps_codec)
+    if call.state.down_converter is None:
+        call.state.down_converter = DownConverter()
+    converter: DownConverter = call.state.down_converter
     try:
+        if call.state.release.highest_magic == 1:
+            return converter.convert_set(log.read(offset, end, most, whole), magic)
         converted = converter.convert(log.batches_from(offset, end), offset, most, magic)
     except UnsupportedCodecError:
         return UNSUPPORTED_COMPRESSION_TYPE
@@ -257,7 +276,7 @@ def _partition_data(call: Call[FetchRequest], read: _Read) -> PartitionData:
 
 
 def _failed(call: Call[FetchRequest], read: _Read, error: int) -> PartitionData:
-    is_unknown = error in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
+    is_unknown = read.partition is None and error not in _REPLICA_ERRORS
     data = PartitionData(
         partition_index=read.wanted.asked.partition,
         error_code=error,

@@ -7,7 +7,7 @@ a time (KIP-79). Special times came with KIP-734, KIP-405, KIP-1005 and KIP-1023
 from __future__ import annotations
 
 from collections import Counter
-from typing import List, NamedTuple, Set, Tuple, Union
+from typing import Dict, List, NamedTuple, Set, Tuple, Union
 
 from kafka.protocol.list_offsets import (
     ListOffsetsPartition,
@@ -23,6 +23,7 @@ from kafka.testing.calls import Call, handles
 from kafka.testing.errors import (
     INVALID_REQUEST,
     NONE,
+    UNKNOWN_SERVER_ERROR,
     UNSUPPORTED_FOR_MESSAGE_FORMAT,
     UNSUPPORTED_VERSION,
 )
@@ -63,21 +64,46 @@ class _Found(NamedTuple):
 @handles(ListOffsetsRequest)
 def list_offsets(call: Call[ListOffsetsRequest]) -> ListOffsetsResponse:
     """Say which offsets belong to the times that are asked for."""
+    if call.request.isolation_level not in (0, _READ_COMMITTED):
+        failed = [
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _failed(each.partition_index, UNKNOWN_SERVER_ERROR) for each in topic.partitions
+                ],
+            )
+            for topic in call.request.topics
+        ]
+        return ListOffsetsResponse(topics=failed)
     counts = Counter(
         (topic.name, each.partition_index)
         for topic in call.request.topics
         for each in topic.partitions
     )
     twice = {key for key, count in counts.items() if count > 1}
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[_one(call, topic, each, twice) for each in topic.partitions],
-            )
-            for topic in call.request.topics
-        ]
-    )
+    topics = [
+        ListOffsetsTopicResponse(
+            name=topic.name,
+            partitions=[_one(call, topic, each, twice) for each in topic.partitions],
+        )
+        for topic in call.request.topics
+    ]
+    if not (2, 8) <= call.state.release.version < (4, 0):
+        topics = _merged(topics)
+    return ListOffsetsResponse(topics=topics)
+
+
+def _merged(topics: List[ListOffsetsTopicResponse]) -> List[ListOffsetsTopicResponse]:
+    """Return each topic and partition once, as most releases answer."""
+    found: Dict[str, Dict[int, ListOffsetsPartitionResponse]] = {}
+    for topic in topics:
+        partitions = found.setdefault(topic.name, {})
+        for each in topic.partitions:
+            partitions[each.partition_index] = each
+    return [
+        ListOffsetsTopicResponse(name=name, partitions=list(partitions.values()))
+        for name, partitions in found.items()
+    ]
 
 
 def _one(
@@ -159,15 +185,15 @@ def _found(
     if call.request.isolation_level == _READ_COMMITTED:
         end = min(end, log.last_stable_offset)
     if timestamp == LATEST:
-        epoch = partition.leader_epoch if log.epochs else -1
-        return _Found(offset=end, leader_epoch=epoch)
-    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return _Found(offset=end, leader_epoch=partition.leader_epoch)
+    knows_special = release >= (3, 0)  # before, they are times like any other
+    if timestamp == EARLIEST or (timestamp == EARLIEST_LOCAL and knows_special):
         return _Found(offset=log.start_offset, leader_epoch=log.epoch_at(log.start_offset))
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+    if knows_special and timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _Found()  # nothing is tiered
     if log_settings(call.state, partition.topic).magic == 0:
         return UNSUPPORTED_FOR_MESSAGE_FORMAT
-    if timestamp == MAX_TIMESTAMP:
+    if timestamp == MAX_TIMESTAMP and knows_special:
         if log.max_timestamp < 0:
             return _Found()
         timestamp = log.max_timestamp

@@ -24,6 +24,7 @@ from kafka.testing.appending import append
 from kafka.testing.calls import Call, handles
 from kafka.testing.errors import (
     INVALID_REQUIRED_ACKS,
+    INVALID_TOPIC_EXCEPTION,
     KAFKA_STORAGE_ERROR,
     NONE,
     NOT_ENOUGH_REPLICAS,
@@ -39,6 +40,8 @@ from kafka.testing.state import Partition, Topic
 from kafka.testing.transactional_writes import transaction_error
 
 ALL = -1
+_INTERNAL = ('__consumer_offsets', '__transaction_state')
+_ADMIN_CLIENT = '__admin_client'
 _TRANSACTIONAL_AT = 22  # the low byte of a batch's attributes
 _TRANSACTIONAL_MASK = 0x10
 
@@ -102,6 +105,9 @@ def _one(
     topic = find_topic(call, asked.name, asked.topic_id, by_id)
     if call.version >= 3 and request.transactional_id is None and _is_transactional(request):
         return _Result(TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    name = asked.name if isinstance(topic, int) else topic.name
+    if name in _INTERNAL and call.header.client_id != _ADMIN_CLIENT:
+        return _Result(INVALID_TOPIC_EXCEPTION)
     if isinstance(topic, int) and state.release.version >= (0, 10):
         return _Result(topic)
     if not _are_acks_valid(request.acks, state.release.version):
@@ -154,7 +160,10 @@ def _appended(
     call: Call[ProduceRequest], partition: Partition, batches: List[Batch], rules: Rules
 ) -> _Result:
     acks, log = call.request.acks, partition.log
-    if acks == ALL and len(partition.isr) < rules.settings.min_insync_replicas:
+    least = rules.settings.min_insync_replicas
+    if rules.release >= (4, 0):
+        least = min(least, len(partition.replicas))  # more than there are copies is not asked
+    if acks == ALL and len(partition.isr) < least:
         return _Result(NOT_ENOUGH_REPLICAS, start_offset=log.start_offset)
     error = transaction_error(call, partition, batches)
     if error != NONE:

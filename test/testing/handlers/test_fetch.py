@@ -24,6 +24,7 @@ from kafka.testing.errors import (
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_OUT_OF_RANGE,
     UNKNOWN_LEADER_EPOCH,
+    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_COMPRESSION_TYPE,
@@ -328,12 +329,37 @@ def test_fetchers_get_the_format_that_they_know(version: int, magic: int, codec:
         assert offsets(records) == [0, 1, 2]
 
 
-def test_0_10_takes_wrappers_apart_for_older_fetchers() -> None:
+def test_wrappers_of_0_10_in_the_oldest_format() -> None:
     cluster = driver('0.10.2')
     produce(cluster, message_set(b'a', b'b', magic=1, codec=1))
-    parts = list(MemoryRecords(fetch(cluster, 0, 1).records))
-    assert [(part.magic, part.codec) for part in parts] == [(0, 0)]
-    assert offsets(fetch(cluster, 1, 1).records) == [1]
+    records = fetch(cluster, 1, 1).records
+    assert [(part.magic, part.codec) for part in MemoryRecords(records)] == [(0, 1)]
+    assert offsets(records) == [0, 1]
+
+
+def test_messages_of_0_10_that_do_not_fit_are_left_out_when_they_are_converted() -> None:
+    cluster = driver('0.10.2')
+    produce(cluster, message_set(b'a', b'b', magic=1))
+    records = fetch(cluster, 0, 1, partition_max_bytes=50).records
+    assert [part.magic for part in MemoryRecords(records)] == [0]
+    assert offsets(records) == [0]
+
+
+@pytest.mark.parametrize(('release', 'version'), [('2.8', 4), ('2.8', 11), ('4.4', 12)])
+def test_an_isolation_level_that_is_none(release: str, version: int) -> None:
+    cluster = driver(release)
+    response = cluster.ask(fetch_request(cluster, version, 0, isolation_level=5), version)
+    assert response.error_code == (UNKNOWN_SERVER_ERROR if version >= 7 else NONE)
+    answer = response.responses[0].partitions[0]
+    assert (answer.error_code, answer.high_watermark) == (UNKNOWN_SERVER_ERROR, -1)
+
+
+def test_a_partition_that_comes_twice_is_answered_once() -> None:
+    cluster = driver()
+    request = fetch_request(cluster, 17, 0)
+    request.topics *= 2
+    response = cluster.ask(request, 17)
+    assert [len(topic.partitions) for topic in response.responses] == [1]
 
 
 def test_an_older_fetcher_gets_a_piece_of_a_batch_that_is_too_large() -> None:

@@ -14,6 +14,7 @@ from kafka.testing.errors import (
     NONE,
     NOT_LEADER_OR_FOLLOWER,
     UNKNOWN_LEADER_EPOCH,
+    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_FOR_MESSAGE_FORMAT,
     UNSUPPORTED_VERSION,
@@ -86,6 +87,19 @@ def test_special_times_have_their_versions(timestamp: int, version: int) -> None
     assert (answer.error_code, answer.offset) == (UNSUPPORTED_VERSION, -1)
 
 
+@pytest.mark.parametrize('timestamp', [-3, -4, -5])
+def test_before_3_0_they_are_times_like_any_other(timestamp: int) -> None:
+    cluster = driver('2.8')
+    produce(cluster, batch(b'a', at=NOW))
+    produce(cluster, batch(b'a', at=NOW + 1))
+    answer = list_offsets(cluster, timestamp)
+    assert (answer.offset, answer.timestamp) == (0, NOW)
+
+
+def test_an_isolation_level_that_is_none() -> None:
+    assert list_offsets(driver(), -1, isolation_level=5).error_code == UNKNOWN_SERVER_ERROR
+
+
 def test_readers_of_committed_records_see_a_shorter_log() -> None:
     cluster = driver('2.8')
     produce(cluster, batch(b'a'))
@@ -109,12 +123,15 @@ def test_only_the_leader_answers() -> None:
     assert list_offsets(cluster, -1, node=1, replica_id=-2).error_code == NONE
 
 
-def test_a_partition_twice() -> None:
-    cluster = driver()
+@pytest.mark.parametrize(('release', 'answers'), [('2.3', 1), ('2.8', 2), ('4.4', 1)])
+def test_a_partition_twice(release: str, answers: int) -> None:
+    cluster = driver(release)
     asked = [ListOffsetsPartition(partition_index=0, timestamp=-1) for _ in range(2)]
     topic = ListOffsetsTopic(name=TOPIC, partitions=asked)
     answer = cluster.ask(ListOffsetsRequest(replica_id=-1, topics=[topic]))
-    assert [each.error_code for each in answer.topics[0].partitions] == [INVALID_REQUEST] * 2
+    assert [each.error_code for each in answer.topics[0].partitions] == (
+        [INVALID_REQUEST] * answers
+    )
 
 
 def test_a_topic_that_is_not_there() -> None:

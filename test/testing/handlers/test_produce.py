@@ -14,6 +14,7 @@ from kafka.testing.errors import (
     INVALID_RECORD,
     INVALID_REQUIRED_ACKS,
     INVALID_TIMESTAMP,
+    INVALID_TOPIC_EXCEPTION,
     MESSAGE_TOO_LARGE,
     NONE,
     NOT_ENOUGH_REPLICAS,
@@ -263,6 +264,16 @@ def test_a_topic_that_is_not_there() -> None:
     ):
         answer = cluster.ask(request, version).responses[0].partition_responses[0]
         assert (answer.error_code, answer.base_offset) == (error, -1)
+
+
+@pytest.mark.parametrize('release', ['0.8.2', '2.8', '4.4'])
+def test_nobody_writes_to_internal_topics(release: str) -> None:
+    cluster = driver(release)
+    version = min(12, best(cluster, 0))
+    request = produce_request(cluster, batch(b'a'), version)
+    request.topic_data[0].name = '__consumer_offsets'
+    answer = cluster.ask(request, version).responses[0].partition_responses[0]
+    assert answer.error_code == INVALID_TOPIC_EXCEPTION
 
 
 def test_a_partition_that_is_not_there() -> None:

@@ -275,7 +275,8 @@ class ConsumerGroup:
         self._forget(member)
         self.epoch += 1
         if not self.members:
-            self.assignment_epoch = self.epoch
+            if self._rules.version >= (4, 4):
+                self.assignment_epoch = self.epoch
             self.empty_since = self._rules.timers.clock.monotonic()
             self._counts.clear()
             self._regexes.clear()

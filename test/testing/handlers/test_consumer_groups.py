@@ -129,6 +129,16 @@ def test_a_group_is_described_with_what_members_have_and_shall_have(driver):
     assert described(driver).group_state == 'Stable'
 
 
+@pytest.mark.parametrize(('version', 'epochs'), [('4.2', (2, 1)), ('4.4', (3, 3))])
+def test_an_empty_group_is_assigned_from_4_4(version, epochs):
+    driver = started(version)
+    member = Member(driver, 'a')
+    member.join()
+    member.leave()
+    group = described(driver)
+    assert (group.group_epoch, group.assignment_epoch) == epochs
+
+
 def test_an_unknown_or_classic_group_is_not_described(driver):
     assert described(driver).error_code == GROUP_ID_NOT_FOUND
     settle(Consumer(driver))

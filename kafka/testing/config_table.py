@@ -71,7 +71,7 @@ share.record.lock.duration.ms INT group.share.record.lock.duration.ms 1000.. 4.0
 share.renew.acknowledge.enable BOOLEAN - - 4.2=true
 share.session.timeout.ms INT group.share.session.timeout.ms 1.. 4.0=45000
 streams.assignment.interval.ms INT group.streams.assignment.interval.ms 0.. 4.3=1000
-streams.assignor.name STRING - - 4.4=null
+streams.assignor.name STRING - - 4.4=sticky
 streams.heartbeat.interval.ms INT group.streams.heartbeat.interval.ms 1.. 4.1=5000
 streams.initial.rebalance.delay.ms INT group.streams.initial.rebalance.delay.ms 0.. 4.2=3000
 streams.num.standby.replicas INT group.streams.num.standby.replicas 0.. 4.1=0

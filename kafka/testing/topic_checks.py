@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
 
 _LEGAL = re.compile(r'[a-zA-Z0-9._-]+')
+#: Topics that there are as soon as anybody needs them.
+INTERNAL = ('__consumer_offsets', '__transaction_state')
 #: What one request may ask for; a real broker runs out of files long before.
 MOST_PARTITIONS = 10000
 
@@ -49,7 +51,7 @@ def check_name(state: ClusterState, name: str) -> None:
 
 def check_absent(state: ClusterState, name: str) -> None:
     """Raise Refused when a topic of this name, or of one that metrics would confuse, exists."""
-    if name in state.topics:
+    if name in state.topics or name in INTERNAL:
         refuse(errors.TOPIC_ALREADY_EXISTS, "Topic '%s' already exists." % name)
     if '.' in name or '_' in name:
         plain = name.replace('.', '_')

@@ -28,6 +28,7 @@ MODULES = (
     'elections',
     'reassignments',
     'cluster',
+    'voters',
     'topic_partitions',
     'transactions',
     'transactional_offsets',

@@ -37,7 +37,8 @@ def alter_configs(call: Call[AlterConfigsRequest]) -> AlterConfigsResponse:
     def replaced(resource: Any, keys: Keys, own: Values) -> Values:
         missing = [each.name for each in resource.configs if each.value is None]
         if missing:
-            _fail_in_old(call.state)
+            if call.state.release.has_zookeeper:  # which did not expect that
+                refuse(errors.UNKNOWN_SERVER_ERROR)
             refuse(errors.INVALID_REQUEST, 'Null value not supported for: %s' % missing)
         return {each.name: each.value for each in resource.configs}
 
@@ -70,7 +71,6 @@ def _operate(state: ClusterState, values: Values, key: Optional[ConfigKey], aske
         values.pop(name, None)
         return
     if asked.value is None:
-        _fail_in_old(state)
         refuse(errors.INVALID_REQUEST, 'Null value not supported for: %s' % name)
     if operation == SET or key is None:
         values[name] = asked.value
@@ -89,12 +89,6 @@ def _operate(state: ClusterState, values: Values, key: Optional[ConfigKey], aske
     else:
         words = [word for word in words if word not in given]
     values[name] = ','.join(words)
-
-
-def _fail_in_old(state: ClusterState) -> None:
-    """Raise Refused where brokers did not expect a setting without value."""
-    if state.release.has_zookeeper:
-        refuse(errors.UNKNOWN_SERVER_ERROR)
 
 
 # ------------------------------------------------------------ both
@@ -161,6 +155,8 @@ def _keys(call: Call[Any], kind: int, name: str) -> Tuple[Keys, str]:
     if kind == configs.TOPIC:
         check_name(state, name)
         if name not in state.topics:
+            if version < (1, 1):
+                refuse(errors.UNKNOWN_SERVER_ERROR)
             refuse(errors.UNKNOWN_TOPIC_OR_PARTITION, "The topic '%s' does not exist." % name)
         return configs.topic_keys(release), 'topic'
     if kind == configs.BROKER and version >= (1, 1):

@@ -51,10 +51,16 @@ def _result(
     return DescribeConfigsResult(
         error_code=code,
         error_message=text,
-        resource_type=asked.resource_type,
+        resource_type=_known_type(call, asked.resource_type),
         resource_name=asked.resource_name,
         configs=found,
     )
+
+
+def _known_type(call: Call[DescribeConfigsRequest], kind: int) -> int:
+    """Return a type as the first brokers told it, which was 0 if they did not know it."""
+    is_known = call.state.release.version >= (1, 1) or kind in (configs.TOPIC, configs.BROKER)
+    return kind if is_known else 0
 
 
 def _described(
@@ -100,8 +106,9 @@ def _of_broker(
             for key in map(keys.__getitem__, sorted(values))
         ]
     check_broker(name, node_id)
+    fixed = state.release.version < (1, 1)  # KIP-226
     return [
-        _entry(call, key, configs.broker_values(state, key, node_id), not key.is_dynamic)
+        _entry(call, key, configs.broker_values(state, key, node_id), fixed or not key.is_dynamic)
         for _, key in sorted(keys.items())
     ]
 

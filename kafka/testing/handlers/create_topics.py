@@ -47,6 +47,9 @@ def create_topics(call: Call[CreateTopicsRequest]) -> Optional[Message]:
         else:
             results.append(_result(call, topic))
         counts[topic.name] = 0
+    if call.state.release.has_zookeeper and call.state.release.version >= (2, 4):
+        found = {each.name: each for each in results}
+        results = [found[topic.name] for topic in call.request.topics]  # twice if asked twice
     response = CreateTopicsResponse(topics=results)
     if not any(each.error_code == errors.REQUEST_TIMED_OUT for each in results):
         return response
@@ -63,7 +66,7 @@ def is_wrong_node(call: Call[Any]) -> bool:
 def _twice(call: Call[CreateTopicsRequest]) -> str:
     if not call.state.release.has_zookeeper:
         return 'Duplicate topic name.'
-    return 'Create topics request contains multiple entries for the same topic.'
+    return 'Found multiple entries for this topic.'
 
 
 def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> CreatableTopicResult:
@@ -83,7 +86,9 @@ def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> Creatable
         topic_id = topic.topic_id
         has_leaders = all(each.leader != NO_LEADER for each in topic.partitions)
         if state.release.has_zookeeper and not (has_leaders and call.request.timeout_ms > 0):
-            return _failed(asked.name, Refused(errors.REQUEST_TIMED_OUT))
+            late = _failed(asked.name, Refused(errors.REQUEST_TIMED_OUT))
+            late.topic_id = topic_id
+            return late
     return CreatableTopicResult(
         name=asked.name,
         topic_id=topic_id,

@@ -44,7 +44,12 @@ def describe_producers(call: Call[DescribeProducersRequest]) -> DescribeProducer
 def _partition(call: Call[DescribeProducersRequest], name: str, index: int) -> PartitionResponse:
     partition = led_partition(call, find_topic(call, name, ZERO_UUID, False), index)
     if isinstance(partition, int):
-        return PartitionResponse(partition_index=index, error_code=partition, active_producers=[])
+        return PartitionResponse(
+            partition_index=index,
+            error_code=partition,
+            error_message='This broker does not lead the partition %s-%d.' % (name, index),
+            active_producers=[],
+        )
     return PartitionResponse(
         partition_index=index, error_code=errors.NONE, active_producers=_producers(partition)
     )

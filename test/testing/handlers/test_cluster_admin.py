@@ -3,12 +3,16 @@
 import pytest
 
 from kafka.protocol.admin.cluster import (
+    AddRaftVoterRequest,
     DescribeClusterRequest,
     DescribeQuorumRequest,
     DescribeQuorumRequestPartitionData,
     DescribeQuorumRequestTopicData,
     FeatureUpdateKey,
+    Listener,
+    RemoveRaftVoterRequest,
     UnregisterBrokerRequest,
+    UnregisterControllerRequest,
     UpdateFeaturesRequest,
 )
 from kafka.protocol.admin.partitions import (
@@ -253,3 +257,22 @@ def test_only_known_brokers_are_unregistered():
     driver = Driver()
     assert driver.ask(UnregisterBrokerRequest(0)).error_code == errors.NONE
     assert driver.ask(UnregisterBrokerRequest(9)).error_code == errors.BROKER_ID_NOT_REGISTERED
+
+
+def test_voters_stay_as_they_are():
+    driver = Driver()
+    for version in (0, 1):
+        request = AddRaftVoterRequest(None, 1, 7, b'x' * 16, [])
+        assert driver.ask(request, version).error_code == errors.INVALID_REQUEST
+    request = AddRaftVoterRequest(None, 1, 7, b'x' * 16, [Listener('CONTROLLER', 'h', 1)])
+    assert driver.ask(request).error_code == errors.UNSUPPORTED_VERSION
+    request = RemoveRaftVoterRequest('other', 7, b'x' * 16)
+    assert driver.ask(request).error_code == errors.INCONSISTENT_CLUSTER_ID
+    request = RemoveRaftVoterRequest(driver.state.cluster_id, 7, b'x' * 16)
+    assert driver.ask(request).error_code == errors.UNSUPPORTED_VERSION
+
+
+def test_only_known_controllers_are_unregistered():
+    driver = Driver()
+    codes = [driver.ask(UnregisterControllerRequest(node)).error_code for node in (0, 9)]
+    assert codes == [errors.NONE, errors.CONTROLLER_ID_NOT_REGISTERED]

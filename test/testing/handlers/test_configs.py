@@ -163,7 +163,7 @@ def test_lists_are_extended_and_shortened():
         ([('no.such', SET, '1')], (errors.INVALID_CONFIG, errors.INVALID_CONFIG)),
         ([('retention.ms', SET, 'x')], (errors.INVALID_REQUEST, errors.INVALID_CONFIG)),
         ([('retention.ms', APPEND, '1')], (errors.INVALID_REQUEST, errors.INVALID_CONFIG)),
-        ([('retention.ms', SET, None)], (errors.UNKNOWN_SERVER_ERROR, errors.INVALID_REQUEST)),
+        ([('retention.ms', SET, None)], (errors.INVALID_REQUEST, errors.INVALID_REQUEST)),
         ([('retention.ms', 9, '1')], (errors.UNKNOWN_SERVER_ERROR,) * 2),
         ([('flush.ms', SET, '1')] * 2, (errors.INVALID_REQUEST, errors.INVALID_REQUEST)),
         ([('flush.ms', SET, '1'), ('no', SET, '')], (errors.INVALID_CONFIG,) * 2),
@@ -229,3 +229,11 @@ def test_resources_with_settings_are_listed():
 def test_an_unknown_type_of_resource_is_an_unsupported_version():
     response = Driver().ask(ListConfigResourcesRequest(resource_types=[77]))
     assert response.error_code == errors.UNSUPPORTED_VERSION
+
+
+def test_the_first_brokers_told_less():
+    driver = with_topic('0.11')
+    entry = told(driver, configs.BROKER, '0', 'log.retention.ms')
+    assert entry.read_only
+    assert describe(driver, 99, 'x').resource_type == 0
+    assert alter(driver, configs.TOPIC, 'none', {}) == errors.UNKNOWN_SERVER_ERROR

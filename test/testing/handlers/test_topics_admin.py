@@ -79,6 +79,7 @@ def test_validation_creates_nothing():
         (topic('..'), errors.INVALID_TOPIC_EXCEPTION),
         (topic('x' * 250), errors.INVALID_TOPIC_EXCEPTION),
         (topic('here'), errors.TOPIC_ALREADY_EXISTS),
+        (topic('__consumer_offsets'), errors.TOPIC_ALREADY_EXISTS),
         (topic('a_b'), errors.INVALID_TOPIC_EXCEPTION),
         (topic(partitions=0), errors.INVALID_PARTITIONS),
         (topic(partitions=2**31 - 1), errors.INVALID_PARTITIONS),
@@ -111,6 +112,8 @@ def test_unknown_brokers_are_refused_without_zookeeper_only():
 def test_one_name_twice_is_refused_once():
     [result] = create(Driver(), topic(), topic())
     assert result.error_code == errors.INVALID_REQUEST
+    twice = create(Driver('2.8'), topic(), topic())
+    assert [each.error_code for each in twice] == [errors.INVALID_REQUEST] * 2
 
 
 def test_only_the_controller_creates_where_zookeeper_is():

@@ -54,8 +54,13 @@ class DownConverter:
         return b''.join(parts) if fits else None
 
     def convert_set(self, data: bytes, magic: int) -> bytes:
-        """Return the whole messages of a set, which may be cut off; ``data`` if there are none."""
-        return self._made(data, magic) or data
+        """Return the whole messages of a set, which may be cut off; ``data`` if there are none.
+
+        So 0.10 does it: all get the codec of the first.
+        """
+        parts = list(MemoryRecords(data))
+        messages: List[MessageFields] = [record[:4] for part in parts for record in part]
+        return message_sets.encoded(messages, magic, parts[0].codec, 0) if messages else data
 
     def _converted(self, batch: Batch, magic: int) -> bytes:
         if batch.is_control:

@@ -109,7 +109,7 @@ def produced_batches(records: bytes, rules: Rules) -> List[Batch]:
     except ChecksumError:
         raise RefusedRecords(CORRUPT_MESSAGE, is_early=True) from None
     except ProtocolError as error:
-        raise RefusedRecords(_damage(error, rules), is_early=True) from None
+        raise RefusedRecords(_damage(error, rules), is_early=not _is_compression(error)) from None
     except UnsupportedCodecError:
         raise RefusedRecords(UNKNOWN_SERVER_ERROR, is_early=rules.api_version < 7) from None
 
@@ -351,10 +351,13 @@ def _old_request(data: bytes, rules: Rules) -> List[Batch]:
         return []
     data = data[:pos]
     if highest < 2 and _has_unknown_magic(data, sizes, highest):
-        if highest:
-            raise RefusedRecords(UNKNOWN_SERVER_ERROR)
-        # 0.8 and 0.9 look at nothing but the CRC, and keep what nobody can read.
-        return [Batch(0, len(sizes) - 1, -1, 0, data)]
+        if not highest:
+            # 0.8 and 0.9 look at nothing but the CRC, and keep what nobody can read.
+            return [Batch(0, len(sizes) - 1, -1, 0, data)]
+        try:
+            return _old_set(_as_magic_1(data, sizes), len(sizes), rules)
+        except ProtocolError:
+            raise RefusedRecords(UNKNOWN_SERVER_ERROR) from None
     if data[_MAGIC_AT] == 2:
         starts = [sum(sizes[:index]) for index in range(len(sizes))]
         pieces = (data[start : start + size] for start, size in zip(starts, sizes))
@@ -375,6 +378,16 @@ def _has_unknown_magic(data: bytes, sizes: Sequence[int], highest: int) -> bool:
                 raise ProtocolError('a wrapper of another magic')
         pos += size
     return found
+
+
+def _as_magic_1(data: bytes, sizes: Sequence[int]) -> bytes:
+    """Return messages of newer magics as 0.10 takes them: it knows of none, and rewrites them."""
+    out, pos = bytearray(data), 0
+    for size in sizes:
+        out[pos + _MAGIC_AT] = min(1, out[pos + _MAGIC_AT])
+        _CRC.pack_into(out, pos + 12, crc32(out[pos + 16 : pos + size]))
+        pos += size
+    return bytes(out)
 
 
 def _old_set(data: bytes, entries: int, rules: Rules) -> List[Batch]:

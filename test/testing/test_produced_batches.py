@@ -274,6 +274,13 @@ def test_0_8_keeps_messages_of_any_magic() -> None:
     assert error_of(bytes(data), rules(0, 10)) == UNKNOWN_SERVER_ERROR
 
 
+def test_0_10_takes_newer_magics_for_1() -> None:
+    data = bytearray(message_set(b'a', magic=1))
+    data[16] = 9
+    struct.pack_into('>I', data, 12, crc32(bytes(data[16:])))
+    assert values(stored(bytes(data), rules(0, 10))) == [b'a']
+
+
 def test_in_a_wrapper_with_append_time_messages_keep_theirs() -> None:
     data = message_set(b'a', b'b', magic=1, at=NOW - 7, codec=1)
     found = stored(data, rules(0, 10, has_append_time=True))

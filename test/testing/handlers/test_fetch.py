@@ -337,6 +337,16 @@ def test_wrappers_of_0_10_in_the_oldest_format() -> None:
     assert offsets(records) == [0, 1]
 
 
+@pytest.mark.parametrize('first', [0, 1])
+def test_0_10_gives_all_messages_the_codec_of_the_first(first: int) -> None:
+    cluster = driver('0.10.2')
+    for codec in (first, 1 - first):
+        produce(cluster, message_set(b'a', b'b', magic=1, codec=codec))
+    records = fetch(cluster, 0, 1).records
+    assert [part.codec for part in MemoryRecords(records)] == [first]
+    assert offsets(records) == [0, 1, 2, 3]
+
+
 def test_messages_of_0_10_that_do_not_fit_are_left_out_when_they_are_converted() -> None:
     cluster = driver('0.10.2')
     produce(cluster, message_set(b'a', b'b', magic=1))

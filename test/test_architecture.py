@@ -16,6 +16,7 @@ import sys
 import pytest
 
 from test.sources import ROOT, functions, imports, parse, read_tree
+from test.tested_in import TESTED_IN
 
 # --- the floors ---------------------------------------------------------------------------------
 
@@ -156,46 +157,6 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/producer/upstream.py: Upstream._requests': 'logged: later messages must go on',
     'kafka/producer/upstream.py: Upstream._prepare_retry': 'logged: the retry follows anyway',
     'kafka/producer/upstream.py: Upstream._send': 'becomes the verdict on the request',
-}
-
-# test/record/test_util.py tests kafka/record/util.py, and so on, but for these:
-TESTED_IN = {
-    'kafka/__main__.py': 'test/cli/test_run.py',
-    'kafka/blocking_verbs.py': 'test/test_client_sending.py',
-    'kafka/known_cluster.py': 'test/test_client.py',
-    'kafka/protocol/__init__.py': 'test/protocol/test_legacy.py',
-    'kafka/protocol/legacy_messages.py': 'test/protocol/test_legacy_message_sets.py',
-    'kafka/protocol/emit_reader.py': 'test/protocol/test_emit.py',
-    'kafka/protocol/emit_writer.py': 'test/protocol/test_emit.py',
-    'kafka/record/batch_layouts.py': 'test/record/test_batch_decoder.py',
-    'kafka/record/legacy_decoder.py': 'test/record/test_legacy_records.py',
-    'kafka/record/record.py': 'test/record/test_default_records.py',
-    'kafka/record/record_reader.py': 'test/record/test_batch_decoder.py',
-    # A family of APIs is tested together where it is one subject.
-    'kafka/testing/consumer_group.py': 'test/testing/test_consumer_groups.py',
-    'kafka/testing/features.py': 'test/testing/handlers/test_cluster_admin.py',
-    'kafka/testing/group_members.py': 'test/testing/test_classic_group.py',
-    'kafka/testing/group_states.py': 'test/testing/test_classic_group.py',
-    'kafka/testing/groups.py': 'test/testing/handlers/test_groups.py',
-    'kafka/testing/located.py': 'test/testing/handlers/test_fetch.py',
-    'kafka/testing/log_settings.py': 'test/testing/test_produced_batches.py',
-    'kafka/testing/topic_checks.py': 'test/testing/handlers/test_topics_admin.py',
-    'kafka/testing/transactions.py': 'test/testing/handlers/test_transactions.py',
-    'kafka/testing/handlers/acls.py': 'test/testing/handlers/test_security_admin.py',
-    'kafka/testing/handlers/alter_configs.py': 'test/testing/handlers/test_configs.py',
-    'kafka/testing/handlers/cluster.py': 'test/testing/handlers/test_cluster_admin.py',
-    'kafka/testing/handlers/create_topics.py': 'test/testing/handlers/test_topics_admin.py',
-    'kafka/testing/handlers/delete_topics.py': 'test/testing/handlers/test_topics_admin.py',
-    'kafka/testing/handlers/elections.py': 'test/testing/handlers/test_cluster_admin.py',
-    'kafka/testing/handlers/log_dirs.py': 'test/testing/handlers/test_cluster_admin.py',
-    'kafka/testing/handlers/partitions.py': 'test/testing/handlers/test_topics_admin.py',
-    'kafka/testing/handlers/producers.py': 'test/testing/handlers/test_transactions.py',
-    'kafka/testing/handlers/quotas.py': 'test/testing/handlers/test_security_admin.py',
-    'kafka/testing/handlers/reassignments.py': 'test/testing/handlers/test_cluster_admin.py',
-    'kafka/testing/handlers/tokens.py': 'test/testing/handlers/test_security_admin.py',
-    'kafka/testing/handlers/topic_partitions.py': 'test/testing/handlers/test_cluster_admin.py',
-    'kafka/testing/handlers/transactional_offsets.py': 'test/testing/handlers/test_transactions.py',
-    'kafka/testing/handlers/users.py': 'test/testing/handlers/test_security_admin.py',
 }
 
 MAX_FILE, MAX_FUNCTION, MAX_METHODS = 600, 60, 30

@@ -1,0 +1,38 @@
+"""Where a module is tested, if not in the test of its name; for test_architecture.py."""
+
+from __future__ import annotations
+
+import re
+
+# test/record/test_util.py tests kafka/record/util.py, and so on, but for these:
+TESTED_IN = {
+    'kafka/__main__.py': 'test/cli/test_run.py',
+    'kafka/blocking_verbs.py': 'test/test_client_sending.py',
+    'kafka/known_cluster.py': 'test/test_client.py',
+    'kafka/protocol/__init__.py': 'test/protocol/test_legacy.py',
+    'kafka/protocol/legacy_messages.py': 'test/protocol/test_legacy_message_sets.py',
+    'kafka/protocol/emit_reader.py': 'test/protocol/test_emit.py',
+    'kafka/protocol/emit_writer.py': 'test/protocol/test_emit.py',
+    'kafka/record/batch_layouts.py': 'test/record/test_batch_decoder.py',
+    'kafka/record/legacy_decoder.py': 'test/record/test_legacy_records.py',
+    'kafka/record/record.py': 'test/record/test_default_records.py',
+    'kafka/record/record_reader.py': 'test/record/test_batch_decoder.py',
+}
+# What is one subject in kafka/testing is tested together.
+_FAMILIES = """
+test_classic_group: group_members group_states
+test_consumer_groups: consumer_group
+test_produced_batches: log_settings
+handlers/test_cluster_admin: features handlers/cluster handlers/elections handlers/log_dirs
+handlers/test_cluster_admin: handlers/reassignments handlers/topic_partitions handlers/voters
+handlers/test_configs: handlers/alter_configs
+handlers/test_fetch: located
+handlers/test_groups: groups
+handlers/test_security_admin: handlers/acls handlers/quotas handlers/tokens handlers/users
+handlers/test_topics_admin: topic_checks handlers/create_topics handlers/delete_topics
+handlers/test_topics_admin: handlers/partitions
+handlers/test_transactions: transactions handlers/producers handlers/transactional_offsets
+"""
+for test, family in re.findall('(.+): (.+)', _FAMILIES):
+    for name in family.split():
+        TESTED_IN['kafka/testing/%s.py' % name] = 'test/testing/%s.py' % test

@@ -1,5 +1,7 @@
 """The script of test/differential on a fresh real broker and on the embedded one of its release."""
 
+from __future__ import annotations
+
 from kafka.testing.releases import broker_release
 from test.differential import recordings
 from test.differential.compare import compare, explained

@@ -1,5 +1,7 @@
 """Which entries a filter of ACLs matches."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka.testing import acls

@@ -1,5 +1,7 @@
 """Which settings a release has, and which value of several holds."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka.testing import configs

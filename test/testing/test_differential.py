@@ -1,5 +1,7 @@
 """The embedded broker against recordings of real releases: no difference without a reason."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka.testing.releases import broker_release

@@ -1,5 +1,7 @@
 """The parts of the differential test: the script's requests, shown answers, the comparer."""
 
+from __future__ import annotations
+
 import time
 
 import pytest

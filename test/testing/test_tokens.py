@@ -1,5 +1,7 @@
 """How long delegation tokens last, and for whom."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka.testing import errors

@@ -1,5 +1,7 @@
 """States and epochs of one transactional id."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka.errors import IllegalStateError

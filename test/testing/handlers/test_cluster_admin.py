@@ -1,5 +1,7 @@
 """Brokers, replicas, features: told and changed as brokers of each era do it."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka.protocol.admin.cluster import (

@@ -1,5 +1,7 @@
 """Settings are told and changed as brokers of each era do it."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka.protocol.admin.configs import (

@@ -1,5 +1,7 @@
 """ACLs, quotas, users and tokens are told and changed as brokers do it."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka.protocol.admin.acls import (

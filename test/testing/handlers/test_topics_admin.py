@@ -1,5 +1,7 @@
 """Topics are created, grown and deleted as brokers of each era do it."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka.protocol.admin.topics import (

@@ -1,5 +1,7 @@
 """Batches of transactional producers, for tests."""
 
+from __future__ import annotations
+
 from kafka.record.default_records import encode_batch
 from kafka.testing.partition_log import Batch
 

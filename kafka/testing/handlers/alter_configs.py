@@ -156,7 +156,7 @@ def _keys(call: Call[Any], kind: int, name: str) -> Tuple[Keys, str]:
         check_name(state, name)
         if name not in state.topics:
             if version < (1, 1):
-                refuse(errors.UNKNOWN_SERVER_ERROR)
+                refuse(errors.UNKNOWN_SERVER_ERROR, 'Topic %r does not exist' % name)
             refuse(errors.UNKNOWN_TOPIC_OR_PARTITION, "The topic '%s' does not exist." % name)
         return configs.topic_keys(release), 'topic'
     if kind == configs.BROKER and version >= (1, 1):

@@ -154,7 +154,8 @@ def update_features(call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse
         )
     if not request.validate_only:
         call.state.features = levels
-    return _updated(errors.NONE, None, results if call.version < 2 else [])
+    text = None if call.state.release.version >= (4, 0) else ''
+    return _updated(errors.NONE, text, results if call.version < 2 else [])
 
 
 def _updated(
@@ -170,6 +171,8 @@ def _update(
 ) -> None:
     name, level = update.feature, update.max_version_level
     known = supported_features(call.state.release.name).get(name)
+    if known is None and level == 0 and call.state.release.version < (4, 0):
+        return
     if known is None:
         code = errors.INVALID_UPDATE_VERSION
         refuse(
@@ -214,4 +217,5 @@ def unregister_broker(call: Call[UnregisterBrokerRequest]) -> UnregisterBrokerRe
     if call.request.broker_id not in call.state.nodes:
         code = errors.BROKER_ID_NOT_REGISTERED
         text = 'Broker ID %d is not currently registered' % call.request.broker_id
+        text = text if call.state.release.version >= (4, 1) else ''
     return UnregisterBrokerResponse(throttle_time_ms=0, error_code=code, error_message=text)

@@ -147,6 +147,8 @@ def _of_metrics(
     if not name:
         refuse(errors.INVALID_REQUEST, 'Client metrics subscription name must not be empty')
     values = call.state.configs.get((configs.CLIENT_METRICS, name), {})
+    if not values and call.state.release.version < (4, 1):
+        return []
     return _own_or_default(
         call, configs.metrics_keys(call.state.release.name), values, configs.FROM_CLIENT_METRICS
     )

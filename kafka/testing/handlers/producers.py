@@ -44,10 +44,11 @@ def describe_producers(call: Call[DescribeProducersRequest]) -> DescribeProducer
 def _partition(call: Call[DescribeProducersRequest], name: str, index: int) -> PartitionResponse:
     partition = led_partition(call, find_topic(call, name, ZERO_UUID, False), index)
     if isinstance(partition, int):
+        is_told = name in call.state.topics or call.state.release.has_zookeeper
         return PartitionResponse(
             partition_index=index,
             error_code=partition,
-            error_message='This broker does not lead the partition %s-%d.' % (name, index),
+            error_message=None if is_told else 'This server does not host this topic.',
             active_producers=[],
         )
     return PartitionResponse(

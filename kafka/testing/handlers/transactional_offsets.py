@@ -35,7 +35,7 @@ def txn_offset_commit(call: Call[TxnOffsetCommitRequest]) -> TxnOffsetCommitResp
 def _error(call: Call[TxnOffsetCommitRequest]) -> int:
     """Return why the whole is refused."""
     request = call.request
-    if not request.group_id and call.state.release.version >= (1, 0):
+    if not request.group_id and call.state.release.version >= (2, 0):
         return errors.INVALID_GROUP_ID
     if not is_coordinator(call, request.group_id):
         return errors.NOT_COORDINATOR

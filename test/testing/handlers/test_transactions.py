@@ -580,3 +580,12 @@ def test_ids_do_not_grow_without_limit(monkeypatch):
         assert Producer(driver, name).init() == errors.NONE
         driver.advance(1)
     assert [each.transactional_id for each in driver.state.transactions.all] == ['b', 'c']
+
+
+def test_releases_1_0_and_1_1_looked_for_the_topic_only():
+    driver, producer = begun('1.1')
+    assert producer.add(0, 9) == [errors.NONE] * 2
+    assert producer.add(0, topic='x') == errors.UNKNOWN_TOPIC_OR_PARTITION
+    producer.end(True, 0)
+    driver.advance(0)
+    assert producer.state is S.COMPLETE_COMMIT

@@ -16,6 +16,8 @@ from kafka.testing.state import ClusterState
 #: Different settings of topics whose meaning is kept.
 _MOST_KNOWN = 1000
 
+_FOREVER = 2**63 - 1
+
 _CODECS = {name: number for number, name in CODEC_NAMES.items()}
 _CODECS['uncompressed'] = 0
 
@@ -60,10 +62,14 @@ def _looked_up(state: ClusterState, topic: str) -> LogSettings:
     if version >= (3, 6):
         before_ms = int(setting('message.timestamp.before.max.ms'))
         after_ms = int(setting('message.timestamp.after.max.ms'))
+        if version < (4, 0):  # the setting before KIP-937 holds where the new ones say nothing
+            difference_ms = int(setting('message.timestamp.difference.max.ms'))
+            before_ms = difference_ms if before_ms == _FOREVER else before_ms
+            after_ms = difference_ms if after_ms == _FOREVER else after_ms
     elif version >= (0, 10):
         before_ms = after_ms = int(setting('message.timestamp.difference.max.ms'))
     else:
-        before_ms = after_ms = 2**63 - 1
+        before_ms = after_ms = _FOREVER
     policies = setting('cleanup.policy').split(',')
     return LogSettings(
         magic=_magic(state, topic),

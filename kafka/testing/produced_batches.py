@@ -251,7 +251,7 @@ def _checked_records(batch: DefaultRecordBatch, rules: Rules) -> List[Record]:
 def _check_stamps(batch: DefaultRecordBatch, records: Sequence[Record], rules: Rules) -> None:
     """Check the timestamps where the topic limits them."""
     settings = rules.settings
-    if batch.timestamp_type and rules.release < (4, 0):
+    if batch.timestamp_type and rules.release < (3, 6):
         text = (
             'Invalid timestamp type in message. '
             'Producer should not set timestamp type to LogAppendTime.'

@@ -97,6 +97,9 @@ def _refused(call: Call[FetchRequest]) -> FetchResponse:
         (each, _failed(call, _Read(each, None, UNKNOWN_SERVER_ERROR, -1), UNKNOWN_SERVER_ERROR))
         for each in wanted_partitions(call.request)
     ]
+    if (3, 0) <= call.state.release.version < (4, 0):
+        for _, data in found:
+            data.records = None
     response = _response(call, 0, [] if call.version >= 13 else found)
     response.error_code = UNKNOWN_SERVER_ERROR
     return response
@@ -249,8 +252,10 @@ def _records(
         converted = converter.convert(log.batches_from(offset, end), offset, most, magic)
     except UnsupportedCodecError:
         return UNSUPPORTED_COMPRESSION_TYPE
+    if converted is not None or call.state.release.version >= (3, 0):
+        return converted or b''
     # Not even one batch fits: a piece of it tells the reader to make room.
-    return log.read(offset, end, most, False) if converted is None else converted
+    return log.read(offset, end, most, False)
 
 
 def _partition_data(call: Call[FetchRequest], read: _Read) -> PartitionData:
@@ -267,6 +272,8 @@ def _partition_data(call: Call[FetchRequest], read: _Read) -> PartitionData:
         aborted_transactions=[] if call.request.isolation_level == READ_COMMITTED else None,
         records=b'',
     )
+    if call.state.release.version < (2, 1) and call.request.isolation_level != READ_COMMITTED:
+        data.last_stable_offset = -1
     if read.preferred >= 0:
         data.preferred_read_replica = read.preferred
     if read.diverging is not None:

@@ -121,6 +121,8 @@ def _one(
     if isinstance(partition, int):
         return _failed(index, partition)
     if call.version == 0:
+        if asked.timestamp < EARLIEST and call.state.release.version >= (3, 0):
+            return _failed(index, UNSUPPORTED_VERSION)
         return ListOffsetsPartitionResponse(
             partition_index=index,
             error_code=NONE,

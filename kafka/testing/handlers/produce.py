@@ -161,7 +161,7 @@ def _appended(
 ) -> _Result:
     acks, log = call.request.acks, partition.log
     least = rules.settings.min_insync_replicas
-    if rules.release >= (4, 0):
+    if rules.release >= (3, 7):
         least = min(least, len(partition.replicas))  # more than there are copies is not asked
     if acks == ALL and len(partition.isr) < least:
         return _Result(NOT_ENOUGH_REPLICAS, start_offset=log.start_offset)

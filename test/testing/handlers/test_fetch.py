@@ -64,6 +64,15 @@ def test_reading_begins_with_the_batch_that_holds_the_offset() -> None:
     assert offsets(fetch(cluster, 1).records) == [0, 1, 2]
 
 
+@pytest.mark.parametrize(('level', 'offset'), [(0, -1), (1, 1)])
+def test_before_2_1_only_readers_of_committed_records_are_told_what_is_stable(
+    level: int, offset: int
+) -> None:
+    cluster = driver('1.1')
+    produce(cluster, batch(b'a'))
+    assert fetch(cluster, 0, isolation_level=level).last_stable_offset == offset
+
+
 @pytest.mark.parametrize('release', ['0.8.0', '0.9', '0.10.2'])
 def test_reading_begins_with_the_message_in_old_formats(release: str) -> None:
     cluster = driver(release)
@@ -372,11 +381,12 @@ def test_a_partition_that_comes_twice_is_answered_once() -> None:
     assert [len(topic.partitions) for topic in response.responses] == [1]
 
 
-def test_an_older_fetcher_gets_a_piece_of_a_batch_that_is_too_large() -> None:
-    cluster = driver('2.8')
+@pytest.mark.parametrize(('release', 'size'), [('2.8', 60), ('3.9', 0)])
+def test_an_older_fetcher_and_a_batch_that_is_too_large(release: str, size: int) -> None:
+    cluster = driver(release)
     produce(cluster, batch(b'a' * 100))
     records = fetch(cluster, 0, 1, partition_max_bytes=60).records
-    assert len(records or b'') == 60
+    assert len(records or b'') == size
     assert list(MemoryRecords(records)) == []
 
 

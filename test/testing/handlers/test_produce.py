@@ -243,6 +243,13 @@ def test_too_few_replicas_in_sync() -> None:
     assert produce(cluster, batch(b'c'), acks=1).base_offset == 1
 
 
+@pytest.mark.parametrize(('release', 'error'), [('2.8', NOT_ENOUGH_REPLICAS), ('3.9', NONE)])
+def test_more_replicas_in_sync_than_there_are(release: str, error: int) -> None:
+    cluster = driver(release)
+    cluster.state.topics[TOPIC].configs['min.insync.replicas'] = '2'
+    assert produce(cluster, batch(b'a'), acks=-1).error_code == error
+
+
 def test_a_broker_that_does_not_lead_names_the_one_that_does() -> None:
     cluster = driver('4.4', brokers=2)
     request = produce_request(cluster, batch(b'a'), 13)

@@ -1,5 +1,7 @@
 """Transactions go as brokers of each era let them."""
 
+from __future__ import annotations
+
 import pytest
 
 from kafka.protocol.commit import (

@@ -94,7 +94,7 @@ def _txn_commit(c: Any, offset: int = 11, **fields: Any) -> Dict[str, Any]:
     return dict(_who(c, group_id=c.group(), topics=topics), **fields)
 
 
-COMMITTED = {'isolation_level': 1}
+COMMITTED: Dict[str, Any] = {'isolation_level': 1}
 
 
 def _looks(word: str) -> List[Step]:
@@ -123,7 +123,7 @@ def _add(c: Any) -> Dict[str, Any]:
 
 def _steps() -> List[Step]:
     """Return a transaction that commits, one that aborts, and what is wrong in between."""
-    end_kept = {'keep': _ended}
+    end_kept: Dict[str, Any] = {'keep': _ended}
     return [
         Step('init', INIT_PRODUCER_ID, init, keep=_keep),
         Step('end nothing', END_TXN, lambda c: _end(c, True)),
@@ -174,8 +174,8 @@ def _steps() -> List[Step]:
 
 def _wrong() -> List[Step]:
     """Return requests of producers that are not who they say."""
-    ids = {'producer_id': 123456}
-    unknown = {'transactional_id': 'unknown'}
+    ids: Dict[str, Any] = {'producer_id': 123456}
+    unknown: Dict[str, Any] = {'transactional_id': 'unknown'}
     return [
         Step('add wrong id', ADD_PARTITIONS, lambda c: _partitions(c, 0, **ids), version=3),
         Step(

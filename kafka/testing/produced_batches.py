@@ -53,6 +53,8 @@ _CRC_AT = 17
 _MAX_TIMESTAMP_AT = 35
 _MAGIC_AT = 16
 _TIMESTAMP_OF: Callable[[Record], int] = itemgetter(1)  # records of magic 2 all have one
+#: Before this release brokers look into the records when they read the request.
+_READS_LATER = (2, 1)
 #: Brokers name so many bad records in an answer, and say how many there are (KIP-467).
 _NAMED_ERRORS = 3
 
@@ -105,7 +107,8 @@ def produced_batches(records: bytes, rules: Rules) -> List[Batch]:
             return [*_stored(_only_batch(records, rules), rules)]
         return _old_request(records, rules)
     except _BrokenFrames as error:
-        raise RefusedRecords(CORRUPT_MESSAGE, str(error), is_early=True) from None
+        closes = rules.api_version >= 3 and rules.release < _READS_LATER
+        raise RefusedRecords(CORRUPT_MESSAGE, str(error), is_early=True, closes=closes) from None
     except ChecksumError:
         raise RefusedRecords(CORRUPT_MESSAGE, is_early=True) from None
     except ProtocolError as error:
@@ -138,7 +141,7 @@ def _is_compression(error: ProtocolError) -> bool:
 
 def _only_batch(data: bytes, rules: Rules) -> bytes:
     """Return the one batch that Produce v3 and later may hold for a partition."""
-    closes = rules.release < (2, 1)  # it was the reading of the request that failed
+    closes = rules.release < _READS_LATER  # it was the reading of the request that failed
 
     def refused(error: int) -> RefusedRecords:
         return RefusedRecords(error, is_early=True, closes=closes)
@@ -182,7 +185,8 @@ def _stored(data: bytes, rules: Rules) -> Iterator[Batch]:
         raise RefusedRecords(rules.invalid)
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise RefusedRecords(rules.invalid)
-    if header.attributes & TRANSACTIONAL_MASK and header.producer_id < 0:
+    is_transactional = bool(header.attributes & TRANSACTIONAL_MASK)
+    if is_transactional and header.producer_id < 0 and rules.release >= _READS_LATER:
         raise RefusedRecords(rules.invalid)
     batch = DefaultRecordBatch(data)
     codec = header.attributes & CODEC_MASK
@@ -209,7 +213,7 @@ def _stored(data: bytes, rules: Rules) -> Iterator[Batch]:
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
-        is_transactional=bool(header.attributes & TRANSACTIONAL_MASK),
+        is_transactional=is_transactional and header.producer_id >= 0,
     )
 
 
@@ -456,7 +460,7 @@ def _check_old(
         raise RefusedRecords(rules.invalid)
     if not settings.magic:
         return
-    if any(batch.timestamp_type for batch in batches):
+    if any(batch.timestamp_type for batch in batches) and rules.release < (3, 6):
         raise RefusedRecords(INVALID_TIMESTAMP)
     if settings.has_append_time:
         return

@@ -234,6 +234,7 @@ def test_the_producer_does_not_say_log_append_time() -> None:
     (part,) = MemoryRecords(stored(data, rules(4, 4)))
     assert part.timestamp_type == 0
     data = message_set(b'a', magic=1, timestamp_type=1)
+    assert produced_batches(data, rules(3, 9, api_version=2))
     assert error_of(data, rules(0, 10)) == INVALID_TIMESTAMP
 
 

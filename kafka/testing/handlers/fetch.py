@@ -60,6 +60,9 @@ Found = List[Tuple[Wanted, PartitionData]]
 def fetch(call: Call[FetchRequest]) -> Optional[FetchResponse]:
     """Return records as soon as there are enough of them, or when time is over."""
     if call.request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+        if call.state.release.version < (2, 1):
+            call.close_connection()  # the request cannot be read
+            return None
         return _refused(call)
     opened = _sessions(call).open(call.request, call.version)
     if isinstance(opened, int):

@@ -7,7 +7,7 @@ a time (KIP-79). Special times came with KIP-734, KIP-405, KIP-1005 and KIP-1023
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, NamedTuple, Set, Tuple, Union
+from typing import Dict, List, NamedTuple, Optional, Set, Tuple, Union
 
 from kafka.protocol.list_offsets import (
     ListOffsetsPartition,
@@ -62,9 +62,12 @@ class _Found(NamedTuple):
 
 
 @handles(ListOffsetsRequest)
-def list_offsets(call: Call[ListOffsetsRequest]) -> ListOffsetsResponse:
+def list_offsets(call: Call[ListOffsetsRequest]) -> Optional[ListOffsetsResponse]:
     """Say which offsets belong to the times that are asked for."""
     if call.request.isolation_level not in (0, _READ_COMMITTED):
+        if call.state.release.version < (2, 1):
+            call.close_connection()  # the request cannot be read
+            return None
         failed = [
             ListOffsetsTopicResponse(
                 name=topic.name,
@@ -181,7 +184,7 @@ def _found(
     if error != NONE:
         return error
     log = partition.log
-    if release >= (0, 11) and log_settings(call.state, partition.topic).magic == 2:
+    if release >= (2, 0) and log_settings(call.state, partition.topic).magic == 2:
         log.note_epoch(partition.leader_epoch)
     end = partition.high_watermark
     if call.request.isolation_level == _READ_COMMITTED:

@@ -44,7 +44,8 @@ def _one(
     error = epoch_error(partition, asked.current_leader_epoch)
     if error != NONE:
         return EpochEndOffset(partition=asked.partition, error_code=error)
-    if log_settings(call.state, topic).magic == 2:
+    # Before 2.0 leaders note their epoch when they write, not when they begin.
+    if log_settings(call.state, topic).magic == 2 and call.state.release.version >= (2, 0):
         partition.log.note_epoch(partition.leader_epoch)
     epoch, end_offset = partition.log.end_of_epoch(asked.leader_epoch)
     return EpochEndOffset(

@@ -31,6 +31,7 @@ from kafka.testing.errors import (
     NOT_LEADER_OR_FOLLOWER,
     REQUEST_TIMED_OUT,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    UNKNOWN_SERVER_ERROR,
 )
 from kafka.testing.located import find_topic, leader_endpoints, led_partition
 from kafka.testing.log_settings import log_settings
@@ -103,7 +104,12 @@ def _one(
     request, state = call.request, call.state
     by_id = call.version >= 13
     topic = find_topic(call, asked.name, asked.topic_id, by_id)
-    if call.version >= 3 and request.transactional_id is None and _is_transactional(request):
+    if (
+        call.version >= 3
+        and state.release.version >= (2, 1)  # before, the id alone said what is transactional
+        and request.transactional_id is None
+        and _is_transactional(request)
+    ):
         return _Result(TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     name = asked.name if isinstance(topic, int) else topic.name
     if name in _INTERNAL and call.header.client_id != _ADMIN_CLIENT:
@@ -130,7 +136,10 @@ def _one(
     except RefusedRecords as refused:
         if refused.closes:
             raise _CloseConnection from None
-        start = -1 if refused.is_early else partition.log.start_offset
+        is_early = refused.is_early
+        if rules.release < (2, 4):  # only what is not expected was told with the start of the log
+            is_early = refused.error != UNKNOWN_SERVER_ERROR
+        start = -1 if is_early else partition.log.start_offset
         return _Result(refused.error, -1, -1, start, refused.text, refused.record_errors[:3])
     return _appended(call, partition, batches, rules)
 

@@ -68,6 +68,7 @@ def test_an_epoch_in_which_nothing_was_written(cluster: Driver) -> None:
 
 def test_an_empty_log() -> None:
     assert ask(driver(), 0, node=0) == (NONE, 0, 0)
+    assert ask(driver('1.1'), 0, node=0, version=0) == (NONE, -1, -1)
 
 
 @pytest.mark.parametrize('version', range(5))

@@ -293,6 +293,20 @@ def test_a_transactional_batch_without_transactional_id() -> None:
     assert answer.error_code == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
+def test_before_2_1_the_id_alone_says_what_is_transactional() -> None:
+    cluster = driver('1.1')
+    assert produce(cluster, batch(b'a', transactional=True)).error_code == NONE
+    assert fetch(cluster, isolation_level=1).last_stable_offset == 1
+
+
+@pytest.mark.parametrize('release', ['0.11', '1.1'])
+def test_before_2_1_garbage_closes_the_connection(release: str) -> None:
+    cluster = driver(release)
+    client = cluster.client()
+    client.send(produce_request(cluster, bytes(70), 3), 3)
+    assert client.connection.is_closed
+
+
 def sequenced(base: int, *found: bytes, epoch: int = 0) -> bytes:
     return batch(*found, producer_id=7, producer_epoch=epoch, base_sequence=base)
 

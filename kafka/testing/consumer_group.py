@@ -311,8 +311,6 @@ class ConsumerGroup:
             self.epoch += 1
         self._assign()
         before = set(member.assigned)
-        if request.member_epoch == JOIN_EPOCH:
-            member.revoking.clear()  # it begins with nothing
         self._reconcile(member, _owned(request))
         now = set(member.assigned)
         is_full = (

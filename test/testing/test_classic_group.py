@@ -250,6 +250,18 @@ def test_the_first_rebalance_collects_members():
     assert first.joined().generation_id == second.joined().generation_id == 1
 
 
+def test_the_first_rebalance_collects_no_longer_than_the_rebalance_timeout():
+    driver = Driver('4.4', group_initial_rebalance_delay_ms=3000)
+    first = Consumer(driver, rebalance_timeout_ms=8000)
+    first.join()
+    for _ in range(3):
+        driver.advance(2.5)
+        assert first.joined() is None
+        Consumer(driver, rebalance_timeout_ms=8000).join()
+    driver.advance(0.6)
+    assert len(first.joined().members) == 4
+
+
 def test_brokers_before_0_11_know_no_initial_delay():
     driver = Driver('0.10.2', group_initial_rebalance_delay_ms=3000)
     assert Consumer(driver).join().error_code == NONE
@@ -263,6 +275,23 @@ def test_a_member_that_waits_for_others_does_not_expire(driver):
     second.send_join()
     driver.advance(50)
     assert driver.state.groups.get(GROUP).members.keys() >= {second.member_id}
+
+
+def test_an_id_that_was_given_out_is_waited_for(driver):
+    consumer = Consumer(driver)
+    settle(consumer)
+    given = driver.ask(join(), version=9).member_id
+    assert consumer.join() is None
+    driver.ask(leave(MemberIdentity(member_id=given)))
+    assert consumer.joined().generation_id == 2
+
+
+def test_those_who_wait_go_on_when_the_last_they_wait_for_leaves(driver):
+    first, second = Consumer(driver), Consumer(driver)
+    settle(first)
+    second.join()
+    first.ask(leave(MemberIdentity(member_id=first.member_id)))
+    assert second.joined().leader == second.member_id
 
 
 # ------------------------------------------------------------ sync
@@ -280,6 +309,19 @@ def test_followers_get_their_assignment_when_the_leader_has_given_it(driver):
     leader.send_sync({follower.member_id: b'yours'})
     assert follower.client.receive().assignment == b'yours'
     assert leader.client.receive().assignment == b''
+
+
+def test_who_waits_for_the_leader_does_not_expire():
+    driver = Driver('2.8')
+    first, second = Consumer(driver, session_timeout_ms=60000), Consumer(driver)
+    settle(first)
+    second.join()
+    first.join()
+    second.joined()
+    second.send_sync()
+    driver.advance(15)
+    first.send_sync({second.member_id: b'yours'})
+    assert second.client.receive().assignment == b'yours'
 
 
 def test_a_repeated_sync_gets_the_same_assignment(driver):
@@ -557,10 +599,12 @@ def test_an_administrator_removes_a_static_member_by_its_instance(driver):
 
 def test_an_answer_that_nobody_waits_for_is_dropped(driver):
     first, second = Consumer(driver), Consumer(driver)
-    settle(first)
-    second.join()
-    second.client.connection.receive_data(b'')
-    assert first.join().generation_id == 2
+    settle(first, second)
+    leader, other = (first, second) if first.leader == first.member_id else (second, first)
+    leader.send_join()
+    leader.client.connection.receive_data(b'')
+    assert other.join().generation_id == leader.generation + 1
+    assert other.client.receive() is None
 
 
 def test_an_answer_brings_in_a_request_that_finds_the_group_settled(driver):

@@ -315,6 +315,14 @@ def test_a_static_member_may_come_back_under_its_own_id(driver):
     assert (member.join().member_epoch, member.partitions) == (1, [0, 1, 2, 3])
 
 
+def test_nobody_leaves_for_another_instance(driver):
+    first, second = (Member(driver, name, instance_id=name) for name in 'ab')
+    first.join()
+    second.join()
+    assert first.leave(-2, instance_id='b').error_code == FENCED_INSTANCE_ID
+    assert first.leave(-1, instance_id='c').error_code == UNKNOWN_MEMBER_ID
+
+
 def test_a_static_member_that_does_not_come_back_is_out(driver):
     old, other = Member(driver, 'a', instance_id='one'), Member(driver, 'b')
     old.join()

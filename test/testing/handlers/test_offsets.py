@@ -288,6 +288,11 @@ def test_unknown_partitions_are_noticed_from_2_0(version, error):
     assert commit_error(started(version).ask(commit(7, partition=1), 2)) == error
 
 
+def test_unknown_topics_are_found_before_the_group_is_asked(driver):
+    request = commit(7, topic='u', generation_id_or_member_epoch=5, member_id='nobody')
+    assert commit_error(driver.ask(request, 8)) == UNKNOWN_TOPIC_OR_PARTITION
+
+
 def test_nothing_more_is_stored_when_memory_is_used_up(driver):
     driver.state.offsets._used = 10**12
     assert commit_error(driver.ask(commit(7), 2)) == COORDINATOR_NOT_AVAILABLE

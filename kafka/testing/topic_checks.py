@@ -51,7 +51,8 @@ def check_name(state: ClusterState, name: str) -> None:
 
 def check_absent(state: ClusterState, name: str) -> None:
     """Raise Refused when a topic of this name, or of one that metrics would confuse, exists."""
-    if name in state.topics or name in INTERNAL:
+    is_internal = name in INTERNAL and state.release.version >= (2, 0)
+    if name in state.topics or is_internal:
         refuse(errors.TOPIC_ALREADY_EXISTS, "Topic '%s' already exists." % name)
     if '.' in name or '_' in name:
         plain = name.replace('.', '_')
@@ -123,9 +124,9 @@ def check_assignments(state: ClusterState, by_index: Dict[int, List[int]]) -> Li
 def check_replicas(state: ClusterState, nodes: List[int], index: int) -> None:
     """Raise Refused unless a partition may live on these nodes.
 
-    ZooKeeper releases do not look whether brokers of an assignment exist.
+    ZooKeeper releases do not look whether there are brokers, and whether they exist.
     """
-    if not nodes:
+    if not nodes and not state.release.has_zookeeper:
         _bad('The manual partition assignment includes an empty replica list.')
     twice = next((node for node in nodes if nodes.count(node) > 1), None)
     if twice is not None:

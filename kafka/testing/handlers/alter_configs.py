@@ -155,7 +155,7 @@ def _keys(call: Call[Any], kind: int, name: str) -> Tuple[Keys, str]:
     if kind == configs.TOPIC:
         check_name(state, name)
         if name not in state.topics:
-            if version < (1, 1):
+            if version < (2, 0):
                 refuse(errors.UNKNOWN_SERVER_ERROR, 'Topic %r does not exist' % name)
             refuse(errors.UNKNOWN_TOPIC_OR_PARTITION, "The topic '%s' does not exist." % name)
         return configs.topic_keys(release), 'topic'

@@ -154,7 +154,7 @@ def update_features(call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse
         )
     if not request.validate_only:
         call.state.features = levels
-    text = None if call.state.release.version >= (4, 0) else ''
+    text = '' if (3, 3) <= call.state.release.version < (4, 0) else None
     return _updated(errors.NONE, text, results if call.version < 2 else [])
 
 
@@ -171,7 +171,7 @@ def _update(
 ) -> None:
     name, level = update.feature, update.max_version_level
     known = supported_features(call.state.release.name).get(name)
-    if known is None and level == 0 and call.state.release.version < (4, 0):
+    if known is None and level == 0 and (3, 3) <= call.state.release.version < (4, 0):
         return
     if known is None:
         code = errors.INVALID_UPDATE_VERSION

@@ -59,7 +59,7 @@ def _result(
 
 def _known_type(call: Call[DescribeConfigsRequest], kind: int) -> int:
     """Return a type as the first brokers told it, which was 0 if they did not know it."""
-    is_known = call.state.release.version >= (1, 1) or kind in (configs.TOPIC, configs.BROKER)
+    is_known = call.state.release.version >= (2, 4) or kind in (configs.TOPIC, configs.BROKER)
     return kind if is_known else 0
 
 

@@ -107,7 +107,8 @@ def _checked(
     if state.release.has_zookeeper:
         if state.release.version >= (2, 4) and asked.name in state.topics:
             check_absent(state, asked.name)
-        _check_values_are_there(asked, errors.INVALID_REQUEST)
+        if state.release.version >= (2, 0):
+            _check_values_are_there(asked, errors.INVALID_REQUEST)
         counts = _counts(state, asked)
         check_name(state, asked.name)
         check_absent(state, asked.name)
@@ -172,9 +173,12 @@ def _check_values_are_there(asked: CreatableTopic, code: int) -> None:
 def _check_configs(state: ClusterState, asked: CreatableTopic) -> None:
     keys = configs.topic_keys(state.release.name)
     for config in asked.configs:
+        is_old = state.release.version < (2, 0) and config.name in keys
+        if is_old and config.value is None:
+            refuse(errors.UNKNOWN_SERVER_ERROR)
         wrong = configs.unknown_or_invalid(keys, config.name, config.value or '', 'topic')
-        if wrong:
-            refuse(errors.INVALID_CONFIG, wrong)
+        if wrong:  # the first releases stumbled over bad values
+            refuse(errors.UNKNOWN_SERVER_ERROR if is_old else errors.INVALID_CONFIG, wrong)
 
 
 def _described(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka.protocol.admin.partitions import ElectLeadersRequest
 from kafka.protocol.admin.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -92,7 +93,6 @@ def test_validation_creates_nothing():
         (topic(min_insync_replicas='0'), errors.INVALID_CONFIG),
         (topic(assignments=[[0]]), errors.INVALID_REQUEST),
         (topic(partitions=-1, copies=-1, assignments=[[0, 0]]), errors.INVALID_REPLICA_ASSIGNMENT),
-        (topic(partitions=-1, copies=-1, assignments=[[]]), errors.INVALID_REPLICA_ASSIGNMENT),
     ],
 )
 def test_bad_topics_are_refused(release, asked, expected):
@@ -229,3 +229,22 @@ def test_what_is_named_twice_stays_without_zookeeper():
         found = driver.ask(request, 5).responses
         assert [each.error_code for each in found] == expected
         assert ('t' in driver.state.topics) == (release == '4.4')
+
+
+def test_a_topic_on_no_broker_is_made_where_zookeeper_is():
+    asked = topic(partitions=-1, copies=-1, assignments=[[]])
+    assert code(Driver('4.4'), asked) == errors.INVALID_REPLICA_ASSIGNMENT
+    driver = Driver('2.8')
+    assert code(driver, asked) == errors.REQUEST_TIMED_OUT
+    assert driver.state.topics['t'].partitions[0].leader == -1
+    request = ElectLeadersRequest(topic_partitions=None)
+    assert driver.ask(request).replica_election_results[0].partition_result[0].error_code == 80
+    assert grow(driver, 2, [[]]) == errors.INVALID_REPLICA_ASSIGNMENT
+
+
+def test_the_first_releases_stumble_over_bad_settings():
+    driver = Driver('1.1')
+    assert code(driver, topic(retention_ms='soon')) == errors.UNKNOWN_SERVER_ERROR
+    assert code(driver, topic(retention_ms=None)) == errors.UNKNOWN_SERVER_ERROR
+    assert code(driver, topic(no_such='1')) == errors.INVALID_CONFIG
+    assert driver.state.topics == {}

@@ -1,10 +1,10 @@
 """A program of 2015 writes and reads messages on a Kafka: the first thing to try.
 
-    python3 servers/run.py                          on an embedded Kafka, in pure Python
-    python3 servers/run.py --version 0.8.2          as that release
-    python3 servers/run.py --all                    as one release after the other, oldest first
-    python3 servers/run.py --release 4.4.0          on a real Apache Kafka, of servers/releases.txt
-    python3 servers/run.py --release table          on each of its releases
+    python3 servers/run.py                          on a real Apache Kafka, 4.4.0
+    python3 servers/run.py --release 0.8.0          on that release of servers/releases.txt
+    python3 servers/run.py --all                    on one release after the other, oldest first
+    python3 servers/run.py --embedded               on an embedded Kafka, in pure Python
+    python3 servers/run.py --embedded 0.8.2         as that release; "all": as each there is
     python3 servers/run.py --bootstrap HOST:PORT    on the brokers that are there
 
 Needs Python 3.8 or later; real brokers need Java 17 and Maven too. Makes the virtual environment
@@ -30,6 +30,7 @@ from servers.cluster import Cluster, ClusterError, stop_on_signals  # noqa: E402
 from servers.releases import chosen, java_problem, problem  # noqa: E402
 from test.run import SetUpError, call, environment, say  # noqa: E402
 
+NEWEST = '4.4.0'
 PROGRAM = ROOT / 'examples' / 'simple_0_9_5.py'
 PROGRAM_SECONDS = 120
 REACHED_AT = 'Clients start with: '  # what `python -m kafka broker` says
@@ -121,19 +122,20 @@ def show(python, kafka: Kafka) -> str:
 
 def versions(python, options) -> List[List[str]]:
     """Return the options of each embedded broker that was asked for."""
-    if options.all:
+    if options.embedded == 'all':
         said = subprocess.check_output([str(python), '-c', ASK_VERSIONS], cwd=str(ROOT))
         return [['--version', version] for version in said.decode().split()]
-    return [['--version', options.version] if options.version else []]
+    return [['--version', options.embedded] if options.embedded else []]
 
 
 def run_all(options) -> List[str]:
     """Run the program on what was asked for; return the names of that."""
-    releases = chosen(options.release) if options.release else []
-    if releases:
+    releases = []
+    if options.embedded is None and options.bootstrap is None:
+        releases = chosen('table' if options.all else options.release)
         fetch(releases)
     python = environment('%d.%d' % sys.version_info[:2], ['-e', '.[all]'])
-    if options.bootstrap:
+    if options.bootstrap is not None:
         return [show(python, Kafka(options.bootstrap, options.bootstrap))]
     names = []
     for release in releases:
@@ -151,9 +153,11 @@ def main(arguments) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument('--version', help='release that the embedded one is (the newest)')
-    which.add_argument('--all', action='store_true', help='every version of the embedded one')
-    which.add_argument('--release', help='a release of Apache Kafka, or a set of releases')
+    which.add_argument('--release', default=NEWEST, help='default: %s' % NEWEST)
+    which.add_argument('--all', action='store_true', help='every release of the releases table')
+    which.add_argument(
+        '--embedded', nargs='?', const='', metavar='VERSION', help='in pure Python; or "all"'
+    )
     which.add_argument('--bootstrap', help='brokers that run already, host:port')
     options = parser.parse_args(arguments)
     stop_on_signals()

@@ -602,7 +602,7 @@ def test_an_answer_that_nobody_waits_for_is_dropped(driver):
     settle(first, second)
     leader, other = (first, second) if first.leader == first.member_id else (second, first)
     leader.send_join()
-    leader.client.connection.receive_data(b'')
+    leader.client.connection.close()
     assert other.join().generation_id == leader.generation + 1
     assert other.client.receive() is None
 

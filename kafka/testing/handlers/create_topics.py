@@ -77,6 +77,10 @@ def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> Creatable
         return _failed(asked.name, refused)
     values = {config.name: config.value or '' for config in asked.configs}
     topic_id = ZERO_UUID
+    if assignments and not all(assignments):  # ZooKeeper's controller never makes it
+        late = _failed(asked.name, Refused(errors.REQUEST_TIMED_OUT))
+        late.topic_id = state.new_uuid()
+        return late
     if call.request.validate_only:
         if not state.release.has_zookeeper:
             topic_id = state.new_uuid()

@@ -88,8 +88,8 @@ def _result(call: Call[ElectLeadersRequest], name: str, index: int) -> Partition
 
 
 def _elect_preferred(partition: Partition, alive: List[int]) -> Outcome:
-    preferred = partition.replicas[0] if partition.replicas else NO_LEADER
-    if partition.leader == preferred != NO_LEADER:
+    preferred = partition.replicas[0]
+    if partition.leader == preferred:
         return errors.ELECTION_NOT_NEEDED, 'Leader election not needed for topic partition.'
     if preferred not in alive or preferred not in partition.isr:
         return (

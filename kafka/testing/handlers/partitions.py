@@ -102,8 +102,6 @@ def _replicas(state: ClusterState, topic: Topic, asked: CreatePartitionsTopic) -
             ' specified.' % (missing, len(given)),
         )
     for index, nodes in enumerate(given, len(topic.partitions)):
-        if not nodes:
-            refuse(code, 'The manual partition assignment includes an empty replica list.')
         check_replicas(state, nodes, index)
         unknown = [node for node in nodes if node not in state.nodes]
         if unknown:

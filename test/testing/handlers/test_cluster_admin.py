@@ -169,21 +169,29 @@ def test_a_move_to_a_dead_broker_waits_and_can_be_cancelled():
     assert move(driver, None) == errors.NO_REASSIGNMENT_IN_PROGRESS
 
 
+@pytest.mark.parametrize('release', ['2.8', '4.4'])
 @pytest.mark.parametrize(
     'replicas, options, expected',
     [
         ([], {}, errors.INVALID_REPLICA_ASSIGNMENT),
         ([0, 0], {}, errors.INVALID_REPLICA_ASSIGNMENT),
         ([9], {}, errors.INVALID_REPLICA_ASSIGNMENT),
-        ([0, 1], {'allow_replication_factor_change': False}, errors.INVALID_REPLICATION_FACTOR),
         ([0], {'topic': 'none'}, errors.UNKNOWN_TOPIC_OR_PARTITION),
         ([0], {'index': 3}, errors.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-def test_bad_moves_are_refused(replicas, options, expected):
-    driver = Driver(brokers=2)
+def test_bad_moves_are_refused(release, replicas, options, expected):
+    driver = Driver(release, brokers=2)
     driver.state.create_topic('t', assignments=[[0]])
     assert move(driver, replicas, **options) == expected
+
+
+def test_a_move_may_have_to_keep_the_number_of_copies():
+    driver = Driver(brokers=2)
+    driver.state.create_topic('t', assignments=[[0]])
+    options = {'allow_replication_factor_change': False}
+    assert move(driver, [0, 1], **options) == errors.INVALID_REPLICATION_FACTOR
+    assert move(driver, [1], **options) == errors.NONE
 
 
 def pages(driver, limit, *names):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.protocol.admin.partitions import ElectLeadersRequest
 from kafka.protocol.admin.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -231,14 +230,13 @@ def test_what_is_named_twice_stays_without_zookeeper():
         assert ('t' in driver.state.topics) == (release == '4.4')
 
 
-def test_a_topic_on_no_broker_is_made_where_zookeeper_is():
+def test_a_topic_on_no_broker_is_waited_for_where_zookeeper_is():
     asked = topic(partitions=-1, copies=-1, assignments=[[]])
     assert code(Driver('4.4'), asked) == errors.INVALID_REPLICA_ASSIGNMENT
     driver = Driver('2.8')
     assert code(driver, asked) == errors.REQUEST_TIMED_OUT
-    assert driver.state.topics['t'].partitions[0].leader == -1
-    request = ElectLeadersRequest(topic_partitions=None)
-    assert driver.ask(request).replica_election_results[0].partition_result[0].error_code == 80
+    assert driver.state.topics == {}
+    create(driver, topic())
     assert grow(driver, 2, [[]]) == errors.INVALID_REPLICA_ASSIGNMENT
 
 

@@ -14,6 +14,8 @@ from test.differential import (
     steps_basic,
     steps_cluster,
     steps_data,
+    steps_fetch,
+    steps_formats,
     steps_groups,
     steps_later,
     steps_transactions,
@@ -28,6 +30,8 @@ EMBEDDED_SECONDS = 1.5
 SCRIPT: List[Scenario] = [
     *steps_basic.SCRIPT,
     *steps_data.SCRIPT,
+    *steps_fetch.SCRIPT,
+    *steps_formats.SCRIPT,
     *steps_groups.SCRIPT,
     *steps_transactions.SCRIPT,
     *steps_admin.SCRIPT,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional
 
 from test.differential.script import Scenario, Step, one
-from test.differential.steps_data import PRODUCE, batch, fetch, offsets, produce
+from test.differential.steps_data import PRODUCE, batch, fetch, produce
+from test.differential.steps_fetch import offsets
 from test.differential.steps_groups import stored
 
 FETCH = 1

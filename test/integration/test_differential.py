@@ -3,6 +3,8 @@
 It starts a broker of its own: what other tests leave behind would be in the answers.
 """
 
+from __future__ import annotations
+
 import pytest
 
 from kafka.testing.releases import broker_release

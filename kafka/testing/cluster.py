@@ -12,13 +12,14 @@ from typing import Any, Callable, Dict, List, Optional, TypeVar
 
 from kafka.testing import handlers
 from kafka.testing.broker import Broker
+from kafka.testing.configs import topic_keys, unknown_or_invalid
 from kafka.testing.control import ControlHandler, Received
 from kafka.testing.faults import Faults
 from kafka.testing.handlers.metadata import is_legal_name
 from kafka.testing.releases import NEWEST, broker_release
 from kafka.testing.server import Server
 from kafka.testing.state import ClusterState, Defaults, Node
-from kafka.testing.timers import Clock, SystemClock, Timers
+from kafka.testing.timers import Clock, SystemClock, Timer, Timers
 from kafka.testing.waiting import Waiting
 
 T = TypeVar('T')
@@ -77,6 +78,7 @@ class Cluster:
             node = Node(node_id, host, port + node_id if port else 0)
             self.state.nodes[node_id] = node
             self._brokers[node_id] = Broker(node, self.state, self.waiting)
+        self._paused: Dict[int, Timer] = {}  # by node: when the others give it up
         self._server: Any = None
 
     def __repr__(self) -> str:
@@ -145,6 +147,7 @@ class Cluster:
         if server is None:
             return None
         server.stop()
+        self._forget_paused()
         failures = list(self.state.control.failures)
         self.state.control.failures.clear()
         return failures[0] if failures else None
@@ -166,15 +169,28 @@ class Cluster:
         return self._call(lambda: self.state.alive)
 
     def create_topic(
-        self, name: str, partitions: int = 1, replication_factor: Optional[int] = None
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: Optional[int] = None,
+        configs: Optional[Dict[str, str]] = None,
     ) -> None:
-        """Create a topic. Raises ValueError when it exists or cannot be."""
+        """Create a topic, with settings of its own (``{'retention.ms': '1000'}``).
+
+        Raises ValueError when it exists or cannot be.
+        """
         _check_topic(name, partitions)
+        known = topic_keys(self.state.release.name)
+        for key, value in dict(configs or {}).items():
+            wrong = unknown_or_invalid(known, key, value, 'topic')
+            if wrong:
+                raise ValueError(wrong)
 
         def create() -> None:
             if name in self.state.topics:
                 raise ValueError('topic %r exists' % name)
-            self.state.create_topic(name, partitions, replication_factor)
+            made = self.state.create_topic(name, partitions, replication_factor)
+            made.configs.update(configs or {})
 
         self._call(create)
 
@@ -189,25 +205,71 @@ class Cluster:
     def kill(self, node_id: int) -> None:
         """Let a broker die: its connections break, others lead. Raises KeyError."""
         broker = self._brokers[node_id]
+        self._call(lambda: self._die(broker))
 
-        def die() -> None:
-            if self._server is not None:
-                self._server.deafen(broker)
-            self._moving_leaders(lambda: self.state.node_died(node_id))
-
-        self._call(die)
+    def _die(self, broker: Broker) -> None:
+        timer = self._paused.pop(broker.node_id, None)
+        if timer is not None:
+            timer.cancel()
+        if self._server is not None:
+            self._server.deafen(broker)
+        self._moving_leaders(lambda: self.state.node_died(broker.node_id))
 
     def restart(self, node_id: int) -> None:
         """Let a dead broker live again, on its port. Raises KeyError, OSError."""
         broker = self._brokers[node_id]
 
         def come() -> None:
+            if node_id in self._paused:
+                self._die(broker)
             if not broker.node.is_alive:
                 if self._server is not None:
                     broker.node.port = self._server.listen(broker, self._host, broker.node.port)
                 self._moving_leaders(lambda: self.state.node_came(node_id))
 
         self._call(come)
+
+    def pause(self, node_id: int) -> None:
+        """Let a broker hang: it does nothing, and its connections stay, until resume() or kill().
+
+        The others give it up after ``broker_session_timeout_ms``. Raises KeyError; ValueError for a
+        broker that does not run.
+        """
+        broker = self._brokers[node_id]
+
+        def hang() -> None:
+            if self._server is None or not broker.node.is_alive:
+                raise ValueError('node %d does not run' % node_id)
+            if node_id not in self._paused:
+                self._server.freeze(broker)
+                self._paused[node_id] = self.timers.later(
+                    self.state.defaults.broker_session_timeout_ms / 1000.0,
+                    lambda: self._moving_leaders(lambda: self.state.node_died(node_id)),
+                )
+
+        self._call(hang)
+
+    def resume(self, node_id: int) -> None:
+        """Let a paused broker go on where it was. Raises KeyError."""
+        broker = self._brokers[node_id]
+
+        def go_on() -> None:
+            timer = self._paused.pop(node_id, None)
+            if timer is not None:
+                timer.cancel()
+                if not broker.node.is_alive:
+                    self._moving_leaders(lambda: self.state.node_came(node_id))
+                self._server.thaw(broker)
+
+        self._call(go_on)
+
+    def _forget_paused(self) -> None:
+        """Let those that hang when all of it stops run at the next start."""
+        for node_id, timer in self._paused.items():
+            timer.cancel()
+            if not self.state.nodes[node_id].is_alive:
+                self.state.node_came(node_id)
+        self._paused.clear()
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
         """Let another replica lead. Raises KeyError, IndexError; ValueError if it cannot."""

@@ -69,6 +69,7 @@ class Network:
         self._listening: Dict[Tuple[str, int], Broker] = {}
         self._sockets: List[MemorySocket] = []
         self._last_connection = 0
+        self._held: Dict[int, List[Callable[[], None]]] = {}  # by node that hangs: what waits
 
     def __repr__(self) -> str:
         return '<Network of %d brokers, %d connections>' % (
@@ -90,9 +91,27 @@ class Network:
 
     def deafen(self, broker: Broker) -> None:
         """Break the connections of a broker and refuse new ones."""
+        self._held.pop(broker.node_id, None)
         self._listening = {at: each for at, each in self._listening.items() if each is not broker}
         for each in [each for each in self._sockets if each.connection.broker is broker]:
             each.reset()
+
+    def freeze(self, broker: Broker) -> None:
+        """Let a broker hang: it reads and writes nothing; its connections stay."""
+        self._held.setdefault(broker.node_id, [])
+
+    def thaw(self, broker: Broker) -> None:
+        """Let a broker that hangs go on where it was."""
+        for step in self._held.pop(broker.node_id, []):
+            step()
+
+    def when_awake(self, broker: Broker, step: Callable[[], None]) -> None:
+        """Do what a broker has to do, now or when it hangs no longer."""
+        held = self._held.get(broker.node_id)
+        if held is None:
+            step()
+        else:
+            held.append(step)
 
     def start(self) -> None:
         """Do nothing: whoever waits lets things happen."""
@@ -318,12 +337,12 @@ class MemorySocket:
         self._unread_bytes += len(data)
         if self._unread_bytes > MAX_UNREAD_BYTES:
             self.connection.pause()
-        self._to_client.send(data)
+        self._network.when_awake(self.connection.broker, lambda: self._to_client.send(data))
 
     def on_closed(self) -> None:
         """Let the end of the broker's stream set out."""
         if not self._is_reset:
-            self._to_client.send(b'')
+            self._network.when_awake(self.connection.broker, lambda: self._to_client.send(b''))
 
     def reset(self) -> None:
         """Break the connection: what is on its way is lost."""
@@ -334,6 +353,9 @@ class MemorySocket:
         self.connection.close()
 
     def _at_broker(self, data: bytes) -> None:
+        self._network.when_awake(self.connection.broker, lambda: self._receive(data))
+
+    def _receive(self, data: bytes) -> None:
         if not self._is_reset and not self.connection.is_closed:
             self._network.note(self.number, 'broker receives', len(data))
             self.connection.receive_data(data)

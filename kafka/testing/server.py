@@ -56,6 +56,8 @@ class _Transport:
 
     def flush(self) -> None:
         """Send what waits; close when all is sent and that is wanted."""
+        if self.server.is_frozen(self):
+            return
         try:
             while self._unsent:
                 sent = self.sock.send(self._unsent[0])
@@ -99,6 +101,8 @@ class _Transport:
         events = selectors.EVENT_WRITE if self._unsent else 0
         if self.connection.wants_data and not self._is_closing:
             events |= selectors.EVENT_READ
+        if self.server.is_frozen(self):
+            events = 0
         if events != self._events:
             self.server.watch(self.sock, self._events, events, self)
             self._events = events
@@ -144,6 +148,7 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._listening: Dict[int, Tuple[socket.socket, Broker]] = {}
         self._held: Dict[int, socket.socket] = {}  # ports of dead brokers, so that nobody gets them
+        self._frozen: Set[int] = set()  # nodes that hang
         self._transports: Set[_Transport] = set()
         # Guards the calls and whether anyone will still make them.
         self._lock = threading.Lock()
@@ -232,6 +237,7 @@ class Server:
         Sequence without that: a client asks for the port again and again, the system gives the
         same port to the client's end, and the client is connected to itself.
         """
+        self._frozen.discard(broker.node_id)
         found = self._listening.pop(broker.node_id, None)
         if found is not None:
             address = found[0].getsockname()
@@ -243,6 +249,31 @@ class Server:
         for transport in [each for each in self._transports if each.is_of(broker)]:
             transport.lost()
         broker.close_connections()
+
+    def freeze(self, broker: Broker) -> None:
+        """Let a broker hang: it reads, writes and accepts nothing; its connections stay."""
+        self._frozen.add(broker.node_id)
+        sock, _ = self._listening[broker.node_id]
+        if sock in self._selector.get_map():
+            self._selector.unregister(sock)
+        for transport in [each for each in self._transports if each.is_of(broker)]:
+            transport.watch()
+
+    def thaw(self, broker: Broker) -> None:
+        """Let a broker that hangs go on where it was."""
+        self._frozen.discard(broker.node_id)
+        self._selector.register(self._listening[broker.node_id][0], selectors.EVENT_READ, broker)
+        for transport in [each for each in self._transports if each.is_of(broker)]:
+            transport.flush()
+
+    def is_frozen(self, transport: _Transport) -> bool:
+        """Tell whether the broker of a connection hangs."""
+        connection = transport.connection
+        return (
+            bool(self._frozen)
+            and connection is not None
+            and (connection.broker.node_id in self._frozen)
+        )
 
     def _close_port(self, sock: socket.socket) -> None:
         if sock in self._selector.get_map():
@@ -343,7 +374,8 @@ class Server:
 
         def go_on() -> None:
             found = self._listening.get(broker.node_id)
-            if found is not None and found[0] is listening:
+            is_awake = broker.node_id not in self._frozen
+            if found is not None and found[0] is listening and is_awake:
                 self._selector.register(listening, selectors.EVENT_READ, broker)
 
         self.timers.later(REFUSE_SECONDS, go_on)

@@ -119,6 +119,7 @@ class Defaults(NamedTuple):
     replication_factor: int = 1
     auto_create_topics: bool = True
     message_max_bytes: int = 1048588
+    broker_session_timeout_ms: int = 9000  # others give up a broker that hangs
     log_bytes_limit: int = 256 * 1024 * 1024  # of all logs together
     group_initial_rebalance_delay_ms: int = 0  # Kafka's own default is 3000
     group_max_size: int = 2**31 - 1

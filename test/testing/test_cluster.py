@@ -11,6 +11,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.session import Role, Session
 from kafka.testing import LATER, Cluster
+from kafka.testing.configs import topic_config
 from kafka.testing.faults import DropRequest
 from kafka.testing.memory import MemoryCluster
 
@@ -109,6 +110,15 @@ def test_topics_are_created(cluster):
         cluster.create_topic('/')
 
 
+def test_a_topic_is_created_with_settings_that_there_are(cluster):
+    cluster.create_topic('u', configs={'retention.ms': '1000'})
+    assert topic_config(cluster.state, 'u', 'retention.ms') == '1000'
+    for name, value in (('retention.mss', '1000'), ('retention.ms', 'long')):
+        with pytest.raises(ValueError, match=name):
+            cluster.create_topic('v', configs={name: value})
+    assert 'v' not in cluster.state.topics
+
+
 def test_a_dead_broker_leads_nothing_until_it_is_asked_to(cluster):
     leader = cluster.leader('t', 0)
     cluster.kill(leader)
@@ -133,6 +143,57 @@ def test_a_dead_broker_stays_dead_over_a_stop(cluster):
         cluster.connect(1)
 
 
+def test_a_paused_broker_is_given_up_and_comes_back(cluster):
+    leader = cluster.leader('t', 0)
+    sock = ask(cluster, leader)
+    cluster.pause(leader)
+    cluster.pause(leader)
+    cluster.advance(8.9)
+    assert (cluster.leader('t', 0), sock.is_ready) == (leader, False)
+    cluster.advance(0.2)
+    assert cluster.leader('t', 0) != leader
+    assert leader not in cluster.nodes
+    assert not sock.is_ready
+    cluster.resume(leader)
+    cluster.run_until(lambda: sock.is_ready)
+    assert cluster.nodes == [0, 1, 2]
+
+
+def test_a_paused_broker_that_goes_on_in_time_stays_leader(cluster):
+    leader = cluster.leader('t', 0)
+    cluster.pause(leader)
+    cluster.advance(8)
+    cluster.resume(leader)
+    cluster.resume(leader)
+    cluster.advance(60)
+    assert cluster.leader('t', 0) == leader
+
+
+def test_a_paused_broker_can_be_killed_and_restarted(cluster):
+    sock = cluster.connect(1)
+    cluster.pause(1)
+    cluster.kill(1)
+    with pytest.raises(ConnectionResetError):
+        sock.recv(1)
+    with pytest.raises(ValueError, match='does not run'):
+        cluster.pause(1)
+    cluster.restart(1)
+    cluster.pause(1)
+    cluster.restart(1)
+    cluster.advance(60)
+    assert cluster.nodes == [0, 1, 2]
+    assert ask(cluster, 1) is not None
+
+
+def test_a_broker_that_hangs_when_all_stop_runs_at_the_next_start(cluster):
+    cluster.pause(1)
+    cluster.advance(60)
+    cluster.stop()
+    cluster.start()
+    assert cluster.nodes == [0, 1, 2]
+    assert ask(cluster, 1) is not None
+
+
 def test_only_a_live_replica_can_lead(cluster):
     cluster.create_topic('single', 1, 1)
     leader = cluster.leader('single', 0)
@@ -145,7 +206,7 @@ def test_only_a_live_replica_can_lead(cluster):
         cluster.move_leader('nothing', 0, 0)
 
 
-@pytest.mark.parametrize('verb', ['kill', 'restart'])
+@pytest.mark.parametrize('verb', ['kill', 'restart', 'pause', 'resume'])
 def test_a_broker_that_there_is_not_cannot_die_or_live(cluster, verb):
     with pytest.raises(KeyError):
         getattr(cluster, verb)(7)

@@ -342,6 +342,43 @@ def test_the_port_of_a_dead_broker_refuses_and_stays_its_own():
         Peer(cluster, 1).sock.close()
 
 
+def test_a_paused_broker_takes_and_gives_nothing_until_it_goes_on():
+    with Cluster(brokers=2) as cluster, Peer(cluster, 1) as peer:
+        port = cluster.state.nodes[1].port
+        cluster.pause(1)
+        peer.send(MetadataRequest(topics=[]))
+        peer.sock.settimeout(0.05)
+        with pytest.raises(socket.timeout):
+            peer.receive()
+        with socket.create_connection(('127.0.0.1', port), SECONDS):
+            assert transports(cluster) == 1
+            cluster.resume(1)
+            wait_until(lambda: transports(cluster) == 2)
+        peer.sock.settimeout(SECONDS)
+        assert len(peer.receive().response.brokers) == 2
+
+
+def test_an_answer_that_comes_while_its_broker_is_paused_waits_for_it():
+    with Cluster() as cluster, Peer(cluster) as peer:
+        held = []
+
+        def hold(call):
+            held.append(call)
+            return LATER
+
+        cluster.control('Metadata', hold)
+        peer.send(MetadataRequest(topics=[]))
+        wait_until(lambda: held)
+        cluster.pause(0)
+        cluster._call(lambda: held[0].respond(MetadataResponse(brokers=[], topics=[])))
+        peer.sock.settimeout(0.05)
+        with pytest.raises(socket.timeout):
+            peer.receive()
+        cluster.resume(0)
+        peer.sock.settimeout(SECONDS)
+        assert peer.receive().response.brokers == []
+
+
 def test_a_broker_that_dies_while_a_client_does_not_read_breaks_at_once():
     with Cluster(brokers=2) as cluster:
         fat_answers(cluster)

@@ -40,6 +40,7 @@ setup(
     packages=find_packages(include=['kafka', 'kafka.*']),
     package_data={'kafka': ['py.typed']},
     zip_safe=False,
+    # The package needs nothing. Programs of 2015 import six and count on a client that brings it.
     install_requires=['six'],
     extras_require=EXTRAS,
     # The name is that of the module, so that ``-p kafka.testing.pytest_plugin`` is the same plugin.

@@ -17,8 +17,6 @@ import weakref
 import zlib
 from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
-import six
-
 from kafka.errors import BufferUnderflowError, ProtocolError
 
 log = logging.getLogger(__name__)
@@ -40,9 +38,9 @@ def kafka_bytestring(s: Any) -> bytes:
     Raises: TypeError for anything else; UnicodeEncodeError, a ValueError, for text that has no
         UTF-8 (lone surrogates).
     """
-    if isinstance(s, six.binary_type):
+    if isinstance(s, bytes):
         return s
-    if isinstance(s, six.text_type):
+    if isinstance(s, str):
         return s.encode('utf-8')
     raise TypeError(s)
 
@@ -186,7 +184,7 @@ def check_number(value: Any, argument: str) -> None:
 def _write_string(length: struct.Struct, s: Optional[bytes]) -> bytes:
     if s is None:
         return length.pack(-1)
-    if not isinstance(s, six.binary_type):
+    if not isinstance(s, bytes):
         raise TypeError('expected %s to be bytes: %r' % (type(s).__name__, s))
     return length.pack(len(s)) + s
 

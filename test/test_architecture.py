@@ -112,7 +112,6 @@ OPTIONAL = {
     'xxhash': 'kafka.codec',
     'zstandard': 'kafka.codec',
 }
-REQUIRED = {'six'}
 STANDARD = getattr(sys, 'stdlib_module_names', None)  # since Python 3.10
 FOR_TYPES = {'typing_extensions'}  # read by type checkers, which bring it; never loaded
 
@@ -246,7 +245,7 @@ def the_world_is_touched_by_few(module, names):
 
 
 def other_packages_are_declared(module, names):
-    """Outside the standard library there is six; an optional package is known to one file."""
+    """The standard library is enough; an optional package is known to one file."""
     complaints = []
     found = {(i.target.split('.')[0], i.for_types) for i in imports(module, names)}
     targets = {i.target for i in imports(module, names)}
@@ -259,7 +258,7 @@ def other_packages_are_declared(module, names):
         if top in OPTIONAL:
             if OPTIONAL[top] != module.name:
                 complaints.append('%s: %s belongs to %s' % (module.path, top, OPTIONAL[top]))
-        elif STANDARD and top not in STANDARD | REQUIRED | {'kafka'}:
+        elif STANDARD and top not in STANDARD | {'kafka'}:
             complaints.append('%s: %s is no requirement' % (module.path, top))
     return complaints
 
@@ -557,7 +556,7 @@ def test_every_rule_has_an_offence():
 def test_rules_are_silent_about_good_code():
     good = (
         '"""Owns x."""\nfrom __future__ import annotations\n'
-        'import struct\nimport six\nfrom kafka.errors import ProtocolError\n'
+        'import struct\nfrom kafka.errors import ProtocolError\n'
         'def f(data):\n'
         '    try:\n        return struct.unpack(">h", data)\n'
         '    except struct.error as error:\n        raise ProtocolError() from error\n'

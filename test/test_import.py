@@ -47,16 +47,9 @@ SUBMODULES = [
 
 def in_new_process(program):
     """Run `program` in an interpreter that has loaded nothing else, and return what it prints."""
-    lines = ['import sys', 'sys.path[:0] = %r' % ([ROOT] + _site_packages()), program]
+    lines = ['import sys', 'sys.path[:0] = %r' % [ROOT], program]
     command = [sys.executable, '-S', '-E', '-c', '\n'.join(lines)]
     return json.loads(subprocess.check_output(command))
-
-
-def _site_packages():
-    """Return where six is installed: it may be needed by what is loaded later."""
-    import six
-
-    return [os.path.dirname(six.__file__)]
 
 
 def test_import_loads_an_exact_list_of_modules():

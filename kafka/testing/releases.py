@@ -7,6 +7,7 @@ a request outside its ranges is :mod:`kafka.testing.connection`'s business.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Dict, List, Mapping, NamedTuple, Tuple
 
 #: One for each minor release (for each release of 0.8), oldest first.
@@ -116,7 +117,7 @@ class BrokerRelease(NamedTuple):
     @property
     def version(self) -> Tuple[int, ...]:
         """The number as integers, for comparisons: ``(0, 10, 2)``."""
-        return tuple(int(part) for part in self.name.split('.'))
+        return _numbers(self.name)
 
     @property
     def has_zookeeper(self) -> bool:
@@ -127,6 +128,11 @@ class BrokerRelease(NamedTuple):
     def highest_magic(self) -> int:
         """The newest format of records that it stores."""
         return 0 if self.version < (0, 10) else 1 if self.version < (0, 11) else 2
+
+
+@lru_cache(maxsize=None)
+def _numbers(name: str) -> Tuple[int, ...]:
+    return tuple(int(part) for part in name.split('.'))
 
 
 def broker_release(version: str) -> BrokerRelease:

@@ -150,7 +150,8 @@ class ClusterState:
         self.cluster_id = text_id(self.new_uuid())
         self.nodes: Dict[int, Node] = {}
         self.controller_id = NO_LEADER
-        self.topics: Dict[str, Topic] = {}
+        self.topics: Dict[str, Topic] = {}  # by name; changed by add_topic() and drop_topic()
+        self._topics_by_id: Dict[bytes, Topic] = {}
         self.moved_coordinators: Dict[str, int] = {}  # key -> node, as tests moved them
         self.offsets = StoredOffsets(self)
         self.groups = Groups(self)
@@ -212,15 +213,24 @@ class ClusterState:
         topic = Topic(name, self.new_uuid(), made)
         for partition in made:
             partition.elect(self.alive)
-        self.topics[name] = topic
+        self.add_topic(topic)
         return topic
+
+    def add_topic(self, topic: Topic) -> None:
+        """Take a topic in, in the place of another one of its name."""
+        self.drop_topic(topic.name)
+        self.topics[topic.name] = topic
+        self._topics_by_id[topic.topic_id] = topic
+
+    def drop_topic(self, name: str) -> None:
+        """Forget a topic, if it is there."""
+        topic = self.topics.pop(name, None)
+        if topic is not None:
+            self._topics_by_id.pop(topic.topic_id, None)
 
     def topic_by_id(self, topic_id: bytes) -> Optional[Topic]:
         """Return the topic of an id, None if there is none."""
-        for topic in self.topics.values():
-            if topic.topic_id == topic_id:
-                return topic
-        return None
+        return self._topics_by_id.get(topic_id)
 
     def partitions(self) -> Iterable[Partition]:
         """Yield all partitions of all topics."""

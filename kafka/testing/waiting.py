@@ -5,7 +5,7 @@ Owns them, by the keys that they wait for: partitions that are written to, group
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional
 
 from kafka.protocol.wire import Message
 from kafka.testing.timers import Timer, Timers
@@ -17,37 +17,31 @@ Attempt = Callable[[bool], Optional[Message]]
 
 
 class _Waiter:
-    """One call that waits."""
+    """One call that waits, for any of some keys."""
 
-    def __init__(self, call: Call[Any], attempt: Attempt) -> None:
+    def __init__(self, call: Call[Any], keys: Iterable[Any], attempt: Attempt) -> None:
         self.call = call
+        self.keys = list(keys)
         self.attempt = attempt
         self.timer: Optional[Timer] = None
         self._is_trying = False
-
-    @property
-    def waits(self) -> bool:
-        """Whether the call has no answer yet."""
-        return self.call.is_waiting
 
     def try_once(self, last: bool) -> None:
         """Attempt an answer, unless that is being done already: an attempt may touch its key.
 
         What an attempt raises concerns its own call and not who happened to touch the key.
         """
-        if not self.waits or self._is_trying:
+        if not self.call.is_waiting or self._is_trying:
             return
         self._is_trying = True
         try:
             response = self.attempt(last)
-            if response is not None and self.waits:
+            if response is not None and self.call.is_waiting:
                 self.call.respond(response)
         except Exception as error:
             self.call.broker.note_failure(self.call, error)
         finally:
             self._is_trying = False
-        if self.timer is not None and not self.call.is_waiting:
-            self.timer.cancel()
 
 
 class Waiting:
@@ -55,38 +49,35 @@ class Waiting:
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
-        self._by_key: Dict[Any, List[_Waiter]] = {}
+        # Waiters in the order in which they came; dicts, because any of them may leave at any time.
+        self._by_key: Dict[Any, Dict[_Waiter, None]] = {}
 
     def add(self, call: Call[Any], seconds: float, keys: Iterable[Any], attempt: Attempt) -> None:
         """Keep a call; see ``Call.wait``."""
-        waiter = _Waiter(call, attempt)
-        keys = list(keys)
-        for key in keys:
-            self._by_key.setdefault(key, []).append(waiter)
+        waiter = _Waiter(call, keys, attempt)
+        for key in waiter.keys:
+            self._by_key.setdefault(key, {})[waiter] = None
 
         def is_over() -> None:
             waiter.try_once(True)
-            clear()
+            self._forget(waiter)
 
-        def clear() -> None:
-            timer.cancel()
-            for key in keys:
-                self._clear(key)
-
-        waiter.timer = timer = self._timers.later(seconds, is_over)
-        call.when_dropped(clear)
+        waiter.timer = self._timers.later(seconds, is_over)
+        call.when_dropped(lambda: self._forget(waiter))
 
     def touch(self, key: Any) -> None:
         """Say that something happened to what a key stands for."""
-        waiters = self._by_key.get(key)
-        if waiters:
-            for waiter in list(waiters):
-                waiter.try_once(False)
-            self._clear(key)
+        for waiter in list(self._by_key.get(key, ())):
+            waiter.try_once(False)
+            if not waiter.call.is_waiting:
+                self._forget(waiter)
 
-    def _clear(self, key: Any) -> None:
-        left = [waiter for waiter in self._by_key.get(key, ()) if waiter.call.is_waiting]
-        if left:
-            self._by_key[key] = left
-        else:
-            self._by_key.pop(key, None)
+    def _forget(self, waiter: _Waiter) -> None:
+        if waiter.timer is not None:
+            waiter.timer.cancel()
+        for key in waiter.keys:
+            waiters = self._by_key.get(key)
+            if waiters is not None:
+                waiters.pop(waiter, None)
+                if not waiters:
+                    del self._by_key[key]

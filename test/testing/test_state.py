@@ -130,3 +130,12 @@ def test_ids_come_from_chance():
 
 def test_a_partition_without_replicas_has_no_leader():
     assert Partition('t', 0, []).leader == NO_LEADER
+
+
+def test_a_topic_is_found_by_its_id_as_long_as_it_is_there(state):
+    first, second = state.create_topic('a'), state.create_topic('b')
+    assert state.topic_by_id(second.topic_id) is second
+    state.drop_topic('b')
+    assert state.topic_by_id(second.topic_id) is None
+    again = state.create_topic('a')
+    assert (state.topic_by_id(first.topic_id), state.topic_by_id(again.topic_id)) == (None, again)

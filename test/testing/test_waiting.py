@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from kafka.protocol.api_versions import ApiVersionsResponse
@@ -82,6 +84,24 @@ def test_nothing_is_kept_of_an_answered_call(driver):
     driver.waiting.touch('k')
     assert driver.waiting._by_key == {}
     assert driver.timers.next_time() is None
+
+
+def test_nothing_is_kept_under_other_keys_of_an_answered_call(driver):
+    driver.waiting.add(FakeCall(), 1e9, ['k', 'l'], lambda last: ANSWER)
+    driver.waiting.touch('l')
+    assert driver.waiting._by_key == {}
+
+
+def test_that_thousands_wait_for_one_key_costs_each_of_them_nothing(driver):
+    """One that leaves was looked for among all others: quadratic, 8 s for as many as here."""
+    calls = [FakeCall() for _ in range(20_000)]
+    for call in calls:
+        driver.waiting.add(call, 0.5, ['k'], lambda last: ANSWER if last else None)
+    before = time.process_time()
+    driver.advance(1)
+    assert time.process_time() - before < 2
+    assert all(call.answers == [ANSWER] for call in calls)
+    assert driver.waiting._by_key == {}
 
 
 def test_nothing_is_kept_of_a_call_whose_connection_ended(driver):

@@ -81,6 +81,6 @@ def _found(call: Call[DeleteTopicsRequest], asked: DeleteTopicState) -> Topic:
 
 
 def _delete(call: Call[DeleteTopicsRequest], topic: Topic) -> None:
-    call.state.topics.pop(topic.name)
+    call.state.drop_topic(topic.name)
     for partition in topic.partitions:
         call.broker.waiting.touch(('partition', topic.name, partition.index))

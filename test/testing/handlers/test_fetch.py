@@ -257,7 +257,7 @@ def test_a_nearer_replica() -> None:
 def test_a_topic_that_is_not_there() -> None:
     cluster = driver('4.3')
     by_name, by_id = (fetch_request(cluster, version, 0) for version in (12, 17))
-    del cluster.state.topics[TOPIC]
+    cluster.state.drop_topic(TOPIC)
     for request, version, error in (
         (by_name, 12, UNKNOWN_TOPIC_OR_PARTITION),
         (by_id, 17, UNKNOWN_TOPIC_ID),

@@ -392,7 +392,7 @@ def test_versions_2_to_4_may_say_how_long(driver):
 
 def test_offsets_go_with_their_topic(driver):
     driver.ask(commit(7), 2)
-    del driver.state.topics['t']
+    driver.state.drop_topic('t')
     driver.state.create_topic('t', 1)
     assert fetched(driver.ask(fetch('t'), 1)).committed_offset == -1
 

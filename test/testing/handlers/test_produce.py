@@ -264,7 +264,7 @@ def test_a_topic_that_is_not_there() -> None:
     cluster = Driver('4.3')
     cluster.state.create_topic(TOPIC)
     by_name, by_id = (produce_request(cluster, batch(b'a'), version) for version in (12, 13))
-    del cluster.state.topics[TOPIC]
+    cluster.state.drop_topic(TOPIC)
     for request, version, error in (
         (by_name, 12, UNKNOWN_TOPIC_OR_PARTITION),
         (by_id, 13, UNKNOWN_TOPIC_ID),

@@ -387,7 +387,7 @@ def test_a_marker_waits_for_a_leader():
 def test_markers_of_deleted_topics_are_left_out():
     driver, producer = begun()
     producer.add(0)
-    del driver.state.topics['t']
+    driver.state.drop_topic('t')
     producer.end(True)
     driver.advance(0)
     assert producer.state is S.COMPLETE_COMMIT

@@ -14,7 +14,6 @@ from kafka.errors import IllegalStateError
 from kafka.protocol.group import (
     HeartbeatRequest,
     JoinGroupResponse,
-    JoinGroupResponseMember,
     SyncGroupRequest,
     SyncGroupResponse,
 )
@@ -41,6 +40,7 @@ from kafka.testing.group_members import (
     join_refusal,
     protocols_size,
     subscribed_topics,
+    told,
 )
 from kafka.testing.group_states import TRANSITIONS, GroupRules, GroupState
 from kafka.testing.timers import Timer
@@ -138,7 +138,8 @@ class ClassicGroup:
         request = call.request
         names = {name for name, _ in call.protocols}
         if not self.members:
-            return bool(request.protocol_type and names)
+            is_unchecked = self._rules.version < (1, 0)
+            return is_unchecked or bool(request.protocol_type and names)
         return request.protocol_type == self.protocol_type and bool(
             names & candidates(self.members.values())
         )
@@ -234,16 +235,7 @@ class ClassicGroup:
         return response
 
     def _joined(self, member: Member, call: JoinCall, *, tells_members: bool) -> JoinGroupResponse:
-        members: List[JoinGroupResponseMember] = []
-        if tells_members and member.member_id == self.leader_id:
-            members = [
-                JoinGroupResponseMember(
-                    member_id=each.member_id,
-                    group_instance_id=each.instance_id,
-                    metadata=each.metadata(self.protocol_name),
-                )
-                for each in self.members.values()
-            ]
+        is_told = tells_members and member.member_id == self.leader_id
         return JoinGroupResponse(
             error_code=NONE,
             generation_id=self.generation,
@@ -251,7 +243,7 @@ class ClassicGroup:
             protocol_name=self.protocol_name,
             leader=self.leader_id,
             member_id=member.member_id,
-            members=members,
+            members=told(self.members.values(), self.protocol_name) if is_told else [],
         )
 
     # ------------------------------------------------------------ rebalance
@@ -308,6 +300,9 @@ class ClassicGroup:
             self._set_timer(self._rebalance_timeout_ms / 1000, self._complete)
             return
         self._cancel_timer()
+        if joined and not candidates(joined):
+            self._stumble(joined)
+            return
         self.generation += 1
         if not joined:
             self.protocol_name = None
@@ -321,6 +316,14 @@ class ClassicGroup:
         self._move(GroupState.COMPLETING_REBALANCE)
         self._answer_joins(joined)
         self._expect_syncs()
+
+    def _stumble(self, joined: List[Member]) -> None:
+        """Fail as brokers before 1.0 at a member without protocols: nobody can join any more."""
+        for member in joined if self._rules.version < (0, 11) else ():  # later ones say nothing
+            call, member.joining = member.joining, None
+            assert call is not None
+            refusal = join_refusal(call.version, UNKNOWN_SERVER_ERROR, '', -1)
+            self._rules.outbox.put(call.reply, refusal)
 
     def _answer_joins(self, joined: List[Member]) -> None:
         for member in joined:

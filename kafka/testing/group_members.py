@@ -22,7 +22,7 @@ from typing import (
 
 from kafka.errors import KafkaError
 from kafka.protocol.consumer_protocol import ConsumerProtocolSubscription
-from kafka.protocol.group import JoinGroupRequest, JoinGroupResponse
+from kafka.protocol.group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 from kafka.protocol.wire import Message
 from kafka.testing.timers import Timer, Timers
 
@@ -196,6 +196,18 @@ def choice(members: Collection[Member]) -> Optional[str]:
         vote = member.vote(common)
         votes[vote] = votes.get(vote, 0) + 1
     return max(votes, key=lambda name: votes[name]) if votes else None
+
+
+def told(members: Iterable[Member], protocol: Optional[str]) -> List[JoinGroupResponseMember]:
+    """Return what the leader is told of members."""
+    return [
+        JoinGroupResponseMember(
+            member_id=each.member_id,
+            group_instance_id=each.instance_id,
+            metadata=each.metadata(protocol),
+        )
+        for each in members
+    ]
 
 
 def subscribed_topics(metadata: bytes) -> Optional[Set[str]]:

@@ -19,6 +19,8 @@ from kafka.testing import message_sets
 NO_TIMESTAMP = -1
 
 _START = struct.Struct('>qii').pack  # of a batch of magic 2: offset, length, leader epoch
+_DISTANCE = struct.Struct('>i').unpack_from  # to its last offset
+_DISTANCE_AT = 23
 
 
 class Batch(NamedTuple):
@@ -255,7 +257,9 @@ def _moved(batch: Batch, base: int, leader_epoch: int) -> Batch:
     """Return the batch with offsets that begin at ``base``."""
     last = batch.last_offset + base - batch.base_offset
     if batch.magic == 2:
-        data = _START(base, len(batch.data) - 12, leader_epoch) + batch.data[16:]
+        # 0.11 took batches with a wrong distance to the last offset: it counts from that back.
+        (distance,) = _DISTANCE(batch.data, _DISTANCE_AT)
+        data = _START(last - distance, len(batch.data) - 12, leader_epoch) + batch.data[16:]
     else:
         data = message_sets.renumbered(batch.data, base, last)
     return batch._replace(base_offset=base, last_offset=last, data=data)

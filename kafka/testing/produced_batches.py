@@ -181,7 +181,8 @@ def _stored(data: bytes, rules: Rules) -> Iterator[Batch]:
             raise ChecksumError('wrong CRC')
     if header.attributes & CONTROL_MASK:
         raise RefusedRecords(rules.invalid)
-    if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
+    is_wrong = header.last_offset_delta + 1 != header.record_count and rules.release >= (1, 0)
+    if header.record_count <= 0 or is_wrong:
         raise RefusedRecords(rules.invalid)
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise RefusedRecords(rules.invalid)
@@ -206,7 +207,7 @@ def _stored(data: bytes, rules: Rules) -> Iterator[Batch]:
         data = _stamped(data, 0, stamp)
     yield Batch(
         base_offset=0,
-        last_offset=header.last_offset_delta,
+        last_offset=header.record_count - 1,
         max_timestamp=stamp,
         magic=2,
         data=data,

@@ -109,7 +109,10 @@ class Topic:
 
     def partition(self, index: int) -> Optional[Partition]:
         """Return a partition, None if there is none of that number."""
-        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+        if 0 <= index < len(self.partitions) and self.partitions[index].index == index:
+            return self.partitions[index]
+        # Releases before 2.0 make topics whose partitions are not numbered from 0 on.
+        return next((each for each in self.partitions if each.index == index), None)
 
 
 class Defaults(NamedTuple):
@@ -118,6 +121,7 @@ class Defaults(NamedTuple):
     num_partitions: int = 1
     replication_factor: int = 1
     auto_create_topics: bool = True
+    delete_topic_enable: Optional[bool] = None  # as the release has it: from 1.0 on
     message_max_bytes: int = 1048588
     broker_session_timeout_ms: int = 9000  # others give up a broker that hangs
     log_bytes_limit: int = 256 * 1024 * 1024  # of all logs together
@@ -193,9 +197,11 @@ class ClusterState:
         partitions: Optional[int] = None,
         replication_factor: Optional[int] = None,
         assignments: Optional[List[List[int]]] = None,
+        numbers: Optional[List[int]] = None,
     ) -> Topic:
         """Create a topic; names and numbers were checked. Defaults stand for None.
 
+        Arguments: assignments: the nodes of each partition; numbers: of the partitions.
         Raises ValueError when there are fewer nodes alive than copies.
         """
         if assignments is None:
@@ -209,7 +215,8 @@ class ClusterState:
                 [nodes[(first + index + copy) % len(nodes)] for copy in range(copies)]
                 for index in range(count)
             ]
-        made = [Partition(name, index, list(nodes)) for index, nodes in enumerate(assignments)]
+        numbered = zip(numbers or range(len(assignments)), assignments)
+        made = [Partition(name, index, list(nodes)) for index, nodes in numbered]
         topic = Topic(name, self.new_uuid(), made)
         for partition in made:
             partition.elect(self.alive)

@@ -51,7 +51,8 @@ def check_name(state: ClusterState, name: str) -> None:
 
 def check_absent(state: ClusterState, name: str) -> None:
     """Raise Refused when a topic of this name, or of one that metrics would confuse, exists."""
-    is_internal = name in INTERNAL and state.release.version >= (2, 0)
+    # The first of them came with 0.8.2, the other with transactions.
+    is_internal = name in INTERNAL[: 2 if state.release.version >= (0, 11) else 1]
     if name in state.topics or is_internal:
         refuse(errors.TOPIC_ALREADY_EXISTS, "Topic '%s' already exists." % name)
     if '.' in name or '_' in name:
@@ -100,12 +101,13 @@ def check_copies(state: ClusterState, copies: int) -> None:
         )
 
 
-def check_assignments(state: ClusterState, by_index: Dict[int, List[int]]) -> List[List[int]]:
-    """Return an assignment of replicas in the order of partitions. Raises Refused."""
-    if sorted(by_index) != list(range(len(by_index))):
+def check_assignments(state: ClusterState, by_index: Dict[int, List[int]]) -> None:
+    """Raise Refused unless partitions may be assigned to nodes like this."""
+    has_gap = sorted(by_index) != list(range(len(by_index)))
+    if has_gap and state.release.version >= (2, 0):
         _bad('partitions should be a consecutive 0-based integer sequence')
-    assignments = [by_index[index] for index in range(len(by_index))]
-    for index, nodes in enumerate(assignments):
+    assignments = [by_index[index] for index in sorted(by_index)]
+    for index, nodes in sorted(by_index.items()):
         if nodes or not state.release.has_zookeeper:  # which does not look, and never makes it
             check_replicas(state, nodes, index)
     if len({len(nodes) for nodes in assignments}) > 1:
@@ -119,7 +121,6 @@ def check_assignments(state: ClusterState, by_index: Dict[int, List[int]]) -> Li
                 len(assignments[0]),
             )
         )
-    return assignments
 
 
 def check_replicas(state: ClusterState, nodes: List[int], index: int) -> None:

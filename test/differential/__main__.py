@@ -48,13 +48,17 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     seconds = time.monotonic() - began
     if options.ours:
         recordings.write(options.ours, ours)
-    real = {name: entry for name, entry in real.items() if is_wanted(name, options.only)}
+    real = {name: each for name, each in real.items() if _is_wanted(name, options.only)}
     differences = compare(real, ours)
     version = broker_release(options.release).version
     if not options.all:
         differences = [d for d in differences if not explained(d, version, DEVIATIONS)]
     _report(options.release, real, differences, seconds, options.summary)
     return 1 if differences else 0
+
+
+def _is_wanted(name: str, only: str) -> bool:
+    return is_wanted(name.split('/')[0], only)
 
 
 def _say(line: str) -> None:
@@ -70,7 +74,7 @@ def _real(options: argparse.Namespace) -> Recording:
     if options.record:
         if options.only and options.record.exists():
             kept = recordings.read(options.record).items()
-            others = {name: e for name, e in kept if not is_wanted(name, options.only)}
+            others = {name: each for name, each in kept if not _is_wanted(name, options.only)}
             recording = {**others, **recording}
         recordings.write(options.record, recording)
         _say('%d answers written to %s' % (len(recording), options.record))

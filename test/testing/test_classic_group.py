@@ -126,6 +126,22 @@ def test_members_must_have_the_same_type_of_protocol(driver):
     assert driver.ask(other, version=3).error_code == INCONSISTENT_GROUP_PROTOCOL
 
 
+@pytest.mark.parametrize('version', ['0.10.2', '0.11'])
+def test_before_1_0_a_member_without_protocols_blocks_its_group(version):
+    driver = Driver(version)
+    client = driver.client()
+    client.send(join('', protocols={}), 0)
+    response = client.receive()
+    if version == '0.11':
+        assert response is None
+    else:
+        assert (response.error_code, response.generation_id) == (UNKNOWN_SERVER_ERROR, -1)
+    group = driver.state.groups.get(GROUP)
+    assert group.state is GroupState.PREPARING_REBALANCE
+    assert len(group.members) == 1
+    assert Consumer(driver).join().error_code == INCONSISTENT_GROUP_PROTOCOL
+
+
 def test_a_refused_first_member_leaves_an_empty_group_for_ten_minutes(driver):
     response = driver.ask(join(protocols={}), version=3)
     assert response.error_code == INCONSISTENT_GROUP_PROTOCOL

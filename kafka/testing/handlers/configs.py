@@ -25,6 +25,12 @@ from kafka.testing.topic_checks import Refused, check_name, refuse
 
 _LOGGERS = ('kafka', 'org.apache.kafka', 'root')
 _FROM_LOGGER = 6
+#: Names of one setting in several units.
+_SAME_TIMES = (
+    ('log.roll.ms', 'log.roll.hours'),
+    ('log.roll.jitter.ms', 'log.roll.jitter.hours'),
+    ('log.retention.ms', 'log.retention.minutes', 'log.retention.hours'),
+)
 
 
 @handles(DescribeConfigsRequest)
@@ -106,11 +112,20 @@ def _of_broker(
             for key in map(keys.__getitem__, sorted(values))
         ]
     check_broker(name, node_id)
-    fixed = state.release.version < (1, 1)  # KIP-226
     return [
-        _entry(call, key, configs.broker_values(state, key, node_id), fixed or not key.is_dynamic)
+        _entry(call, key, configs.broker_values(state, key, node_id), _is_fixed(call, key))
         for _, key in sorted(keys.items())
     ]
+
+
+def _is_fixed(call: Call[DescribeConfigsRequest], key: ConfigKey) -> bool:
+    """Tell whether a setting of brokers is told to be read-only (KIP-226)."""
+    version = call.state.release.version
+    keys = configs.broker_keys(call.state.release.name)
+    if (1, 1) <= version < (2, 0):  # which looked at other names of a setting too
+        names = next((group for group in _SAME_TIMES if key.name in group), (key.name,))
+        return not any(keys[name].is_dynamic for name in names)
+    return version < (1, 1) or not key.is_dynamic
 
 
 def check_broker(name: str, node_id: int) -> None:

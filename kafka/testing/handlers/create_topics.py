@@ -26,7 +26,7 @@ from kafka.testing.topic_checks import (
 )
 
 UNSET = -1
-_LONGEST_MS = 3_600_000
+LONGEST_MS = 3_600_000
 
 
 @handles(CreateTopicsRequest)
@@ -36,6 +36,9 @@ def create_topics(call: Call[CreateTopicsRequest]) -> Optional[Message]:
     Where ZooKeeper is, a topic without leaders is answered for when time is over.
     """
     counts = Counter(topic.name for topic in call.request.topics)
+    if call.state.release.version < (0, 11) and _has_null_value(call.request):
+        call.close_connection()  # it could not be read yet
+        return None
     results = []
     for topic in call.request.topics:
         if counts[topic.name] == 0:
@@ -53,8 +56,12 @@ def create_topics(call: Call[CreateTopicsRequest]) -> Optional[Message]:
     response = CreateTopicsResponse(topics=results)
     if not any(each.error_code == errors.REQUEST_TIMED_OUT for each in results):
         return response
-    seconds = min(max(0, call.request.timeout_ms), _LONGEST_MS) / 1000
+    seconds = min(max(0, call.request.timeout_ms), LONGEST_MS) / 1000
     return call.wait(seconds, (), lambda last: response if last else None)
+
+
+def _has_null_value(request: CreateTopicsRequest) -> bool:
+    return any(config.value is None for topic in request.topics for config in topic.configs)
 
 
 def is_wrong_node(call: Call[Any]) -> bool:
@@ -77,7 +84,7 @@ def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> Creatable
         return _failed(asked.name, refused)
     values = {config.name: config.value or '' for config in asked.configs}
     topic_id = ZERO_UUID
-    if assignments and not all(assignments):  # ZooKeeper's controller never makes it
+    if assignments and not all(assignments.values()):  # ZooKeeper's controller never makes it
         late = _failed(asked.name, Refused(errors.REQUEST_TIMED_OUT))
         late.topic_id = state.new_uuid()
         return late
@@ -85,7 +92,10 @@ def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> Creatable
         if not state.release.has_zookeeper:
             topic_id = state.new_uuid()
     else:
-        topic = state.create_topic(asked.name, partitions, copies, assignments)
+        numbers, nodes = sorted(assignments or {}), None
+        if assignments is not None:
+            nodes = [assignments[number] for number in numbers]
+        topic = state.create_topic(asked.name, partitions, copies, nodes, numbers)
         topic.configs.update(values)
         topic_id = topic.topic_id
         has_leaders = all(each.leader != NO_LEADER for each in topic.partitions)
@@ -106,7 +116,7 @@ def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> Creatable
 
 def _checked(
     state: ClusterState, asked: CreatableTopic
-) -> Tuple[int, int, Optional[List[List[int]]]]:
+) -> Tuple[int, int, Optional[Dict[int, List[int]]]]:
     """Return the counts and the assignment, None for one that is left to the cluster."""
     if state.release.has_zookeeper:
         if state.release.version >= (2, 4) and asked.name in state.topics:
@@ -128,10 +138,10 @@ def _checked(
 
 def _counts(
     state: ClusterState, asked: CreatableTopic
-) -> Tuple[int, int, Optional[List[List[int]]]]:
+) -> Tuple[int, int, Optional[Dict[int, List[int]]]]:
     if asked.assignments:
         assignments = _assigned(state, asked)
-        return len(assignments), len(assignments[0]), assignments
+        return len(assignments), len(next(iter(assignments.values()))), assignments
     partitions, copies = asked.num_partitions, asked.replication_factor
     if state.release.version >= (2, 4):  # KIP-464
         if partitions == UNSET:
@@ -142,7 +152,7 @@ def _counts(
     return partitions, copies, None
 
 
-def _assigned(state: ClusterState, asked: CreatableTopic) -> List[List[int]]:
+def _assigned(state: ClusterState, asked: CreatableTopic) -> Dict[int, List[int]]:
     for field, value in (
         ('replication factor', asked.replication_factor),
         ('numPartitions', asked.num_partitions),
@@ -156,7 +166,7 @@ def _assigned(state: ClusterState, asked: CreatableTopic) -> List[List[int]]:
                 else 'A manual partition assignment was specified, but %s was not set to -1.'
                 % field,
             )
-    by_index = {}
+    by_index: Dict[int, List[int]] = {}
     for each in asked.assignments:
         if each.partition_index in by_index:
             refuse(
@@ -165,7 +175,8 @@ def _assigned(state: ClusterState, asked: CreatableTopic) -> List[List[int]]:
                 % each.partition_index,
             )
         by_index[each.partition_index] = list(each.broker_ids)
-    return check_assignments(state, by_index)
+    check_assignments(state, by_index)
+    return by_index
 
 
 def _check_values_are_there(asked: CreatableTopic, code: int) -> None:

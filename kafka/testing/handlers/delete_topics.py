@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import List, Optional
+from typing import List, NoReturn, Optional
 
 from kafka.protocol.admin.topics import (
     DeletableTopicResult,
@@ -11,18 +11,30 @@ from kafka.protocol.admin.topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from kafka.protocol.wire import ZERO_UUID
+from kafka.protocol.wire import ZERO_UUID, Message
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
-from kafka.testing.handlers.create_topics import is_wrong_node
-from kafka.testing.state import Topic
+from kafka.testing.handlers.create_topics import LONGEST_MS, is_wrong_node
+from kafka.testing.state import ClusterState, Topic
 from kafka.testing.topic_checks import Refused, refuse
 
 
 @handles(DeleteTopicsRequest)
-def delete_topics(call: Call[DeleteTopicsRequest]) -> DeleteTopicsResponse:
-    """Delete topics; one result for each that was asked for."""
-    return DeleteTopicsResponse(responses=_results(call))
+def delete_topics(call: Call[DeleteTopicsRequest]) -> Optional[Message]:
+    """Delete topics; one result for each that was asked for.
+
+    Before 2.1 brokers whose ``delete.topic.enable`` is off wait until time is over.
+    """
+    response = DeleteTopicsResponse(responses=_results(call))
+    if not any(each.error_code == errors.REQUEST_TIMED_OUT for each in response.responses):
+        return response
+    seconds = min(max(0, call.request.timeout_ms), LONGEST_MS) / 1000
+    return call.wait(seconds, (), lambda last: response if last else None)
+
+
+def _is_enabled(state: ClusterState) -> bool:
+    chosen = state.defaults.delete_topic_enable
+    return state.release.version >= (1, 0) if chosen is None else chosen
 
 
 def _results(call: Call[DeleteTopicsRequest]) -> List[DeletableTopicResult]:
@@ -31,8 +43,10 @@ def _results(call: Call[DeleteTopicsRequest]) -> List[DeletableTopicResult]:
         wanted = [DeleteTopicState(name=n, topic_id=ZERO_UUID) for n in call.request.topic_names]
     counts = Counter((each.name, each.topic_id) for each in wanted)
     if call.state.release.has_zookeeper:
-        # What is named twice is answered twice.
+        # What is named twice is answered twice, since messages are generated.
         found = {place: _result(call, *place, is_twice=False) for place in counts}
+        if call.state.release.version < (2, 4):
+            return list(found.values())
         return [found[each.name, each.topic_id] for each in wanted]
     return [_result(call, *place, is_twice=count > 1) for place, count in counts.items()]
 
@@ -48,6 +62,8 @@ def _result(
         if is_twice:
             refuse(errors.INVALID_REQUEST, 'Duplicate topic name or id.')
         topic = _found(call, asked)
+        if not _is_enabled(call.state):
+            _refuse_disabled(call)
     except Refused as refused:
         return DeletableTopicResult(
             name=asked.name,
@@ -62,6 +78,13 @@ def _result(
         error_code=errors.NONE,
         error_message=None,
     )
+
+
+def _refuse_disabled(call: Call[DeleteTopicsRequest]) -> NoReturn:
+    if call.state.release.version < (2, 1):
+        refuse(errors.REQUEST_TIMED_OUT)
+    text = 'Topic deletion is disabled.'
+    refuse(errors.INVALID_REQUEST if call.version < 3 else errors.TOPIC_DELETION_DISABLED, text)
 
 
 def _found(call: Call[DeleteTopicsRequest], asked: DeleteTopicState) -> Topic:

@@ -239,3 +239,9 @@ def test_the_first_brokers_told_less():
     assert entry.read_only
     assert describe(driver, 99, 'x').resource_type == 0
     assert alter(driver, configs.TOPIC, 'none', {}) == errors.UNKNOWN_SERVER_ERROR
+
+
+@pytest.mark.parametrize(('release', 'is_fixed'), [('1.0', True), ('1.1', False), ('2.0', True)])
+def test_1_1_calls_a_setting_dynamic_if_it_is_under_another_name(release, is_fixed):
+    entry = told(with_topic(release), configs.BROKER, '0', 'log.retention.hours')
+    assert entry.read_only == is_fixed

@@ -138,7 +138,7 @@ def test_no_time_to_wait_is_a_timeout_where_zookeeper_is():
 
 @pytest.mark.parametrize('release', ['0.10.1', '2.8', '4.4'])
 def test_every_version_deletes(release):
-    driver = Driver(release)
+    driver = Driver(release, delete_topic_enable=True)
     low, high = driver.state.release.served[DeleteTopicsRequest.api_key]
     for version in range(low, high + 1):
         create(driver, topic())
@@ -150,6 +150,58 @@ def test_every_version_deletes(release):
         [result] = driver.ask(request, version).responses
         assert (result.name, result.error_code) == ('t', errors.NONE)
         assert driver.state.topics == {}
+
+
+def test_nothing_is_deleted_before_1_0_and_the_answer_takes_its_time():
+    driver = Driver('0.11')
+    create(driver, topic())
+    request = DeleteTopicsRequest(topic_names=['t', 'none'], timeout_ms=700)
+    results = driver.ask(request, 0).responses
+    assert driver.timers.clock.monotonic() >= 0.7
+    assert [(each.name, each.error_code) for each in results] == [
+        ('t', errors.REQUEST_TIMED_OUT),
+        ('none', errors.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+    assert list(driver.state.topics) == ['t']
+
+
+@pytest.mark.parametrize(
+    ('version', 'error'), [(2, errors.INVALID_REQUEST), (3, errors.TOPIC_DELETION_DISABLED)]
+)
+def test_brokers_that_delete_nothing_say_so_from_2_1_on(version, error):
+    driver = Driver('2.8', delete_topic_enable=False)
+    create(driver, topic())
+    request = DeleteTopicsRequest(topic_names=['t'], timeout_ms=700)
+    assert [each.error_code for each in driver.ask(request, version).responses] == [error]
+    assert list(driver.state.topics) == ['t']
+
+
+@pytest.mark.parametrize(('release', 'answers'), [('1.1', 1), ('2.8', 2)])
+def test_a_topic_named_twice_is_deleted_once(release, answers):
+    driver = Driver(release)
+    create(driver, topic())
+    request = DeleteTopicsRequest(topic_names=['t', 't'], timeout_ms=700)
+    assert [each.error_code for each in driver.ask(request, 1).responses] == [errors.NONE] * answers
+
+
+def test_partitions_have_gaps_before_2_0():
+    driver = Driver('1.1')
+    asked = topic(partitions=-1, copies=-1)
+    asked.assignments = [CreatableReplicaAssignment(partition_index=3, broker_ids=[0])]
+    assert code(driver, asked) == errors.NONE
+    [found] = driver.state.topics['t'].partitions
+    assert found.index == 3
+    assert driver.state.topics['t'].partition(3) is found
+    assert driver.state.topics['t'].partition(0) is None
+
+
+def test_a_null_config_could_not_be_read_before_0_11():
+    asked = topic()
+    asked.configs = [CreatableTopicConfig(name='retention.ms', value=None)]
+    driver = Driver('0.10.2')
+    client = driver.client()
+    client.send(CreateTopicsRequest(topics=[asked], timeout_ms=1), 1)
+    assert client.wire.is_closed
 
 
 def test_topics_are_deleted_by_id():

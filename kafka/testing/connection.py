@@ -1,27 +1,21 @@
 """The broker's end of one connection: bytes in, calls to the broker, bytes out. No socket.
 
 Owns: one request at a time, as brokers read a connection; what a release does with a request that
-it does not know (protocol guide, "Network"; KIP-511). A request that cannot be read closes the
-connection, as in Kafka.
+it does not know (protocol guide, "Network"; KIP-511) or cannot read: most close the connection.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
-from kafka.errors import KafkaError
-from kafka.protocol.api import ApiKey, RequestHeader, decode_request
+from kafka.errors import FrameError, KafkaError
+from kafka.protocol.api import ApiKey, RequestHeader, encode_request
 from kafka.protocol.api_versions import ApiVersion, ApiVersionsResponse
-from kafka.protocol.session import (
-    NEED_DATA,
-    ConnectionClosed,
-    RequestReceived,
-    Role,
-    Session,
-    UnsupportedRequest,
-)
+from kafka.protocol.frames import FrameReader
+from kafka.protocol.session import Event, RequestReceived, Role, Session, UnsupportedRequest
 from kafka.protocol.wire import Message
 from kafka.testing.calls import HANDLERS, Call, Delivery
+from kafka.testing.lenient_reader import read_leniently
 
 if TYPE_CHECKING:
     from kafka.testing.broker import Broker
@@ -29,8 +23,10 @@ if TYPE_CHECKING:
 UNSUPPORTED_VERSION = 35
 #: As ``socket.request.max.bytes``.
 MAX_REQUEST_BYTES = 104857600
-#: So many bytes may follow what an old broker knows of a request.
-MAX_LEFT_OUT = 64
+#: What 0.9 reads without a look at the version, as 0.8 does with all but OffsetCommit.
+UNVERSIONED = frozenset(
+    (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH)
+)
 
 
 class Connection:
@@ -50,12 +46,14 @@ class Connection:
         release = broker.state.release
         self._release = release.version
         served = {key: versions for key, versions in release.served.items() if key in HANDLERS}
-        self._session = Session(Role.SERVER, max_frame_bytes=MAX_REQUEST_BYTES, supported=served)
         self._served = served
+        self._frames = FrameReader(MAX_REQUEST_BYTES)
+        self._session = Session(Role.SERVER, supported=served)
         self._call: Optional[Call[Any]] = None  # the one that waits for its answer
         self._is_busy = False
         self._is_paused = False
         self._is_pumping = False
+        self._has_ended = False  # the client has closed
         self._unaccounted_bytes = 0
         self.is_closed = False
 
@@ -71,7 +69,8 @@ class Connection:
         """Take bytes from the client; empty when it has closed."""
         if not self.is_closed:
             self._unaccounted_bytes += len(data)
-            self._session.receive_data(data)
+            self._frames.receive_data(data)
+            self._has_ended = self._has_ended or not data
             self._pump()
 
     def pause(self) -> None:
@@ -111,23 +110,56 @@ class Connection:
             return
         self._is_pumping = True
         try:
-            while self.wants_data:
-                try:
-                    event = self._session.next_event()
-                except KafkaError:
-                    self.close()
-                    return
-                if event is NEED_DATA:
-                    return
-                if isinstance(event, ConnectionClosed):
-                    self.close()
-                elif isinstance(event, UnsupportedRequest):
-                    self._refuse(event)
-                else:
-                    assert isinstance(event, RequestReceived)
-                    self._handle(event.header, event.request)
+            while self.wants_data and self._step():
+                pass
         finally:
             self._is_pumping = False
+
+    def _step(self) -> bool:
+        """Do what the next frame says; return whether there was one."""
+        try:
+            data = self._frames.next_frame()
+        except FrameError:
+            self.close()
+            return False
+        if data is None:
+            if self._has_ended:
+                self.close()
+            return False
+        event = self._read(data)
+        if isinstance(event, UnsupportedRequest):
+            self._refuse(event)
+        elif isinstance(event, RequestReceived):
+            self._handle(event.header, event.request)
+        elif not self._ignores(data):
+            self.close()
+        return True
+
+    def _read(self, data: bytes) -> Optional[Event]:
+        """Return what a frame is, None if it cannot be read."""
+        try:
+            return self._session.receive_frame(data)
+        except KafkaError:
+            # That session has failed. What brokers overlook is left out for the next.
+            self._session = Session(Role.SERVER, supported=self._served)
+        try:
+            header, request = read_leniently(data, takes_null=self._release < (0, 10))
+            _, version, correlation_id, client_id = header
+            strict = encode_request(request, version, correlation_id, client_id)
+            return self._session.receive_frame(strict)
+        except KafkaError:
+            return None
+
+    def _ignores(self, data: bytes) -> bool:
+        """Tell whether this release says nothing to what it cannot read, and reads on.
+
+        An exception then leaves the loop over all that has arrived, and nobody closes anything: in
+        0.9 what its old readers raise, and up to 0.11 the end of a frame before its API key.
+        """
+        if not (0, 9) <= self._release < (1, 0):
+            return False
+        old = (*UNVERSIONED, ApiKey.OFFSET_COMMIT) if self._release < (0, 10) else ()
+        return len(data) < 2 or int.from_bytes(data[:2], 'big') in old
 
     def _handle(
         self, header: RequestHeader, request: Message, asked: Optional[RequestHeader] = None
@@ -198,18 +230,19 @@ class Connection:
     def _read_as_known(self, event: UnsupportedRequest, version: int) -> None:
         """Read a request of a newer version as the newest one known, as 0.8 and 0.9 do.
 
-        They read what they know and leave the rest; the answer has their layout. 0.8 looks at the
-        version of OffsetCommit only.
+        They read what they know and leave the rest; the answer has their layout.
         """
-        if event.header.api_key == ApiKey.OFFSET_COMMIT and self._release < (0, 9):
-            self.close()
-            return
-        data = event.data[:2] + version.to_bytes(2, 'big') + event.data[4:]
-        for left_out in range(min(MAX_LEFT_OUT, len(data))):
+        is_0_8 = self._release < (0, 9)
+        key = event.header.api_key
+        if key in UNVERSIONED or is_0_8 and key != ApiKey.OFFSET_COMMIT:
             try:
-                header, request = decode_request(data[: len(data) - left_out])
+                header, request = read_leniently(event.data, version, takes_null=True)
             except KafkaError:
-                continue
-            self._handle(header, request, event.header)
-            return
-        self.close()
+                pass
+            else:
+                self._handle(header, request, event.header)
+                return
+        if is_0_8:
+            self.close()
+        else:
+            self._session.skip(event.header)

@@ -102,7 +102,7 @@ def test_a_paused_connection_handles_nothing_until_it_is_resumed():
         frame(b'\0\3'),  # half an API key
         frame(header(3, 0)),  # metadata without a body
         frame(header(3, 0) + b'\x7f\xff\xff\xff'),  # two billion topics
-        frame(header(3, 0) + b'\0\0\0\1\0\1\xff'),  # a name that is no UTF-8
+        frame(header(3, 0) + b'\0\0\0\1\xff\xff'),  # a null name
         frame(header(999, 0)),
         frame(header(3, 99)),
         frame(header(-1, -1)),
@@ -115,6 +115,72 @@ def test_what_cannot_be_read_closes_the_connection(data):
     assert client.wire.is_closed
     assert driver.brokers[0]._connections == {}
     assert not driver.state.control.failures
+
+
+@pytest.mark.parametrize('version', RELEASES)
+def test_bytes_behind_a_request_are_overlooked(version):
+    client = Driver(version).client()
+    data = client.session.send(MetadataRequest(topics=[]), version=0)
+    longer = data[4:] + b'more bytes'
+    client.connection.receive_data(frame(longer))
+    assert client.receive() is not None
+    client.send(MetadataRequest(topics=[]))  # and the connection is as good as before
+    assert client.receive() is not None
+
+
+@pytest.mark.parametrize('version', ['0.8.2', '0.10.0', '4.4'])
+def test_a_client_id_that_is_no_utf_8_is_replaced(version):
+    driver = Driver(version)
+    client = driver.client()
+    client.connection.receive_data(frame(struct.pack('>hhih', 3, 0, 7, 1) + b'\xff' + bytes(4)))
+    assert client.wire.written[4:8] == b'\0\0\0\7'
+    assert driver.state.control.requests.entries()[0].client_id == '\ufffd'
+
+
+def test_a_name_that_is_no_utf_8_is_an_illegal_one():
+    client = Driver().client()
+    client.connection.receive_data(frame(header(3, 0) + b'\0\0\0\1\0\1\xff'))
+    answer = MetadataResponse.decode(bytes(client.wire.written[8:]), 0)
+    assert [(each.error_code, each.name) for each in answer.topics] == [(17, '\ufffd')]
+
+
+def what_becomes_of(version, data):
+    """Return 'closed' or 'silent', and whether the connection is good for more then."""
+    client = Driver(version).client()
+    client.connection.receive_data(data)
+    assert not client.wire.written
+    if client.wire.is_closed:
+        return 'closed'
+    client.send(MetadataRequest(topics=[]))
+    assert client.receive() is not None
+    return 'silent'
+
+
+CUT_OFF = [frame(header(key, 0) + b'\0') for key in (0, 1, 2, 3, 8, 9)]
+CUT_OFF_OF_0_9 = [frame(header(key, 0) + b'\0') for key in range(10, 16)]
+
+
+@pytest.mark.parametrize(
+    'version, frames, outcome',
+    [
+        ('0.8.2', [frame(b''), frame(b'\0\3\0'), *CUT_OFF, *CUT_OFF_OF_0_9], 'closed'),
+        ('0.9', [frame(b''), frame(b'\0\3\0'), *CUT_OFF], 'silent'),
+        ('0.9', CUT_OFF_OF_0_9, 'closed'),
+        ('0.10.0', [frame(b''), frame(b'\0')], 'silent'),
+        ('0.11', [frame(b''), frame(b'\0')], 'silent'),
+        ('0.11', [frame(b'\0\3\0'), *CUT_OFF, *CUT_OFF_OF_0_9], 'closed'),
+        ('1.0', [frame(b''), frame(b'\0'), *CUT_OFF], 'closed'),
+    ],
+)
+def test_who_cannot_read_a_request_closes_or_says_nothing(version, frames, outcome):
+    assert {what_becomes_of(version, data) for data in frames} == {outcome}
+
+
+@pytest.mark.parametrize('version, outcome', [('0.8.2', 'answer'), ('0.10.0', 'closed')])
+def test_a_null_name_was_a_name_once(version, outcome):
+    client = Driver(version).client()
+    client.connection.receive_data(frame(header(3, 0) + struct.pack('>ih', 1, -7)))
+    assert ('answer' if client.wire.written else 'closed') == outcome
 
 
 @hypothesis.given(
@@ -188,13 +254,20 @@ def test_an_old_broker_answers_a_newer_version_in_its_own_layout(release):
     assert [each.node_id for each in answer.brokers] == [0]
 
 
-@pytest.mark.parametrize('release', ['0.8.2', '0.9'])
-def test_an_old_broker_closes_what_it_cannot_read_as_its_own(release):
-    assert newer(release, 3, b'\xff\xff\xff\xff\1') is None  # all topics, as newer ones ask
+@pytest.mark.parametrize('version, outcome', [('0.8.2', 'closed'), ('0.9', 'silent')])
+def test_a_newer_version_that_cannot_be_read_as_the_old_one(version, outcome):
+    # all topics, as newer clients ask, are no list that there was
+    data = frame(header(3, 5) + b'\xff\xff\xff\xff\1')
+    assert what_becomes_of(version, data) == outcome
 
 
 def test_0_8_looks_at_the_version_of_a_commit():
     assert newer('0.8.2', 8, b'\0\1g' + b'\0\0\0\0') is None
+
+
+def test_0_9_looks_at_the_versions_of_commits_and_of_what_is_new_in_it():
+    for key in (8, *range(10, 17)):
+        assert what_becomes_of('0.9', frame(header(key, 5) + b'\0\1g' + bytes(20))) == 'silent'
 
 
 def test_a_broker_since_0_10_closes_a_newer_version():

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import struct
 from itertools import repeat
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from kafka.errors import ProtocolError
 from kafka.record.batch_layouts import (
@@ -46,6 +46,14 @@ CHUNK = 1000
 
 # Widths to begin with where a record has some that no layout is made for.
 _SMALL = Widths(1, 1, 1, 1, 1)
+
+
+class Marks(NamedTuple):
+    """What a broker looks at in some records; ``keys`` None means that none of them has any."""
+
+    offsets: Sequence[int]
+    timestamps: Sequence[int]
+    keys: Optional[Sequence[Optional[bytes]]]
 
 
 class _Columns:
@@ -120,6 +128,18 @@ def decode_columns(data: bytes, count: int, base_offset: int) -> Iterator[Column
     """Decode as :func:`decode_records`, but offsets, keys and values alone, without objects."""
     for columns in _decode(data, count):
         yield Columns(columns.offsets(base_offset), columns.keys, columns.values)
+
+
+def decode_marks(
+    data: bytes, count: int, base_offset: int, base_timestamp: int, append_time: Optional[int]
+) -> Iterator[Marks]:
+    """Decode as :func:`decode_records`, but without an object for each record."""
+    for columns in _decode(data, count):
+        if append_time is None:
+            stamps = [base_timestamp + delta for delta in columns.deltas]
+        else:
+            stamps = [append_time] * len(columns.deltas)
+        yield Marks(columns.offsets(base_offset), stamps, columns.keys)
 
 
 def _decode(data: bytes, count: int) -> Iterator[_Columns]:

@@ -14,7 +14,7 @@ from typing import Callable, Iterator, NamedTuple, Optional, Sequence, TypeVar
 
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
-from kafka.record.batch_decoder import decode_columns, decode_records
+from kafka.record.batch_decoder import Marks, decode_columns, decode_marks, decode_records
 from kafka.record.batch_encoder import RecordFields, encode_messages, encode_records
 from kafka.record.columns import Columns
 from kafka.record.crc32c import crc32c
@@ -279,6 +279,14 @@ class DefaultRecordBatch:
     def columns(self) -> Iterator[Columns]:
         """Decode as iteration does, but offsets, keys and values alone, without objects."""
         return self._chunks(lambda data, count: decode_columns(data, count, self.base_offset))
+
+    def marks(self) -> Iterator[Marks]:
+        """Decode as iteration does, but only what a broker checks, without objects."""
+        append_time = self.header.max_timestamp if self.timestamp_type else None
+        offset, timestamp = self.base_offset, self.base_timestamp
+        return self._chunks(
+            lambda data, count: decode_marks(data, count, offset, timestamp, append_time)
+        )
 
     def _chunks(self, decode: Callable[[bytes, int], Iterator[T]]) -> Iterator[T]:
         count = self.header.record_count

@@ -259,7 +259,8 @@ def _moved(batch: Batch, base: int, leader_epoch: int) -> Batch:
     if batch.magic == 2:
         # 0.11 took batches with a wrong distance to the last offset: it counts from that back.
         (distance,) = _DISTANCE(batch.data, _DISTANCE_AT)
-        data = _START(last - distance, len(batch.data) - 12, leader_epoch) + batch.data[16:]
+        start = _START(last - distance, len(batch.data) - 12, leader_epoch)
+        data = b''.join((start, memoryview(batch.data)[16:]))
     else:
         data = message_sets.renumbered(batch.data, base, last)
     return batch._replace(base_offset=base, last_offset=last, data=data)

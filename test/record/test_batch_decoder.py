@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka.errors import ProtocolError
 from kafka.record import record_reader
-from kafka.record.batch_decoder import CHUNK, decode_columns, decode_records
+from kafka.record.batch_decoder import CHUNK, decode_columns, decode_marks, decode_records
 from kafka.record.batch_layouts import measure_run
 from kafka.record.record import Record
 from kafka.record.record_reader import decode_record
@@ -35,9 +35,18 @@ def columns(data, count):
     return [fields for chunk in chunks for fields in chunk.fields()]
 
 
+def marks(data, count):
+    return [
+        fields
+        for offsets, timestamps, keys in decode_marks(data, count, 0, 0, None)
+        for fields in zip(offsets, timestamps, [None] * len(timestamps) if keys is None else keys)
+    ]
+
+
 def same(records):
-    """Tell whether records are read as they were written, and their columns with them."""
+    """Tell whether records are read as they were written, their columns and marks with them."""
     data, count = encode(records), len(records)
+    assert marks(data, count) == [(r.offset, r.timestamp, r.key) for r in records]
     assert columns(data, count) == [(r.offset, r.key, r.value) for r in records]
     return decode(data, count) == records
 

@@ -127,6 +127,13 @@ def test_log_append_time_overrides_the_timestamps():
     batch = DefaultRecordBatch(encoded)
     assert batch.timestamp_type == 1
     assert [record.timestamp for record in batch] == [5000, 5000]
+    assert [list(marks.timestamps) for marks in batch.marks()] == [[5000, 5000]]
+
+
+def test_marks_begin_at_the_base_values():
+    batch = DefaultRecordBatch(encode_batch(RECORDS, **KEYWORDS))
+    ((offsets, timestamps, keys),) = batch.marks()
+    assert (list(offsets), list(timestamps), keys) == ([7, 8], [100, 101], [b'k', None])
 
 
 def test_control_batches_are_marked():

@@ -19,13 +19,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, TypeVar
+from typing import Any, Dict, List, Optional, Sequence, Set
 
 from servers import probe
+from servers.brokers import HOST, START_SECONDS, Brokers, ClusterError, leader_in
 from servers.releases import SERVERS, Release
 
-HOST = '127.0.0.1'
-START_SECONDS = 90
 RESUME_SECONDS = 20
 TOOL_SECONDS = 120
 CLUSTER_ID = 'a2Fma2EtZXZlcmdyZWVuLQ'  # KRaft wants a UUID in base64; every cluster here is its own
@@ -40,12 +39,6 @@ ZOOKEEPER_SESSION_SECONDS = (
     8  # zookeeper.session.timeout.ms and ZooKeeper's rounding up to its ticks
 )
 CREATES_TOPICS = (0, 10, 1)  # first release with the CreateTopics API
-
-T = TypeVar('T')
-
-
-class ClusterError(RuntimeError):
-    """The cluster did not do what was asked in time; the text holds the end of the logs."""
 
 
 class Process:
@@ -74,7 +67,7 @@ class Process:
         return self.log.read_text(errors='replace')
 
 
-class Cluster:
+class Cluster(Brokers):
     """Brokers of one release with node ids 0, 1, 2, alone in a temporary folder.
 
     ``settings`` are lines for server.properties that win over the templates. Use it as a context
@@ -84,10 +77,8 @@ class Cluster:
     def __init__(
         self, release: Release, brokers: int = 1, settings: Optional[Dict[str, str]] = None
     ) -> None:
-        self.release = release
-        self.size = brokers
+        super().__init__(release, brokers)
         self.settings = dict(settings or {})
-        self.ports: List[int] = []
         self._own_ports: List[int] = []  # controllers' or ZooKeeper's
         self._folder: Optional[Path] = None
         self._guard: Optional[subprocess.Popen[bytes]] = None
@@ -95,16 +86,6 @@ class Cluster:
         self._brokers: Dict[int, Process] = {}  # those of them that are brokers, by node id
         self._killed_at: Dict[int, float] = {}  # node id -> monotonic seconds
         self._starts = 0
-
-    def __repr__(self) -> str:
-        return '<Cluster release=%s brokers=%s>' % (self.release.name, self.bootstrap or 'stopped')
-
-    def __enter__(self) -> Cluster:
-        self.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.stop()
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -230,16 +211,7 @@ class Cluster:
         if nodes:
             self.wait_ready()
 
-    def restart_killed(self) -> None:
-        """Do that for every broker that was killed, if any was."""
-        self.restart(*sorted(set(range(self.size)) - set(self.nodes)))
-
     # -- what tests ask --------------------------------------------------------------------------
-
-    @property
-    def bootstrap(self) -> str:
-        """All brokers as ``host:port``, with commas between; killed ones too."""
-        return ','.join('%s:%d' % (HOST, port) for port in self.ports)
 
     @property
     def zookeeper(self) -> str:
@@ -256,10 +228,6 @@ class Cluster:
         """The ids of the processes that run now."""
         return {process.popen.pid for process in self._processes}
 
-    def address(self, node: int) -> Tuple[str, int]:
-        """Return host and port of one broker."""
-        return HOST, self.ports[node]
-
     def wait_ready(self, seconds: float = START_SECONDS) -> None:
         """Wait until every running broker lists all running brokers (0.8: has said ``started``)."""
         self._wait('the brokers to be ready', lambda: all(map(self._is_ready, self.nodes)), seconds)
@@ -273,25 +241,6 @@ class Cluster:
             return sorted(probe.metadata(self.address(node)).brokers) == self.nodes
         except OSError:
             return False
-
-    def metadata(self, *topics: str) -> probe.Metadata:
-        """Return what the first running broker says of ``topics`` (none named: all)."""
-        return probe.metadata(self.address(self.nodes[0]), *topics)
-
-    def leader(self, topic: str, partition: int) -> int:
-        """Return the leader's node id as the first running broker knows it, -1 for none."""
-        return _leader(self.metadata(topic), topic, partition)
-
-    def wait_for_leader(self, topic: str, partition: int) -> int:
-        """Wait until the partition's leader is a running broker; return its id."""
-        return self._wait(
-            'a leader of %s/%d' % (topic, partition),
-            lambda: self._running_leader(topic, partition),
-        )[0]
-
-    def _running_leader(self, topic: str, partition: int) -> List[int]:
-        leader = self.leader(topic, partition)
-        return [leader] if leader in self.nodes else []
 
     def create_topic(
         self,
@@ -347,11 +296,11 @@ class Cluster:
         told = probe.Metadata({}, {})
         for node in self.nodes:
             told = probe.metadata(self.address(node), topic)
-            if not all(_leader(told, topic, index) in self.nodes for index in range(partitions)):
+            if not all(leader_in(told, topic, index) in self.nodes for index in range(partitions)):
                 return False
         # A KRaft broker shows a leader before that broker has opened the log.
         return self.release.has_zookeeper or not any(
-            probe.log_end_error(self.address(_leader(told, topic, index)), topic, index)
+            probe.log_end_error(self.address(leader_in(told, topic, index)), topic, index)
             for index in range(partitions)
         )
 
@@ -394,18 +343,8 @@ class Cluster:
 
     # -- helpers ---------------------------------------------------------------------------------
 
-    def _wait(self, what: str, condition: Callable[[], T], seconds: float = START_SECONDS) -> T:
-        """Poll ``condition`` until it is true; return it. ClusterError at the end of the time."""
-        end = time.monotonic() + seconds
-        while True:
-            result = condition()
-            if result:
-                return result
-            ended = [process.name for process in self._processes if not process.running]
-            if ended or time.monotonic() > end:
-                why = 'ended: ' + ', '.join(ended) if ended else 'gave up after %d s' % seconds
-                raise ClusterError('waiting for %s, %s\n%s' % (what, why, self.logs()))
-            time.sleep(0.05)
+    def _ended(self) -> List[str]:
+        return [process.name for process in self._processes if not process.running]
 
     def _java(self, name: str, options: List[str], main_class: str, *arguments: str) -> Process:
         assert self._folder is not None
@@ -483,11 +422,6 @@ def _listens(port: int) -> bool:
     with socket.socket() as attempt:
         attempt.settimeout(1)
         return attempt.connect_ex((HOST, port)) == 0
-
-
-def _leader(told: probe.Metadata, topic: str, partition: int) -> int:
-    found = told.topics.get(topic, {}).get(partition)
-    return -1 if found is None else found.leader
 
 
 def stop_on_signals() -> None:

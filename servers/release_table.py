@@ -4,11 +4,13 @@
     python3 servers/release_table.py 0.8.0 4.4.0      these only, shown and not written
     python3 servers/release_table.py --write 4.4.0    these only, their rows are written anew
     python3 servers/release_table.py --jobs 4         four releases at a time; the tests mostly wait
+    python3 servers/release_table.py --embedded       on embedded brokers that are these releases
 
-Owns the table between ``.. BEGIN release-table`` and ``.. END release-table`` of docs/brokers.rst:
-a row for each release of the sets "default" and "table", a column for each file of tests. A cell is
-filled from pytest's own report of one run; nothing is typed in. Run it with a Python that has the
-package and its test requirements. A release takes some minutes.
+Owns two tables of docs/brokers.rst, that of real brokers between ``.. BEGIN release-table`` and
+``.. END release-table``, that of embedded ones between markers of their own: a row for each release
+of the sets "default" and "table", a column for each file of tests. A cell is filled from pytest's
+own report of one run; nothing is typed in. Run it with a Python that has the package and its test
+requirements. A release takes some minutes.
 """
 
 from __future__ import annotations
@@ -30,10 +32,14 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[0] = str(ROOT)  # run as a script: find the package
 
-from servers.releases import Release, chosen, problem  # noqa: E402  (after the path)
+from servers.releases import EMBEDDED, REAL, Release, chosen, problem  # noqa: E402  (the path)
 
 PAGE = ROOT / 'docs' / 'brokers.rst'
-BEGIN, END = '.. BEGIN release-table\n', '.. END release-table\n'
+# What stands before and behind the table of each kind of broker.
+MARKERS = {
+    REAL: ('.. BEGIN release-table\n', '.. END release-table\n'),
+    EMBEDDED: ('.. BEGIN embedded-table\n', '.. END embedded-table\n'),
+}
 SECONDS_PER_RELEASE = 3600
 
 # File of tests in test/integration -> the column that counts it.
@@ -57,12 +63,14 @@ COLUMN = {
     'test_programs': 'whole programs',
     'test_readme': 'whole programs',
 }
+# About the embedded broker, not about the clients: docs/testing.rst tells of it.
+NOT_COUNTED = {'test_differential'}
 TITLES = list(dict.fromkeys(COLUMN.values()))
 
 Row = Dict[str, Counter]
 
 
-def run(release: Release) -> Row:
+def run(release: Release, kind: str = REAL) -> Row:
     """Run the tests on one release and return the outcomes by column, from pytest's report."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / 'report.xml'
@@ -71,7 +79,7 @@ def run(release: Release) -> Row:
         done = subprocess.run(
             [*command, *('test/integration/%s.py' % name for name in COLUMN)],
             cwd=str(ROOT),
-            env={**os.environ, 'KAFKA_VERSION': release.name},
+            env={**os.environ, 'KAFKA_VERSION': release.name, 'KAFKA_BROKER': kind},
             timeout=SECONDS_PER_RELEASE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -80,7 +88,8 @@ def run(release: Release) -> Row:
         said = done.stdout.decode('utf-8', 'replace')
         # All of it when something failed; whole releases follow each other, never lines.
         lines = said.splitlines()[-1:] if done.returncode == 0 else [said]
-        print('=== Apache Kafka %s\n%s' % (release.name, '\n'.join(lines)), flush=True)
+        name = ('Apache Kafka %s' if kind == REAL else 'embedded Kafka %s') % release.name
+        print('=== %s\n%s' % (name, '\n'.join(lines)), flush=True)
         return read(ElementTree.parse(str(report)).getroot())
 
 
@@ -120,9 +129,16 @@ def counts_of(text: str) -> Counter:
     return counts
 
 
-def rows_of(page: str) -> Dict[str, Row]:
-    """Return the rows that a page shows; none when its columns are not those of today."""
-    table = page.split(BEGIN)[1].split(END)[0]
+def table_of(page: str, kind: str = REAL) -> str:
+    """Return what stands between the markers of a page."""
+    begin, end = MARKERS[kind]
+    return page.split(begin)[1].split(end)[0]
+
+
+def rows_of(table: str) -> Dict[str, Row]:
+    """Return the rows of a table; none when its columns are not those of today."""
+    if ':header-rows: 1' not in table:
+        return {}
     lines = list(
         csv.reader(
             map(str.strip, table.split(':header-rows: 1')[1].splitlines()), skipinitialspace=True
@@ -136,17 +152,34 @@ def rows_of(page: str) -> Dict[str, Row]:
 
 def render(rows: Dict[str, Row], note: str) -> str:
     """Return the table as reStructuredText, with a line on the run above it."""
-    lines = [BEGIN.rstrip(), '', note, '', '.. csv-table::', '   :header-rows: 1', '']
+    lines = ['', note, '', '.. csv-table::', '   :header-rows: 1', '']
     lines.append('   ' + ', '.join(['release', *TITLES]))
     for release, row in rows.items():
         lines.append('   ' + ', '.join([release, *('"%s"' % cell(row[title]) for title in TITLES)]))
-    return '\n'.join([*lines, '', END])
+    return '\n'.join([*lines, '', ''])
 
 
-def replace(page: str, table: str) -> str:
+def replace(page: str, table: str, kind: str = REAL) -> str:
     """Return the page with the table between its markers."""
-    before, rest = page.split(BEGIN)
-    return before + table + rest.split(END)[1]
+    begin, end = MARKERS[kind]
+    before, rest = page.split(begin)
+    return before + begin + table + end + rest.split(end)[1]
+
+
+def note_of(rows: Dict[str, Row], kind: str) -> str:
+    """Return a line on the run: when, with what, and how many tests came out how."""
+    total = sum((counts for row in rows.values() for counts in row.values()), Counter())
+    used = 'Python %s' % platform.python_version()
+    if kind == REAL:
+        said = subprocess.run(['java', '-version'], stderr=subprocess.PIPE, check=True).stderr
+        used += ', Java %s' % said.decode().split('"')[1]
+    return 'Run of %s: %s, %d tests passed, %d failed, %d skipped.' % (
+        datetime.date.today(),
+        used,
+        total['passed'],
+        total['failed'],
+        total['skipped'],
+    )
 
 
 def main(words: List[str]) -> int:
@@ -155,33 +188,26 @@ def main(words: List[str]) -> int:
     parser.add_argument('releases', nargs='*')
     parser.add_argument('--write', action='store_true', help='write the rows of the named ones')
     parser.add_argument('--jobs', type=int, default=1, help='how many releases at a time')
+    parser.add_argument('--embedded', action='store_true', help='on embedded brokers')
     options = parser.parse_args(words)
+    kind = EMBEDDED if options.embedded else REAL
     releases = chosen(' '.join(options.releases) or 'table')
-    for reason in filter(None, map(problem, releases)):
+    for reason in filter(None, map(problem, releases if kind == REAL else [])):
         raise SystemExit(reason)
     with ThreadPoolExecutor(options.jobs) as pool:
-        rows = {release.name: row for release, row in zip(releases, pool.map(run, releases))}
+        outcomes = pool.map(lambda release: run(release, kind), releases)
+        rows = {release.name: row for release, row in zip(releases, outcomes)}
     failed = any(
         counts['failed'] or counts['skipped'] for row in rows.values() for counts in row.values()
     )
     page = PAGE.read_text(encoding='utf-8')
     if options.write:
-        shown = {**rows_of(page), **rows}
+        shown = {**rows_of(table_of(page, kind)), **rows}
         rows = {r.name: shown[r.name] for r in chosen('table') if r.name in shown}
-    java = subprocess.run(['java', '-version'], stderr=subprocess.PIPE, check=True).stderr.decode()
-    total = sum((counts for row in rows.values() for counts in row.values()), Counter())
-    note = 'Run of %s: Python %s, Java %s, %d tests passed, %d failed, %d skipped.' % (
-        datetime.date.today(),
-        platform.python_version(),
-        java.split('"')[1],
-        total['passed'],
-        total['failed'],
-        total['skipped'],
-    )
-    table = render(rows, note)
+    table = render(rows, note_of(rows, kind))
     print(table)
     if options.write or not options.releases:
-        PAGE.write_text(replace(page, table), encoding='utf-8')
+        PAGE.write_text(replace(page, table, kind), encoding='utf-8')
     return 1 if failed else 0
 
 

@@ -1,9 +1,9 @@
 """The Apache Kafka releases that this folder can start, and what this machine lacks for one.
 
-Owns: reading releases.txt, the paths of a release, the choice by ``KAFKA_VERSION``, and the reason
-that is shown where a real broker cannot run. Does not own: fetching (build_integration.sh),
-starting (:mod:`servers.cluster`). Standard library only: servers/run.py uses it before anything is
-installed.
+Owns: reading releases.txt, the paths of a release, the choice by ``KAFKA_VERSION`` and
+``KAFKA_BROKER``, and the reason that is shown where a real broker cannot run. Does not own:
+fetching (build_integration.sh), starting (:mod:`servers.cluster`). Standard library only:
+servers/run.py uses it before anything is installed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 SERVERS = Path(__file__).resolve().parent
 LOWEST_JAVA = 17
+REAL, EMBEDDED = 'real', 'embedded'
 
 
 class Release(NamedTuple):
@@ -90,6 +91,17 @@ def chosen(words: Optional[str] = None) -> List[Release]:
         or release.set in wanted
         or (release.set == 'default' and 'table' in wanted)
     ]
+
+
+def chosen_kind() -> str:
+    """Return which brokers ``KAFKA_BROKER`` names: ``real``, the default, or ``embedded``.
+
+    ValueError for any other word.
+    """
+    kind = os.environ.get('KAFKA_BROKER') or REAL
+    if kind not in (REAL, EMBEDDED):
+        raise ValueError('no kind of broker %r: there are %s and %s' % (kind, REAL, EMBEDDED))
+    return kind
 
 
 def java_problem() -> Optional[str]:

@@ -2,9 +2,10 @@
 
 Owns the parameter ``cluster``: a test that asks for it runs once per chosen release
 (``KAFKA_VERSION``, else the default set of servers/releases.txt), ordered so that one cluster at a
-time is up. Two markers narrow that, on a test or on one of its parameters: ``brokers(count)`` and
-``releases(since, until, some)``. ``KAFKA_TEST_PART=1/2`` takes the first of two parts of about the
-same size, so that both can run at the same time: the tests mostly wait.
+time is up. ``KAFKA_BROKER=embedded`` takes embedded brokers of these releases in place of real
+ones. Markers narrow that, on a test or on one of its parameters: ``brokers(count)``,
+``releases(since, until, some)`` and ``real``. ``KAFKA_TEST_PART=1/2`` takes the first of two parts
+of about the same size, so that both can run at the same time: the tests mostly wait.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import NamedTuple
 import pytest
 
 from servers.cluster import Cluster
-from servers.releases import Release, chosen, problem
+from servers.embedded import EmbeddedCluster
+from servers.releases import EMBEDDED, Release, chosen, chosen_kind, problem
 
 
 class Setting(NamedTuple):
@@ -26,11 +28,13 @@ class Setting(NamedTuple):
 
     release: Release
     brokers: int
+    kind: str
 
     @property
     def id(self):
         """The name in brackets behind the test's."""
-        return self.release.name + ('-x%d' % self.brokers if self.brokers > 1 else '')
+        count = '-x%d' % self.brokers if self.brokers > 1 else ''
+        return self.release.name + count + ('-embedded' if self.kind == EMBEDDED else '')
 
 
 RUNNING = pytest.StashKey()  # the setting and the cluster that is up
@@ -43,17 +47,18 @@ def pytest_configure(config):
         ' enough when none was asked for by name',
     )
     config.addinivalue_line('markers', 'brokers(count): how many the cluster has')
+    config.addinivalue_line('markers', 'real: about what embedded brokers do not have')
 
 
 def pytest_generate_tests(metafunc):
     if 'cluster' not in metafunc.fixturenames:
         return
     try:
-        wanted = chosen()
+        wanted, kind = chosen(), chosen_kind()
     except ValueError as error:
-        raise pytest.UsageError('KAFKA_VERSION: %s' % error) from None
+        raise pytest.UsageError('KAFKA_VERSION, KAFKA_BROKER: %s' % error) from None
     marker = metafunc.definition.get_closest_marker('brokers')
-    settings = [Setting(release, marker.args[0] if marker else 1) for release in wanted]
+    settings = [Setting(release, marker.args[0] if marker else 1, kind) for release in wanted]
     metafunc.parametrize(
         'cluster',
         settings,
@@ -81,6 +86,8 @@ def _setting(item):
 def _is_meant(item):
     """Whether the markers of a test, and of its other parameters, allow the release it got."""
     setting = _setting(item)
+    if item.get_closest_marker('real') is not None and chosen_kind() == EMBEDDED:
+        return False
     return setting is None or all(
         _allows(setting.release, **marker.kwargs) for marker in item.iter_markers('releases')
     )
@@ -123,13 +130,24 @@ def pytest_runtest_setup(item):
 @pytest.fixture(scope='session')
 def cluster(request):
     """A running cluster of the release that the test's parameter names."""
-    reason = problem(request.param.release)
+    release, brokers, kind = request.param
+    reason = problem(release) if kind != EMBEDDED else None
     if reason:
         pytest.skip(reason)
-    with Cluster(*request.param) as running:
+    with (EmbeddedCluster if kind == EMBEDDED else Cluster)(release, brokers) as running:
         request.config.stash[RUNNING] = (request.param, running)
         yield running
     del request.config.stash[RUNNING]
+
+
+@pytest.fixture(autouse=True)
+def nothing_went_wrong_inside(request):
+    """Fail a test in which an embedded broker could not handle a request."""
+    yield
+    _, cluster = request.config.stash.get(RUNNING, (None, None))
+    if cluster is not None and cluster.is_embedded:
+        failures = cluster.failures()
+        assert not failures, '%s\n%s' % ('\n'.join(failures), cluster.logs())
 
 
 @pytest.fixture

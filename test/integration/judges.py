@@ -1,7 +1,8 @@
 """What other clients put into topics and groups, and what they see there after a program ran.
 
 Owns: whole topics (every partition, by confluent-kafka) and committed offsets (ZooKeeper's own
-shell where those of 0.8 live in ZooKeeper, confluent-kafka where there is none). Does not own:
+shell where those of 0.8 live in ZooKeeper, confluent-kafka where there is none; of an embedded
+broker, what it says itself). Does not own:
 codecs and formats (oracles.py).
 """
 
@@ -147,6 +148,23 @@ class ZooKeeperOffsets:
         return done.stdout.decode()
 
 
+class EmbeddedZooKeeperOffsets:
+    """Offsets where OffsetCommit v0 puts them in an embedded broker, which has no ZooKeeper."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+
+    def store(self, group, topic, offsets):
+        """Write {partition: offset} for a group."""
+        self.cluster.store_in_zookeeper(group, topic, offsets)
+
+    def stored(self, group, topic, partitions):
+        """Return {partition: offset}; partitions without a stored offset are left out."""
+        return self.cluster.zookeeper_offsets(group, topic, list(partitions))
+
+
 def offsets_of(cluster):
     """Return the judge of what OffsetCommit v0 stores on a cluster."""
+    if cluster.release.has_zookeeper and cluster.is_embedded:
+        return EmbeddedZooKeeperOffsets(cluster)
     return ZooKeeperOffsets(cluster) if cluster.release.has_zookeeper else BrokerOffsets(cluster)

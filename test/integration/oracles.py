@@ -2,6 +2,7 @@
 
 Each writes (key, value) pairs to partition 0 with a codec, and reads a topic. The console programs
 are the release's own; 4.4.0 came without them, so a page of Java on its kafka-clients stands in.
+Where brokers are embedded, and no release is at hand, confluent-kafka does what they do.
 """
 
 from __future__ import annotations
@@ -86,6 +87,26 @@ class Console:
         return sorted(tuple(line.split(b'\t')) for line in output.splitlines() if b'\t' in line)
 
 
+class ConsoleStandIn:
+    """What the console programs do, by confluent-kafka."""
+
+    def __init__(self, cluster):
+        self.confluent = Confluent(cluster)
+
+    def write(self, topic, codec, pairs):
+        """Write the pairs; they go to partitions by key."""
+        self.confluent.write_by_key(topic, pairs, codec)
+
+    def read(self, topic, count):
+        """Return ``count`` pairs of all partitions, sorted."""
+        return sorted(self.confluent.read_all(topic, count))
+
+
+def console_of(cluster):
+    """Return the console programs for a cluster, or what stands in for them."""
+    return (ConsoleStandIn if cluster.is_embedded else Console)(cluster)
+
+
 class Confluent:
     """confluent-kafka, which is librdkafka."""
 
@@ -140,22 +161,33 @@ class Confluent:
         finally:
             consumer.close()
 
-    def write_by_key(self, topic, pairs):
+    def write_by_key(self, topic, pairs, codec='none'):
         """Write the pairs, each to the partition that the Java client chooses for its key."""
         from confluent_kafka import Producer  # late, as above
 
-        producer = Producer({**self.config, 'partitioner': 'murmur2_random'})
+        producer = Producer(
+            {**self.config, 'partitioner': 'murmur2_random', 'compression.type': codec}
+        )
         for key, value in pairs:
             producer.produce(topic, value, key)
         assert producer.flush(30) == 0
 
     def read(self, topic, count, seconds=30, partition=0):
         """Return ``count`` pairs of one partition in their order."""
+        return self._read(topic, count, seconds, [partition])
+
+    def read_all(self, topic, count, seconds=30):
+        """Return ``count`` pairs of all partitions."""
+        return self._read(topic, count, seconds, None)
+
+    def _read(self, topic, count, seconds, partitions):
         from confluent_kafka import Consumer, TopicPartition  # late, as above
 
         found = []
         consumer = Consumer({**self.config, 'group.id': 'judge', 'enable.auto.commit': False})
-        consumer.assign([TopicPartition(topic, partition, 0)])
+        if partitions is None:
+            partitions = consumer.list_topics(topic, seconds).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
         deadline = time.monotonic() + seconds
         while len(found) < count and time.monotonic() < deadline:
             message = consumer.poll(0.5)

@@ -13,6 +13,8 @@ from test.differential import recordings
 from test.differential.compare import compare, explained
 from test.differential.deviations import DEVIATIONS
 
+pytestmark = pytest.mark.real
+
 
 def pytest_generate_tests(metafunc):
     try:

@@ -15,7 +15,7 @@ from kafka.record.default_records import encode_batch
 from kafka.record.legacy_records import encode_message_set
 from test.integration import wire
 from test.integration.fixtures import fetch, keys_and_values
-from test.integration.oracles import Confluent, Console
+from test.integration.oracles import Confluent, console_of
 
 pytestmark = pytest.mark.integration
 
@@ -42,7 +42,7 @@ def test_the_console_consumer_reads_what_the_keyed_producer_writes(cluster, clie
     for key, value in PAIRS[:10]:
         producer.send_messages(topic, key, value, value + b'!')
     written = [(key, value + end) for key, value in PAIRS[:10] for end in (b'', b'!')]
-    assert Console(cluster).read(topic, len(written)) == sorted(written)
+    assert console_of(cluster).read(topic, len(written)) == sorted(written)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_the_console_consumer_reads_what_the_keyed_producer_writes(cluster, clie
     ['none', 'gzip', needs('0.8.2', 'snappy'), needs('0.8.2', 'lz4'), needs('2.1', 'zstd')],
 )
 def test_the_client_reads_what_the_console_producer_writes(cluster, client, topic, codec):
-    Console(cluster).write(topic, codec, PAIRS)
+    console_of(cluster).write(topic, codec, PAIRS)
     found = keys_and_values(fetch(client, topic, 0) + fetch(client, topic, 1))
     assert sorted(found) == sorted(PAIRS)
 

@@ -109,3 +109,13 @@ def test_java_is_new_enough_or_its_own_words_are_shown(monkeypatch, told, expect
     monkeypatch.setattr(releases.subprocess, 'run', lambda *_, **__: done)
     found = releases.java_problem()
     assert found is None if expected is None else expected in found
+
+
+def test_the_kind_of_broker_is_one_of_two(monkeypatch):
+    monkeypatch.delenv('KAFKA_BROKER', raising=False)
+    assert releases.chosen_kind() == 'real'
+    monkeypatch.setenv('KAFKA_BROKER', 'embedded')
+    assert releases.chosen_kind() == 'embedded'
+    monkeypatch.setenv('KAFKA_BROKER', 'imbedded')
+    with pytest.raises(ValueError, match='imbedded'):
+        releases.chosen_kind()

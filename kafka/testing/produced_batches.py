@@ -9,7 +9,7 @@ given by partition_log.py; sequences are checked by producer_states.py. Follows 
 from __future__ import annotations
 
 import struct
-from itertools import chain, repeat
+from itertools import accumulate, chain, repeat
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from zlib import crc32
 
@@ -368,25 +368,24 @@ def _old_request(data: bytes, rules: Rules) -> List[Batch]:
         except ProtocolError:
             raise RefusedRecords(UNKNOWN_SERVER_ERROR) from None
     if data[_MAGIC_AT] == 2:
-        starts = [sum(sizes[:index]) for index in range(len(sizes))]
-        pieces = (data[start : start + size] for start, size in zip(starts, sizes))
+        pieces = (data[end - size : end] for end, size in zip(accumulate(sizes), sizes))
         return list(chain.from_iterable(_stored(piece, rules) for piece in pieces))
     return _old_set(data, len(sizes), rules)
 
 
 def _has_unknown_magic(data: bytes, sizes: Sequence[int], highest: int) -> bool:
-    """Tell whether a message is of a newer magic. Raises ChecksumError if its CRC is wrong."""
-    pos, found = 0, False
-    for size in sizes:
-        if data[pos + _MAGIC_AT] > highest:
-            found = True
-            crc = int.from_bytes(data[pos + 12 : pos + 16], 'big')
-            if size < 18 or crc32(data[pos + 16 : pos + size]) != crc:
-                raise ChecksumError('wrong CRC')
-            if data[pos + 17] & CODEC_MASK:
-                raise ProtocolError('a wrapper of another magic')
-        pos += size
-    return found
+    """Tell whether a message is of a newer magic. Raises ChecksumError if any CRC is wrong then."""
+    starts = [end - size for end, size in zip(accumulate(sizes), sizes)]
+    newer = [start for start in starts if data[start + _MAGIC_AT] > highest]
+    if not newer:
+        return False  # the usual reader checks the CRC
+    for start, size in zip(starts, sizes):
+        crc = int.from_bytes(data[start + 12 : start + 16], 'big')
+        if size < 18 or crc32(data[start + 16 : start + size]) != crc:
+            raise ChecksumError('wrong CRC')
+    if any(data[start + 17] & CODEC_MASK for start in newer):
+        raise ProtocolError('a wrapper of another magic')
+    return True
 
 
 def _as_magic_1(data: bytes, sizes: Sequence[int]) -> bytes:

@@ -307,6 +307,17 @@ def test_the_size_counts_after_the_conversion_too() -> None:
     assert produced_batches(data, rules(0, 9, max_message_bytes=100))
 
 
+@pytest.mark.parametrize('release', [(0, 8, 0), (0, 9), (0, 10, 2)])
+def test_a_wrong_crc_is_found_beside_a_message_of_a_newer_magic(release: tuple) -> None:
+    newer = bytearray(message_set(b'b', magic=1))
+    newer[16] = 2
+    newer[12:16] = crc32(newer[16:]).to_bytes(4, 'big')
+    broken = bytearray(message_set(b'a'))
+    broken[-1] ^= 1
+    assert produced_batches(bytes(newer), rules(*release))
+    assert error_of(bytes(broken + newer), rules(*release)) == CORRUPT_MESSAGE
+
+
 @pytest.mark.parametrize('release', [(0, 8, 0), (0, 9), (0, 10, 2), (0, 11), (2, 8), (4, 4)])
 @settings(max_examples=150, deadline=None)
 @given(

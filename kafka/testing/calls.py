@@ -27,6 +27,7 @@ from kafka.protocol.wire import Message
 if TYPE_CHECKING:
     from kafka.testing.broker import Broker
     from kafka.testing.connection import Connection
+    from kafka.testing.sasl.login import Login
     from kafka.testing.state import ClusterState
 
 R = TypeVar('R', bound=Message)
@@ -40,6 +41,8 @@ Change = Callable[[Message], Message]
 #: Gets the bytes of an answer (none for one that is not sent), the connection that they are for and
 #: what to call with the bytes that go on their way, now or later.
 Delivery = Callable[[bytes, 'Connection', Callable[[bytes], None]], None]
+
+LOCAL_HOST = '127.0.0.1'
 
 HANDLERS: Dict[int, Handler] = {}
 
@@ -76,6 +79,8 @@ class Call(Generic[R]):
         self.request = request
         self.connection_id = connection_id
         self.principal = principal
+        self.login: Optional[Login] = None  # of the connection; None without SASL
+        self.host = LOCAL_HOST  # the client's address
         self.size_bytes = 0  # of the frame; of several if they came together
         self._answer: Optional[Callable[[Optional[Message]], None]] = answer
         self._when_dropped: List[Callable[[], None]] = []

@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional
 from kafka.errors import FrameError, KafkaError
 from kafka.protocol.api import ApiKey, RequestHeader, encode_request
 from kafka.protocol.api_versions import ApiVersion, ApiVersionsResponse
-from kafka.protocol.frames import FrameReader
+from kafka.protocol.frames import FrameReader, frame
 from kafka.protocol.session import Event, RequestReceived, Role, Session, UnsupportedRequest
 from kafka.protocol.wire import Message
-from kafka.testing.calls import HANDLERS, Call, Delivery
+from kafka.testing.calls import HANDLERS, LOCAL_HOST, Call, Delivery
+from kafka.testing.error_answers import error_answer
+from kafka.testing.errors import ILLEGAL_SASL_STATE
 from kafka.testing.lenient_reader import read_leniently
+from kafka.testing.sasl.login import MAX_REQUEST_BYTES, MAX_TOKEN_BYTES, Login, Verdict
+from kafka.testing.sasl.mechanisms import LoginFailed
 
 if TYPE_CHECKING:
     from kafka.testing.broker import Broker
 
 UNSUPPORTED_VERSION = 35
-#: As ``socket.request.max.bytes``.
-MAX_REQUEST_BYTES = 104857600
+ANONYMOUS = 'User:ANONYMOUS'
 #: What 0.9 reads without a look at the version, as 0.8 does with all but OffsetCommit.
 UNVERSIONED = frozenset(
     (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH)
@@ -39,7 +42,10 @@ class Connection:
     def __init__(self, broker: Broker, connection_id: int, transport: Any) -> None:
         self.broker = broker
         self.connection_id = connection_id
-        self.principal = 'User:ANONYMOUS'
+        self.login = Login(broker.state) if broker.state.sasl is not None else None
+        self.principal = ANONYMOUS
+        #: The client's address.
+        self.host = getattr(transport, 'host', LOCAL_HOST)
         #: Called when it may want data again; an answer may come long after its request.
         self.when_ready: Optional[Callable[[], None]] = None
         self._transport = transport
@@ -47,7 +53,7 @@ class Connection:
         self._release = release.version
         served = {key: versions for key, versions in release.served.items() if key in HANDLERS}
         self._served = served
-        self._frames = FrameReader(MAX_REQUEST_BYTES)
+        self._frames = FrameReader(MAX_TOKEN_BYTES if self.login else MAX_REQUEST_BYTES)
         self._session = Session(Role.SERVER, supported=served)
         self._call: Optional[Call[Any]] = None  # the one that waits for its answer
         self._is_busy = False
@@ -100,6 +106,8 @@ class Connection:
     def finish(self) -> None:
         """Note that an answer was written; the next request may come."""
         self._is_busy = False
+        if self.login is not None:
+            self._note_login(self.login)
         self._pump()
         if self.when_ready is not None:
             self.when_ready()
@@ -126,7 +134,12 @@ class Connection:
             if self._has_ended:
                 self.close()
             return False
+        if self.login is not None and self.login.has_bare_tokens:
+            self._take_token(self.login, data)
+            return True
         event = self._read(data)
+        if self.login is not None and not self._admits(self.login, event):
+            return True
         if isinstance(event, UnsupportedRequest):
             self._refuse(event)
         elif isinstance(event, RequestReceived):
@@ -134,6 +147,41 @@ class Connection:
         elif not self._ignores(data):
             self.close()
         return True
+
+    def _admits(self, login: Login, event: Optional[Event]) -> bool:
+        """Tell whether a client may say that before it has logged in, or after; end it if not."""
+        if not isinstance(event, (UnsupportedRequest, RequestReceived)):
+            return True
+        header = event.header
+        verdict = login.judge(header.api_key)
+        if verdict is Verdict.REFUSE and isinstance(event, RequestReceived):
+            login.fail()
+            call = self._make_call(header, event.request)
+            answer = error_answer(call, ILLEGAL_SASL_STATE)
+            if answer is not None:
+                login.refuse(call, answer)
+                return False
+        if verdict is not Verdict.PASS:
+            self.close()
+            return False
+        if header.api_key == ApiKey.API_VERSIONS and isinstance(event, RequestReceived):
+            login.told_versions()
+        return True
+
+    def _take_token(self, login: Login, data: bytes) -> None:
+        """Let a token that came without a header bring the login further."""
+        try:
+            answer, _ = login.step(data)
+        except LoginFailed:
+            self._is_busy = True  # and stays so
+            self.broker.state.timers.later(login.failure_seconds, self.close)
+        else:
+            self._note_login(login)
+            self.send(frame(answer))
+
+    def _note_login(self, login: Login) -> None:
+        self._frames.max_frame_bytes = login.max_frame_bytes
+        self.principal = login.principal or ANONYMOUS
 
     def _read(self, data: bytes) -> Optional[Event]:
         """Return what a frame is, None if it cannot be read."""
@@ -168,6 +216,12 @@ class Connection:
 
         Arguments: asked: the header as it came, if the request is read as of another version.
         """
+        self.broker.handle(self._make_call(header, request, asked))
+
+    def _make_call(
+        self, header: RequestHeader, request: Message, asked: Optional[RequestHeader] = None
+    ) -> Call[Any]:
+        """Return the call of a request, whose answer is written when it comes."""
         self._is_busy = True
 
         def answer(response: Optional[Message]) -> None:
@@ -184,9 +238,10 @@ class Connection:
         call: Call[Any] = Call(
             self.broker, header, request, self.connection_id, self.principal, answer
         )
+        call.login, call.host = self.login, self.host
         call.size_bytes, self._unaccounted_bytes = self._unaccounted_bytes, 0
         self._call = call
-        self.broker.handle(call)
+        return call
 
     def _answered(
         self, header: RequestHeader, asked: Optional[RequestHeader], response: Optional[Message]

@@ -26,6 +26,7 @@ from typing import (
 from kafka.protocol.api import ApiKey
 from kafka.protocol.wire import Message
 from kafka.testing.faults import Faults, api_key
+from kafka.testing.secrets import without_secrets
 
 if TYPE_CHECKING:
     from kafka.testing.calls import Call
@@ -140,7 +141,7 @@ class Control:
                 ApiKey(header.api_key),
                 header.api_version,
                 header.client_id,
-                call.request,
+                without_secrets(call.request),
             ),
             call.size_bytes,
         )

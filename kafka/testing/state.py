@@ -134,6 +134,8 @@ class Defaults(NamedTuple):
     offsets_retention_minutes: Optional[int] = None  # as the release has it
     offsets_topic_partitions: int = 50
     authorizer: bool = False  # without one, requests about ACLs are SECURITY_DISABLED
+    connections_max_reauth_ms: int = 0  # how long a login over SASL lasts, 0 for ever
+    failed_authentication_delay_ms: int = 100  # connection.failed.authentication.delay.ms
     delegation_token_secret: Optional[str] = None  # without one there are no tokens
 
 
@@ -170,6 +172,7 @@ class ClusterState:
         self.acls: Set[Acl] = set()  # see acls.py
         self.quotas: Dict[Any, Dict[str, float]] = {}  # by entity; see handlers/quotas.py
         self.scram: Dict[str, Dict[int, Any]] = {}  # by user, mechanism; see handlers/users.py
+        self.sasl: Any = None  # how clients log in; see sasl/login.py
         self.tokens: Any = None  # made when they are first needed; see tokens.py
         self.control = Control(random.Random(chance.getrandbits(64)))  # how tests interfere
 

@@ -9,6 +9,7 @@ from kafka.late_imports import import_late
 
 MODULES = (
     'api_versions',
+    'sasl',
     'metadata',
     'find_coordinator',
     'groups',

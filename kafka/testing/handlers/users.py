@@ -6,7 +6,7 @@ They are kept in ``state.scram``, by user and mechanism, as they came: salted.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Dict, List, Optional, Tuple, Union
 
 from kafka.protocol.admin.users import (
     AlterUserScramCredentialsRequest,
@@ -22,25 +22,12 @@ from kafka.protocol.admin.users import (
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.handlers.create_topics import is_wrong_node
+from kafka.testing.scram import FEWEST_ITERATIONS, MECHANISMS, MOST_ITERATIONS, ScramCredential
 from kafka.testing.topic_checks import Refused, refuse
 
-#: As the messages number them.
-MECHANISMS = {1: 'SCRAM-SHA-256', 2: 'SCRAM-SHA-512'}
-_FEWEST_ITERATIONS, _MOST_ITERATIONS = 4096, 16384
 _MOST_USERS = 100_000
 
 Change = Union[ScramCredentialDeletion, ScramCredentialUpsertion]
-
-
-class ScramCredential(NamedTuple):
-    """What a broker knows of a password. It is not shown."""
-
-    iterations: int
-    salt: bytes
-    salted_password: bytes
-
-    def __repr__(self) -> str:
-        return '<ScramCredential, %d iterations>' % self.iterations
 
 
 @handles(DescribeUserScramCredentialsRequest)
@@ -140,9 +127,9 @@ def _changed(change: Change) -> Tuple[int, Optional[ScramCredential]]:
         refuse(errors.UNSUPPORTED_SASL_MECHANISM, 'Unknown SCRAM mechanism')
     if isinstance(change, ScramCredentialDeletion):
         return change.mechanism, None
-    if change.iterations < _FEWEST_ITERATIONS:
+    if change.iterations < FEWEST_ITERATIONS:
         refuse(code, 'Too few iterations')
-    if change.iterations > _MOST_ITERATIONS:
+    if change.iterations > MOST_ITERATIONS:
         refuse(code, 'Too many iterations')
     if len(change.salt) > 1024 or len(change.salted_password) > 1024:
         refuse(code, 'Too long a salt or password')

@@ -158,6 +158,7 @@ class ClusterState:
         self.controller_id = NO_LEADER
         self.topics: Dict[str, Topic] = {}  # by name; changed by add_topic() and drop_topic()
         self._topics_by_id: Dict[bytes, Topic] = {}
+        self.had_topics = False  # ever, which tells brokers of 0.8 who else there is
         self.moved_coordinators: Dict[str, int] = {}  # key -> node, as tests moved them
         self.offsets = StoredOffsets(self)
         self.groups = Groups(self)
@@ -167,6 +168,7 @@ class ClusterState:
         self.fetch_sessions: Dict[int, Any] = {}  # by node; see fetch_sessions.py
         self.down_converter: Any = None  # made when it is first needed; see down_conversion.py
         self.features = first_features(release.name)  # level of each; see features.py
+        self.features_epoch = 1 if self.features else 0  # raised by every change of them
         self.reassignments: Dict[Tuple[str, int], List[int]] = {}  # moves that wait for brokers
         self.transactions: Any = None  # made when it is first needed; see transactions.py
         self.acls: Set[Acl] = set()  # see acls.py
@@ -229,6 +231,7 @@ class ClusterState:
     def add_topic(self, topic: Topic) -> None:
         """Take a topic in, in the place of another one of its name."""
         self.drop_topic(topic.name)
+        self.had_topics = True
         self.topics[topic.name] = topic
         self._topics_by_id[topic.topic_id] = topic
 

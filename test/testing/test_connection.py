@@ -239,7 +239,9 @@ def test_0_9_says_nothing_to_an_api_that_it_does_not_know_and_answers_what_follo
 
 def newer(release, api_key, body):
     """Return what a request of version 5 gets: its correlation id and body, or None if closed."""
-    client = Driver(release).client()
+    driver = Driver(release)
+    driver.state.create_topic('t')
+    client = driver.client()
     client.connection.receive_data(frame(header(api_key, 5) + body))
     written = bytes(client.wire.written)
     assert bool(written) is not client.wire.is_closed

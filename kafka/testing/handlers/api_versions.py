@@ -1,6 +1,9 @@
-"""ApiVersions of an embedded broker (KIP-35, KIP-511)."""
+"""ApiVersions of an embedded broker (KIP-35, KIP-511, KIP-584, KIP-1242)."""
 
 from __future__ import annotations
+
+import re
+from typing import Mapping
 
 from kafka.protocol.api_versions import (
     ApiVersion,
@@ -10,35 +13,57 @@ from kafka.protocol.api_versions import (
     SupportedFeatureKey,
 )
 from kafka.testing.calls import HANDLERS, Call, handles
-from kafka.testing.features import supported_features
+from kafka.testing.errors import INVALID_REQUEST, NONE, REBOOTSTRAP_REQUIRED
+from kafka.testing.features import Levels, supported_features
+
+#: What names and versions of client software look like.
+_SOFTWARE = re.compile(r'[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?')
 
 
 @handles(ApiVersionsRequest)
 def api_versions(call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
     """List what this release serves and this broker can do."""
+    error = _error(call)
+    response = ApiVersionsResponse(error_code=error, api_keys=[])
+    if error != NONE:
+        return response
     state = call.state
-    listed = state.release.listed
-    response = ApiVersionsResponse(
-        error_code=0,
-        api_keys=[
-            ApiVersion(api_key=key, min_version=low, max_version=high)
-            for key, (low, high) in sorted(listed.items())
-            if key in HANDLERS
-        ],
-    )
+    response.api_keys = [
+        ApiVersion(api_key=key, min_version=low, max_version=high)
+        for key, (low, high) in sorted(state.release.listed.items())
+        if key in HANDLERS
+    ]
     if call.version >= 3:
-        response.supported_features = [
-            # Until v4 a lowest level of 0 cannot be told (KAFKA-17011).
-            SupportedFeatureKey(
-                name=name,
-                min_version=levels.lowest if call.version >= 4 else max(1, levels.lowest),
-                max_version=levels.highest,
-            )
-            for name, levels in supported_features(state.release.name).items()
-        ]
-        response.finalized_features = [
-            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in state.features.items()
-        ]
-        response.finalized_features_epoch = 1 if state.features else -1
+        _add_features(call, response, supported_features(state.release.name))
     return response
+
+
+def _error(call: Call[ApiVersionsRequest]) -> int:
+    """Return the code of what is wrong with the request, or NONE."""
+    request = call.request
+    if call.version >= 3:
+        words = request.client_software_name, request.client_software_version
+        if not all(map(_SOFTWARE.fullmatch, words)):
+            return INVALID_REQUEST
+    # Whoever answers here is another one than the client has in mind.
+    is_other_cluster = request.cluster_id not in (None, call.state.cluster_id)
+    is_other_node = request.node_id not in (-1, call.broker.node_id)
+    return REBOOTSTRAP_REQUIRED if is_other_cluster or is_other_node else NONE
+
+
+def _add_features(
+    call: Call[ApiVersionsRequest], response: ApiVersionsResponse, supported: Mapping[str, Levels]
+) -> None:
+    state = call.state
+    response.supported_features = [
+        SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
+        for name, levels in supported.items()
+        # Until v4 a lowest level of 0 cannot be told (KAFKA-17011).
+        if call.version >= 4 or levels.lowest > 0
+    ]
+    response.finalized_features = [
+        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+        for name, level in state.features.items()
+    ]
+    if state.release.version >= (2, 7):
+        response.finalized_features_epoch = state.features_epoch

@@ -26,14 +26,13 @@ from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.features import supported_features
 from kafka.testing.handlers.create_topics import is_wrong_node
+from kafka.testing.operations import cluster_operations
 from kafka.testing.state import ClusterState
 from kafka.testing.topic_checks import Refused, refuse
 
 METADATA_TOPIC = '__cluster_metadata'
 _BROKERS, _CONTROLLERS = 1, 2
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
-#: Every operation on a cluster, as bits by the numbers of the operations: nobody is refused.
-_ALL_OPERATIONS = sum(1 << number for number in (5, 7, 8, 9, 10, 11, 12))
 
 
 @handles(DescribeClusterRequest)
@@ -66,7 +65,7 @@ def describe_cluster(call: Call[DescribeClusterRequest]) -> DescribeClusterRespo
         if node.is_alive or request.include_fenced_brokers
     ]
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = _ALL_OPERATIONS
+        response.cluster_authorized_operations = cluster_operations(call)
     return response
 
 
@@ -152,8 +151,9 @@ def update_features(call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse
         results.append(
             UpdatableFeatureResult(feature=update.feature, error_code=code, error_message=text)
         )
-    if not request.validate_only:
+    if not request.validate_only and levels != call.state.features:
         call.state.features = levels
+        call.state.features_epoch += 1
     text = '' if (3, 3) <= call.state.release.version < (4, 0) else None
     return _updated(errors.NONE, text, results if call.version < 2 else [])
 

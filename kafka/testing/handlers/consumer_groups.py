@@ -27,7 +27,8 @@ from kafka.testing.errors import (
     NOT_COORDINATOR,
     UNSUPPORTED_VERSION,
 )
-from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator, operations
+from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
+from kafka.testing.operations import group_operations
 from kafka.testing.server_assignors import TopicPartition
 
 _KIND_CONSUMER = 1
@@ -78,7 +79,7 @@ def _described(call: Call[ConsumerGroupDescribeRequest], group_id: str) -> Descr
         members=[_member(call, group, each) for each in group.members.values()],
     )
     if call.request.include_authorized_operations:
-        described.authorized_operations = operations(call)
+        described.authorized_operations = group_operations(call, group_id)
     return described
 
 

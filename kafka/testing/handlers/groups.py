@@ -42,12 +42,7 @@ from kafka.testing.errors import (
 )
 from kafka.testing.group_members import JoinCall, Member, join_refusal
 from kafka.testing.group_states import GroupState
-
-#: What everybody may do with a group where nothing is forbidden: read, delete, describe ...
-_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8
-#: ... and, since groups have configs (KIP-848), describe and alter those.
-_CONFIG_OPERATIONS = 1 << 10 | 1 << 11
-NO_OPERATIONS = -0x80000000
+from kafka.testing.operations import group_operations
 
 CLIENT_HOST = '/127.0.0.1'
 
@@ -55,12 +50,6 @@ CLIENT_HOST = '/127.0.0.1'
 def is_coordinator(call: Call[Any], key: str) -> bool:
     """Tell whether the broker that was asked coordinates a group or a transactional id."""
     return call.state.coordinator_of(key) == call.broker.node_id
-
-
-def operations(call: Call[Any]) -> int:
-    """Return what the caller may do with a group, as bits."""
-    newer = call.state.release.version >= (4, 0)
-    return _OPERATIONS | _CONFIG_OPERATIONS if newer else _OPERATIONS
 
 
 @handles(JoinGroupRequest)
@@ -160,7 +149,7 @@ def _described(call: Call[DescribeGroupsRequest], group_id: str) -> DescribedGro
             described.error_code = GROUP_ID_NOT_FOUND
             described.error_message = 'Group %s not found.' % group_id
     if call.request.include_authorized_operations and not described.error_code:
-        described.authorized_operations = operations(call)
+        described.authorized_operations = group_operations(call, group_id)
     return described
 
 

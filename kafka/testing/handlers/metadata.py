@@ -6,11 +6,10 @@ Creates topics that are asked for, where the brokers do that.
 from __future__ import annotations
 
 import re
-from typing import List
+from typing import List, Optional
 
 from kafka.protocol.metadata import (
     MetadataRequest,
-    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -19,75 +18,135 @@ from kafka.protocol.metadata import (
 from kafka.protocol.wire import ZERO_UUID
 from kafka.testing.calls import Call, handles
 from kafka.testing.errors import (
+    INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
     LEADER_NOT_AVAILABLE,
     NONE,
+    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from kafka.testing.operations import cluster_operations, topic_operations
 from kafka.testing.state import NO_LEADER, ClusterState, Partition, Topic
 
-_LEGAL_NAME = re.compile(r'[a-zA-Z0-9._-]{1,249}')
+_LEGAL_NAME = re.compile(r'[a-zA-Z0-9._-]+')
+LONGEST_NAME = 249
+#: Until 0.10, when longer ones were found to be too long for the names of files.
+LONGEST_NAME_OF_OLD = 255
 
 
-def is_legal_name(name: str) -> bool:
+def is_legal_name(name: str, longest: int = LONGEST_NAME) -> bool:
     """Tell whether brokers create a topic of this name."""
-    return bool(_LEGAL_NAME.fullmatch(name)) and name not in ('.', '..')
+    is_legal = len(name) <= longest and _LEGAL_NAME.fullmatch(name)
+    return bool(is_legal) and name not in ('.', '..')
 
 
 @handles(MetadataRequest)
 def metadata(call: Call[MetadataRequest]) -> MetadataResponse:
     """Tell of the topics that are asked for, of all if none is."""
     state, asked = call.state, call.request.topics
+    error = _error_of_all(call)
+    if error != NONE:
+        return _refused(call, error)
+    brokers = _brokers(state)  # 0.8 hears of others when a first topic is created, not before
     if asked is None or (not asked and call.version == 0):
-        topics = [_described(state, topic) for _, topic in sorted(state.topics.items())]
+        topics = [_described(call, topic) for _, topic in sorted(state.topics.items())]
+    elif any(each.topic_id != ZERO_UUID for each in asked):
+        ids = dict.fromkeys(each.topic_id for each in asked if each.topic_id != ZERO_UUID)
+        found = [state.topic_by_id(topic_id) for topic_id in ids]
+        topics = [_failed(None, UNKNOWN_TOPIC_ID, i) for i, topic in zip(ids, found) if not topic]
+        topics += [_described(call, topic) for topic in found if topic]
     else:
-        topics = [_answer(call, each) for each in asked]
-    return MetadataResponse(
-        brokers=[
-            MetadataResponseBroker(node_id=n.node_id, host=n.host, port=n.port, rack=n.rack)
-            for n in map(state.nodes.__getitem__, state.alive)
-        ],
+        topics = [_answer(call, name) for name in dict.fromkeys(each.name or '' for each in asked)]
+    if state.release.version < (0, 8, 2):
+        named = {node for t in topics for p in t.partitions for node in p.replica_nodes}
+        brokers = [broker for broker in brokers if broker.node_id in named]
+    response = MetadataResponse(
+        brokers=brokers,
         cluster_id=state.cluster_id,
         controller_id=state.controller_id,
         topics=topics,
     )
+    if call.request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = cluster_operations(call)
+    return response
 
 
-def _answer(call: Call[MetadataRequest], asked: MetadataRequestTopic) -> MetadataResponseTopic:
+def _error_of_all(call: Call[MetadataRequest]) -> int:
+    """Return the code of an error that leaves a broker without any answer, or NONE."""
+    asked = call.request.topics or []
+    if call.state.release.version < (0, 9):
+        # It is stopped in the middle of its work when it tries to create the topic.
+        names = [each.name or '' for each in asked if call.state.defaults.auto_create_topics]
+        legal = all(is_legal_name(name, LONGEST_NAME_OF_OLD) for name in names)
+        return NONE if legal else INVALID_TOPIC_EXCEPTION
+    has_ids = any(each.topic_id != ZERO_UUID for each in asked)
+    lacks_names = any(each.name is None for each in asked)
+    if call.version < 12:
+        # v10 and v11 have ids and names that may be null; both were meant for later.
+        return INVALID_REQUEST if has_ids or lacks_names else NONE
+    return UNKNOWN_SERVER_ERROR if lacks_names and not has_ids else NONE
+
+
+def _refused(call: Call[MetadataRequest], error: int) -> MetadataResponse:
+    """Return an answer that knows of nothing but an error, which stands at every topic."""
+    topics = [_failed(each.name or '', error, each.topic_id) for each in call.request.topics or ()]
+    return MetadataResponse(brokers=[], topics=topics, error_code=error)
+
+
+def _brokers(state: ClusterState) -> List[MetadataResponseBroker]:
+    if state.release.version < (0, 9) and not state.had_topics:
+        return []
+    return [
+        MetadataResponseBroker(node_id=n.node_id, host=n.host, port=n.port, rack=n.rack)
+        for n in map(state.nodes.__getitem__, state.alive)
+    ]
+
+
+def _answer(call: Call[MetadataRequest], name: str) -> MetadataResponseTopic:
+    """Tell of a topic by its name."""
     state = call.state
-    if asked.topic_id != ZERO_UUID:
-        by_id = state.topic_by_id(asked.topic_id)
-        return _described(state, by_id) if by_id else _failed(asked, UNKNOWN_TOPIC_ID)
-    name = asked.name or ''
     topic = state.topics.get(name)
     if topic is not None:
-        return _described(state, topic)
-    if not is_legal_name(name):
-        return _failed(asked, INVALID_TOPIC_EXCEPTION)
-    if not (state.defaults.auto_create_topics and call.request.allow_auto_topic_creation):
-        return _failed(asked, UNKNOWN_TOPIC_OR_PARTITION)
+        return _described(call, topic)
+    answer = _failed(name, _create(call, name))
+    if call.request.include_topic_authorized_operations:
+        answer.topic_authorized_operations = topic_operations(call, name)
+    return answer
+
+
+def _create(call: Call[MetadataRequest], name: str) -> int:
+    """Create a topic that is missing, if that is wanted; return the code of what is said of it."""
+    state = call.state
+    creates = state.defaults.auto_create_topics and call.request.allow_auto_topic_creation
+    release = state.release.version
+    longest = LONGEST_NAME if release >= (0, 10) else LONGEST_NAME_OF_OLD
+    if (creates or release >= (2, 0)) and not is_legal_name(name, longest):
+        return INVALID_TOPIC_EXCEPTION
+    if not creates:
+        return UNKNOWN_TOPIC_OR_PARTITION
     state.create_topic(name)
     # A broker says so until the controller has told it of the leaders; KRaft ones call it unknown.
     zookeeper = state.release.has_zookeeper
-    return _failed(asked, LEADER_NOT_AVAILABLE if zookeeper else UNKNOWN_TOPIC_OR_PARTITION)
+    return LEADER_NOT_AVAILABLE if zookeeper else UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _failed(asked: MetadataRequestTopic, error: int) -> MetadataResponseTopic:
-    return MetadataResponseTopic(
-        error_code=error, name=asked.name, topic_id=asked.topic_id, partitions=[]
-    )
+def _failed(name: Optional[str], error: int, topic_id: bytes = ZERO_UUID) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id, partitions=[])
 
 
-def _described(state: ClusterState, topic: Topic) -> MetadataResponseTopic:
-    alive = state.alive
-    return MetadataResponseTopic(
+def _described(call: Call[MetadataRequest], topic: Topic) -> MetadataResponseTopic:
+    alive = call.state.alive
+    described = MetadataResponseTopic(
         error_code=NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=[_partition(each, alive) for each in topic.partitions],
     )
+    if call.request.include_topic_authorized_operations:
+        described.topic_authorized_operations = topic_operations(call, topic.name)
+    return described
 
 
 def _partition(partition: Partition, alive: List[int]) -> MetadataResponsePartition:

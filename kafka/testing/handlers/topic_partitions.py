@@ -14,12 +14,11 @@ from kafka.protocol.metadata import (
 from kafka.protocol.wire import ZERO_UUID
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
-from kafka.testing.state import NO_LEADER, ClusterState, Partition, Topic
+from kafka.testing.operations import topic_operations
+from kafka.testing.state import NO_LEADER, Partition, Topic
 from kafka.testing.topic_checks import Refused, check_name
 
 _MOST_PARTITIONS = 2000
-#: Every operation on a topic, as bits by the numbers of the operations: nobody is refused.
-_ALL_OPERATIONS = sum(1 << number for number in (3, 4, 5, 6, 7, 8, 10, 11))
 
 
 @handles(DescribeTopicPartitionsRequest)
@@ -38,13 +37,13 @@ def describe_topic_partitions(
         first = max(0, cursor.partition_index) if cursor and cursor.topic_name == name else 0
         topic = state.topics.get(name)
         if topic is None:
-            response.topics.append(_unknown(state, name))
+            response.topics.append(_unknown(call, name))
             continue
         if room == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
         partitions = topic.partitions[first : first + room]
-        response.topics.append(_described(state, topic, partitions))
+        response.topics.append(_described(call, topic, partitions))
         room -= len(partitions)
         if first + len(partitions) < len(topic.partitions):
             response.next_cursor = Cursor(topic_name=name, partition_index=first + len(partitions))
@@ -52,10 +51,12 @@ def describe_topic_partitions(
     return response
 
 
-def _unknown(state: ClusterState, name: str) -> DescribeTopicPartitionsResponseTopic:
+def _unknown(
+    call: Call[DescribeTopicPartitionsRequest], name: str
+) -> DescribeTopicPartitionsResponseTopic:
     code = errors.UNKNOWN_TOPIC_OR_PARTITION
     try:
-        check_name(state, name)
+        check_name(call.state, name)
     except Refused as refused:
         code = refused.code
     return DescribeTopicPartitionsResponseTopic(
@@ -63,21 +64,21 @@ def _unknown(state: ClusterState, name: str) -> DescribeTopicPartitionsResponseT
         name=name,
         topic_id=ZERO_UUID,
         partitions=[],
-        topic_authorized_operations=_ALL_OPERATIONS,
+        topic_authorized_operations=topic_operations(call, name),
     )
 
 
 def _described(
-    state: ClusterState, topic: Topic, partitions: List[Partition]
+    call: Call[DescribeTopicPartitionsRequest], topic: Topic, partitions: List[Partition]
 ) -> DescribeTopicPartitionsResponseTopic:
-    alive = state.alive
+    alive = call.state.alive
     return DescribeTopicPartitionsResponseTopic(
         error_code=errors.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=[_partition(each, alive) for each in partitions],
-        topic_authorized_operations=_ALL_OPERATIONS,
+        topic_authorized_operations=topic_operations(call, topic.name),
     )
 
 

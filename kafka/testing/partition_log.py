@@ -2,9 +2,10 @@
 
 Owns: giving offsets to batches, finding and cutting them for a fetch, finding offsets by timestamp,
 the start of the log, leader epochs (KIP-101), aborted transactions and the last stable offset
-(KIP-98). Does not own: whether a batch may be appended (produced_batches.py, producer_states.py),
-who leads the partition, how formats are converted, and what is inside message sets of magic 0 and 1
-(message_sets.py). Batches lie in memory; segments on disk are another room.
+(KIP-98), and the segments by which old batches go. Does not own: whether a batch may be appended
+(produced_batches.py, producer_states.py), when a segment is full or old (retention.py), who leads
+the partition, how formats are converted, and what is inside message sets of magic 0 and 1
+(message_sets.py). Batches lie in memory; those of stored_log.py in files.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, MutableSequence, NamedTuple, Optional, Tuple
 
 from kafka.testing import message_sets
 
@@ -58,6 +59,35 @@ class EpochStart(NamedTuple):
     start_offset: int
 
 
+class Segment:
+    """A part of a log that grows old and goes as a whole.
+
+    Attributes: base_offset: where it begins; place: the same in the bytes of the log since it was
+    made; first_timestamp, max_timestamp: of its first batch and of all, -1 for none; opened_ms,
+    modified_ms: when it got its first batch and, once it is closed, its last.
+    """
+
+    __slots__ = (
+        'base_offset',
+        'first_timestamp',
+        'max_timestamp',
+        'modified_ms',
+        'opened_ms',
+        'place',
+    )
+
+    def __init__(self, base_offset: int, place: int, now_ms: int) -> None:
+        self.base_offset = base_offset
+        self.place = place
+        self.first_timestamp = NO_TIMESTAMP
+        self.max_timestamp = NO_TIMESTAMP
+        self.opened_ms = now_ms
+        self.modified_ms = now_ms
+
+    def __repr__(self) -> str:
+        return '<Segment from %d>' % self.base_offset
+
+
 class PartitionLog:
     """The log of one partition, in memory."""
 
@@ -73,11 +103,14 @@ class PartitionLog:
         self._batches: List[Batch] = []
         # Columns of the batches, for bisect: offsets, where each begins in the bytes of the whole
         # log since it was made, and the largest timestamp up to each.
-        self._bases: List[int] = []
-        self._lasts: List[int] = []
-        self._places: List[int] = []
-        self._tops: List[int] = []
+        self._bases: MutableSequence[int] = []
+        self._lasts: MutableSequence[int] = []
+        self._places: MutableSequence[int] = []
+        self._tops: MutableSequence[int] = []
         self._end_place = 0
+        #: Oldest first; the last one is written to.
+        self.segments: List[Segment] = [Segment(0, 0, 1)]
+        self.active = self.segments[0]
 
     def __repr__(self) -> str:
         return '<PartitionLog %d to %d, %d bytes>' % (
@@ -92,20 +125,29 @@ class PartitionLog:
         """Append a batch behind the last one and return the offset that its first record got."""
         base = self.end_offset
         stored = _moved(batch, base, leader_epoch)
+        self._keep(stored)
         if stored.magic == 2:
             self.note_epoch(leader_epoch)
-        self._batches.append(stored)
         self._bases.append(stored.base_offset)
         self._lasts.append(stored.last_offset)
         self._places.append(self._end_place)
+        stamp, active = stored.max_timestamp, self.active
         top = self._tops[-1] if self._tops else -1
-        self._tops.append(max(top, stored.max_timestamp))
+        self._tops.append(max(top, stamp))
+        if stamp > active.max_timestamp:
+            active.max_timestamp = stamp
+            if active.first_timestamp < 0:
+                active.first_timestamp = stamp
         self.end_offset = stored.last_offset + 1
         self.size_bytes += len(stored.data)
         self._end_place += len(stored.data)
         if stored.is_transactional and not stored.is_control:
             self.open_transactions.setdefault(stored.producer_id, base)
         return base
+
+    def _keep(self, stored: Batch) -> None:
+        """Put a batch where it lies from now on."""
+        self._batches.append(stored)
 
     def note_epoch(self, leader_epoch: int) -> None:
         """Note that a leader of this epoch writes from the end of the log on, as it does first."""
@@ -119,10 +161,14 @@ class PartitionLog:
     def end_transaction(self, marker: Batch, leader_epoch: int, commit: bool) -> int:
         """Append the marker that ends a producer's transaction and return its offset."""
         offset = self.append(marker, leader_epoch)
-        first = self.open_transactions.pop(marker.producer_id, None)
-        if first is not None and not commit:
-            self.aborted.append(AbortedTransaction(marker.producer_id, first, offset))
+        self._note_end(marker.producer_id, offset, commit)
         return offset
+
+    def _note_end(self, producer_id: int, offset: int, commit: bool) -> None:
+        """Note a marker that lies at an offset."""
+        first = self.open_transactions.pop(producer_id, None)
+        if first is not None and not commit:
+            self.aborted.append(AbortedTransaction(producer_id, first, offset))
 
     def delete_before(self, offset: int) -> None:
         """Let the log begin at an offset; batches that end before it go."""
@@ -134,7 +180,84 @@ class PartitionLog:
             del column[:gone]
         if gone:
             self._tops = list(accumulate((batch.max_timestamp for batch in self._batches), max))
+        self._forget_before_start()
+
+    def _forget_before_start(self) -> None:
+        """Forget segments and aborted transactions that end before the start of the log."""
+        segments = self.segments
+        while len(segments) > 1 and segments[1].base_offset <= self.start_offset:
+            del segments[0]
         self.aborted = [each for each in self.aborted if each.last_offset >= self.start_offset]
+
+    # ------------------------------------------------------------ segments
+
+    def roll(self, now_ms: int) -> None:
+        """Begin a new segment, unless the one that is written to is empty."""
+        if self.active.base_offset < self.end_offset:
+            self.active.modified_ms = self.modified_ms
+            self.active = Segment(self.end_offset, self._end_place, now_ms)
+            self.segments.append(self.active)
+
+    @property
+    def active_bytes(self) -> int:
+        """How much lies in the segment that is written to."""
+        return self._end_place - self.active.place
+
+    def segment_bytes(self, position: int) -> int:
+        """Return how much lies in a segment, by its position among them."""
+        if not self._places:
+            return 0
+        is_active = position + 1 == len(self.segments)
+        end = self._end_place if is_active else self.segments[position + 1].place
+        return max(0, end - max(self.segments[position].place, self._places[0]))
+
+    def replace(self, base_offset: int, batches: List[Batch]) -> None:
+        """Put other batches into a segment, as a cleaner does; they have their offsets.
+
+        Arguments: base_offset: of a segment that is not written to any more; batches: without any
+            it is removed.
+        """
+        position = self._position_of(base_offset)
+        first, end = self._range_of(position)
+        size = sum(len(batch.data) for batch in batches)
+        shift = size - self.segment_bytes(position)
+        place = self._places[first] if first < len(self._places) else self._end_place
+        starts = accumulate([place, *(len(batch.data) for batch in batches)])
+        behind = [each + shift for each in self._places[end:]]
+        self._places[first:] = [*list(starts)[:-1], *behind]
+        self._bases[first:end] = [batch.base_offset for batch in batches]
+        self._lasts[first:end] = [batch.last_offset for batch in batches]
+        self._batches[first:end] = batches
+        self._tops = list(accumulate((batch.max_timestamp for batch in self._batches), max))
+        self._move_segments(position, shift, bool(batches))
+
+    def _position_of(self, base_offset: int) -> int:
+        """Return which segment begins at an offset. Raises IndexError for the active one."""
+        for position, segment in enumerate(self.segments[:-1]):
+            if segment.base_offset == base_offset:
+                return position
+        raise IndexError('no closed segment begins at %d' % base_offset)
+
+    def _range_of(self, position: int) -> Tuple[int, int]:
+        """Return the indexes of the batches of a segment: the first, and the one behind."""
+        first = bisect_left(self._bases, self.segments[position].base_offset)
+        if position + 1 == len(self.segments):
+            return first, len(self._bases)
+        return first, bisect_left(self._bases, self.segments[position + 1].base_offset)
+
+    def _move_segments(self, position: int, shift: int, stays: bool) -> None:
+        """Note that a segment has another size, or is gone."""
+        self.size_bytes += shift
+        self._end_place += shift
+        for segment in self.segments[position + 1 :]:
+            segment.place += shift
+        if not stays:
+            del self.segments[position]
+
+    def batches_of(self, position: int) -> List[Batch]:
+        """Return the batches of a segment, by its position."""
+        first, end = self._range_of(position)
+        return self._batches[first:end]
 
     # ------------------------------------------------------------ reading
 

@@ -8,7 +8,7 @@ tells. Follows KIP-98 and KIP-360; releases differ as listed in :func:`check`.
 from __future__ import annotations
 
 from collections import deque
-from typing import Deque, Dict, NamedTuple, Optional, Tuple, Union
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from kafka.testing.errors import (
     INVALID_PRODUCER_EPOCH,
@@ -190,3 +190,25 @@ def forget_many(states: States) -> None:
         idle.sort(key=lambda producer_id: states[producer_id].modified_ms)
         for producer_id in idle[: MOST_PRODUCERS // 2]:
             del states[producer_id]
+
+
+# ---------------------------------------------------------------- on the disk
+
+
+def as_numbers(state: ProducerState) -> List[Any]:
+    """Return a state as numbers that can be written down."""
+    return [
+        state.producer_epoch,
+        state.coordinator_epoch,
+        state.first_offset,
+        state.modified_ms,
+        [list(batch) for batch in state.batches],
+    ]
+
+
+def of_numbers(numbers: List[Any]) -> ProducerState:
+    """Return the state that was written down."""
+    state = ProducerState(numbers[0])
+    state.coordinator_epoch, state.first_offset, state.modified_ms = numbers[1:4]
+    state.batches.extend(Appended(*batch) for batch in numbers[4])
+    return state

@@ -1,51 +1,53 @@
-"""The log of one partition on disk: batches in segment files that outlive the process.
+"""The files of the log of one partition: batches on the disk, and where they lie.
 
-Owns the files of one folder: ``<first offset, 20 digits>.log`` holds batches as they are on the
-wire, one behind the other, as Apache Kafka's segments do; ``checkpoint`` says up to where they are
-known to be good and where the log begins. A batch that was not written whole is cut off at the next
-start, and only there: what lies before the checkpoint is not read again, but for the heads of its
-batches. What a batch means is partition_log.py's business, who may open it data_folder.py's.
+Owns the files of one folder. ``<first offset, 20 digits>.log`` holds the batches of a segment as
+they are on the wire, one behind the other, as Apache Kafka's segments do; ``.index`` beside it says
+of each batch which offsets it has, where it begins and how young it is, so that nobody has to walk
+through the batches; ``checkpoint`` says up to where both are known to be good. What is in the
+checkpoint is stored_log.py's business, who may open the folder data_folder.py's.
 """
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import struct
+import sys
+from array import array
+from collections import OrderedDict
 from pathlib import Path
-from typing import BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from zlib import crc32
 
 from kafka.errors import ChecksumError, ProtocolError
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.legacy_decoder import decode_message
 
-SEGMENT_BYTES = 1 << 30
-#: How much may lie behind the checkpoint, and so be checked at the next start.
-CHECKPOINT_BYTES = 16 * 1024 * 1024
+#: How many files of logs are open at once.
+MOST_OPEN = 200
 
-_HEAD = struct.Struct('>qi')  # offset, size of what follows
+#: Numbers of one batch in an index: first and last offset, position, largest timestamp.
+COLUMNS = 4
+
+_HEAD = struct.Struct('>qi')  # offset, size of what follows it
 _MAGIC_AT = 16
 # Of magic 2, from the epoch on: epoch, magic, crc, attributes, last offset delta, two timestamps,
 # producer id and epoch, sequence, number of records.
 _REST = struct.Struct('>ibIhiqqqhii')
-_MAX_TIMESTAMP_OF_1 = struct.Struct('>q')
+_STAMP = struct.Struct('>q')
+_LEAST_OF_2 = _HEAD.size + _REST.size
+_CODEC_MASK = 0x07
 _CHECKPOINT = 'checkpoint'
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, 'O_BINARY', 0)
 
 
 class StorageError(Exception):
-    """Files that are not what they should be; the text says which, and what is wrong with them."""
-
-
-class Place(NamedTuple):
-    """Where a batch lies: the first offset of its segment, the position there, its size."""
-
-    segment: int
-    position: int
-    size_bytes: int
+    """Files that are not what they should be; the text says which, what is wrong and what helps."""
 
 
 class Head(NamedTuple):
-    """What the head of a batch says, and where it lies."""
+    """What the head of a batch says, and where in its segment it lies."""
 
     base_offset: int
     last_offset: int
@@ -56,235 +58,305 @@ class Head(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    place: Place
+    position: int
+    size_bytes: int
 
 
-class Segments:
-    """The segment files of one partition.
+class OpenFiles:
+    """Files that are open for reading and appending; beyond a number those not used go."""
 
-    Arguments: folder: made if it is not there; segment_bytes: how large a segment gets; fsync:
-    whether an append is on the disk when it returns.
-    """
-
-    def __init__(
-        self, folder: Path, segment_bytes: int = SEGMENT_BYTES, fsync: bool = False
-    ) -> None:
-        self.folder = folder
-        self.start_offset = 0
-        self._segment_bytes = segment_bytes
-        self._fsync = fsync
-        self._sizes: Dict[int, int] = {}  # first offset of a segment -> its size, in order
-        self._last = -1  # the first offset of the last segment
-        self._file: Optional[BinaryIO] = None  # that segment, open for appending
-        self._readers: Dict[int, BinaryIO] = {}
-        self._unchecked_bytes = 0
+    def __init__(self, most: int = MOST_OPEN) -> None:
+        self._most = most
+        self._open: OrderedDict[str, int] = OrderedDict()
 
     def __repr__(self) -> str:
-        return '<Segments %s, %d files>' % (self.folder, len(self._sizes))
+        return '<OpenFiles, %d>' % len(self._open)
 
-    # ------------------------------------------------------------ start
+    def get(self, path: str) -> int:
+        """Return the descriptor of a file, made if it is not there. Raises OSError."""
+        found = self._open.get(path)
+        if found is not None:
+            self._open.move_to_end(path)
+            return found
+        while len(self._open) >= self._most:
+            os.close(self._open.popitem(last=False)[1])
+        made = self._open[path] = os.open(path, _FLAGS, 0o644)
+        return made
 
-    def recover(self) -> List[Head]:
-        """Read what is there, cut off a torn end, and return the heads of all batches in order.
+    def close(self, path: str) -> None:
+        """Close a file if it is open."""
+        found = self._open.pop(path, None)
+        if found is not None:
+            os.close(found)
 
-        Raises: StorageError when files are no segments, or broken before their end: nothing is
-        changed then.
-        """
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def close_all(self) -> None:
+        """Close all."""
+        for path in list(self._open):
+            self.close(path)
+
+
+class SegmentFiles:
+    """The files of one partition. All but what says otherwise raises OSError.
+
+    Arguments: folder: made when the first segment is; files: those of the cluster that are open.
+    """
+
+    def __init__(self, folder: Path, files: OpenFiles) -> None:
+        self.folder = folder
+        self._prefix = os.path.join(str(folder), '')
+        self._files = files
+        self._torn: Dict[int, int] = {}  # segments whose last write failed, and where they end
+
+    def __repr__(self) -> str:
+        return '<SegmentFiles %s>' % self.folder
+
+    def path(self, base_offset: int, suffix: str = '.log') -> str:
+        """Return the name of a file of a segment."""
+        return '%s%020d%s' % (self._prefix, base_offset, suffix)
+
+    # ------------------------------------------------------------ segments
+
+    def found(self) -> List[int]:
+        """Return where segments begin, in order. Raises StorageError for other files."""
+        if not self.folder.is_dir():
+            return []
         names = sorted(path for path in self.folder.iterdir() if path.suffix == '.log')
-        self.start_offset, good = self._read_checkpoint()
-        heads: List[Head] = []
         for path in names:
-            first = _first_offset(path)
-            found, end = self._walk(path, first, good.get(first, 0), path is names[-1])
-            heads += found
-            self._sizes[first] = end
-        if names:
-            self._cut(names[-1], self._sizes[_first_offset(names[-1])])
-            self._last = _first_offset(names[-1])
-            self._file = names[-1].open('ab')
-        self.checkpoint()
-        return heads
+            if not (path.stem.isdecimal() and len(path.stem) == 20):
+                raise StorageError('%s is no segment of a log: move it elsewhere' % path)
+        return [int(path.stem) for path in names]
 
-    def _walk(self, path: Path, first: int, good: int, is_last: bool) -> Tuple[List[Head], int]:
-        """Return the heads of a segment's batches, and where the last whole one ends."""
-        size = path.stat().st_size
-        if not size:
-            return [], 0
-        heads: List[Head] = []
-        pos = 0
-        with path.open('rb') as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            while pos < size:
-                head = _head(data, pos, size, first)
-                if head is not None and pos >= good and not _is_whole(data, head.place):
-                    head = None
-                if head is None:
-                    if not is_last or pos < good:
-                        raise StorageError('%s is broken at byte %d of %d' % (path, pos, size))
-                    break
-                heads.append(head)
-                pos += head.place.size_bytes
-        return heads, pos
-
-    def _cut(self, path: Path, end: int) -> None:
-        if path.stat().st_size > end:
-            with path.open('r+b') as file:
-                file.truncate(end)
-                os.fsync(file.fileno())
-
-    # ------------------------------------------------------------ writing
-
-    def append(self, data: bytes, base_offset: int) -> Place:
-        """Write a batch behind the last one. Raises OSError; the log ends before it then."""
-        if self._file is None or self._sizes[self._last] + len(data) > self._segment_bytes:
-            self._roll(base_offset)
-        assert self._file is not None
-        segment = self._last
-        position = self._sizes[segment]
+    def size(self, base_offset: int) -> int:
+        """Return how large a segment is, -1 if it is not there."""
         try:
-            self._file.write(data)
-            self._file.flush()
-            if self._fsync:
-                os.fsync(self._file.fileno())
+            return os.stat(self.path(base_offset)).st_size
+        except FileNotFoundError:
+            return -1
+
+    def create(self, base_offset: int, fsync: bool) -> None:
+        """Make an empty segment; one that is there is emptied."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        os.ftruncate(self._files.get(self.path(base_offset)), 0)
+        if fsync:
+            sync_folder(self.folder)
+
+    def write(self, base_offset: int, position: int, data: bytes) -> None:
+        """Write behind what is there; if that fails, nothing was written."""
+        fd = self._files.get(self.path(base_offset))
+        if self._torn:
+            for torn, end in list(self._torn.items()):
+                self.cut(torn, end)
+        try:
+            written = os.write(fd, data)
+            while written < len(data):  # the rest tells what is wrong
+                written += os.write(fd, memoryview(data)[written:])
         except OSError:
-            self._file.truncate(position)
+            self._torn[base_offset] = position
+            self.cut(base_offset, position)
             raise
-        self._sizes[segment] += len(data)
-        self._unchecked_bytes += len(data)
-        if self._unchecked_bytes >= CHECKPOINT_BYTES:
-            self.checkpoint()
-        return Place(segment, position, len(data))
 
-    def _roll(self, base_offset: int) -> None:
-        if self._file is not None:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-        self._file = self._path(base_offset).open('ab')
-        self._last = base_offset
-        self._sizes[base_offset] = 0
-        self.checkpoint()
+    def cut(self, base_offset: int, size: int) -> None:
+        """Cut off the end of a segment."""
+        os.ftruncate(self._files.get(self.path(base_offset)), size)
+        self._torn.pop(base_offset, None)
 
-    def delete_before(self, offset: int, next_of: Dict[int, int]) -> List[int]:
-        """Let the log begin at an offset; delete the segments that end before it.
+    def sync(self, base_offset: int) -> None:
+        """Bring a segment to the disk."""
+        sync_data(self._files.get(self.path(base_offset)))
 
-        Arguments: next_of: for each segment the offset behind its last batch.
-        Returns: the first offsets of the segments that are gone.
-        """
-        self.start_offset = max(self.start_offset, offset)
-        gone = [
-            first
-            for first in list(self._sizes)[:-1]
-            if next_of.get(first, first) <= self.start_offset
-        ]
-        self.checkpoint()
-        for first in gone:
-            reader = self._readers.pop(first, None)
-            if reader is not None:
-                reader.close()
-            self._path(first).unlink()
-            del self._sizes[first]
-        return gone
-
-    def checkpoint(self) -> None:
-        """Bring everything to the disk and note that it is good."""
-        if self._file is not None:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        self._unchecked_bytes = 0
-        lines = ['start %d' % self.start_offset]
-        lines += ['good %d %d' % segment for segment in self._sizes.items()]
-        fresh = self.folder / (_CHECKPOINT + '.new')
-        with fresh.open('w') as file:
-            file.write('\n'.join(lines) + '\n')
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(str(fresh), str(self.folder / _CHECKPOINT))
-
-    def _read_checkpoint(self) -> Tuple[int, Dict[int, int]]:
-        path = self.folder / _CHECKPOINT
-        if not path.exists():
-            return 0, {}
-        start, good = 0, {}
+    def read(self, base_offset: int, position: int, size_bytes: int) -> bytes:
+        """Return bytes of a segment. Raises StorageError if it does not hold them any more."""
         try:
-            for line in path.read_text().splitlines():
-                word, *numbers = line.split()
-                if word == 'start':
-                    (start,) = map(int, numbers)
-                elif word == 'good':
-                    first, size = map(int, numbers)
-                    good[first] = size
-                else:
-                    raise ValueError(word)
-        except ValueError as error:
-            raise StorageError('%s is no checkpoint: %s' % (path, error)) from error
-        return start, good
-
-    # ------------------------------------------------------------ reading
-
-    def read(self, place: Place) -> bytes:
-        """Return a batch. Raises StorageError if the file does not hold it any more."""
-        reader = self._readers.get(place.segment)
-        if reader is None:
-            reader = self._path(place.segment).open('rb')
-            self._readers[place.segment] = reader
-        data = os.pread(reader.fileno(), place.size_bytes, place.position)
-        if len(data) != place.size_bytes:
-            raise StorageError('%s ends inside a batch' % reader.name)
+            fd = self._files.get(self.path(base_offset))
+            data = _read_at(fd, size_bytes, position)
+        except OSError as error:
+            raise StorageError('%s: %s' % (self.path(base_offset), error)) from error
+        if len(data) != size_bytes:
+            raise StorageError('%s ends inside a batch' % self.path(base_offset))
         return data
 
-    def _path(self, first: int) -> Path:
-        return self.folder / ('%020d.log' % first)
+    def remove(self, base_offset: int) -> None:
+        """Delete a segment and its index."""
+        for suffix in ('.log', '.index'):
+            path = self.path(base_offset, suffix)
+            self._files.close(path)
+            if os.path.exists(path):
+                os.unlink(path)
 
-    def segments(self) -> Iterator[Tuple[int, int]]:
-        """Yield first offset and size in bytes of each segment, oldest first."""
-        return iter(list(self._sizes.items()))
+    def replace(self, base_offset: int, data: bytes) -> None:
+        """Put other batches into a segment, all or nothing. Its index is not good any more."""
+        path, fresh = self.path(base_offset), self.path(base_offset, '.cleaned')
+        with open(fresh, 'wb') as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        for each in (path, self.path(base_offset, '.index')):
+            self._files.close(each)
+        os.replace(fresh, path)
+
+    def remove_leftovers(self) -> None:
+        """Delete what a process left that was killed while it wrote a file anew."""
+        if self.folder.is_dir():
+            for path in self.folder.iterdir():
+                if path.suffix in ('.cleaned', '.new'):
+                    path.unlink()
+
+    def heads(self, base_offset: int, position: int, checked: bool) -> Iterator[Head]:
+        """Yield the heads of the batches from a position on, up to the first that is not whole.
+
+        Arguments: checked: whether checksums decide too.
+        """
+        path = self.path(base_offset)
+        size = os.stat(path).st_size
+        if position >= size:
+            return
+        with open(path, 'rb') as file:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                last = base_offset - 1
+                while position < size:
+                    head = head_at(data, position, size, last)
+                    if head is None or (checked and not _is_whole(data, head)):
+                        return
+                    yield head
+                    last = head.last_offset
+                    position += head.size_bytes
+
+    # ------------------------------------------------------------ indexes
+
+    def write_index(self, base_offset: int, known: int, numbers: array[int]) -> None:
+        """Write the numbers of batches behind those of so many that are in the index already."""
+        fd = self._files.get(self.path(base_offset, '.index'))
+        os.ftruncate(fd, known * COLUMNS * 8)
+        data = _little(numbers).tobytes()
+        if os.write(fd, data) != len(data):
+            raise OSError('%s could not be written whole' % self.path(base_offset, '.index'))
+
+    def read_index(self, base_offset: int, count: int) -> Optional[array[int]]:
+        """Return the numbers of the first batches of a segment, None if they are not there."""
+        try:
+            with open(self.path(base_offset, '.index'), 'rb') as file:
+                data = file.read(count * COLUMNS * 8)
+        except FileNotFoundError:
+            return None
+        if len(data) != count * COLUMNS * 8:
+            return None
+        numbers = array('q')
+        numbers.frombytes(data)
+        return _little(numbers)
+
+    # ------------------------------------------------------------ checkpoint
+
+    def write_checkpoint(self, known: Any, fsync: bool) -> None:
+        """Write down what is known of the log, all or nothing."""
+        fresh = self._prefix + _CHECKPOINT + '.new'
+        with open(fresh, 'wb') as file:
+            file.write(sealed(known))
+            if fsync:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(fresh, self._prefix + _CHECKPOINT)
+
+    def read_checkpoint(self) -> Any:
+        """Return what was written down, None if that is not there or not whole."""
+        try:
+            with open(self._prefix + _CHECKPOINT, 'rb') as file:
+                return opened(file.read())
+        except FileNotFoundError:
+            return None
 
     def close(self) -> None:
-        """Bring everything to the disk and close the files."""
-        self.checkpoint()
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        for reader in self._readers.values():
-            reader.close()
-        self._readers.clear()
+        """Close the files of the partition."""
+        for base_offset in self.found():
+            for suffix in ('.log', '.index'):
+                self._files.close(self.path(base_offset, suffix))
 
 
-def _first_offset(path: Path) -> int:
-    if not (path.stem.isdecimal() and len(path.stem) == 20):
-        raise StorageError('%s is no segment of a log' % path)
-    return int(path.stem)
+# ---------------------------------------------------------------- lines with a checksum
 
 
-def _head(data: mmap.mmap, pos: int, size: int, segment: int) -> Optional[Head]:
-    """Return the head of the batch at a position, None if it is not there whole."""
-    if pos + _MAGIC_AT + 2 > size:
+def sealed(value: Any) -> bytes:
+    """Return a value as one line of text, with a checksum before it."""
+    text = json.dumps(value, separators=(',', ':')).encode('ascii')
+    return b'%08x %b\n' % (crc32(text), text)
+
+
+def opened(line: bytes) -> Any:
+    """Return the value of such a line, None if it is not whole."""
+    if len(line) < 10 or line[-1:] != b'\n' or line[8:9] != b' ':
         return None
-    offset, length = _HEAD.unpack_from(data, pos)
+    text = line[9:-1]
+    if line[:8] != b'%08x' % crc32(text):
+        return None
+    return json.loads(text)
+
+
+# ---------------------------------------------------------------- the disk
+
+
+def sync_data(fd: int) -> None:
+    """Bring the bytes of a file to the disk."""
+    getattr(os, 'fdatasync', os.fsync)(fd)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system has that."""
+    if os.name == 'posix':
+        fd = os.open(str(folder), os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _read_at(fd: int, size_bytes: int, position: int) -> bytes:
+    if hasattr(os, 'pread'):
+        return os.pread(fd, size_bytes, position)
+    os.lseek(fd, position, os.SEEK_SET)
+    return os.read(fd, size_bytes)
+
+
+def _little(numbers: array[int]) -> array[int]:
+    """Return numbers as they lie in files, or back."""
+    if sys.byteorder == 'big':
+        numbers = numbers[:]
+        numbers.byteswap()
+    return numbers
+
+
+# ---------------------------------------------------------------- batches
+
+
+def head_at(data: Any, position: int, size: int, last: int = -1) -> Optional[Head]:
+    """Return the head of the batch at a position, None if it is not there whole.
+
+    Arguments: size: of the data; last: the offset before the batch, as wrappers of magic 0 and 1
+        only say which is their own last one.
+    """
+    if position + _MAGIC_AT + 2 > size:
+        return None
+    offset, length = _HEAD.unpack_from(data, position)
     whole = _HEAD.size + length
-    magic = data[pos + _MAGIC_AT]
-    if length < 14 or pos + whole > size or magic > 2:
+    magic = data[position + _MAGIC_AT]
+    if length < 14 or position + whole > size or magic > 2 or offset < 0:
         return None
-    place = Place(segment, pos, whole)
     if magic < 2:
-        stamp = _MAX_TIMESTAMP_OF_1.unpack_from(data, pos + 18)[0] if magic else -1
-        attributes = data[pos + 17]
-        return Head(offset, offset, stamp, magic, -1, attributes, -1, -1, -1, place)
-    if whole < _HEAD.size + _REST.size:
+        stamp = _STAMP.unpack_from(data, position + 18)[0] if magic else -1
+        attributes = data[position + 17]
+        first = last + 1 if attributes & _CODEC_MASK else offset
+        return Head(first, offset, stamp, magic, -1, attributes, -1, -1, -1, position, whole)
+    if whole < _LEAST_OF_2:
         return None
-    rest = _REST.unpack_from(data, pos + _HEAD.size)
+    rest = _REST.unpack_from(data, position + _HEAD.size)
     epoch, _, _, attributes, delta, _, stamp, producer, producer_epoch, sequence, _ = rest
-    last = offset + delta
     ids = producer, producer_epoch, sequence
-    return Head(offset, last, stamp, 2, epoch, attributes, *ids, place)
+    return Head(offset, offset + delta, stamp, 2, epoch, attributes, *ids, position, whole)
 
 
-def _is_whole(data: mmap.mmap, place: Place) -> bool:
+def _is_whole(data: mmap.mmap, head: Head) -> bool:
     """Tell whether a batch is as it was written, by its checksum."""
-    batch = data[place.position : place.position + place.size_bytes]
+    batch = data[head.position : head.position + head.size_bytes]
     try:
-        if batch[_MAGIC_AT] == 2:
+        if head.magic == 2:
             DefaultRecordBatch(batch).check_crc()
         else:
             decode_message(batch[_HEAD.size :])

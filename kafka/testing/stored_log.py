@@ -456,9 +456,12 @@ class StoredLog(PartitionLog):
         head = head_at(data, 0, len(data), last)
         if head is None:
             raise StorageError('%s: no batch at offset %d' % (self.folder, last + 1))
-        # A row of plain messages is one batch, and its first message says where it begins.
-        stamps = self._lasts[index], self._stamps[index]
-        return _batch(head, data)._replace(last_offset=stamps[0], max_timestamp=stamps[1])
+        # A row of plain messages is one batch; its first message says only where it begins.
+        return _batch(head, data)._replace(
+            base_offset=self._bases[index],
+            last_offset=self._lasts[index],
+            max_timestamp=self._stamps[index],
+        )
 
     def _span(self, place: int, size: int) -> bytes:
         """Return bytes of the log, which may lie in several segments."""

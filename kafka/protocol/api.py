@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 import struct
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar
 
 from kafka.errors import BufferUnderflowError, ProtocolError, UnsupportedVersionError
 from kafka.late_imports import import_late
@@ -285,6 +285,14 @@ def decode_request(data: Buffer) -> Tuple[RequestHeader, Message]:
 def encode_response(response: Message, version: int, correlation_id: int) -> bytes:
     """Return header and body of a response, without the length prefix of the frame.
 
+    Raises as ``encode_response_parts``.
+    """
+    return b''.join(encode_response_parts(response, version, correlation_id))
+
+
+def encode_response_parts(response: Message, version: int, correlation_id: int) -> List[bytes]:
+    """Return the pieces of what ``encode_response`` returns; records are not copied.
+
     Raises TypeError naming an argument of a wrong type; ProtocolError naming what does not fit the
     header, or the field that does not fit the version, see ``Message.encode``.
     """
@@ -295,7 +303,7 @@ def encode_response(response: Message, version: int, correlation_id: int) -> byt
         start = _CORRELATION_ID.pack(correlation_id)
     except struct.error as error:
         raise ProtocolError('correlation id %r is no int32' % (correlation_id,)) from error
-    return b''.join((start, tags, response.encode(version)))
+    return [start, tags, *response.encode_parts(version)]
 
 
 M = TypeVar('M', bound=Message)

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 def encode(message: Message, version: int) -> bytes:
     """Return the body of a message in one version; see ``Message.encode``."""
+    return b''.join(encode_parts(message, version))
+
+
+def encode_parts(message: Message, version: int) -> List[Any]:
+    """Return the pieces of what ``encode`` returns: those of records as the message has them."""
     cls = type(message)
     writer = cls.encoders.get(version)
     if writer is None:
@@ -40,7 +45,7 @@ def encode(message: Message, version: int) -> bytes:
     out: List[Any] = []
     try:
         writer(message, out.append)
-        return b''.join(out)
+        return out
     except (struct.error, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise explain(message, version, cls.is_flexible(version)) from error
 

@@ -95,6 +95,7 @@ class Emitter(Code):
         self.later: List[Callable[[], None]] = []  # functions of tagged fields
         for name in ('as_bytes', 'as_list', 'bad_count', 'bad_length', 'check_end', 'off_wire'):
             self.names[name] = getattr(primitives, name)
+        self.names.update(as_records=primitives.as_records, write_records=primitives.write_records)
         self.names.update(read_tags=primitives.read_tags, tag_section=primitives.tag_section)
         self.names.update(uvarint=primitives.UVARINTS, long_uvarint=primitives.long_uvarint)
         self.names['new'] = object.__new__

@@ -84,10 +84,16 @@ class WriterEmitter(Emitter):
                 self.add(convert)
             else:
                 self.add('if type(raw) is not bytes:')
-                self.add('    raw = as_bytes(raw)')
+                self.add('    raw = as_%s(raw)' % kind.name.lower())
             self.add('n = len(raw)')
         self.length('h' if kind.name == 'String' else 'i')
-        self.add('write(raw)')
+        if kind.name != 'Records':
+            self.add('write(raw)')
+            return
+        self.add('if type(raw) is bytes:')
+        self.add('    write(raw)')
+        self.add('else:')
+        self.add('    write_records(raw, write)')
 
     def length(self, format: str) -> None:
         if self.flexible:

@@ -9,11 +9,11 @@ limit; what is inside a frame is the business of session.py. It follows the prot
 from __future__ import annotations
 
 import struct
-from typing import Optional, Union
+from typing import Iterable, Optional, Union
 
 from kafka.errors import FrameError
 
-__all__ = ['DEFAULT_MAX_FRAME_BYTES', 'FrameReader', 'frame']
+__all__ = ['DEFAULT_MAX_FRAME_BYTES', 'FrameReader', 'frame', 'frame_length']
 
 DEFAULT_MAX_FRAME_BYTES = 100 * 1024 * 1024
 LENGTH_BYTES = 4
@@ -42,6 +42,11 @@ _STRANGERS = (
 def frame(data: bytes) -> bytes:
     """Return `data` with its length in front, ready for the wire."""
     return _LENGTH.pack(len(data)) + data
+
+
+def frame_length(parts: Iterable[bytes]) -> bytes:
+    """Return the length of a frame, ready for the wire, that the parts follow."""
+    return _LENGTH.pack(sum(map(len, parts)))
 
 
 class FrameReader:

@@ -9,7 +9,7 @@ Counts are checked against the bytes that remain before anything is allocated fo
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Union
 
 from kafka.errors import BufferUnderflowError, KafkaError, ProtocolError
 
@@ -54,6 +54,28 @@ class UVarints(Dict[int, bytes]):
 
     def __missing__(self, value: int) -> bytes:
         return uvarint(value)
+
+
+class Pieces:
+    """Records that lie in several places; they are written one behind the other without a copy.
+
+    Arguments, and attributes: parts: the pieces, in order.
+    """
+
+    __slots__ = ('parts', 'size_bytes')
+
+    def __init__(self, parts: Sequence[bytes]) -> None:
+        self.parts = parts
+        self.size_bytes = sum(map(len, parts))
+
+    def __repr__(self) -> str:
+        return '<Pieces: %d, %d bytes>' % (len(self.parts), self.size_bytes)
+
+    def __len__(self) -> int:
+        return self.size_bytes
+
+    def __bytes__(self) -> bytes:
+        return b''.join(self.parts)
 
 
 class Arrays(Dict[int, Callable[..., Any]]):
@@ -148,6 +170,17 @@ def as_list(value: Any) -> List[Any]:
 def as_bytes(value: Any) -> memoryview:
     """Return the bytes of any contiguous buffer. Raises TypeError for anything else."""
     return memoryview(value).cast('B')
+
+
+def as_records(value: Any) -> Union[memoryview, Pieces]:
+    """Return records as they can be written. Raises TypeError for what has no bytes."""
+    return value if type(value) is Pieces else as_bytes(value)
+
+
+def write_records(value: Union[memoryview, Pieces], write: Callable[[Any], None]) -> None:
+    """Write what as_records() returned."""
+    for part in value.parts if type(value) is Pieces else (value,):
+        write(part)
 
 
 def bad_length(length: int, path: str) -> KafkaError:

@@ -33,7 +33,7 @@ from __future__ import annotations
 import enum
 import struct
 from collections import deque
-from typing import Any, Deque, Dict, NamedTuple, Optional, Tuple, Union
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from kafka.errors import (
     CorrelationIdError,
@@ -46,7 +46,7 @@ from kafka.errors import (
 from kafka.protocol import api
 from kafka.protocol.api import ApiKey, RequestHeader
 from kafka.protocol.api_versions import ApiVersionsRequest
-from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader, frame
+from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader, frame, frame_length
 from kafka.protocol.negotiation import (
     SOFTWARE_NAME,
     BrokerVersions,
@@ -564,13 +564,22 @@ class Session:
         Raises IllegalStateError if it is another request's turn, ProtocolError if the response
         cannot be written in that version.
         """
+        return b''.join(self.respond_in_parts(header, response, version=version))
+
+    def respond_in_parts(
+        self, header: RequestHeader, response: Message, *, version: Optional[int] = None
+    ) -> List[bytes]:
+        """Return the pieces of what respond() returns, for a socket that takes several at once.
+
+        Records are those of the response, uncopied. Arguments and errors as respond().
+        """
         self._only(Role.SERVER)
         self._require(Input.SEND)
         self._take_turn(header)
         chosen = header.api_version if version is None else version
-        data = frame(api.encode_response(response, chosen, header.correlation_id))
+        parts = api.encode_response_parts(response, chosen, header.correlation_id)
         self._asked.popleft()
-        return data
+        return [frame_length(parts), *parts]
 
 
 def _check_ints(**arguments: Any) -> None:

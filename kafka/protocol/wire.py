@@ -23,7 +23,7 @@ value other than the default can't be written there unless the field is ignorabl
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, Optional, Type, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, List, Mapping, Optional, Type, TypeVar, Union
 
 from kafka.errors import ProtocolError
 from kafka.late_imports import import_late
@@ -199,6 +199,13 @@ class Message(Struct):
         can't carry it, and when the message has no such version.
         """
         return compiler.encode(self, version)
+
+    def encode_parts(self, version: int) -> List[bytes]:
+        """Return the pieces of what ``encode`` returns; records are those of the message, uncopied.
+
+        Raises as ``encode``.
+        """
+        return compiler.encode_parts(self, version)
 
     @classmethod
     def decode(cls: Type[M], data: Buffer, version: int) -> M:

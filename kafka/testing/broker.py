@@ -25,6 +25,8 @@ class Broker:
         self.node = node
         self.state = state
         self.waiting = waiting
+        # Which versions it answers, by API key.
+        self.served = {key: each for key, each in state.release.served.items() if key in HANDLERS}
         self._connections: Dict[int, Connection] = {}
         self._last_connection = 0
 
@@ -39,7 +41,7 @@ class Broker:
     def connect(self, transport: Any) -> Connection:
         """Take a new connection.
 
-        Arguments: transport: has ``write(data)`` and ``close()``.
+        Arguments: transport: has ``write(data)``, ``write_parts(parts)`` and ``close()``.
         """
         self._last_connection += 1
         connection = Connection(self, self._last_connection, transport)

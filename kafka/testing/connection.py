@@ -13,8 +13,8 @@ from kafka.protocol.api import ApiKey, RequestHeader, encode_request
 from kafka.protocol.api_versions import ApiVersion, ApiVersionsResponse
 from kafka.protocol.frames import FrameReader, frame
 from kafka.protocol.session import Event, RequestReceived, Role, Session, UnsupportedRequest
-from kafka.protocol.wire import Message
-from kafka.testing.calls import HANDLERS, LOCAL_HOST, Call, Delivery
+from kafka.protocol.wire import Buffer, Message
+from kafka.testing.calls import LOCAL_HOST, Call, Delivery
 from kafka.testing.error_answers import error_answer
 from kafka.testing.errors import ILLEGAL_SASL_STATE
 from kafka.testing.lenient_reader import read_leniently
@@ -30,13 +30,15 @@ ANONYMOUS = 'User:ANONYMOUS'
 UNVERSIONED = frozenset(
     (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH)
 )
+#: Pieces of an answer from this size on are written where they are, smaller ones joined before.
+SHARED_BYTES = 4096
 
 
 class Connection:
     """One connection to a broker.
 
-    Arguments: connection_id: tells it from others of the broker; transport: has ``write(data)`` and
-    ``close()``.
+    Arguments: connection_id: tells it from others of the broker; transport: has ``write(data)``,
+    ``write_parts(parts)`` and ``close()``.
     """
 
     def __init__(self, broker: Broker, connection_id: int, transport: Any) -> None:
@@ -51,8 +53,7 @@ class Connection:
         self._transport = transport
         release = broker.state.release
         self._release = release.version
-        served = {key: versions for key, versions in release.served.items() if key in HANDLERS}
-        self._served = served
+        self._served = served = broker.served
         self._frames = FrameReader(MAX_TOKEN_BYTES if self.login else MAX_REQUEST_BYTES)
         self._session = Session(Role.SERVER, supported=served)
         self._call: Optional[Call[Any]] = None  # the one that waits for its answer
@@ -71,8 +72,8 @@ class Connection:
         """Whether it reads on: not while a request or its answer is on the way, as brokers do."""
         return not (self._is_busy or self._is_paused or self.is_closed)
 
-    def receive_data(self, data: bytes) -> None:
-        """Take bytes from the client; empty when it has closed."""
+    def receive_data(self, data: Buffer) -> None:
+        """Take bytes from the client, of which nothing is kept; empty when it has closed."""
         if not self.is_closed:
             self._unaccounted_bytes += len(data)
             self._frames.receive_data(data)
@@ -229,11 +230,15 @@ class Connection:
             if self.is_closed:
                 return
             try:
-                data = self._answered(header, asked, response)
+                parts = self._answered(header, asked, response)
             except KafkaError as error:  # the response does not fit the version
                 self.broker.note_failure(call, error)
                 return
-            self._deliver(call.deliveries, data)
+            if call.deliveries:
+                self._deliver(call.deliveries, b''.join(parts))
+            else:
+                self._transport.write_parts(_gathered(parts))
+                self.finish()
 
         call: Call[Any] = Call(
             self.broker, header, request, self.connection_id, self.principal, answer
@@ -245,14 +250,14 @@ class Connection:
 
     def _answered(
         self, header: RequestHeader, asked: Optional[RequestHeader], response: Optional[Message]
-    ) -> bytes:
-        """Return the bytes of an answer; none for a request that gets none."""
+    ) -> List[bytes]:
+        """Return the pieces of an answer; none for a request that gets none."""
         if response is not None:
             version = header.api_version
-            return self._session.respond(asked or header, response, version=version)
+            return self._session.respond_in_parts(asked or header, response, version=version)
         if asked is not None:
             self._session.skip(asked)
-        return b''
+        return []
 
     def _deliver(self, deliveries: List[Delivery], data: bytes) -> None:
         """Let the bytes of an answer pass what stands in their way, and write them."""
@@ -301,3 +306,28 @@ class Connection:
             self.close()
         else:
             self._session.skip(event.header)
+
+
+def _gathered(parts: List[bytes]) -> List[bytes]:
+    """Return pieces of an answer with the small ones joined.
+
+    Large ones are batches as they lie in the log: all answers that hold one share it, so that a
+    thousand clients that do not read cost no more than the log.
+    """
+    if len(parts) < 2:
+        return parts
+    if max(map(len, parts)) < SHARED_BYTES:
+        return [b''.join(parts)]
+    gathered: List[bytes] = []
+    small: List[bytes] = []
+    for part in parts:
+        if len(part) < SHARED_BYTES:
+            small.append(part)
+            continue
+        if small:
+            gathered.append(b''.join(small))
+            small = []
+        gathered.append(part)
+    if small:
+        gathered.append(b''.join(small))
+    return gathered

@@ -190,6 +190,11 @@ class _BrokerEnd:
         """Send bytes to the client."""
         self._client.on_written(data)
 
+    def write_parts(self, parts: List[bytes]) -> None:
+        """Send pieces to the client, as one."""
+        if parts:
+            self._client.on_written(b''.join(parts))
+
     def close(self) -> None:
         """Close the connection behind what was written."""
         self._client.on_closed()

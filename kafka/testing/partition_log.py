@@ -325,6 +325,12 @@ class PartitionLog:
         return 0
 
     def read(self, offset: int, end_offset: int, max_bytes: int, first_whole: bool) -> bytes:
+        """Return what read_parts() says as one."""
+        return b''.join(self.read_parts(offset, end_offset, max_bytes, first_whole))
+
+    def read_parts(
+        self, offset: int, end_offset: int, max_bytes: int, first_whole: bool
+    ) -> List[bytes]:
         """Return what lies from ``offset`` up to ``end_offset``, at most ``max_bytes`` of it.
 
         It begins with the batch or the message that holds the offset and ends wherever the limit
@@ -344,7 +350,7 @@ class PartitionLog:
                 data = data[message_sets.position_of(data, offset) :]
             parts.append(data if len(data) <= room else data[:room])
             room -= len(data)
-        return parts[0] if len(parts) == 1 else b''.join(parts)
+        return parts
 
     def aborted_between(self, offset: int, end_offset: int) -> List[AbortedTransaction]:
         """Return the aborted transactions that have records in a range of offsets."""

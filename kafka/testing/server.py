@@ -14,7 +14,8 @@ import socket
 import threading
 from collections import deque
 from concurrent.futures import Future
-from typing import Any, Callable, Deque, Dict, Optional, Set, Tuple, TypeVar
+from itertools import islice
+from typing import Any, Callable, Deque, Dict, List, Optional, Set, Tuple, TypeVar
 
 from kafka.testing.broker import Broker
 from kafka.testing.connection import Connection
@@ -23,6 +24,10 @@ from kafka.testing.timers import Timers
 T = TypeVar('T')
 
 READ_BYTES = 256 * 1024
+#: So much is sent to one client before others have their turn.
+TURN_BYTES = 1024 * 1024
+#: So many pieces are given to the system at once; it takes 1024 at most.
+MOST_PARTS = 512
 BACKLOG = 512
 #: How long ``call`` waits for the thread, in seconds.
 CALL_SECONDS = 30.0
@@ -43,15 +48,21 @@ class _Transport:
         self.sock = sock
         self.connection: Optional[Connection] = None
         self._unsent: Deque[memoryview] = deque()
+        self._takes_parts = type(sock) is socket.socket and hasattr(sock, 'sendmsg')
         self._is_closing = False
         self._events = 0
 
     def write(self, data: bytes) -> None:
         """Send bytes, now as far as the socket takes them."""
-        if self._is_closing:
+        self.write_parts([data])
+
+    def write_parts(self, parts: List[bytes]) -> None:
+        """Send pieces, one behind the other; otherwise as write()."""
+        if self._is_closing or not parts:
             return
-        self._unsent.append(memoryview(data))
-        if len(self._unsent) == 1:
+        was_all_sent = not self._unsent
+        self._unsent.extend(map(memoryview, parts))
+        if was_all_sent:
             self.flush()
 
     def flush(self) -> None:
@@ -59,12 +70,7 @@ class _Transport:
         if self.server.is_frozen(self):
             return
         try:
-            while self._unsent:
-                sent = self.sock.send(self._unsent[0])
-                if sent < len(self._unsent[0]):
-                    self._unsent[0] = self._unsent[0][sent:]
-                    break
-                self._unsent.popleft()
+            self._send()
         except (BlockingIOError, InterruptedError):
             pass
         except OSError:
@@ -81,10 +87,27 @@ class _Transport:
                 self.connection.resume()
         self.watch()
 
+    def _send(self) -> None:
+        """Send what the socket takes, and no more than others can wait for. Raises OSError."""
+        unsent, room = self._unsent, TURN_BYTES
+        while unsent and room > 0:
+            if len(unsent) == 1 or not self._takes_parts:
+                sent, wanted = self.sock.send(unsent[0]), len(unsent[0])
+            else:
+                parts = list(islice(unsent, MOST_PARTS))
+                sent, wanted = self.sock.sendmsg(parts), sum(map(len, parts))
+            room -= sent
+            is_full = sent < wanted
+            while unsent and sent >= len(unsent[0]):
+                sent -= len(unsent.popleft())
+            if is_full:
+                unsent[0] = unsent[0][sent:]
+                return
+
     def read(self) -> None:
         """Take what has arrived."""
         try:
-            data = self.sock.recv(READ_BYTES)
+            data = self.server.buffer[: self.sock.recv_into(self.server.buffer)]
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
@@ -150,6 +173,7 @@ class Server:
         self._held: Dict[int, socket.socket] = {}  # ports of dead brokers, so that nobody gets them
         self._frozen: Set[int] = set()  # nodes that hang
         self._transports: Set[_Transport] = set()
+        self.buffer = memoryview(bytearray(READ_BYTES))  # what is read passes through it
         # Guards the calls and whether anyone will still make them.
         self._lock = threading.Lock()
         self._calls: Deque[Callable[[], None]] = deque()

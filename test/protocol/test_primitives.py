@@ -11,6 +11,7 @@ from kafka.protocol.primitives import (
     MAX_TAGS,
     UVARINTS,
     Arrays,
+    Pieces,
     as_bytes,
     as_list,
     bad_length,
@@ -112,3 +113,10 @@ def test_bytes_come_from_contiguous_buffers():
 def test_a_length_is_wrong_in_two_ways():
     assert isinstance(bad_length(-5, 'x'), ProtocolError)
     assert isinstance(bad_length(5, 'x'), BufferUnderflowError)
+
+
+def test_records_in_pieces_are_as_long_as_all_of_them():
+    pieces = Pieces([b'ab', b'', b'cde'])
+    assert (len(pieces), bytes(pieces)) == (5, b'abcde')
+    assert repr(pieces) == '<Pieces: 3, 5 bytes>'
+    assert not Pieces([])

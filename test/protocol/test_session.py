@@ -552,6 +552,16 @@ def test_a_driver_may_hand_in_whole_frames():
         me.receive_frame(answered(1)[4:])
 
 
+def test_a_response_in_pieces_is_the_same_response():
+    server = Session(Role.SERVER)
+    answers = []
+    for respond in (server.respond, server.respond_in_parts):
+        server.receive_data(Session(Role.CLIENT).negotiate())
+        event = server.next_event()
+        answers.append(respond(event.header, ApiVersionsResponse(error_code=0, api_keys=[])))
+    assert answers[0] == b''.join(answers[1])
+
+
 def test_repr_shows_role_state_and_what_is_in_flight():
     me = client()
     me.send(METADATA)

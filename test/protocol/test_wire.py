@@ -25,6 +25,7 @@ from kafka.protocol.group import HeartbeatRequest
 from kafka.protocol.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafka.protocol.metadata import Cursor, DescribeTopicPartitionsRequest, MetadataRequest
 from kafka.protocol.metadata import TopicRequest as TopicToDescribe
+from kafka.protocol.primitives import Pieces
 from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafka.protocol.sasl import SaslAuthenticateRequest
 from kafka.protocol.schema import ZERO_UUID
@@ -48,6 +49,22 @@ def test_a_classic_version_looks_like_this():
             b'\xff\xff',  # group_instance_id: null
         ]
     )
+
+
+@pytest.mark.parametrize('version', [4, 12])
+def test_records_in_pieces_are_written_as_they_are(version):
+    pieces = [b'first', bytearray(b'second')]
+
+    def response(records):
+        partitions = [PartitionData(3, 0, 5, records=records)]
+        topic = FetchableTopicResponse(topic='t', partitions=partitions)
+        return FetchResponse(responses=[topic])
+
+    parts = response(Pieces(pieces)).encode_parts(version)
+    assert b''.join(parts) == response(b'firstsecond').encode(version)
+    assert all(any(part is piece for part in parts) for piece in pieces)
+    with pytest.raises(ProtocolError):
+        response('text').encode_parts(version)
 
 
 def test_a_flexible_version_looks_like_this():

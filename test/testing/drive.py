@@ -7,7 +7,7 @@ session and returns the response, so that everything passes the wire in both dir
 from __future__ import annotations
 
 import random
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.session import NEED_DATA, ResponseReceived, Role, Session
@@ -30,6 +30,9 @@ class Wire:
 
     def write(self, data: bytes) -> None:
         self.written += data
+
+    def write_parts(self, parts: List[bytes]) -> None:
+        self.written += b''.join(parts)
 
     def close(self) -> None:
         self.is_closed = True

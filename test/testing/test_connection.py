@@ -14,6 +14,7 @@ from kafka.protocol.frames import FrameReader, frame
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.testing.calls import HANDLERS
 from kafka.testing.releases import RELEASES
+from test.testing.data_requests import TOPIC, batch, driver, fetch_request, produce
 from test.testing.drive import Client, Driver
 
 
@@ -282,3 +283,20 @@ def test_requests_are_counted_in_bytes():
     data = client.session.send(ApiVersionsRequest(), version=0)
     client.connection.receive_data(data)
     assert driver.state.control.requests._bytes == len(data)
+
+
+def test_large_batches_are_written_as_they_lie_in_the_log_and_small_ones_together():
+    """What all clients are sent at once costs no more than the log."""
+    cluster = driver()
+    for value in (b'a', b'b', b'c' * 5000, b'd', b'e' * 5000):
+        produce(cluster, batch(value))
+    client, written = cluster.client(), []
+    client.wire.write_parts = written.extend
+    client.send(fetch_request(cluster, 12, 0), 12)
+    log = cluster.state.topics[TOPIC].partitions[0].log
+    large = [each.data for each in log.batches if len(each.data) > 5000]
+    assert [len(part) > 5000 for part in written] == [False, True, False, True, False]
+    assert all(part is data for part, data in zip(written[1::2], large))
+    client.session.receive_data(b''.join(written))
+    records = client.receive().responses[0].partitions[0].records
+    assert records == log.read(0, 5, 1 << 20, False)

@@ -12,8 +12,16 @@ import time
 import pytest
 
 from kafka.protocol.api_versions import ApiVersionsRequest
+from kafka.protocol.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 from kafka.protocol.frames import frame
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from kafka.protocol.negotiation import BrokerVersions
+from kafka.protocol.primitives import Pieces
 from kafka.protocol.session import NEED_DATA, Role, Session
 from kafka.testing import LATER, Cluster
 from kafka.testing import server as server_module
@@ -424,3 +432,27 @@ def test_a_request_of_many_pieces_is_put_together(cluster):
         for byte in peer.session.send(ApiVersionsRequest(), version=0):
             peer.sock.sendall(bytes([byte]))
         assert peer.receive() is not None
+
+
+@pytest.mark.parametrize('at_once', [True, False])
+def test_an_answer_in_many_pieces_arrives_whole(monkeypatch, at_once):
+    """Whatever part of it the socket takes, and where a system takes one piece at a time."""
+    monkeypatch.setattr(server_module, 'MOST_PARTS', 7)
+    monkeypatch.setattr(server_module, 'TURN_BYTES', 100000)
+    pieces = [bytes([number % 251]) * (20000 + 37 * number) for number in range(300)]
+    with Cluster(topics={'t': 1}) as cluster, Peer(cluster) as peer:
+        for transport in cluster._server._transports:
+            transport._takes_parts = transport._takes_parts and at_once
+
+        def answer(call):
+            partition = PartitionData(0, 0, 0, records=Pieces(pieces))
+            return FetchResponse(
+                responses=[FetchableTopicResponse(topic='t', partitions=[partition])]
+            )
+
+        cluster.control('Fetch', answer)
+        peer.session.adopt(BrokerVersions({1: (12, 12)}))
+        peer.send(FetchRequest(max_wait_ms=0, min_bytes=1, topics=[]))
+        wait_until(lambda: any(each._unsent for each in cluster._server._transports))
+        (topic,) = peer.receive().response.responses
+    assert topic.partitions[0].records == b''.join(pieces)

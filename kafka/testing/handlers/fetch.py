@@ -7,7 +7,7 @@ lie :mod:`kafka.testing.partition_log`, older formats :mod:`kafka.testing.down_c
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Tuple, Union
+from typing import Any, List, NamedTuple, Optional, Tuple, Union, cast
 
 from kafka.errors import UnsupportedCodecError
 from kafka.protocol.fetch import (
@@ -20,6 +20,7 @@ from kafka.protocol.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from kafka.protocol.primitives import Pieces
 from kafka.testing.calls import Call, handles
 from kafka.testing.configs import broker_config
 from kafka.testing.down_conversion import DownConverter
@@ -222,7 +223,7 @@ def _read_all(call: Call[FetchRequest], reads: List[_Read]) -> Found:
             if isinstance(records, int):
                 data = _failed(call, read, records)
             else:
-                data.records = records
+                data.records = cast(Any, records)
                 room -= len(records)
                 is_first = is_first and not records
                 _name_aborted(call, read, read.partition, data)
@@ -232,7 +233,7 @@ def _read_all(call: Call[FetchRequest], reads: List[_Read]) -> Found:
 
 def _records(
     call: Call[FetchRequest], read: _Read, partition: Partition, room: int, whole: bool
-) -> Union[bytes, int]:
+) -> Union[bytes, Pieces, int]:
     """Return the records for one partition, or the code of an error."""
     asked, log = read.wanted.asked, partition.log
     offset, end = asked.fetch_offset, read.end_offset
@@ -243,7 +244,7 @@ def _records(
         return b''  # such readers need no piece of a batch to learn that it is too large
     magic = 0 if call.version <= 1 else 1 if call.version <= 3 else 2
     if magic == 2 or call.state.release.highest_magic <= magic:
-        return log.read(offset, end, most, whole)
+        return Pieces(log.read_parts(offset, end, most, whole))
     if whole:
         most = max(most, log.first_entry_bytes(offset, end))
     if call.state.down_converter is None:

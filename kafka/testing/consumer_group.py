@@ -8,7 +8,6 @@ is checked by consumer_groups.py, who gets what is computed by server_assignors.
 from __future__ import annotations
 
 import enum
-import re
 from typing import TYPE_CHECKING, Callable, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from kafka.protocol.group import ConsumerGroupHeartbeatRequest
@@ -25,6 +24,7 @@ from kafka.testing.errors import (
     UNSUPPORTED_VERSION,
 )
 from kafka.testing.group_members import MEMBER_BYTES, Budget, Deadline, Outbox
+from kafka.testing.regex import Effort, Pattern
 from kafka.testing.server_assignors import (
     ASSIGNORS,
     DEFAULT_ASSIGNOR,
@@ -379,14 +379,10 @@ class ConsumerGroup:
         self._matched_at = self._rules.timers.clock.monotonic()
         self._topics_seen = set(self._rules.topics)
         wanted = {each.regex for each in self.members.values() if each.regex is not None}
-        found = {
-            pattern: {
-                name
-                for name, topic in self._rules.topics.items()
-                if not topic.is_internal and re.fullmatch(pattern, name)
-            }
-            for pattern in wanted
-        }
+        topics = self._rules.topics.items()
+        names = [name for name, topic in topics if not topic.is_internal]
+        effort = Effort()
+        found = {pattern: Pattern(pattern).matching(names, effort) for pattern in sorted(wanted)}
         if found != self._regexes:
             self._regexes = found
             self._count()

@@ -6,7 +6,6 @@ is in consumer_group.py. Groups of both kinds share their names: groups.py.
 
 from __future__ import annotations
 
-import re
 from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
 from kafka.protocol.group import (
@@ -34,10 +33,8 @@ from kafka.testing.errors import (
     UNSUPPORTED_ASSIGNOR,
 )
 from kafka.testing.group_members import group_size
+from kafka.testing.regex import Pattern
 from kafka.testing.server_assignors import ASSIGNORS, TopicPartition
-
-#: What Python's expressions have and RE2 has not: look-around, conditions, references to groups.
-_NOT_RE2 = re.compile(r'\(\?(?:[=!(>]|<[=!]|P=)|\\[1-9]')
 
 _TEXTS = {
     UNKNOWN_MEMBER_ID: 'Member %s is not in the group.',
@@ -208,11 +205,8 @@ def _join_text(request: ConsumerGroupHeartbeatRequest) -> Optional[str]:
 
 
 def _is_expression(pattern: str) -> bool:
-    """Tell whether a pattern means something to RE2, as far as Python can tell."""
-    if _NOT_RE2.search(pattern):
-        return False
     try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError):
+        Pattern(pattern)
+    except ValueError:
         return False
     return True

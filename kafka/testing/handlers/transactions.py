@@ -5,8 +5,7 @@ Owns which node may be asked and what the versions answer; what is decided is in
 
 from __future__ import annotations
 
-import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from kafka.protocol.transaction import (
     AddOffsetsToTxnRequest,
@@ -33,11 +32,11 @@ from kafka.protocol.transaction import (
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.handlers.groups import is_coordinator
+from kafka.testing.regex import Effort, Pattern
 from kafka.testing.transaction import NO_EPOCH, NO_PRODUCER_ID, S, Transaction
 from kafka.testing.transactions import Identity, Transactions, fenced_code, transactions_of
 
 OFFSETS_TOPIC = '__consumer_offsets'
-_LONGEST_PATTERN = 256
 
 
 # ------------------------------------------------------------ InitProducerId
@@ -259,8 +258,9 @@ def list_transactions(call: Call[ListTransactionsRequest]) -> ListTransactionsRe
     )
     known = {state.value for state in S}
     response.unknown_state_filters = [name for name in request.state_filters if name not in known]
-    pattern = _pattern(request.transactional_id_pattern)
-    if pattern is None:
+    try:
+        matches = _matching(request.transactional_id_pattern)
+    except ValueError:
         response.error_code = errors.INVALID_REGULAR_EXPRESSION
         return response
     if request.state_filters and len(response.unknown_state_filters) == len(request.state_filters):
@@ -272,23 +272,21 @@ def list_transactions(call: Call[ListTransactionsRequest]) -> ListTransactionsRe
             transaction_state=each.state.value,
         )
         for each in transactions_of(call.broker).all
-        if is_coordinator(call, each.transactional_id) and _is_wanted(call, each, pattern)
+        if is_coordinator(call, each.transactional_id) and _is_wanted(call, each, matches)
     ]
     return response
 
 
-def _pattern(text: Optional[str]) -> Optional[re.Pattern[str]]:
-    """Return what names must match, None for what cannot be read."""
-    if text is not None and len(text) > _LONGEST_PATTERN:
-        return None
-    try:
-        return re.compile(text or '.*', re.DOTALL)
-    except (re.error, OverflowError, RecursionError):
-        return None
+def _matching(text: Optional[str]) -> Callable[[str], bool]:
+    """Return what tells whether an id is asked for. Raises ValueError for what is no pattern."""
+    if not text:
+        return lambda transactional_id: True
+    pattern, effort = Pattern(text), Effort()
+    return lambda transactional_id: pattern.matches(transactional_id, effort)
 
 
 def _is_wanted(
-    call: Call[ListTransactionsRequest], each: Transaction, pattern: re.Pattern[str]
+    call: Call[ListTransactionsRequest], each: Transaction, matches: Callable[[str], bool]
 ) -> bool:
     request = call.request
     if request.state_filters and each.state.value not in request.state_filters:
@@ -299,4 +297,4 @@ def _is_wanted(
         age_ms = call.state.timers.clock.wall_ms() - each.started_ms
         if age_ms <= request.duration_filter:  # those without a start are very old
             return False
-    return pattern.fullmatch(each.transactional_id) is not None
+    return matches(each.transactional_id)

@@ -538,7 +538,7 @@ def test_transactions_are_listed_through_filters():
     assert listed(driver, ['Sleeping']) == []
 
 
-@pytest.mark.parametrize('pattern', ['(', 'a' * 1000, '(' * 200 + ')' * 200])
+@pytest.mark.parametrize('pattern', ['(', '(?=a)', '(' * 200 + ')' * 200])
 def test_bad_patterns_are_refused(pattern):
     request = ListTransactionsRequest([], [], transactional_id_pattern=pattern)
     response = Driver().ask(request)

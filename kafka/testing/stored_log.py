@@ -427,8 +427,10 @@ class StoredLog(PartitionLog):
             return 0
         return self._size_of(index)
 
-    def read(self, offset: int, end_offset: int, max_bytes: int, first_whole: bool) -> bytes:
-        """Return what lies from an offset up to an end, as PartitionLog.read() does.
+    def read_parts(
+        self, offset: int, end_offset: int, max_bytes: int, first_whole: bool
+    ) -> List[bytes]:
+        """Return what lies from an offset up to an end, as PartitionLog.read_parts() does.
 
         Raises: StorageError.
         """
@@ -437,14 +439,14 @@ class StoredLog(PartitionLog):
         first = bisect_left(self._lasts, offset)
         end = bisect_left(self._bases, end_offset)
         if first >= end or max_bytes <= 0:
-            return b''
+            return []
         start = self._places[first]
         behind = self._places[end] if end < len(self._places) else self._end_place
         if self._has_old:
             batch = self._batch_at(first)
             if batch.magic < 2:
                 start += message_sets.position_of(batch.data, offset)
-        return self._span(start, min(max_bytes, behind - start))
+        return [self._span(start, min(max_bytes, behind - start))]
 
     def _size_of(self, index: int) -> int:
         last = index + 1 == len(self._places)

@@ -2,8 +2,7 @@
 
 ``python -m servers.api_ranges [RELEASE ...]`` starts one broker of each release from 0.10.0 on (of
 all in releases.txt without an argument), asks for ApiVersions, and prints where
-``kafka.testing.releases`` says something else. Calls that only brokers send are left out of both.
-The exit status is 1 when there is a difference.
+``kafka.testing.releases`` says something else. The exit status is 1 when there is a difference.
 
 Owns: the question and the comparison. Does not own: the table, nor starting brokers.
 """
@@ -40,16 +39,15 @@ def ask(address: Tuple[str, int]) -> Ranges:
 
 def differences(name: str, real: Ranges) -> List[str]:
     """Return a line for each API in which the table of a release differs from the real one."""
-    clients = {int(key) for key in ApiKey}
-    table = broker_release(name).listed
-    lines = []
-    for key in sorted(clients & (set(real) | set(table))):
-        if real.get(key) != table.get(key):
-            lines.append(
-                '%s: %d %s: real %s, table %s'
-                % (name, key, ApiKey(key).name, _text(real.get(key)), _text(table.get(key)))
-            )
-    return lines
+    release = broker_release(name)
+    table = {**release.listed, **release.between_brokers}
+    names = {int(key): key.name for key in ApiKey}
+    return [
+        '%s: %d %s: real %s, table %s'
+        % (name, key, names.get(key, '(brokers)'), _text(real.get(key)), _text(table.get(key)))
+        for key in sorted(set(real) | set(table))
+        if real.get(key) != table.get(key)
+    ]
 
 
 def _text(versions: Optional[Tuple[int, int]]) -> str:
@@ -70,8 +68,6 @@ def main(arguments: Sequence[str]) -> int:
         lines = differences(release.name, real)
         mode = 'ZooKeeper' if release.has_zookeeper else 'KRaft'
         print('%s (%s): %d keys, %d differences' % (release.name, mode, len(real), len(lines)))
-        others = sorted(set(real) - {int(key) for key in ApiKey})
-        print('  between brokers: %s' % ' '.join('%d:%d-%d' % (k, *real[k]) for k in others))
         for line in lines:
             print('  ' + line)
         sys.stdout.flush()

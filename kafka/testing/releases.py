@@ -98,6 +98,22 @@ _TABLE = """
 94 4.4:0
 """
 
+# The same of the calls between brokers, which a release lists too: clients tell by them whether
+# there is a ZooKeeper. An embedded cluster lists them and has none.
+_BETWEEN_BROKERS = """
+4 0.10.0:0 1.0:1 2.2:2 2.4:4 2.8:5 3.2:6 3.3:none
+5 0.10.0:0 2.2:1 2.4:2 2.6:3 3.3:none
+6 0.10.0:2 0.10.2:3 1.0:4 2.2:5 2.4:6 2.8:7 3.3:none
+7 0.10.0:1-1 1.1:1 2.2:2 2.4:3 3.3:none
+56 2.7:0 3.2:1 3.3:none
+67 3.0:0 3.3:none
+83 4.1:0
+84 4.1:0
+85 4.1:0 4.2:1
+86 4.1:0
+87 4.1:0 4.2:1
+"""
+
 Ranges = Mapping[int, Tuple[int, int]]
 
 PRODUCE = 0
@@ -107,12 +123,14 @@ class BrokerRelease(NamedTuple):
     """A release of Apache Kafka as a broker.
 
     ``name`` is one of :data:`RELEASES`. ``served`` is which versions it answers, by API key;
-    ``listed`` is what ApiVersions says of them.
+    ``listed`` is what ApiVersions says of them, and ``between_brokers`` of the calls that only
+    brokers make.
     """
 
     name: str
     served: Ranges
     listed: Ranges
+    between_brokers: Ranges
 
     @property
     def version(self) -> Tuple[int, ...]:
@@ -152,18 +170,18 @@ def broker_release(version: str) -> BrokerRelease:
 
 
 def _made(name: str) -> BrokerRelease:
-    listed = _ranges(name)
+    listed = _ranges(_TABLE, name)
     served = dict(listed)
     if listed[PRODUCE][1] >= 12:
         # 4.0 and later list 0, for old librdkafka, and answer 3 and later (KAFKA-18659).
         served[PRODUCE] = 3, listed[PRODUCE][1]
-    return BrokerRelease(name, served, listed)
+    return BrokerRelease(name, served, listed, _ranges(_BETWEEN_BROKERS, name))
 
 
-def _ranges(name: str) -> Dict[int, Tuple[int, int]]:
+def _ranges(table: str, name: str) -> Dict[int, Tuple[int, int]]:
     position = RELEASES.index(name)
     found: Dict[int, Tuple[int, int]] = {}
-    for line in _lines():
+    for line in _lines(table):
         key, *changes = line.split()
         for change in changes:
             since, _, versions = change.partition(':')
@@ -176,6 +194,6 @@ def _ranges(name: str) -> Dict[int, Tuple[int, int]]:
     return found
 
 
-def _lines() -> List[str]:
-    """Return the lines of the table; one that begins with blanks goes on."""
-    return _TABLE.replace('\n    ', ' ').strip().splitlines()
+def _lines(table: str) -> List[str]:
+    """Return the lines of a table; one that begins with blanks goes on."""
+    return table.replace('\n    ', ' ').strip().splitlines()

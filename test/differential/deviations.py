@@ -50,11 +50,6 @@ def _are_neighbours(real: Any, ours: Any) -> bool:
 
 DEVIATIONS: List[Deviation] = [
     Deviation(
-        r'api-versions.*',
-        r'api_keys\[(4|5|6|7|52|53|54|56|58|59|62|63|67|70|73|82|83|84|85|86|87)\]',
-        'calls between brokers: an embedded cluster has none, and no client sends them',
-    ),
-    Deviation(
         r'null-records-.*|malformed-.*/produce negative bytes',
         r'outcome',
         'real brokers fail inside, and whether the answer or the close comes first is chance',

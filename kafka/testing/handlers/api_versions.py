@@ -28,10 +28,11 @@ def api_versions(call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
     if error != NONE:
         return response
     state = call.state
+    listed = {key: each for key, each in state.release.listed.items() if key in HANDLERS}
+    listed.update(state.release.between_brokers)
     response.api_keys = [
         ApiVersion(api_key=key, min_version=low, max_version=high)
-        for key, (low, high) in sorted(state.release.listed.items())
-        if key in HANDLERS
+        for key, (low, high) in sorted(listed.items())
     ]
     if call.version >= 3:
         _add_features(call, response, supported_features(state.release.name))

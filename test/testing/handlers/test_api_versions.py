@@ -18,9 +18,16 @@ GOOD = ApiVersionsRequest(**SOFTWARE)
 def test_what_is_listed_is_what_the_release_has(name):
     answer = Driver(name).ask(ApiVersionsRequest(), version=0)
     listed = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
-    release = broker_release(name).listed
-    assert listed == {key: release[key] for key in release if key in HANDLERS}
+    release = broker_release(name)
+    for_clients = {key: release.listed[key] for key in release.listed if key in HANDLERS}
+    assert listed == {**for_clients, **release.between_brokers}
     assert answer.error_code == 0
+
+
+@pytest.mark.parametrize('name, there', [('0.10.0', True), ('3.2', True), ('3.3', False)])
+def test_where_zookeeper_is_the_calls_of_its_controller_are_listed(name, there):
+    answer = Driver(name).ask(ApiVersionsRequest(), version=0)
+    assert ({4, 5, 6, 7} <= {each.api_key for each in answer.api_keys}) is there
 
 
 def test_the_list_is_in_order():

@@ -6,7 +6,7 @@ handlers/, bytes in connection.py, sockets in server.py.
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 from kafka.protocol.wire import Message
 from kafka.testing.calls import HANDLERS, Call
@@ -27,6 +27,8 @@ class Broker:
         self.waiting = waiting
         # Which versions it answers, by API key.
         self.served = {key: each for key, each in state.release.served.items() if key in HANDLERS}
+        #: Called with the id of a connection that has ended, by what they are for.
+        self.when_closed: Dict[str, Callable[[int], None]] = {}
         self._connections: Dict[int, Connection] = {}
         self._last_connection = 0
 
@@ -53,6 +55,8 @@ class Broker:
         connection = self._connections.pop(connection_id, None)
         if connection is not None:
             connection.close()
+            for callback in list(self.when_closed.values()):
+                callback(connection_id)
 
     def close_connections(self) -> None:
         """Close all of them."""

@@ -222,6 +222,20 @@ def broker_config(state: ClusterState, node_id: int, name: str) -> str:
     return (values[0].value or '') if values else ''
 
 
+def group_config(state: ClusterState, group_id: str, name: str) -> str:
+    """Return the value of a group's setting that holds now, '' if it has none.
+
+    Raises KeyError for a setting that the release lacks.
+    """
+    own = state.configs.get((GROUP, group_id), {})
+    if name in own:
+        return own[name]
+    key = group_keys(state.release.name)[name]
+    behind = broker_keys(state.release.name).get(key.synonym or '')
+    values = [] if behind is None else broker_values(state, behind, state.controller_id)
+    return (values[0].value if values else key.default) or ''
+
+
 def static_values(state: ClusterState, node_id: int) -> Dict[str, str]:
     """Return what would stand in a broker's file of settings."""
     values = _chosen(state)

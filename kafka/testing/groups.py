@@ -1,9 +1,9 @@
 """All groups of an embedded cluster: which request means which group, and when groups go away.
 
 Owns the classic groups by their ids, what a coordinator checks before a group is asked, and that an
-id means one group, classic or KIP-848 (consumer_groups.py). What one group does is in
-classic_group.py; requests and responses are in handlers/groups.py. A group with members does not
-change its kind, as if ``group.consumer.migration.policy`` were ``disabled``.
+id means one group: classic, KIP-848 (consumer_groups.py) or a share group (share_groups.py). What
+one group does is in classic_group.py; requests and responses are in handlers/groups.py. A group
+with members does not change its kind, as if ``group.consumer.migration.policy`` were ``disabled``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kafka.protocol.group import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from kafka.protocol.share import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from kafka.testing.classic_group import ClassicGroup
 from kafka.testing.consumer_group import JOIN_EPOCH, ConsumerGroup, ConsumerGroupRules
 from kafka.testing.consumer_groups import ConsumerGroups, Refusal
@@ -44,9 +45,13 @@ from kafka.testing.group_members import (
 )
 from kafka.testing.group_states import GroupRules, GroupState
 from kafka.testing.server_assignors import TopicPartition
+from kafka.testing.share_group import ShareGroup
+from kafka.testing.share_groups import ShareGroups, ShareRefusal
 
 if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
+
+AnyGroup = Union[ClassicGroup, ConsumerGroup, ShareGroup]
 
 #: What members of all groups may take together.
 LIMIT_BYTES = 64 * 1024 * 1024
@@ -90,6 +95,7 @@ class Groups:
             ),
             self._consumers_ended,
         )
+        self.shares = ShareGroups(state, self.outbox, self.budget)
 
     def __repr__(self) -> str:
         return '<Groups: %d>' % len(self._groups)
@@ -113,6 +119,10 @@ class Groups:
             self._expire(group_id)
         return list(self._groups.values())
 
+    def newer(self) -> List[Union[ConsumerGroup, ShareGroup]]:
+        """Return all groups of the newer protocols."""
+        return [*self.consumers.all(), *self.shares.all()]
+
     def offset_groups(self) -> List[str]:
         """Return ids of those that have offsets and never had members."""
         for group_id in self._state.offsets.groups:
@@ -126,14 +136,16 @@ class Groups:
         self._expire(group_id)
         return self._member_group(group_id) is not None or group_id in self.offset_groups()
 
-    def with_members(self, group_id: str) -> Union[ClassicGroup, ConsumerGroup, None]:
-        """Return a group of either kind, None if it does not exist or has no members."""
+    def with_members(self, group_id: str) -> Optional[AnyGroup]:
+        """Return a group of any kind, None if it does not exist or has no members."""
         self._expire(group_id)
         group = self._member_group(group_id)
         return group if group is not None and group.members else None
 
-    def _member_group(self, group_id: str) -> Union[ClassicGroup, ConsumerGroup, None]:
-        return self._groups.get(group_id) or self.consumers.get(group_id)
+    def _member_group(self, group_id: str) -> Optional[AnyGroup]:
+        return (
+            self._groups.get(group_id) or self.consumers.get(group_id) or self.shares.get(group_id)
+        )
 
     # ------------------------------------------------------------ membership
 
@@ -146,7 +158,9 @@ class Groups:
         if not error and other is not None and other.members:
             self._refuse_classic(call)
             return
-        if not error and group is None:
+        if not error and self.shares.get(request.group_id) is not None:
+            error = INCONSISTENT_GROUP_PROTOCOL
+        elif not error and group is None:
             if request.member_id:
                 error = UNKNOWN_MEMBER_ID
             elif not self.budget.has_room(group_size(request.group_id)):
@@ -217,6 +231,7 @@ class Groups:
         if group is not None:
             self._forget(group)
         self.consumers.forget(group_id)
+        self.shares.forget(group_id)
         self._state.offsets.delete_group(group_id)
         return NONE
 
@@ -228,6 +243,9 @@ class Groups:
         client_host: str,
     ) -> ConsumerGroupHeartbeatResponse:
         """Take a KIP-848 heartbeat."""
+        if self.shares.get(request.group_id) is not None:
+            text = 'Group %s is a share group.' % request.group_id
+            return Refusal(GROUP_ID_NOT_FOUND, text).response
         classic = self.get(request.group_id)
         if classic is not None:
             if classic.state is not GroupState.EMPTY or request.member_epoch != JOIN_EPOCH:
@@ -238,6 +256,17 @@ class Groups:
             made = base64.urlsafe_b64encode(self._state.new_uuid())
             request.member_id = made.decode('ascii').rstrip('=')
         return self.consumers.heartbeat(request, version, client_id, client_host)
+
+    def share_heartbeat(
+        self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str
+    ) -> ShareGroupHeartbeatResponse:
+        """Take the heartbeat of a member of a share group (KIP-932)."""
+        if self.shares.get(request.group_id) is None and self.exists(request.group_id):
+            text = 'Group %s is not a share group.' % request.group_id
+            return ShareRefusal(GROUP_ID_NOT_FOUND, text).response
+        response = self.shares.heartbeat(request, client_id, client_host)
+        self.outbox.flush()
+        return response
 
     # ------------------------------------------------------------ commits
 
@@ -255,6 +284,8 @@ class Groups:
         Arguments: generation: or member epoch; version: of OffsetCommit; partitions: that it is
             about, for members whose epoch has changed meanwhile.
         """
+        if self.shares.get(group_id) is not None:
+            return GROUP_ID_NOT_FOUND
         consumers = self.consumers.get(group_id)
         if consumers is not None:
             return consumers.commit_error(generation, member_id, version, list(partitions))
@@ -273,6 +304,8 @@ class Groups:
         self, group_id: str, generation: int, member_id: str, instance_id: Optional[str]
     ) -> int:
         """Return why TxnOffsetCommit is refused, 0 if it is not (KIP-447)."""
+        if self.shares.get(group_id) is not None:
+            return GROUP_ID_NOT_FOUND
         consumers = self.consumers.get(group_id)
         if consumers is not None:
             return consumers.transactional_commit_error(generation, member_id)
@@ -283,8 +316,23 @@ class Groups:
 
     def check_fetch(self, group_id: str, member_id: Optional[str], member_epoch: int) -> int:
         """Return why OffsetFetch is refused to a member, 0 if it is not."""
+        if self.shares.get(group_id) is not None:
+            return GROUP_ID_NOT_FOUND
         group = self.consumers.get(group_id)
         return NONE if group is None else group.fetch_error(member_epoch, member_id)
+
+    def check_offset_delete(self, group_id: str) -> int:
+        """Return why no offsets of a group can be deleted, 0 if some can (KIP-496)."""
+        if not self.exists(group_id) or self.shares.get(group_id) is not None:
+            return GROUP_ID_NOT_FOUND
+        group = self.with_members(group_id)
+        is_other = group is not None and group.protocol_type != 'consumer'
+        return NON_EMPTY_GROUP if is_other else NONE
+
+    def is_subscribed(self, group_id: str, topic: str) -> bool:
+        """Tell whether members of a group consume a topic."""
+        group = self.with_members(group_id)
+        return isinstance(group, (ClassicGroup, ConsumerGroup)) and group.is_subscribed(topic)
 
     # ------------------------------------------------------------
 
@@ -325,6 +373,8 @@ class Groups:
         """Forget what has become too old of a group, and the group when that was all."""
         clock, offsets = self._state.timers.clock, self._state.offsets
         group = self._member_group(group_id)
+        if isinstance(group, ShareGroup):
+            return  # they stay until they are deleted
         idle: Optional[int] = None
         if group is not None and self._state.release.version >= (2, 1):  # KIP-211
             if group.state.value != GroupState.EMPTY.value:

@@ -1,7 +1,8 @@
-"""How brokers spread partitions over the members of a KIP-848 group.
+"""How brokers spread partitions over the members of a KIP-848 or a share group.
 
-Owns the two assignors that brokers have, ``uniform`` and ``range``: who gets what, given what each
-member wants and has. Sticky, as the real ones; ties are broken by the names, so results repeat.
+Owns the assignors that brokers have: ``uniform`` and ``range`` for consumers, ``simple`` for share
+groups; who gets what, given what each member wants and has. Sticky, as the real ones; ties are
+broken by the names, so results repeat.
 """
 
 from __future__ import annotations
@@ -83,3 +84,43 @@ ASSIGNORS: Dict[
 ] = {'uniform': uniform, 'range': ranges}
 
 DEFAULT_ASSIGNOR = 'uniform'
+
+
+def simple(
+    wanted: Mapping[str, Set[bytes]], partitions: Set[TopicPartition], owned: Assignments
+) -> Assignments:
+    """Let each partition be read by as many members as every other, of a share group (KIP-932).
+
+    Each topic by itself; no member goes without while there are more of them than partitions.
+    Arguments: wanted: topics of each member; partitions: that can be read; owned: as uniform().
+    """
+    result: Assignments = {name: set() for name in sorted(wanted)}
+    for topic in sorted({topic for topic, _ in partitions}):
+        names = [name for name in result if topic in wanted[name]]
+        if names:
+            _share(sorted(each for each in partitions if each[0] == topic), names, owned, result)
+    return result
+
+
+def _share(
+    partitions: List[TopicPartition], names: List[str], owned: Assignments, result: Assignments
+) -> None:
+    """Share out the partitions of one topic; each of them to the same number of members."""
+    sharing = -(-len(names) // len(partitions))
+    places = sharing * len(partitions)
+    readers = dict.fromkeys(partitions, 0)
+    quotas = {}
+    for position, name in enumerate(names):
+        given = -(-places * position // len(names))
+        quotas[name] = min(len(partitions), -(-places * (position + 1) // len(names)) - given)
+        for partition in sorted(owned.get(name, ())):
+            if readers.get(partition, sharing) < sharing and quotas[name]:
+                result[name].add(partition)
+                readers[partition] += 1
+                quotas[name] -= 1
+    for name in names:
+        for _ in range(quotas[name]):
+            free = [each for each in partitions if each not in result[name]]
+            partition = min(free, key=lambda each: readers[each])
+            result[name].add(partition)
+            readers[partition] += 1

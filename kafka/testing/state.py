@@ -166,6 +166,7 @@ class ClusterState:
         self.configs: Dict[Tuple[int, str], Dict[str, str]] = {}  # see configs.py
         self.log_settings: Dict[Any, Any] = {}  # what settings mean; see log_settings.py
         self.fetch_sessions: Dict[int, Any] = {}  # by node; see fetch_sessions.py
+        self.share_sessions: Dict[int, Any] = {}  # by node; see share_sessions.py
         self.down_converter: Any = None  # made when it is first needed; see down_conversion.py
         self.features = first_features(release.name)  # level of each; see features.py
         self.features_epoch = 1 if self.features else 0  # raised by every change of them
@@ -256,6 +257,7 @@ class ClusterState:
         """Note the death of a node: others lead from now on."""
         self.nodes[node_id].is_alive = False
         self.fetch_sessions.pop(node_id, None)
+        self.share_sessions.pop(node_id, None)
         self._elect_controller()
         for partition in self.partitions():
             partition.elect(self.alive)

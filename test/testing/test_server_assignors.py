@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka.testing.server_assignors import ranges, uniform
+from kafka.testing.server_assignors import ranges, simple, uniform
 
 TOPICS = [b'a', b'b', b'c']
 
@@ -62,3 +62,32 @@ def test_a_range_is_of_neighbours():
         'k': {(b'a', 0), (b'a', 1), (b'a', 2)},
         'l': {(b'a', 3), (b'a', 4)},
     }
+
+
+@settings(max_examples=100, deadline=None)
+@given(groups())
+def test_simple_has_each_partition_read_by_about_the_same_number_of_members(group):
+    wanted, counts, owned = group
+    partitions = everything({'all': set(TOPICS)}, counts)
+    target = simple(wanted, partitions, owned)
+    for topic in TOPICS:
+        names = [name for name in wanted if topic in wanted[name]]
+        shares = {name: {each for each in target[name] if each[0] == topic} for name in names}
+        readers = [
+            sum((topic, index) in share for share in shares.values())
+            for index in range(counts[topic])
+        ]
+        if names and readers:
+            assert max(readers) - min(readers) <= 1
+            assert min(readers) >= 1
+            assert all(shares.values())
+            sizes = [len(share) for share in shares.values()]
+            assert max(sizes) - min(sizes) <= 1
+
+
+def test_simple_moves_no_partition_without_need():
+    wanted = {'a': {b'a'}, 'b': {b'a'}}
+    partitions = {(b'a', index) for index in range(4)}
+    owned = {'a': {(b'a', 1), (b'a', 3)}}
+    target = simple(wanted, partitions, owned)
+    assert target == {'a': {(b'a', 1), (b'a', 3)}, 'b': {(b'a', 0), (b'a', 2)}}

@@ -215,7 +215,7 @@ def list_groups(call: Call[ListGroupsRequest]) -> ListGroupsResponse:
                 group_state=group.state.value,
                 group_type=group.group_type,
             )
-            for group in groups.consumers.all()
+            for group in groups.newer()
         ]
         + [
             ListedGroup(

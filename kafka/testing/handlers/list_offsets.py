@@ -18,7 +18,6 @@ from kafka.protocol.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from kafka.protocol.wire import ZERO_UUID
-from kafka.record.memory_records import MemoryRecords
 from kafka.testing.calls import Call, handles
 from kafka.testing.errors import (
     INVALID_REQUEST,
@@ -30,6 +29,7 @@ from kafka.testing.errors import (
 from kafka.testing.located import epoch_error, find_topic, held_partition, led_partition
 from kafka.testing.log_settings import log_settings
 from kafka.testing.partition_log import PartitionLog
+from kafka.testing.record_times import first_record_at
 from kafka.testing.state import Partition
 
 LATEST = -1
@@ -207,14 +207,5 @@ def _found(
 
 def at_time(log: PartitionLog, timestamp: int, end_offset: int) -> _Found:
     """Return the first record before an end whose timestamp is not before the one given."""
-    for batch in log.batches_at(timestamp):
-        if batch.base_offset >= end_offset:
-            break
-        for part in MemoryRecords(batch.data, check_crcs=False):
-            for record in part:
-                stamp = -1 if record.timestamp is None else record.timestamp
-                if stamp >= timestamp and record.offset >= log.start_offset:
-                    if record.offset >= end_offset:
-                        return _Found()
-                    return _Found(record.offset, stamp, log.epoch_at(record.offset))
-    return _Found()
+    found = first_record_at(log, timestamp, end_offset)
+    return _Found() if found is None else _Found(*found, log.epoch_at(found[0]))

@@ -33,9 +33,7 @@ from kafka.protocol.wire import ZERO_UUID
 from kafka.testing.calls import Call, handles
 from kafka.testing.errors import (
     COORDINATOR_NOT_AVAILABLE,
-    GROUP_ID_NOT_FOUND,
     GROUP_SUBSCRIBED_TO_TOPIC,
-    NON_EMPTY_GROUP,
     NONE,
     NOT_COORDINATOR,
     OFFSET_METADATA_TOO_LARGE,
@@ -327,18 +325,9 @@ def _failed_topic(name: str, topic_id: bytes, indexes: List[int], error: int) ->
 def offset_delete(call: Call[OffsetDeleteRequest]) -> OffsetDeleteResponse:
     """Forget offsets of a group that nobody uses (KIP-496)."""
     request, groups = call.request, call.state.groups
-    error, subscribed = NONE, None
+    error = groups.check_offset_delete(request.group_id)
     if not is_coordinator(call, request.group_id):
         error = NOT_COORDINATOR
-    elif not groups.exists(request.group_id):
-        error = GROUP_ID_NOT_FOUND
-    else:
-        group = groups.with_members(request.group_id)
-        if group is not None:
-            if group.protocol_type == 'consumer':
-                subscribed = group
-            else:
-                error = NON_EMPTY_GROUP
     if error:
         return OffsetDeleteResponse(error_code=error, throttle_time_ms=0, topics=[])
     topics = []
@@ -350,7 +339,7 @@ def offset_delete(call: Call[OffsetDeleteRequest]) -> OffsetDeleteResponse:
             code = NONE
             if topic is None or topic.partition(index) is None:
                 code = UNKNOWN_TOPIC_OR_PARTITION
-            elif subscribed is not None and subscribed.is_subscribed(asked.name):
+            elif groups.is_subscribed(request.group_id, asked.name):
                 code = GROUP_SUBSCRIBED_TO_TOPIC
             else:
                 call.state.offsets.delete(request.group_id, asked.name, index)

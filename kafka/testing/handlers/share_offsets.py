@@ -1,0 +1,230 @@
+"""Where share groups begin to read: described, altered and deleted by administrators (KIP-932).
+
+Owns the way from these requests to :mod:`kafka.testing.share_group` and back; the lag is KIP-1226.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+from kafka.protocol.share import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestTopic,
+    AlterShareGroupOffsetsResponse,
+    AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+    DeleteShareGroupOffsetsResponseTopic,
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+from kafka.protocol.wire import ZERO_UUID
+from kafka.testing.calls import Call, handles
+from kafka.testing.errors import (
+    GROUP_ID_NOT_FOUND,
+    INVALID_GROUP_ID,
+    NON_EMPTY_GROUP,
+    NONE,
+    NOT_COORDINATOR,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    UNSUPPORTED_VERSION,
+)
+from kafka.testing.handlers.groups import is_coordinator
+from kafka.testing.handlers.share_groups import has_share_groups
+from kafka.testing.share_group import ShareGroup
+from kafka.testing.share_partition import NO_OFFSET
+from kafka.testing.state import Topic
+
+_TEXTS = {
+    GROUP_ID_NOT_FOUND: 'There is no such share group.',
+    INVALID_GROUP_ID: 'The group id is empty.',
+    NON_EMPTY_GROUP: 'The group is not empty.',
+    NOT_COORDINATOR: 'Another broker coordinates the group.',
+}
+_UNKNOWN = 'There is no such topic or partition.'
+
+
+def _refusal(call: Call[Any], group_id: str) -> int:
+    """Return why nothing can be said of a group."""
+    if not has_share_groups(call):
+        return UNSUPPORTED_VERSION
+    if not group_id:
+        return INVALID_GROUP_ID
+    return NONE if is_coordinator(call, group_id) else NOT_COORDINATOR
+
+
+def _empty_group(call: Call[Any], group_id: str) -> Union[ShareGroup, int]:
+    """Return a group without members, or the code of an error."""
+    error = _refusal(call, group_id)
+    if error:
+        return error
+    group = call.state.groups.shares.get(group_id)
+    if group is None:
+        return GROUP_ID_NOT_FOUND
+    return NON_EMPTY_GROUP if group.members else group
+
+
+# ------------------------------------------------------------ describe
+
+
+@handles(DescribeShareGroupOffsetsRequest)
+def describe_share_group_offsets(
+    call: Call[DescribeShareGroupOffsetsRequest],
+) -> DescribeShareGroupOffsetsResponse:
+    """Tell where groups stand."""
+    return DescribeShareGroupOffsetsResponse(
+        throttle_time_ms=0, groups=[_described(call, each) for each in call.request.groups]
+    )
+
+
+def _described(
+    call: Call[DescribeShareGroupOffsetsRequest], asked: DescribeShareGroupOffsetsRequestGroup
+) -> DescribeShareGroupOffsetsResponseGroup:
+    group = call.state.groups.shares.get(asked.group_id)
+    error = _refusal(call, asked.group_id)
+    if not error and group is None:
+        error = GROUP_ID_NOT_FOUND
+    if error or group is None:
+        return DescribeShareGroupOffsetsResponseGroup(
+            group_id=asked.group_id, topics=[], error_code=error, error_message=_TEXTS.get(error)
+        )
+    wanted = _known(call, group)
+    if asked.topics is not None:
+        wanted = {each.topic_name: each.partitions for each in asked.topics}
+    topics = [_topic(call, group, name, indexes) for name, indexes in wanted.items()]
+    return DescribeShareGroupOffsetsResponseGroup(
+        group_id=asked.group_id, topics=topics, error_code=NONE
+    )
+
+
+def _known(call: Call[Any], group: ShareGroup) -> Dict[str, List[int]]:
+    """Return the partitions of which a group knows where it stands, by topic."""
+    found: Dict[str, List[int]] = {}
+    for topic_id, index in sorted(group.stored):
+        topic = call.state.topic_by_id(topic_id)
+        if topic is not None:
+            found.setdefault(topic.name, []).append(index)
+    return found
+
+
+def _topic(
+    call: Call[Any], group: ShareGroup, name: str, indexes: List[int]
+) -> DescribeShareGroupOffsetsResponseTopic:
+    topic = call.state.topics.get(name)
+    return DescribeShareGroupOffsetsResponseTopic(
+        topic_name=name,
+        topic_id=ZERO_UUID if topic is None else topic.topic_id,
+        partitions=[_partition(group, topic, index) for index in indexes],
+    )
+
+
+def _partition(
+    group: ShareGroup, topic: Optional[Topic], index: int
+) -> DescribeShareGroupOffsetsResponsePartition:
+    partition = None if topic is None else topic.partition(index)
+    if topic is None or partition is None:
+        return DescribeShareGroupOffsetsResponsePartition(
+            partition_index=index,
+            start_offset=NO_OFFSET,
+            leader_epoch=0,
+            error_code=UNKNOWN_TOPIC_OR_PARTITION,
+            error_message=_UNKNOWN,
+        )
+    key = topic.topic_id, index
+    start, lag = group.stored_offset(key), -1
+    if start != NO_OFFSET:
+        live = group.partitions.get(key)
+        completed = 0 if live is None else live.completed
+        lag = max(0, partition.high_watermark - start - completed)
+    return DescribeShareGroupOffsetsResponsePartition(
+        partition_index=index,
+        start_offset=start,
+        leader_epoch=partition.leader_epoch,
+        lag=lag,
+        error_code=NONE,
+    )
+
+
+# ------------------------------------------------------------ alter
+
+
+@handles(AlterShareGroupOffsetsRequest)
+def alter_share_group_offsets(
+    call: Call[AlterShareGroupOffsetsRequest],
+) -> AlterShareGroupOffsetsResponse:
+    """Let a group without members begin elsewhere."""
+    group = _empty_group(call, call.request.group_id)
+    if isinstance(group, int):
+        return AlterShareGroupOffsetsResponse(
+            throttle_time_ms=0, error_code=group, error_message=_TEXTS.get(group), responses=[]
+        )
+    return AlterShareGroupOffsetsResponse(
+        throttle_time_ms=0,
+        error_code=NONE,
+        responses=[_altered(call, group, each) for each in call.request.topics],
+    )
+
+
+def _altered(
+    call: Call[AlterShareGroupOffsetsRequest],
+    group: ShareGroup,
+    asked: AlterShareGroupOffsetsRequestTopic,
+) -> AlterShareGroupOffsetsResponseTopic:
+    topic = call.state.topics.get(asked.topic_name)
+    partitions = []
+    for each in asked.partitions:
+        error, text = _located(topic, each.partition_index)
+        if topic is not None and not error:
+            group.begin_at((topic.topic_id, each.partition_index), each.start_offset)
+        partitions.append(
+            AlterShareGroupOffsetsResponsePartition(
+                partition_index=each.partition_index, error_code=error, error_message=text
+            )
+        )
+    return AlterShareGroupOffsetsResponseTopic(
+        topic_name=asked.topic_name,
+        topic_id=ZERO_UUID if topic is None else topic.topic_id,
+        partitions=partitions,
+    )
+
+
+def _located(topic: Optional[Topic], index: int) -> Tuple[int, Optional[str]]:
+    """Return the error for a partition and its text."""
+    if topic is None or topic.partition(index) is None:
+        return UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN
+    return NONE, None
+
+
+# ------------------------------------------------------------ delete
+
+
+@handles(DeleteShareGroupOffsetsRequest)
+def delete_share_group_offsets(
+    call: Call[DeleteShareGroupOffsetsRequest],
+) -> DeleteShareGroupOffsetsResponse:
+    """Let a group without members forget topics."""
+    group = _empty_group(call, call.request.group_id)
+    if isinstance(group, int):
+        return DeleteShareGroupOffsetsResponse(
+            throttle_time_ms=0, error_code=group, error_message=_TEXTS.get(group), responses=[]
+        )
+    responses = []
+    for each in call.request.topics:
+        topic = call.state.topics.get(each.topic_name)
+        error, text = (UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN) if topic is None else (NONE, None)
+        if topic is not None:
+            group.forget_topic(topic.topic_id)
+        responses.append(
+            DeleteShareGroupOffsetsResponseTopic(
+                topic_name=each.topic_name,
+                topic_id=ZERO_UUID if topic is None else topic.topic_id,
+                error_code=error,
+                error_message=text,
+            )
+        )
+    return DeleteShareGroupOffsetsResponse(throttle_time_ms=0, error_code=NONE, responses=responses)

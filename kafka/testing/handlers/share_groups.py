@@ -26,7 +26,8 @@ from kafka.testing.errors import (
     NOT_COORDINATOR,
     UNSUPPORTED_VERSION,
 )
-from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator, operations
+from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
+from kafka.testing.operations import group_operations
 from kafka.testing.share_group import ShareMember
 from kafka.testing.share_groups import ShareRefusal
 
@@ -76,7 +77,7 @@ def _described(call: Call[ShareGroupDescribeRequest], group_id: str) -> Describe
         members=[_member(call, each) for each in group.members.values()],
     )
     if call.request.include_authorized_operations:
-        described.authorized_operations = operations(call)
+        described.authorized_operations = group_operations(call, group_id)
     return described
 
 

@@ -322,10 +322,14 @@ def test_another_broker_names_the_leader():
 def test_a_topic_that_is_unknown_is_an_error_at_once():
     cluster = started()
     member = reader(cluster)
-    topic = cluster.state.topics[TOPIC]
-    cluster.state.topics['other'] = cluster.state.topics.pop(TOPIC)
-    cluster.state.topics[TOPIC] = type(topic)(TOPIC, b'\x05' * 16, [])
+    cluster.state.drop_topic(TOPIC)
+    other = cluster.state.create_topic(TOPIC, 1)
+    before = cluster.timers.clock.monotonic()
     assert codes(member.fetch()) == [UNKNOWN_TOPIC_OR_PARTITION]
+    cluster.state.drop_topic(TOPIC)
+    cluster.state.topics[TOPIC] = other  # for the id that the member asks with
+    assert codes(member.fetch(indexes=())) == [UNKNOWN_TOPIC_ID]
+    assert cluster.timers.clock.monotonic() == before
 
 
 def test_a_group_of_which_nobody_knows_reads_nothing():

@@ -20,10 +20,12 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / '.cache' / 'benchmarks'
 WHEELS = ('crc32c', 'python-snappy', 'lz4', 'xxhash', 'zstandard', 'isal')
 OURS = 'kafka-evergreen'
+CONFLUENT = 'confluent-kafka'
 REQUIREMENTS: Dict[str, Tuple[str, ...]] = {
     OURS: ('six',),
     'kafka-python 1.4.7': ('kafka-python==1.4.7',),
     'kafka-python 3.0.12': ('kafka-python==3.0.12',),
+    CONFLUENT: ('confluent-kafka==2.16.1',),
 }
 
 

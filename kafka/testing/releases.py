@@ -117,6 +117,7 @@ _BETWEEN_BROKERS = """
 Ranges = Mapping[int, Tuple[int, int]]
 
 PRODUCE = 0
+HEARTBEAT = 12
 
 
 class BrokerRelease(NamedTuple):
@@ -172,6 +173,8 @@ def broker_release(version: str) -> BrokerRelease:
 def _made(name: str) -> BrokerRelease:
     listed = _ranges(_TABLE, name)
     served = dict(listed)
+    if name == '0.8.2':
+        served[HEARTBEAT] = 0, 0  # it can read one, and answers with an error
     if listed[PRODUCE][1] >= 12:
         # 4.0 and later list 0, for old librdkafka, and answer 3 and later (KAFKA-18659).
         served[PRODUCE] = 3, listed[PRODUCE][1]

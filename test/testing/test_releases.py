@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kafka.conn import KafkaConnection
 from kafka.protocol.api import ApiKey, request_class
+from kafka.protocol.probe import OLD_RELEASES
+from kafka.testing.memory import MemoryCluster
 from kafka.testing.releases import NEWEST, RELEASES, broker_release
 
 
@@ -66,3 +69,12 @@ def test_versions_compare_as_numbers():
 def test_4_0_lists_old_produce_versions_that_it_refuses():
     release = broker_release('4.0')
     assert (release.listed[0][0], release.served[0][0]) == (0, 3)
+
+
+@pytest.mark.parametrize('name', sorted(OLD_RELEASES))
+def test_clients_can_tell_releases_apart_that_list_nothing(name):
+    with MemoryCluster(version=name) as cluster, cluster.patched():
+        host, _, port = cluster.bootstrap.partition(':')
+        connection = KafkaConnection(host, int(port))
+        assert connection.api_versions() == OLD_RELEASES[name]
+        connection.close()

@@ -39,6 +39,7 @@ from kafka.testing.errors import (
     INCONSISTENT_GROUP_PROTOCOL,
     NONE,
     NOT_COORDINATOR,
+    UNKNOWN_SERVER_ERROR,
 )
 from kafka.testing.group_members import JoinCall, Member, join_refusal
 from kafka.testing.group_states import GroupState
@@ -94,6 +95,8 @@ def sync_group(call: Call[SyncGroupRequest]) -> None:
 @handles(HeartbeatRequest)
 def heartbeat(call: Call[HeartbeatRequest]) -> HeartbeatResponse:
     """Note that a member lives."""
+    if call.state.release.version < (0, 9):  # there were no groups yet, only their messages
+        return HeartbeatResponse(error_code=UNKNOWN_SERVER_ERROR)
     if call.request.group_id and not is_coordinator(call, call.request.group_id):
         return HeartbeatResponse(error_code=NOT_COORDINATOR)
     return HeartbeatResponse(error_code=call.state.groups.heartbeat(call.request))

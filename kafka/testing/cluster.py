@@ -325,7 +325,7 @@ class Cluster:
 
     @property
     def requests(self) -> List[Received]:
-        """The requests that brokers received, oldest first: the last 10,000, or 16 MiB of them.
+        """The requests that brokers received, oldest first: the last 10,000, or about 64 MiB.
 
         Each has ``at``, ``node``, ``connection``, ``api``, ``version``, ``client_id``, ``request``.
         """

@@ -17,7 +17,7 @@ from kafka.protocol.wire import Buffer, Message
 from kafka.testing.calls import LOCAL_HOST, Call, Delivery
 from kafka.testing.error_answers import error_answer
 from kafka.testing.errors import ILLEGAL_SASL_STATE
-from kafka.testing.lenient_reader import read_leniently
+from kafka.testing.lenient_reader import TooManyParts, read_leniently
 from kafka.testing.sasl.login import MAX_REQUEST_BYTES, MAX_TOKEN_BYTES, Login, Verdict
 from kafka.testing.sasl.mechanisms import LoginFailed
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from kafka.testing.broker import Broker
 
 UNSUPPORTED_VERSION = 35
+#: What is larger may not have more parts than this: one of three bytes takes 130 in memory.
+LARGE_BYTES = 2 * 1024 * 1024
+MOST_PARTS = 250_000
 ANONYMOUS = 'User:ANONYMOUS'
 #: What 0.9 reads without a look at the version, as 0.8 does with all but OffsetCommit.
 UNVERSIONED = frozenset(
@@ -186,6 +189,8 @@ class Connection:
 
     def _read(self, data: bytes) -> Optional[Event]:
         """Return what a frame is, None if it cannot be read."""
+        if len(data) > LARGE_BYTES and self._has_too_many_parts(data):
+            return None
         try:
             return self._session.receive_frame(data)
         except KafkaError:
@@ -198,6 +203,16 @@ class Connection:
             return self._session.receive_frame(strict)
         except KafkaError:
             return None
+
+    def _has_too_many_parts(self, data: bytes) -> bool:
+        """Tell whether a large frame would be far larger when it was read."""
+        try:
+            read_leniently(data, most_parts=MOST_PARTS)
+        except TooManyParts:
+            return True
+        except KafkaError:
+            pass  # which is found out again
+        return False
 
     def _ignores(self, data: bytes) -> bool:
         """Tell whether this release says nothing to what it cannot read, and reads on.

@@ -24,7 +24,7 @@ from typing import (
 )
 
 from kafka.protocol.api import ApiKey
-from kafka.protocol.wire import Message
+from kafka.protocol.wire import Message, Struct
 from kafka.testing.faults import Faults, api_key
 from kafka.testing.secrets import without_secrets
 
@@ -33,9 +33,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: How much the log of requests holds; the oldest go.
+#: How much the log of requests holds, in number and in memory; the oldest go.
 MAX_REQUESTS = 10000
-MAX_REQUEST_BYTES = 16 * 1024 * 1024
+MAX_REQUEST_BYTES = 64 * 1024 * 1024
+#: Items of lists may be two bytes long, and objects of 80 bytes when they were read.
+HELD_BYTES_PER_BYTE = 40
+#: Up to this size the worst is assumed of a request.
+SMALL_BYTES = 256
 MAX_FAILURES = 100
 
 
@@ -59,6 +63,22 @@ class Received(NamedTuple):
     version: int
     client_id: Optional[str]
     request: Message
+
+
+def held_bytes(request: Message, size_bytes: int) -> int:
+    """Return about how much memory a request holds whose frame had so many bytes."""
+    if size_bytes <= SMALL_BYTES:
+        return HELD_BYTES_PER_BYTE * size_bytes
+    return size_bytes + _object_bytes(request)
+
+
+def _object_bytes(value: Any) -> int:
+    if isinstance(value, Struct):
+        fields = type(value).fields
+        return 60 + sum(8 + _object_bytes(getattr(value, field.name)) for field in fields)
+    if isinstance(value, list):
+        return 60 + sum(8 + _object_bytes(each) for each in value)
+    return 30  # a number; a text beyond its bytes
 
 
 class RequestLog:
@@ -143,7 +163,7 @@ class Control:
                 header.client_id,
                 without_secrets(call.request),
             ),
-            call.size_bytes,
+            held_bytes(call.request, call.size_bytes),
         )
         self.faults.meet(call)
         handler = self._handlers.get(header.api_key)

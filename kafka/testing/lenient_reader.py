@@ -21,15 +21,23 @@ _LENGTHS = {'String': struct.Struct('>h')}
 _LENGTH = struct.Struct('>i')
 
 
+class TooManyParts(ProtocolError):
+    """A request has more tags and items of lists than are wanted."""
+
+
 def read_leniently(
-    data: bytes, version: Optional[int] = None, takes_null: bool = False
+    data: bytes,
+    version: Optional[int] = None,
+    takes_null: bool = False,
+    most_parts: Optional[int] = None,
 ) -> Tuple[RequestHeader, Message]:
     """Read a request, with U+FFFD for what is no UTF-8, up to its last field.
 
     Arguments: data: the frame; version: to be read as, instead of the one that it names;
-        takes_null: null texts and bytes are read as empty ones where the protocol has no null.
+        takes_null: null texts and bytes are read as empty ones where the protocol has no null;
+        most_parts: how many tags and items of lists it may have.
     Returns: a header with that version, and the message.
-    Raises: BufferUnderflowError, ProtocolError for what no broker can read.
+    Raises: BufferUnderflowError, ProtocolError for what no broker can read; TooManyParts.
     """
     try:
         api_key, named, correlation_id = _START.unpack_from(data)
@@ -41,6 +49,7 @@ def read_leniently(
         client_id = header.value(KINDS['String'], True)
         is_flexible = cls.is_flexible(known)
         body = _Reader(data, header.pos, known, is_flexible, takes_null)
+        body.parts_left = most_parts
         if is_flexible:
             body.tags()
         return RequestHeader(api_key, known, correlation_id, client_id), body.struct(cls)
@@ -59,6 +68,7 @@ class _Reader:
         self._version = version
         self._is_flexible = is_flexible
         self._takes_null = takes_null
+        self.parts_left: Optional[int] = None  # how many more are wanted, None for any number
 
     def struct(self, cls: StructMeta) -> Any:
         """Read the fields of a struct."""
@@ -82,11 +92,21 @@ class _Reader:
         """Read a tagged section; return the raw values by tag."""
         count = self._data[self.pos]
         tags, self.pos = read_tags(self._data, self.pos + 1, len(self._data), count)
+        self._count(len(tags))
         return tags
 
     def _tagged(self, field: Field, data: bytes) -> Any:
         inner = _Reader(data, 0, self._version, True, self._takes_null)
-        return inner.value(field.type, field.is_nullable(self._version))
+        inner.parts_left = self.parts_left
+        value = inner.value(field.type, field.is_nullable(self._version))
+        self.parts_left = inner.parts_left
+        return value
+
+    def _count(self, parts: int) -> None:
+        if self.parts_left is not None:
+            self.parts_left -= parts
+            if self.parts_left < 0:
+                raise TooManyParts('a request of too many parts')
 
     def value(self, kind: FieldType, is_nullable: bool) -> Any:
         """Read a value of any type."""
@@ -104,6 +124,7 @@ class _Reader:
         if isinstance(kind, ListOf):
             if size > min(MAX_ELEMENTS, len(self._data) - self.pos):
                 raise ProtocolError('a list of %d elements' % size)
+            self._count(size)
             return [self.value(kind.element, False) for _ in range(size)]
         end = self.pos + size
         if end > len(self._data):

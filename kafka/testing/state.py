@@ -23,6 +23,8 @@ from kafka.testing.stored_offsets import StoredOffsets
 from kafka.testing.timers import Timers
 
 NO_LEADER = -1
+#: Of a cluster: each takes about 1500 bytes.
+MOST_PARTITIONS = 50000
 
 
 class Node:
@@ -158,6 +160,7 @@ class ClusterState:
         self.controller_id = NO_LEADER
         self.topics: Dict[str, Topic] = {}  # by name; changed by add_topic() and drop_topic()
         self._topics_by_id: Dict[bytes, Topic] = {}
+        self.partition_count = 0  # of all topics
         self.had_topics = False  # ever, which tells brokers of 0.8 who else there is
         self.moved_coordinators: Dict[str, int] = {}  # key -> node, as tests moved them
         self.offsets = StoredOffsets(self)
@@ -235,12 +238,25 @@ class ClusterState:
         self.had_topics = True
         self.topics[topic.name] = topic
         self._topics_by_id[topic.topic_id] = topic
+        self.partition_count += len(topic.partitions)
 
     def drop_topic(self, name: str) -> None:
         """Forget a topic, if it is there."""
         topic = self.topics.pop(name, None)
         if topic is not None:
             self._topics_by_id.pop(topic.topic_id, None)
+            self.partition_count -= len(topic.partitions)
+
+    def add_partition(self, topic: Topic, nodes: List[int]) -> None:
+        """Let a topic have one partition more, on these nodes."""
+        partition = Partition(topic.name, len(topic.partitions), nodes)
+        partition.elect(self.alive)
+        topic.partitions.append(partition)
+        self.partition_count += 1
+
+    def has_room(self, partitions: int) -> bool:
+        """Tell whether clients may make so many partitions more."""
+        return self.partition_count + partitions <= MOST_PARTITIONS
 
     def topic_by_id(self, topic_id: bytes) -> Optional[Topic]:
         """Return the topic of an id, None if there is none."""

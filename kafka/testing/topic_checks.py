@@ -7,6 +7,7 @@ then done is in handlers/create_topics.py and handlers/partitions.py.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Dict, List, NoReturn, Optional
 
 from kafka.testing import errors
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 _LEGAL = re.compile(r'[a-zA-Z0-9._-]+')
 #: Topics that there are as soon as anybody needs them.
 INTERNAL = ('__consumer_offsets', '__transaction_state')
-#: What one request may ask for; a real broker runs out of files long before.
+#: Of one topic; a real broker runs out of files long before.
 MOST_PARTITIONS = 10000
+MOST_REPLICAS = 1000
 
 
 class Refused(Exception):
@@ -87,6 +89,16 @@ def check_counts(state: ClusterState, partitions: int, copies: int) -> None:
     check_copies(state, copies)
 
 
+def check_room(state: ClusterState, partitions: int) -> None:
+    """Raise Refused when so many partitions more would be too many for the memory of a test."""
+    if not state.has_room(partitions):
+        refuse(
+            errors.INVALID_PARTITIONS,
+            'The cluster has %d partitions; with %d more they are too many.'
+            % (state.partition_count, partitions),
+        )
+
+
 def check_copies(state: ClusterState, copies: int) -> None:
     """Raise Refused when more copies are asked for than brokers live."""
     alive = len(state.alive)
@@ -130,7 +142,10 @@ def check_replicas(state: ClusterState, nodes: List[int], index: int) -> None:
     """
     if not nodes:
         _bad('The manual partition assignment includes an empty replica list.')
-    twice = next((node for node in nodes if nodes.count(node) > 1), None)
+    if len(nodes) > MOST_REPLICAS:
+        _bad('A partition on %d brokers.' % len(nodes))
+    counts = Counter(nodes)
+    twice = next((node for node in nodes if counts[node] > 1), None)
     if twice is not None:
         _bad('The manual partition assignment includes the broker %d more than once.' % twice)
     if state.release.has_zookeeper:

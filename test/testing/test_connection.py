@@ -9,9 +9,10 @@ import pytest
 from hypothesis import strategies
 
 from kafka.protocol.api import decode_response
-from kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.api_versions import ApiVersionsResponse
 from kafka.protocol.frames import FrameReader, frame
-from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kafka.protocol.primitives import uvarint
 from kafka.testing.calls import HANDLERS
 from kafka.testing.releases import RELEASES
 from test.testing.data_requests import TOPIC, batch, driver, fetch_request, produce
@@ -277,12 +278,31 @@ def test_a_broker_since_0_10_closes_a_newer_version():
     assert newer('0.10.0', 3, b'\0\0\0\0\1') is None
 
 
-def test_requests_are_counted_in_bytes():
-    driver = Driver()
+def test_calls_know_the_size_of_their_frame(held):
+    client = Driver().client()
+    for names in (['a'], ['a', 'b']):
+        topics = [MetadataRequestTopic(name=name) for name in names]
+        data = client.session.send(MetadataRequest(topics=topics))
+        client.connection.receive_data(data)
+        assert held[-1].size_bytes == len(data)
+        held[-1].respond(answer_of(held[-1]))
+
+
+@pytest.mark.parametrize('size, outcome', [(1_000, 'answer'), (300_000, 'closed')])
+def test_a_large_frame_of_very_many_parts_is_not_taken_apart(size, outcome):
+    driver = Driver('4.4', auto_create_topics=False)
     client = driver.client()
-    data = client.session.send(ApiVersionsRequest(), version=0)
-    client.connection.receive_data(data)
-    assert driver.state.control.requests._bytes == len(data)
+    start = struct.pack('>hhih', 3, 9, 1, -1) + b'\0'  # flexible: names of seven bytes are long
+    parts = b''.join(b'\x09%08d\0' % number for number in range(size))
+    count = uvarint(size + 1)
+    client.connection.receive_data(frame(start + count + parts + bytes(4)))
+    assert ('answer' if client.wire.written else 'closed') == outcome
+
+
+def test_a_large_frame_of_few_parts_is_like_any_other(held):
+    client = Driver().client()
+    client.send(MetadataRequest(topics=[MetadataRequestTopic(name='x' * 30000)] * 100), version=9)
+    assert len(held) == 1
 
 
 def test_large_batches_are_written_as_they_lie_in_the_log_and_small_ones_together():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from kafka.protocol.api import ApiKey
 from kafka.protocol.find_coordinator import FindCoordinatorRequest
-from kafka.protocol.metadata import MetadataRequest, MetadataResponse
-from kafka.testing.control import LATER, Received, RequestLog
+from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kafka.protocol.wire import Struct
+from kafka.testing.control import LATER, Received, RequestLog, held_bytes
 from test.testing.drive import Driver
 
 
@@ -54,6 +57,26 @@ def test_the_log_is_bounded_in_bytes():
     assert [each.connection for each in log.entries()] == [8, 9]
     log.add(entry(10), 1000)
     assert log.entries() == []
+
+
+def size_in_memory(value):
+    """Return what sys.getsizeof says of all that a value holds."""
+    size = sys.getsizeof(value)
+    if isinstance(value, list):
+        return size + sum(map(size_in_memory, value))
+    if isinstance(value, Struct):
+        return size + sum(size_in_memory(getattr(value, f.name)) for f in type(value).fields)
+    return size
+
+
+@pytest.mark.parametrize('count', [1, 20, 1000])
+@pytest.mark.parametrize('name', ['', 'abc', 'x' * 200])
+def test_what_a_request_holds_in_memory_is_estimated(count, name):
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for _ in range(count)])
+    size = len(request.encode(9))
+    request = MetadataRequest.decode(request.encode(9), 9)
+    assert size_in_memory(request) < held_bytes(request, size + 20) * 1.6
+    assert held_bytes(request, size + 20) < 2 * size_in_memory(request) + 40 * 256
 
 
 def test_the_log_can_begin_anew():

@@ -8,10 +8,20 @@ import struct
 import pytest
 
 from kafka.errors import BufferUnderflowError, KafkaError, ProtocolError
+from kafka.protocol.admin.partitions import (
+    AlterPartitionReassignmentsRequest as ReplicasRequest,
+)
+from kafka.protocol.admin.partitions import (
+    ReassignablePartition as Replicas,
+)
+from kafka.protocol.admin.partitions import (
+    ReassignableTopic,
+)
 from kafka.protocol.api import ApiKey, decode_request, encode_request, request_class
 from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.find_coordinator import FindCoordinatorRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
-from kafka.testing.lenient_reader import read_leniently
+from kafka.testing.lenient_reader import TooManyParts, read_leniently
 from test.testing.filled_messages import filled
 
 
@@ -92,6 +102,30 @@ def test_a_known_tag_is_read_whatever_follows_it_in_its_section():
     longer = data.replace(b'\x00\x03\x03ab', b'\x00\x05\x03ab??')
     assert longer != data
     assert read_leniently(longer)[1] == request
+
+
+@pytest.mark.parametrize(
+    'request_, version, parts',
+    [
+        (MetadataRequest(topics=[MetadataRequestTopic(name='t')] * 5), 1, 5),
+        (FindCoordinatorRequest(coordinator_keys=['a', 'b', 'c']), 4, 3),
+        (ReplicasRequest(topics=[ReassignableTopic('t', [Replicas(0, [1, 2])] * 2)]), 0, 7),
+    ],
+)
+def test_items_of_lists_are_counted(request_, version, parts):
+    data = encode_request(request_, version, 7, 'me')
+    assert read_leniently(data, most_parts=parts)[1] == request_
+    with pytest.raises(TooManyParts):
+        read_leniently(data, most_parts=parts - 1)
+
+
+def test_tags_are_counted():
+    request = MetadataRequest(topics=[])
+    request.unknown_tags = dict.fromkeys(range(50, 60), b'')
+    data = encode_request(request, 9, 7, 'me')
+    assert read_leniently(data, most_parts=10)[1] == request
+    with pytest.raises(TooManyParts):
+        read_leniently(data, most_parts=9)
 
 
 def test_a_request_may_be_read_as_of_an_older_version():

@@ -22,6 +22,7 @@ from kafka.testing.topic_checks import (
     check_assignments,
     check_counts,
     check_name,
+    check_room,
     refuse,
 )
 
@@ -133,6 +134,7 @@ def _checked(
         _check_values_are_there(asked, errors.INVALID_CONFIG)
         _check_configs(state, asked)
         counts = _counts(state, asked)
+    check_room(state, counts[0])
     return counts
 
 

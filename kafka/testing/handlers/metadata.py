@@ -123,7 +123,7 @@ def _create(call: Call[MetadataRequest], name: str) -> int:
     longest = LONGEST_NAME if release >= (0, 10) else LONGEST_NAME_OF_OLD
     if (creates or release >= (2, 0)) and not is_legal_name(name, longest):
         return INVALID_TOPIC_EXCEPTION
-    if not creates:
+    if not creates or not state.has_room(state.defaults.num_partitions):
         return UNKNOWN_TOPIC_OR_PARTITION
     state.create_topic(name)
     # A broker says so until the controller has told it of the leaders; KRaft ones call it unknown.

@@ -14,8 +14,8 @@ from kafka.protocol.admin.topics import (
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.handlers.create_topics import is_wrong_node
-from kafka.testing.state import ClusterState, Partition, Topic
-from kafka.testing.topic_checks import MOST_PARTITIONS, Refused, check_replicas, refuse
+from kafka.testing.state import ClusterState, Topic
+from kafka.testing.topic_checks import MOST_PARTITIONS, Refused, check_replicas, check_room, refuse
 
 
 @handles(CreatePartitionsRequest)
@@ -58,9 +58,7 @@ def _grow(call: Call[CreatePartitionsRequest], asked: CreatePartitionsTopic) -> 
     if call.request.validate_only:
         return
     for nodes in replicas:
-        partition = Partition(topic.name, len(topic.partitions), nodes)
-        partition.elect(state.alive)
-        topic.partitions.append(partition)
+        state.add_partition(topic, nodes)
 
 
 def _check_count(state: ClusterState, topic: Topic, count: int) -> None:
@@ -82,6 +80,7 @@ def _check_count(state: ClusterState, topic: Topic, count: int) -> None:
         )
     if count > MOST_PARTITIONS:
         refuse(code, 'More than %d partitions.' % MOST_PARTITIONS)
+    check_room(state, count - now)
 
 
 def _replicas(state: ClusterState, topic: Topic, asked: CreatePartitionsTopic) -> List[List[int]]:

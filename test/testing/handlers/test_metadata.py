@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
+from kafka.testing import state
 from kafka.testing.errors import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
@@ -71,6 +72,16 @@ def test_a_client_may_want_none_created(driver):
     answer = ask(driver, 't', allow_auto_topic_creation=False)
     assert answer.topics[0].error_code == UNKNOWN_TOPIC_OR_PARTITION
     assert driver.state.topics == {}
+
+
+def test_no_more_topics_are_created_than_there_is_memory_for(monkeypatch):
+    monkeypatch.setattr(state, 'MOST_PARTITIONS', 4)
+    driver = Driver(num_partitions=2)
+    ask(driver, 'a', 'b', 'c')
+    assert set(driver.state.topics) == {'a', 'b'}
+    driver.state.drop_topic('a')
+    ask(driver, 'c')
+    assert set(driver.state.topics) == {'b', 'c'}
 
 
 def test_brokers_may_not_create_any():

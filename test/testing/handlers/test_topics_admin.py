@@ -16,7 +16,7 @@ from kafka.protocol.admin.topics import (
     DeleteTopicState,
 )
 from kafka.protocol.wire import ZERO_UUID
-from kafka.testing import errors
+from kafka.testing import errors, state
 from test.testing.drive import Driver
 
 
@@ -99,6 +99,25 @@ def test_bad_topics_are_refused(release, asked, expected):
     create(driver, topic('here'), topic('a.b'))
     assert code(driver, asked) == expected
     assert set(driver.state.topics) == {'here', 'a.b'}
+
+
+def test_a_cluster_has_no_more_partitions_than_there_is_memory_for(monkeypatch):
+    monkeypatch.setattr(state, 'MOST_PARTITIONS', 5)
+    driver = Driver()
+    given = topic('a', partitions=-1, copies=-1, assignments=[[0]] * 6)
+    assert code(driver, given) == errors.INVALID_PARTITIONS
+    assert code(driver, topic('a', 3)) == errors.NONE
+    assert code(driver, topic('b', 3)) == errors.INVALID_PARTITIONS
+    assert grow(driver, 6, name='a') == errors.INVALID_PARTITIONS
+    assert grow(driver, 5, name='a') == errors.NONE
+    driver.state.drop_topic('a')
+    assert code(driver, topic('b', 5)) == errors.NONE
+
+
+@pytest.mark.parametrize('release', ['2.8', '4.4'])
+def test_a_partition_lives_on_no_more_brokers_than_there_can_be(release):
+    asked = topic(partitions=-1, copies=-1, assignments=[list(range(200_000))])
+    assert code(Driver(release), asked) == errors.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_unknown_brokers_are_refused_without_zookeeper_only():

@@ -11,9 +11,11 @@ import argparse
 import sys
 import time
 from functools import partial
+from pathlib import Path
 from typing import Callable, List, Optional, Sequence, Tuple, Union
 
 from servers.releases import releases
+from test.foreign import table
 from test.foreign.clients import CLIENTS, Missing
 from test.foreign.console import OLDEST, Tools
 from test.foreign.running import run
@@ -68,6 +70,10 @@ def main(words: Optional[Sequence[str]] = None) -> int:
         for client in clients:
             if isinstance(client, Worker):
                 client.close()
+    every = table.keep(outcomes)
+    if options.write:
+        names = [each.name for each in CLIENTS] + ['Kafka tools ' + name for name in OLDEST]
+        table.write(Path(options.write), table.page(every, names, RELEASES))
     failed = [each for each in outcomes if each.failed]
     for each in failed:
         _say('FAILED  %s' % (each,))

@@ -15,8 +15,8 @@ import traceback
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 PAUSE_SECONDS = 0.02
-#: How long a member polls. With 0.1 kafka-python 3.0.12 can lose an assignment: it looks at metadata
-#: after that time too, joins again, and forgets about it when poll() returns in the middle.
+#: How long a member polls. With 0.1 kafka-python 3.0.12 can lose an assignment: that is when it
+#: looks at metadata and joins again, and what it gets is forgotten if poll() returns before.
 POLL_SECONDS = 0.35
 
 

@@ -40,7 +40,7 @@ class Client(NamedTuple):
 NO_NEXT_GROUPS = ('next generation group', 'it has only the classic protocol')
 CLIENTS = (
     Client(
-        'confluent-kafka',
+        'confluent-kafka 2.16.1',
         'with_confluent.py',
         ('confluent-kafka==2.16.1',),
         ('3.11', '3.12', '3.13', '3.10', '3.9', '3.8'),

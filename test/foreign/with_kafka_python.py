@@ -255,7 +255,8 @@ def _admin_later(client: Client, raw: Any, checks: Checks, topic: str) -> None:
     (found,) = raw.describe_topics([topic])
     checks.equal('partitions', [len(each['isr_nodes']) for each in found['partitions']], [3, 3])
     checks.equal('listed', topic in raw.list_topics(), True)
-    checks.equal('brokers', len(raw.describe_cluster()['brokers']), 3)
+    if not [2, 8] <= client.version < [3, 7]:  # it takes DescribeCluster v0 for v1: KeyError
+        checks.equal('brokers', len(raw.describe_cluster()['brokers']), 3)
     if client.version >= [1, 0]:
         raw.create_partitions({topic: 4})
         (found,) = raw.describe_topics([topic])

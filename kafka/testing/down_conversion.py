@@ -7,6 +7,7 @@ its codec.
 
 from __future__ import annotations
 
+import struct
 from collections import OrderedDict
 from typing import Iterable, List, Optional, Tuple
 
@@ -17,8 +18,22 @@ from kafka.record.memory_records import MemoryRecords
 from kafka.testing import message_sets
 from kafka.testing.partition_log import Batch
 
+_FILLING = struct.Struct('>qi').pack  # base offset, length
+_SHORTEST_BATCH = 61
 #: How much the memory may hold of what was converted.
 MOST_BYTES = 32 * 1024 * 1024
+
+
+def filled_up(converted: bytes, size: int) -> bytes:
+    """Return converted records as brokers from 2.0 on send them: the size is told first (KIP-283).
+
+    What is missing is a piece of a batch too long for any reader; what is too much is cut off.
+    """
+    missing = size - len(converted)
+    if missing <= 0:
+        return converted[:size]
+    head = _FILLING(-1, max(missing + 1, _SHORTEST_BATCH))
+    return converted + (head + bytes(max(0, missing - len(head))))[:missing]
 
 
 class DownConverter:

@@ -7,7 +7,7 @@ from typing import List
 import pytest
 
 from kafka.testing import down_conversion
-from kafka.testing.down_conversion import DownConverter
+from kafka.testing.down_conversion import DownConverter, filled_up
 from kafka.testing.partition_log import Batch, PartitionLog
 from test.testing.data_requests import batch, offsets, values
 
@@ -49,3 +49,12 @@ def test_what_is_remembered_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     converter.convert(batches, 0, 1 << 20, 0)
     assert 0 < len(converter._known) < 6
     assert converter._size_bytes <= 1000
+
+
+def test_converted_records_have_the_size_that_was_told_first():
+    longer = filled_up(b'abc', 3 + 100)
+    assert longer[:3] == b'abc'
+    assert len(longer) == 103
+    assert longer[3:15] == b'\xff' * 8 + (101).to_bytes(4, 'big')
+    assert filled_up(b'abc', 3 + 5) == b'abc' + b'\xff' * 5
+    assert filled_up(b'abc', 2) == b'ab'

@@ -7,6 +7,7 @@ lie :mod:`kafka.testing.partition_log`, older formats :mod:`kafka.testing.down_c
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, List, NamedTuple, Optional, Tuple, Union, cast
 
 from kafka.errors import UnsupportedCodecError
@@ -23,7 +24,7 @@ from kafka.protocol.fetch import (
 from kafka.protocol.primitives import Pieces
 from kafka.testing.calls import Call, handles
 from kafka.testing.configs import broker_config
-from kafka.testing.down_conversion import DownConverter
+from kafka.testing.down_conversion import DownConverter, filled_up
 from kafka.testing.errors import (
     FENCED_LEADER_EPOCH,
     NONE,
@@ -254,6 +255,10 @@ def _records(
         if call.state.release.highest_magic == 1:
             return converter.convert_set(log.read(offset, end, most, whole), magic)
         converted = converter.convert(log.batches_from(offset, end), offset, most, magic)
+        if converted and call.state.release.version >= (2, 0):
+            first = converter.convert(islice(log.batches_from(offset, end), 1), offset, most, magic)
+            size = min(most, log.bytes_between(offset, end))
+            return filled_up(converted, max(size, len(first or b'')))
     except UnsupportedCodecError:
         return UNSUPPORTED_COMPRESSION_TYPE
     if converted is not None or call.state.release.version >= (3, 0):

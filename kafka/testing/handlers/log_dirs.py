@@ -22,6 +22,7 @@ from kafka.protocol.admin.partitions import (
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.state import ClusterState, Partition
+from kafka.testing.topic_checks import INTERNAL
 
 
 def log_dir(node_id: int) -> str:
@@ -46,6 +47,12 @@ def describe_log_dirs(call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResp
         here = _here(state, each.topic, each.partitions, node_id)
         if here:
             topics.append(_topic(each.topic, here))
+    if state.release.has_zookeeper and call.request.topics is not None:
+        # These brokers name everything that they have, with what was asked for of it.
+        told = {each.name for each in topics}
+        held = [p.topic for p in state.partitions() if node_id in p.replicas]
+        others = [name for name in dict.fromkeys([*held, *INTERNAL]) if name not in told]
+        topics += [_topic(name, {}) for name in others]
     limit = state.defaults.log_bytes_limit
     used = sum(each.log.size_bytes for each in state.partitions())
     directory = DescribeLogDirsResult(

@@ -78,6 +78,19 @@ def test_every_version_describes_directories(release):
     assert [each.partition_index for each in directory.topics[0].partitions] == [1]
 
 
+def test_brokers_with_zookeeper_name_all_topics_when_some_are_asked_for():
+    asked = DescribableLogDirTopic(topic='t', partitions=[0])
+    named = []
+    for release in ('2.8', '4.4'):
+        driver = Driver(release)
+        driver.state.create_topic('t')
+        driver.state.create_topic('other')
+        [directory] = driver.ask(DescribeLogDirsRequest([asked])).results
+        named.append([(each.name, len(each.partitions)) for each in directory.topics])
+    internal = [('__consumer_offsets', 0), ('__transaction_state', 0)]
+    assert named == [[('t', 1), ('other', 0), *internal], [('t', 1)]]
+
+
 def test_replicas_stay_in_the_only_directory():
     driver = Driver()
     driver.state.create_topic('t')

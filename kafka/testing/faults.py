@@ -24,6 +24,8 @@ LENGTH_BYTES = 4
 #: Length and correlation id: a client that finds another one there knows at once.
 INTACT_BYTES = 8
 SLOW_STEP_SECONDS = 0.05
+MAX_INT32 = 2**31 - 1
+MAX_SECONDS = 1e9
 
 
 def api_key(api: Any) -> ApiKey:
@@ -43,6 +45,25 @@ def api_key(api: Any) -> ApiKey:
     raise ValueError('no API that clients use: %r' % (api,))
 
 
+def check_action(action: Any) -> None:
+    """Raise TypeError for what is no action, ValueError for one that cannot be meant."""
+    if not callable(getattr(action, 'apply', None)) or isinstance(action, type):
+        raise TypeError('action must be one such as Error(6), not %r' % (action,))
+    check = getattr(action, 'check', None)
+    if check is not None:
+        check()
+
+
+def _check_between(name: str, value: Any, least: float, most: float) -> None:
+    if not isinstance(value, (int, float)) or not least <= value <= most:
+        raise ValueError('%s must be a number from %s to %s, not %r' % (name, least, most, value))
+
+
+def _check_code(code: Any) -> None:
+    if not isinstance(code, int) or not -(2**15) <= code < 2**15:
+        raise ValueError('code must be an int16, not %r' % (code,))
+
+
 # ---------------------------------------------------------------- actions
 
 
@@ -50,6 +71,10 @@ class Error(NamedTuple):
     """Answer with an error and do nothing else; the code stands where clients look for it."""
 
     code: int
+
+    def check(self) -> None:
+        """Raise ValueError for what cannot be meant."""
+        _check_code(self.code)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
         """Answer."""
@@ -65,6 +90,10 @@ class ErrorAfterApplying(NamedTuple):
 
     code: int
 
+    def check(self) -> None:
+        """Raise ValueError for what cannot be meant."""
+        _check_code(self.code)
+
     def apply(self, call: Call[Any], chance: random.Random) -> None:
         """Change the response."""
         call.changes.append(lambda response: with_error(response, self.code))
@@ -74,6 +103,10 @@ class Delay(NamedTuple):
     """Do what is asked at once and let the answer wait."""
 
     seconds: float
+
+    def check(self) -> None:
+        """Raise ValueError for what cannot be meant."""
+        _check_between('seconds', self.seconds, 0, MAX_SECONDS)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
         """Hold the answer back."""
@@ -116,6 +149,10 @@ class Cut(NamedTuple):
 
     sent_bytes: int = -1
 
+    def check(self) -> None:
+        """Raise ValueError for what cannot be meant."""
+        _check_between('sent_bytes', self.sent_bytes, -1, MAX_INT32)
+
     def apply(self, call: Call[Any], chance: random.Random) -> None:
         """Cut the frame."""
 
@@ -132,6 +169,10 @@ class Truncate(NamedTuple):
 
     missing_bytes: int = 1
 
+    def check(self) -> None:
+        """Raise ValueError for what cannot be meant."""
+        _check_between('missing_bytes', self.missing_bytes, 1, MAX_INT32)
+
     def apply(self, call: Call[Any], chance: random.Random) -> None:
         """Shorten the frame."""
 
@@ -146,6 +187,10 @@ class Corrupt(NamedTuple):
     """Answer with some bytes changed, behind length and correlation id."""
 
     damaged_bytes: int = 1
+
+    def check(self) -> None:
+        """Raise ValueError for what cannot be meant."""
+        _check_between('damaged_bytes', self.damaged_bytes, 1, MAX_INT32)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
         """Change bytes that chance chooses."""
@@ -164,6 +209,10 @@ class Slow(NamedTuple):
     """Let the answer trickle."""
 
     bytes_per_second: float
+
+    def check(self) -> None:
+        """Raise ValueError for what cannot be meant."""
+        _check_between('bytes_per_second', self.bytes_per_second, 1e-6, 1e12)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
         """Send a piece, and the rest later."""
@@ -191,6 +240,10 @@ class Throttle(NamedTuple):
 
     milliseconds: int
 
+    def check(self) -> None:
+        """Raise ValueError for what cannot be meant."""
+        _check_between('milliseconds', self.milliseconds, 0, MAX_INT32)
+
     def apply(self, call: Call[Any], chance: random.Random) -> None:
         """Write the time into the response, and let it pass."""
         key = call.header.api_key
@@ -216,6 +269,13 @@ class OneOf(NamedTuple):
     """One of several actions, as chance chooses."""
 
     actions: Sequence[Any]
+
+    def check(self) -> None:
+        """Raise ValueError for what cannot be meant."""
+        if not self.actions:
+            raise ValueError('actions must be one or more')
+        for each in self.actions:
+            check_action(each)
 
     def apply(self, call: Call[Any], chance: random.Random) -> None:
         """Choose."""
@@ -338,8 +398,7 @@ class Faults:
         Returns: the rule, with ``hits`` and ``remove()``; several rules may hit one request.
         Raises: TypeError, ValueError for arguments that cannot be meant.
         """
-        if not callable(getattr(action, 'apply', None)) or isinstance(action, type):
-            raise TypeError('action must be one such as Error(6), not %r' % (action,))
+        check_action(action)
         if not 0.0 <= probability <= 1.0:
             raise ValueError('probability must be between 0 and 1, not %r' % (probability,))
         key = None if api is None else api_key(api)

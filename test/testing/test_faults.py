@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from kafka.errors import KafkaError
@@ -295,6 +297,31 @@ def test_one_of_several_actions_is_taken(driver, faults):
 @pytest.mark.parametrize('action', [None, 6, Error])
 def test_what_is_no_action_is_refused(faults, action):
     with pytest.raises(TypeError, match='must be one such as'):
+        faults.add(action)
+
+
+@pytest.mark.parametrize(
+    'action',
+    [
+        Error(2**15),
+        Error('NOT_LEADER'),
+        ErrorAfterApplying(None),
+        Delay(-1),
+        Delay(math.nan),
+        Delay('1'),
+        Cut(-2),
+        Truncate(0),
+        Corrupt(0),
+        Slow(0),
+        Slow(-5),
+        Throttle(-1),
+        Throttle(2**31),
+        OneOf([]),
+        OneOf([Delay(-1)]),
+    ],
+)
+def test_an_action_that_cannot_be_meant_is_refused(faults, action):
+    with pytest.raises(ValueError, match='must be'):
         faults.add(action)
 
 

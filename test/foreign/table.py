@@ -24,7 +24,7 @@ as ``Cluster(brokers=3, version=...)`` makes them. Each client runs in an enviro
 writes with every codec it has, for which the log is looked at, and which the other clients read. It
 looks up offsets, reads in a group of two that one leaves and a third one resumes, writes
 idempotently while answers are lost, commits and aborts transactions, goes on when a leader dies,
-and does what its admin client can. Kafka's command-line tools write, read and administer beside them.
+and does what its admin client can. Beside them Kafka's command-line tools do the same.
 
 Made by ``python -m test.foreign --write docs/foreign_clients.rst``, from a run.
 

@@ -1,4 +1,4 @@
-"""Clients that nobody here wrote, on embedded brokers of the newest release: a part of test/foreign.
+"""Clients that nobody here wrote, on embedded brokers of the newest release: part of test/foreign.
 
 The whole, with more clients and releases, is ``python -m test.foreign``.
 """

@@ -64,7 +64,7 @@ class Pieces:
 
     __slots__ = ('parts', 'size_bytes')
 
-    def __init__(self, parts: Sequence[bytes]) -> None:
+    def __init__(self, parts: Sequence[Any]) -> None:
         self.parts = parts
         self.size_bytes = sum(map(len, parts))
 

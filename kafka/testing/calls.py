@@ -119,6 +119,7 @@ class Call(Generic[R]):
         if self._answer is None:
             raise IllegalStateError('%r was answered already' % (self,))
         answer, self._answer = self._answer, None
+        self._when_dropped.clear()  # they hold the call, and only the collector would find that
         if response is not None:
             for change in self.changes:
                 response = change(response)

@@ -13,8 +13,9 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import Dict, Iterator, List, MutableSequence, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, MutableSequence, NamedTuple, Optional, Sequence, Tuple
 
+from kafka.record.util import Buffer
 from kafka.testing import message_sets
 
 NO_TIMESTAMP = -1
@@ -330,7 +331,7 @@ class PartitionLog:
 
     def read_parts(
         self, offset: int, end_offset: int, max_bytes: int, first_whole: bool
-    ) -> List[bytes]:
+    ) -> Sequence[Buffer]:
         """Return what lies from ``offset`` up to ``end_offset``, at most ``max_bytes`` of it.
 
         It begins with the batch or the message that holds the offset and ends wherever the limit
@@ -340,16 +341,19 @@ class PartitionLog:
         """
         if first_whole:
             max_bytes = max(max_bytes, self.first_entry_bytes(offset, end_offset))
-        parts: List[bytes] = []
-        room = max_bytes
-        for batch in self.batches_from(offset, end_offset):
-            if room <= 0:
-                break
-            data = batch.data
-            if not parts and batch.magic < 2:
-                data = data[message_sets.position_of(data, offset) :]
-            parts.append(data if len(data) <= room else data[:room])
-            room -= len(data)
+        first = bisect_left(self._lasts, offset)
+        end = bisect_left(self._bases, end_offset)
+        if first >= end or max_bytes <= 0:
+            return []
+        batch = self._batches[first]
+        skipped = message_sets.position_of(batch.data, offset) if batch.magic < 2 else 0
+        behind = bisect_left(self._places, self._places[first] + skipped + max_bytes, first, end)
+        parts: List[Buffer] = [batch.data for batch in self._batches[first:behind]]
+        if skipped:
+            parts[0] = memoryview(parts[0])[skipped:]
+        excess = sum(map(len, parts)) - max_bytes
+        if excess > 0:
+            parts[-1] = memoryview(parts[-1])[: len(parts[-1]) - excess]
         return parts
 
     def aborted_between(self, offset: int, end_offset: int) -> List[AbortedTransaction]:

@@ -14,10 +14,11 @@ from array import array
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from kafka.record.default_records import CONTROL_MASK, TRANSACTIONAL_MASK
 from kafka.record.memory_records import MemoryRecords
+from kafka.record.util import Buffer
 from kafka.testing import message_sets, producer_states
 from kafka.testing.partition_log import (
     AbortedTransaction,
@@ -429,7 +430,7 @@ class StoredLog(PartitionLog):
 
     def read_parts(
         self, offset: int, end_offset: int, max_bytes: int, first_whole: bool
-    ) -> List[bytes]:
+    ) -> Sequence[Buffer]:
         """Return what lies from an offset up to an end, as PartitionLog.read_parts() does.
 
         Raises: StorageError.

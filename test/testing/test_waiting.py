@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from kafka.protocol.api_versions import ApiVersionsResponse
@@ -156,3 +159,24 @@ def test_a_client_that_leaves_takes_its_waiting_call_along(driver, monkeypatch):
     assert list(driver.waiting._by_key) == ['k']
     client.connection.close()
     assert driver.waiting._by_key == {}
+
+
+def test_an_answered_call_holds_nothing_that_holds_it(driver, monkeypatch):
+    """Calls that waited for data stayed in memory until the collector came by."""
+    calls = []
+
+    def handle(call):
+        calls.append(weakref.ref(call))
+        return call.wait(1e9, ['k'], lambda last: ANSWER if driver.waiting._by_key else None)
+
+    monkeypatch.setitem(HANDLERS, 3, handle)
+    client = driver.client()
+    gc.collect()
+    gc.disable()
+    try:
+        client.send(MetadataRequest(topics=[]), 0)
+        driver.waiting.touch('k')
+        assert driver.waiting._by_key == {}
+        assert calls[0]() is None
+    finally:
+        gc.enable()

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any, Callable, Dict
 
 from kafka.protocol.wire import Message
+from kafka.testing import guards
 from kafka.testing.calls import HANDLERS, Call
 from kafka.testing.connection import Connection
+from kafka.testing.guards.rules import guarded
 from kafka.testing.state import ClusterState, Node
 from kafka.testing.waiting import Waiting
 
@@ -31,6 +33,8 @@ class Broker:
         self.when_closed: Dict[str, Callable[[int], None]] = {}
         self._connections: Dict[int, Connection] = {}
         self._last_connection = 0
+        if state.authorizer is not None:
+            guards.load()
 
     def __repr__(self) -> str:
         return '<Broker %r, %d connections>' % (self.node, len(self._connections))
@@ -66,7 +70,8 @@ class Broker:
     def handle(self, call: Call[Any]) -> None:
         """Let a fault, a test or the handler of the API answer, now or later."""
         try:
-            if self.state.control.meet(call):
+            is_open = self.state.control.meet(call)
+            if is_open and (self.state.authorizer is None or guarded(call)):
                 response = HANDLERS[call.header.api_key](call)
                 if isinstance(response, Message):
                     call.respond(response)

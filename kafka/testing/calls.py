@@ -111,6 +111,13 @@ class Call(Generic[R]):
         """Whether nobody has answered yet."""
         return self._answer is not None
 
+    def may(self, operation: int, resource_type: int, name: str) -> bool:
+        """Tell whether who asks is allowed something; see acls.py for the numbers."""
+        authorizer = self.broker.state.authorizer
+        if authorizer is None:
+            return True
+        return authorizer.allows(self.principal, self.host, operation, resource_type, name)
+
     def respond(self, response: Optional[Message]) -> None:
         """Answer; None for a request that gets no answer (acks=0).
 

@@ -126,6 +126,11 @@ def answer_with(request: Message, version: int, key: int, code: int) -> Message:
     return cls(**_complete(cls, values))
 
 
+def items_with(request: Message, version: int, key: int, name: str, code: int) -> List[Any]:
+    """Return the items of a list of the response, one for each that a request names."""
+    return _mirrored(request, _fields(response_class(key), version)[name], version, code)
+
+
 def with_error(response: Message, code: int) -> Message:
     """Put an error into a response, in every place that has one."""
     _put(response, code)

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 from zlib import crc32
 
 from kafka.testing.acls import Acl
+from kafka.testing.authorizer import Authorizer
 from kafka.testing.control import Control
 from kafka.testing.features import first_features
 from kafka.testing.groups import Groups
@@ -136,6 +137,8 @@ class Defaults(NamedTuple):
     offsets_retention_minutes: Optional[int] = None  # as the release has it
     offsets_topic_partitions: int = 50
     authorizer: bool = False  # without one, requests about ACLs are SECURITY_DISABLED
+    super_users: Tuple[str, ...] = ()  # who may do everything, 'alice' or 'User:alice'
+    allow_everyone_if_no_acl_found: bool = False
     connections_max_reauth_ms: int = 0  # how long a login over SASL lasts, 0 for ever
     failed_authentication_delay_ms: int = 100  # connection.failed.authentication.delay.ms
     delegation_token_secret: Optional[str] = None  # without one there are no tokens
@@ -176,6 +179,7 @@ class ClusterState:
         self.reassignments: Dict[Tuple[str, int], List[int]] = {}  # moves that wait for brokers
         self.transactions: Any = None  # made when it is first needed; see transactions.py
         self.acls: Set[Acl] = set()  # see acls.py
+        self.authorizer = Authorizer(self) if defaults.authorizer else None  # decides by them
         self.quotas: Dict[Any, Dict[str, float]] = {}  # by entity; see handlers/quotas.py
         self.scram: Dict[str, Dict[int, Any]] = {}  # by user, mechanism; see handlers/users.py
         self.sasl: Any = None  # how clients log in; see sasl/login.py

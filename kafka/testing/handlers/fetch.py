@@ -31,12 +31,14 @@ from kafka.testing.errors import (
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_OUT_OF_RANGE,
     REPLICA_NOT_AVAILABLE,
+    TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_COMPRESSION_TYPE,
 )
 from kafka.testing.fetch_sessions import FetchSessions, Wanted, wanted_partitions
+from kafka.testing.guards.data import may_fetch
 from kafka.testing.located import (
     as_replica_error,
     epoch_error,
@@ -45,7 +47,7 @@ from kafka.testing.located import (
     leader_endpoints,
     led_partition,
 )
-from kafka.testing.state import Partition
+from kafka.testing.state import Partition, Topic
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
@@ -169,6 +171,10 @@ def _looked_up(call: Call[FetchRequest], wanted: Wanted) -> _Read:
 
 def _located(call: Call[FetchRequest], wanted: Wanted) -> Union[Partition, int]:
     topic = find_topic(call, wanted.topic, wanted.topic_id, call.version >= 13)
+    if call.state.authorizer is not None:
+        name = topic.name if isinstance(topic, Topic) else wanted.topic
+        if name and not may_fetch(call, name):
+            return TOPIC_AUTHORIZATION_FAILED
     if call.version < 11:
         return led_partition(call, topic, wanted.asked.partition)
     found = held_partition(call, topic, wanted.asked.partition)  # a follower will do (KIP-392)

@@ -1,0 +1,150 @@
+"""Who may look at the cluster and change it: guards of the APIs about it, its users and ACLs."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+from kafka.protocol.admin.acls import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
+from kafka.protocol.admin.cluster import (
+    AddRaftVoterRequest,
+    DescribeClusterRequest,
+    DescribeQuorumRequest,
+    RemoveRaftVoterRequest,
+    UnregisterBrokerRequest,
+    UnregisterControllerRequest,
+    UpdateFeaturesRequest,
+)
+from kafka.protocol.admin.configs import ListConfigResourcesRequest
+from kafka.protocol.admin.partitions import (
+    AlterPartitionReassignmentsRequest,
+    AlterReplicaLogDirsRequest,
+    DescribeLogDirsRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+)
+from kafka.protocol.admin.quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
+from kafka.protocol.admin.tokens import (
+    CreateDelegationTokenRequest,
+    DescribeDelegationTokenRequest,
+)
+from kafka.protocol.admin.users import (
+    AlterUserScramCredentialsRequest,
+    DescribeUserScramCredentialsRequest,
+)
+from kafka.protocol.wire import Message
+from kafka.testing import acls, errors
+from kafka.testing.calls import Call
+from kafka.testing.guards.rules import (
+    authorized_operations,
+    change_response,
+    guards,
+    may_cluster,
+    refused,
+)
+
+#: What is demanded on the cluster, and nothing else.
+DEMANDS: Dict[int, int] = {
+    request.api_key: operation
+    for operation, requests in (
+        (
+            acls.ALTER,
+            (
+                AddRaftVoterRequest,
+                AlterPartitionReassignmentsRequest,
+                AlterReplicaLogDirsRequest,
+                AlterUserScramCredentialsRequest,
+                CreateAclsRequest,
+                DeleteAclsRequest,
+                ElectLeadersRequest,
+                RemoveRaftVoterRequest,
+                UnregisterBrokerRequest,
+                UnregisterControllerRequest,
+                UpdateFeaturesRequest,
+            ),
+        ),
+        (
+            acls.DESCRIBE,
+            (
+                DescribeAclsRequest,
+                DescribeLogDirsRequest,
+                DescribeQuorumRequest,
+                DescribeUserScramCredentialsRequest,
+                ListPartitionReassignmentsRequest,
+            ),
+        ),
+        (acls.ALTER_CONFIGS, (AlterClientQuotasRequest,)),
+        (acls.DESCRIBE_CONFIGS, (DescribeClientQuotasRequest, ListConfigResourcesRequest)),
+    )
+    for request in requests
+    if request.api_key is not None
+}
+
+
+@guards(
+    AddRaftVoterRequest,
+    AlterClientQuotasRequest,
+    AlterPartitionReassignmentsRequest,
+    AlterReplicaLogDirsRequest,
+    AlterUserScramCredentialsRequest,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+    DescribeClientQuotasRequest,
+    DescribeLogDirsRequest,
+    DescribeQuorumRequest,
+    DescribeUserScramCredentialsRequest,
+    ElectLeadersRequest,
+    ListConfigResourcesRequest,
+    ListPartitionReassignmentsRequest,
+    RemoveRaftVoterRequest,
+    UnregisterBrokerRequest,
+    UnregisterControllerRequest,
+    UpdateFeaturesRequest,
+)
+def whole(call: Call[Any]) -> Optional[Message]:
+    """Demand one operation on the cluster."""
+    if may_cluster(call, DEMANDS[call.header.api_key]):
+        return None
+    return refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
+
+
+@guards(DescribeClusterRequest)
+def describe_cluster(call: Call[DescribeClusterRequest]) -> None:
+    """Tell of operations what one may do."""
+    if call.request.include_cluster_authorized_operations:
+
+        def change(response: Any) -> None:
+            if response.error_code == errors.NONE:
+                response.cluster_authorized_operations = cluster_operations(call)
+
+        change_response(call, change)
+
+
+def cluster_operations(call: Call[Any]) -> int:
+    """Return what one is allowed with the cluster, as bits; none if not even to know that."""
+    if not may_cluster(call, acls.DESCRIBE):
+        return 0
+    return authorized_operations(call, acls.CLUSTER, acls.CLUSTER_NAME)
+
+
+# ---------------------------------------------------------------- delegation tokens
+
+
+@guards(CreateDelegationTokenRequest)
+def create_token(call: Call[CreateDelegationTokenRequest]) -> Optional[Message]:
+    """Demand CREATE_TOKENS on the user whom a token of another is for (KIP-373)."""
+    request = call.request
+    if not request.owner_principal_name:
+        return None
+    owner = '%s:%s' % (request.owner_principal_type, request.owner_principal_name)
+    if owner == call.principal or call.may(acls.CREATE_TOKENS, acls.USER, owner):
+        return None
+    response: Any = refused(call, errors.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
+    response.principal_type = request.owner_principal_type or ''
+    response.principal_name = request.owner_principal_name
+    return response  # type: ignore[no-any-return]
+
+
+@guards(DescribeDelegationTokenRequest)
+def describe_tokens(call: Call[DescribeDelegationTokenRequest]) -> None:
+    """Show also the tokens that one may describe by an ACL, on the token or on its owner."""

@@ -1,0 +1,329 @@
+"""Who may take part in groups, see them and their offsets: guards of the APIs of groups."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, List, Optional
+
+from kafka.protocol.admin.groups import (
+    ConsumerGroupDescribeRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+)
+from kafka.protocol.commit import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
+from kafka.protocol.find_coordinator import FindCoordinatorRequest
+from kafka.protocol.group import (
+    ConsumerGroupHeartbeatRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
+from kafka.protocol.share import (
+    AlterShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequest,
+    ShareAcknowledgeRequest,
+    ShareFetchRequest,
+    ShareGroupDescribeRequest,
+    ShareGroupHeartbeatRequest,
+)
+from kafka.protocol.streams import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupTopologyDescriptionUpdateRequest,
+)
+from kafka.protocol.wire import Message
+from kafka.testing import acls, errors
+from kafka.testing.calls import Call
+from kafka.testing.guards.rules import (
+    authorized_operations,
+    change_response,
+    guards,
+    may_cluster,
+    may_topic,
+    refuse_items,
+    refuse_topics,
+    refused,
+)
+
+_DENIED = errors.GROUP_AUTHORIZATION_FAILED
+#: What FindCoordinator may be asked for.
+_GROUP, _TRANSACTION, _SHARE = range(3)
+
+
+def _may(call: Call[Any], operation: int, group: str) -> bool:
+    return call.may(operation, acls.GROUP, group)
+
+
+@guards(
+    JoinGroupRequest,
+    SyncGroupRequest,
+    HeartbeatRequest,
+    LeaveGroupRequest,
+    StreamsGroupTopologyDescriptionUpdateRequest,
+)
+def member(call: Call[Any]) -> Optional[Message]:
+    """Demand READ on the group."""
+    return None if _may(call, acls.READ, call.request.group_id) else refused(call, _DENIED)
+
+
+@guards(ConsumerGroupHeartbeatRequest, ShareGroupHeartbeatRequest)
+def heartbeat(call: Call[Any]) -> Optional[Message]:
+    """Demand READ on the group, and DESCRIBE on the topics that are subscribed to."""
+    return member(call) or _undescribed(call, call.request.subscribed_topic_names or ())
+
+
+@guards(StreamsGroupHeartbeatRequest)
+def streams_heartbeat(call: Call[StreamsGroupHeartbeatRequest]) -> Optional[Message]:
+    """Demand READ on the group, and DESCRIBE on the topics of the topology."""
+    topology = call.request.topology
+    names: List[str] = []
+    for each in topology.subtopologies or () if topology is not None else ():
+        names += [*each.source_topics, *each.repartition_sink_topics]
+        names += [topic.name for topic in each.repartition_source_topics]
+        names += [topic.name for topic in each.state_changelog_topics]
+    return member(call) or _undescribed(call, names)
+
+
+def _undescribed(call: Call[Any], names: Iterable[str]) -> Optional[Message]:
+    if all(may_topic(call, acls.DESCRIBE, name) for name in names):
+        return None
+    return refused(call, errors.TOPIC_AUTHORIZATION_FAILED)
+
+
+# ---------------------------------------------------------------- what there is
+
+
+@guards(FindCoordinatorRequest)
+def find_coordinator(call: Call[FindCoordinatorRequest]) -> Optional[Message]:
+    """Demand DESCRIBE on groups and transactional ids, and to be a broker for share groups."""
+    request = call.request
+    kind = request.key_type
+    if call.version == 0 or kind == _GROUP:
+        resource, code = acls.GROUP, _DENIED
+    elif kind == _TRANSACTION:
+        resource, code = acls.TRANSACTIONAL_ID, errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    elif kind == _SHARE and call.version >= 6:
+        may_all = may_cluster(call, acls.CLUSTER_ACTION)
+        return None if may_all else refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
+    else:
+        return None
+    if call.version >= 4:
+        return refuse_items(
+            call,
+            'coordinator_keys',
+            'coordinators',
+            code,
+            lambda key: call.may(acls.DESCRIBE, resource, key),
+        )
+    return None if call.may(acls.DESCRIBE, resource, request.key) else refused(call, code)
+
+
+@guards(DescribeGroupsRequest)
+def describe_groups(call: Call[DescribeGroupsRequest]) -> Optional[Message]:
+    """Demand DESCRIBE on groups."""
+    return _describe(call, 'groups')
+
+
+@guards(ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest)
+def describe_by_ids(call: Call[Any]) -> Optional[Message]:
+    """Demand DESCRIBE on groups, and on the topics of their members."""
+    response = _describe(call, 'group_ids')
+    if response is None:
+        change_response(call, lambda answer: _hide_groups(call, answer))
+    return response
+
+
+def _hide_groups(call: Call[Any], response: Any) -> None:
+    for group in response.groups:
+        if group.error_code == errors.NONE and not all(
+            may_topic(call, acls.DESCRIBE, name) for name in _topics_of(group)
+        ):
+            group.error_code = errors.TOPIC_AUTHORIZATION_FAILED
+            group.error_message = (
+                'The group has topics that the client is not authorized to describe'
+            )
+            group.members = []
+
+
+def _topics_of(group: Any) -> Iterable[str]:
+    """Return the topics that a description of a group names."""
+    topology = getattr(group, 'topology', None)
+    for each in topology.subtopologies or () if topology is not None else ():
+        yield from each.source_topics
+    for each in group.members:
+        yield from getattr(each, 'subscribed_topic_names', None) or ()
+        for assignment in (each.assignment, getattr(each, 'target_assignment', None)):
+            for topic in getattr(assignment, 'topic_partitions', ()):
+                yield topic.topic_name
+
+
+def _describe(call: Call[Any], asked: str) -> Optional[Message]:
+    response = refuse_items(
+        call, asked, 'groups', _DENIED, lambda name: _may(call, acls.DESCRIBE, name)
+    )
+    if response is None and getattr(call.request, 'include_authorized_operations', False):
+        change_response(call, lambda answer: _tell_operations(call, answer))
+    return response
+
+
+def _tell_operations(call: Call[Any], response: Any) -> None:
+    for group in response.groups:
+        if group.error_code == errors.NONE:
+            operations = authorized_operations(call, acls.GROUP, group.group_id)
+            group.authorized_operations = operations
+
+
+@guards(ListGroupsRequest)
+def list_groups(call: Call[ListGroupsRequest]) -> Optional[Message]:
+    """Leave out groups that one may not describe, unless one may describe the cluster (KIP-231)."""
+    if may_cluster(call, acls.DESCRIBE):
+        return None
+    if call.state.release.version < (2, 1):
+        return refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
+
+    def change(response: Any) -> None:
+        groups = response.groups
+        response.groups = [each for each in groups if _may(call, acls.DESCRIBE, each.group_id)]
+
+    change_response(call, change)
+    return None
+
+
+@guards(DeleteGroupsRequest)
+def delete_groups(call: Call[DeleteGroupsRequest]) -> Optional[Message]:
+    """Demand DELETE on groups."""
+    return refuse_items(
+        call,
+        'groups_names',
+        'results',
+        _DENIED,
+        lambda name: _may(call, acls.DELETE, name),
+    )
+
+
+# ---------------------------------------------------------------- offsets
+
+
+@guards(OffsetCommitRequest)
+def offset_commit(call: Call[OffsetCommitRequest]) -> Optional[Message]:
+    """Demand READ on the group and on topics."""
+    return member(call) or refuse_topics(call, 'topics', 'topics', acls.READ)
+
+
+@guards(OffsetDeleteRequest)
+def offset_delete(call: Call[OffsetDeleteRequest]) -> Optional[Message]:
+    """Demand DELETE on the group and READ on topics."""
+    if not _may(call, acls.DELETE, call.request.group_id):
+        return refused(call, _DENIED)
+    return refuse_topics(call, 'topics', 'topics', acls.READ)
+
+
+@guards(OffsetFetchRequest)
+def offset_fetch(call: Call[OffsetFetchRequest]) -> Optional[Message]:
+    """Demand DESCRIBE on groups and on topics; of all topics others are left out."""
+    request = call.request
+    if call.version >= 8:
+        return _fetch_of_groups(call)
+    if not _may(call, acls.DESCRIBE, request.group_id):
+        return refused(call, _DENIED)
+    if request.topics is not None:
+        return refuse_topics(call, 'topics', 'topics', acls.DESCRIBE)
+    change_response(call, lambda response: _hide_topics(call, response))
+    return None
+
+
+def _hide_topics(call: Call[Any], answer: Any) -> None:
+    """Leave out the topics that one may not describe."""
+    answer.topics = [
+        each for each in answer.topics if may_topic(call, acls.DESCRIBE, topic_of(call, each))
+    ]
+
+
+def topic_of(call: Call[Any], told: Any) -> Optional[str]:
+    """Return the name of a topic in an answer."""
+    topic = call.state.topic_by_id(told.topic_id) if not told.name else None
+    return told.name or (None if topic is None else topic.name)
+
+
+def _fetch_of_groups(call: Call[OffsetFetchRequest]) -> Optional[Message]:
+    response = refuse_items(
+        call,
+        'groups',
+        'groups',
+        _DENIED,
+        lambda group: _may(call, acls.DESCRIBE, group.group_id),
+    )
+    if response is not None:
+        return response
+    asked_all = {each.group_id for each in call.request.groups if each.topics is None}
+
+    def change(answer: Any) -> None:
+        for group in answer.groups:
+            if group.error_code == errors.NONE and group.group_id in asked_all:
+                _hide_topics(call, group)
+            elif group.error_code == errors.NONE:
+                _refuse_offsets(call, group)
+
+    change_response(call, change)
+    return None
+
+
+def _refuse_offsets(call: Call[Any], group: Any) -> None:
+    """Put the refusal in place of the offsets of topics that one may not describe."""
+    for topic in group.topics:
+        if not may_topic(call, acls.DESCRIBE, topic_of(call, topic)):
+            for each in topic.partitions:
+                each.committed_offset, each.committed_leader_epoch, each.metadata = -1, -1, ''
+                each.error_code = errors.TOPIC_AUTHORIZATION_FAILED
+
+
+# ---------------------------------------------------------------- share groups
+
+
+@guards(ShareFetchRequest, ShareAcknowledgeRequest)
+def share(call: Call[Any]) -> Optional[Message]:
+    """Demand READ on the group, and on each topic of what is answered."""
+    if not _may(call, acls.READ, call.request.group_id):
+        return refused(call, _DENIED)
+    return None
+
+
+@guards(DescribeShareGroupOffsetsRequest)
+def describe_share_offsets(call: Call[DescribeShareGroupOffsetsRequest]) -> Optional[Message]:
+    """Demand DESCRIBE on groups and on topics."""
+    response = refuse_items(
+        call,
+        'groups',
+        'groups',
+        _DENIED,
+        lambda group: _may(call, acls.DESCRIBE, group.group_id),
+    )
+    if response is None:
+        change_response(call, lambda answer: _refuse_share_offsets(call, answer))
+    return response
+
+
+def _refuse_share_offsets(call: Call[Any], response: Any) -> None:
+    for group in response.groups:
+        for topic in group.topics:
+            if not may_topic(call, acls.DESCRIBE, topic.topic_name):
+                for each in topic.partitions:
+                    each.start_offset = -1
+                    each.error_code = errors.TOPIC_AUTHORIZATION_FAILED
+
+
+@guards(AlterShareGroupOffsetsRequest)
+def alter_share_offsets(call: Call[AlterShareGroupOffsetsRequest]) -> Optional[Message]:
+    """Demand READ on the group and on topics."""
+    response = member(call)
+    return response or refuse_topics(call, 'topics', 'responses', acls.READ, name='topic_name')
+
+
+@guards(DeleteShareGroupOffsetsRequest)
+def delete_share_offsets(call: Call[DeleteShareGroupOffsetsRequest]) -> Optional[Message]:
+    """Demand DELETE on the group and READ on topics."""
+    if not _may(call, acls.DELETE, call.request.group_id):
+        return refused(call, _DENIED)
+    return refuse_topics(call, 'topics', 'responses', acls.READ, name='topic_name')

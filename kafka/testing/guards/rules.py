@@ -1,0 +1,183 @@
+"""What guards are made of: the registry, and the ways to refuse the whole of a request or a part.
+
+A part is refused as Kafka does it: what is allowed goes on to the handler as a request of its own,
+and what is not is added to the response. Requests are never changed: tests may hold them.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Type, TypeVar
+
+from kafka.protocol.wire import ZERO_UUID, Message
+from kafka.testing import acls, errors
+from kafka.testing.calls import Call
+from kafka.testing.error_answers import answer_with, items_with
+
+M = TypeVar('M', bound=Message)
+
+#: Returns the response to a request that is refused, None to let the handler answer.
+Guard = Callable[[Call[Any]], Optional[Message]]
+
+GUARDS: Dict[int, Guard] = {}
+
+#: What can be done with a resource of each type.
+OPERATIONS = {
+    acls.TOPIC: (
+        acls.READ,
+        acls.WRITE,
+        acls.CREATE,
+        acls.DELETE,
+        acls.ALTER,
+        acls.DESCRIBE,
+        acls.DESCRIBE_CONFIGS,
+        acls.ALTER_CONFIGS,
+    ),
+    acls.GROUP: (
+        acls.READ,
+        acls.DELETE,
+        acls.DESCRIBE,
+        acls.DESCRIBE_CONFIGS,
+        acls.ALTER_CONFIGS,
+    ),
+    acls.CLUSTER: (
+        acls.CREATE,
+        acls.ALTER,
+        acls.DESCRIBE,
+        acls.CLUSTER_ACTION,
+        acls.DESCRIBE_CONFIGS,
+        acls.ALTER_CONFIGS,
+        acls.IDEMPOTENT_WRITE,
+    ),
+}
+
+
+def guards(*requests: Type[Message]) -> Callable[[Guard], Guard]:
+    """Decorate the function that guards some APIs."""
+
+    def register(guard: Guard) -> Guard:
+        for request in requests:
+            assert request.api_key is not None
+            GUARDS[request.api_key] = guard
+        return guard
+
+    return register
+
+
+def guarded(call: Call[Any]) -> bool:
+    """Refuse a call, or parts of it; return whether the handler is still to answer."""
+    guard = GUARDS.get(call.header.api_key)
+    if guard is None:
+        return True
+    response = guard(call)
+    if response is not None:
+        call.respond(response)
+    return call.is_waiting
+
+
+# ---------------------------------------------------------------- questions
+
+
+def may_cluster(call: Call[Any], operation: int) -> bool:
+    """Tell whether who asks is allowed something with the cluster."""
+    return call.may(operation, acls.CLUSTER, acls.CLUSTER_NAME)
+
+
+def may_topic(call: Call[Any], operation: int, name: Optional[str]) -> bool:
+    """Tell whether who asks is allowed something with a topic; with no name there is none."""
+    return name is None or call.may(operation, acls.TOPIC, name)
+
+
+def topic_name(call: Call[Any], name: Optional[str], topic_id: bytes) -> Optional[str]:
+    """Return the name of a topic that is meant by name or id, None for an unknown id."""
+    if topic_id == ZERO_UUID:
+        return name
+    topic = call.state.topic_by_id(topic_id)
+    return None if topic is None else topic.name
+
+
+def authorized_operations(call: Call[Any], resource_type: int, name: str) -> int:
+    """Return what who asks is allowed with a resource, as bits by the numbers of operations."""
+    operations = OPERATIONS[resource_type]
+    if resource_type == acls.GROUP and call.state.release.version < (4, 0):
+        operations = operations[:3]  # groups had no configs yet (KIP-848)
+    return sum(1 << each for each in operations if call.may(each, resource_type, name))
+
+
+# ---------------------------------------------------------------- ways to refuse
+
+
+def refused(call: Call[Any], code: int, text: Optional[str] = None) -> Message:
+    """Return the response that refuses the whole of a request."""
+    response = answer_with(call.request, call.version, call.header.api_key, code)
+    if text is not None:
+        response.error_message = text  # type: ignore[attr-defined]
+    return response
+
+
+def changed(request: M, **values: Any) -> M:
+    """Return a request with other values."""
+    made = copy.copy(request)
+    for name, value in values.items():
+        setattr(made, name, value)
+    return made
+
+
+def change_response(call: Call[Any], change: Callable[[Any], None]) -> None:
+    """Let a function change what the handler answers, before tests do."""
+
+    def apply(response: Message) -> Message:
+        change(response)
+        return response
+
+    call.changes.insert(0, apply)
+
+
+def split(items: Iterable[Any], is_allowed: Callable[[Any], bool]) -> Tuple[List[Any], List[Any]]:
+    """Return what is allowed, and what is not."""
+    found: Tuple[List[Any], List[Any]] = ([], [])
+    for each in items:
+        found[0 if is_allowed(each) else 1].append(each)
+    return found
+
+
+def refuse_items(
+    call: Call[Any],
+    asked: str,
+    answered: str,
+    code: int,
+    is_allowed: Callable[[Any], bool],
+    text: Optional[str] = None,
+) -> Optional[Message]:
+    """Refuse the items of a list that are not allowed; the others go on to the handler.
+
+    Arguments: asked, answered: what request and response call the list; is_allowed: gets an item.
+    Returns: the response if nothing is left for the handler.
+    """
+    request = call.request
+    allowed, denied = split(getattr(request, asked), is_allowed)
+    if not denied:
+        return None
+    key = call.header.api_key
+    items = items_with(changed(request, **{asked: denied}), call.version, key, answered, code)
+    for item in items if text is not None else ():
+        item.error_message = text
+    if not allowed:
+        response: Any = answer_with(changed(request, **{asked: []}), call.version, key, errors.NONE)
+        setattr(response, answered, items)
+        return response  # type: ignore[no-any-return]
+    call.request = changed(request, **{asked: allowed})
+    change_response(call, lambda response: getattr(response, answered).extend(items))
+    return None
+
+
+def refuse_topics(
+    call: Call[Any], asked: str, answered: str, operation: int, name: str = 'name'
+) -> Optional[Message]:
+    """Refuse the topics of a list with which something is not allowed."""
+
+    def is_allowed(topic: Any) -> bool:
+        found = topic_name(call, getattr(topic, name), getattr(topic, 'topic_id', ZERO_UUID))
+        return may_topic(call, operation, found)
+
+    return refuse_items(call, asked, answered, errors.TOPIC_AUTHORIZATION_FAILED, is_allowed)

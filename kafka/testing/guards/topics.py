@@ -1,0 +1,171 @@
+"""Who may know of topics, create, change and delete them: guards of those APIs.
+
+Topics that one may not describe are left out of lists, and hidden behind
+TOPIC_AUTHORIZATION_FAILED where they are named, whether there are such or not.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional
+
+from kafka.protocol.admin.topics import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+)
+from kafka.protocol.metadata import (
+    DescribeTopicPartitionsRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+from kafka.protocol.wire import ZERO_UUID, Message
+from kafka.testing import acls, errors
+from kafka.testing.calls import Call
+from kafka.testing.guards.cluster import cluster_operations
+from kafka.testing.guards.rules import (
+    authorized_operations,
+    change_response,
+    changed,
+    guards,
+    may_cluster,
+    may_topic,
+    refuse_items,
+    refuse_topics,
+    refused,
+    split,
+    topic_name,
+)
+
+
+@guards(MetadataRequest)
+def metadata(call: Call[MetadataRequest]) -> None:
+    """Leave out or refuse topics that one may not describe, or not create."""
+    request = call.request
+    is_for_all = request.topics is None or (not request.topics and call.version == 0)
+    denied: List[MetadataResponseTopic] = []
+    is_empty = False
+    if not is_for_all:
+        allowed, hidden = split(
+            request.topics or [],
+            lambda each: may_topic(call, acls.DESCRIBE, _name_of(call, each)),
+        )
+        allowed, uncreatable = split(allowed, lambda each: _may_be_created(call, each))
+        denied = [_denied(each) for each in [*uncreatable, *hidden]]
+        is_empty = not allowed
+        if denied:
+            call.request = changed(request, topics=allowed)
+
+    def change(response: MetadataResponse) -> None:
+        found = [] if is_empty else response.topics
+        if is_for_all:
+            found = [each for each in found if may_topic(call, acls.DESCRIBE, each.name)]
+        if request.include_topic_authorized_operations:
+            for each in found:
+                name = each.name or ''
+                operations = authorized_operations(call, acls.TOPIC, name)
+                each.topic_authorized_operations = operations
+        response.topics = found + denied
+        if request.include_cluster_authorized_operations and call.version <= 10:
+            response.cluster_authorized_operations = cluster_operations(call)
+
+    change_response(call, change)
+
+
+def _name_of(call: Call[Any], asked: Any) -> Optional[str]:
+    return topic_name(call, asked.name, asked.topic_id)
+
+
+def _may_be_created(call: Call[MetadataRequest], asked: MetadataRequestTopic) -> bool:
+    """Tell whether a topic is there, or may be created, or will not be created anyhow."""
+    state, name = call.state, asked.name
+    if name is None or asked.topic_id != ZERO_UUID or name in state.topics:
+        return True
+    if not (state.defaults.auto_create_topics and call.request.allow_auto_topic_creation):
+        return True
+    if may_cluster(call, acls.CREATE):
+        return True
+    return state.release.version >= (2, 0) and call.may(acls.CREATE, acls.TOPIC, name)
+
+
+def _denied(asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=errors.TOPIC_AUTHORIZATION_FAILED,
+        name=asked.name,
+        topic_id=asked.topic_id,
+        partitions=[],
+    )
+
+
+@guards(DescribeTopicPartitionsRequest)
+def describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> Optional[Message]:
+    """Leave out or refuse topics that one may not describe."""
+    if call.request.topics:
+        response = refuse_topics(call, 'topics', 'topics', acls.DESCRIBE)
+        if response is not None:
+            return response
+
+    def change(response: Any) -> None:
+        allowed, denied = split(
+            response.topics, lambda each: may_topic(call, acls.DESCRIBE, each.name)
+        )
+        response.topics = allowed
+        for each in allowed:
+            each.topic_authorized_operations = authorized_operations(call, acls.TOPIC, each.name)
+        if call.request.topics:
+            response.topics = allowed + denied
+
+    change_response(call, change)
+    return None
+
+
+@guards(CreateTopicsRequest)
+def create_topics(call: Call[CreateTopicsRequest]) -> Optional[Message]:
+    """Demand CREATE on the cluster or, since KIP-277, on the topic."""
+    release = call.state.release.version
+    may_all = may_cluster(call, acls.CREATE)
+    if release < (2, 0) and not may_all:
+        return refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
+    response = refuse_items(
+        call,
+        'topics',
+        'topics',
+        errors.TOPIC_AUTHORIZATION_FAILED,
+        lambda each: may_all or call.may(acls.CREATE, acls.TOPIC, each.name),
+        'Authorization failed.',
+    )
+    if response is None and call.version >= 5:
+        change_response(call, lambda answer: _hide_configs(call, answer))
+    return response
+
+
+def _hide_configs(call: Call[CreateTopicsRequest], response: Any) -> None:
+    """Leave out the settings of new topics that one may not see (KIP-525)."""
+    for each in response.topics:
+        if each.error_code == errors.NONE and not call.may(
+            acls.DESCRIBE_CONFIGS, acls.TOPIC, each.name
+        ):
+            each.topic_config_error_code = errors.TOPIC_AUTHORIZATION_FAILED
+            each.num_partitions = each.replication_factor = -1
+            each.configs = [] if call.state.release.has_zookeeper else None
+
+
+@guards(DeleteTopicsRequest)
+def delete_topics(call: Call[DeleteTopicsRequest]) -> Optional[Message]:
+    """Demand DELETE on topics; an id tells its name to who may describe the topic."""
+    if call.version < 6:
+        return refuse_items(
+            call,
+            'topic_names',
+            'responses',
+            errors.TOPIC_AUTHORIZATION_FAILED,
+            lambda name: call.may(acls.DELETE, acls.TOPIC, name),
+        )
+    return refuse_topics(call, 'topics', 'responses', acls.DELETE)
+
+
+@guards(CreatePartitionsRequest)
+def create_partitions(call: Call[CreatePartitionsRequest]) -> Optional[Message]:
+    """Demand ALTER on topics."""
+    return refuse_topics(call, 'topics', 'results', acls.ALTER)

@@ -1,0 +1,175 @@
+"""Who may produce idempotently and in transactions: guards of those APIs (KIP-98, KIP-679)."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from kafka.protocol.transaction import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    DescribeTransactionsRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    ListTransactionsRequest,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkersRequest,
+)
+from kafka.protocol.wire import Message
+from kafka.testing import acls, errors
+from kafka.testing.calls import Call
+from kafka.testing.error_answers import items_with
+from kafka.testing.guards.rules import (
+    change_response,
+    changed,
+    guards,
+    may_cluster,
+    may_topic,
+    refuse_items,
+    refuse_topics,
+    refused,
+    split,
+)
+from kafka.testing.topic_checks import INTERNAL
+
+_DENIED = errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+#: From this release on who may write to any topic may do so idempotently (KIP-679).
+IDEMPOTENT_BY_TOPIC = (2, 8)
+
+
+def _may_write(call: Call[Any], transactional_id: Optional[str]) -> bool:
+    name = transactional_id or ''
+    return call.may(acls.WRITE, acls.TRANSACTIONAL_ID, name)
+
+
+@guards(InitProducerIdRequest)
+def init_producer_id(call: Call[InitProducerIdRequest]) -> Optional[Message]:
+    """Demand WRITE on the transactional id; without one IDEMPOTENT_WRITE, or to write somewhere."""
+    request = call.request
+    if request.transactional_id is not None:
+        if not _may_write(call, request.transactional_id):
+            return refused(call, _DENIED)
+        if getattr(request, 'enable2_pc', False) and not call.may(
+            acls.TWO_PHASE_COMMIT, acls.TRANSACTIONAL_ID, request.transactional_id
+        ):
+            return refused(call, _DENIED)
+        return None
+    if may_cluster(call, acls.IDEMPOTENT_WRITE) or _may_write_somewhere(call):
+        return None
+    return refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
+
+
+def _may_write_somewhere(call: Call[Any]) -> bool:
+    authorizer = call.state.authorizer
+    if authorizer is None or call.state.release.version < IDEMPOTENT_BY_TOPIC:
+        return False
+    return authorizer.allows_some(call.principal, call.host, acls.WRITE, acls.TOPIC)
+
+
+@guards(AddPartitionsToTxnRequest)
+def add_partitions(call: Call[AddPartitionsToTxnRequest]) -> Optional[Message]:
+    """Demand WRITE on the id and on topics, all of them; of brokers that they are some."""
+    request = call.request
+    if call.version >= 4:
+        if may_cluster(call, acls.CLUSTER_ACTION):
+            return None
+        return refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
+    if not _may_write(call, request.v3_and_below_transactional_id):
+        return refused(call, _DENIED)
+    allowed, denied = split(
+        request.v3_and_below_topics,
+        lambda each: each.name in INTERNAL or may_topic(call, acls.WRITE, each.name),
+    )
+    if not denied:
+        return None
+    unknown = [each for each in allowed if each.name not in call.state.topics]
+    known = [each for each in allowed if each.name in call.state.topics]
+    name = 'results_by_topic_v3_and_below'
+    response: Any = refused(call, errors.TOPIC_AUTHORIZATION_FAILED)
+    response.results_by_topic_v3_and_below = [
+        item
+        for topics, code in (
+            (denied, errors.TOPIC_AUTHORIZATION_FAILED),
+            (unknown, errors.UNKNOWN_TOPIC_OR_PARTITION),
+            (known, errors.OPERATION_NOT_ATTEMPTED),
+        )
+        for item in items_with(
+            changed(request, v3_and_below_topics=topics),
+            call.version,
+            call.header.api_key,
+            name,
+            code,
+        )
+    ]
+    return response  # type: ignore[no-any-return]
+
+
+@guards(AddOffsetsToTxnRequest)
+def add_offsets(call: Call[AddOffsetsToTxnRequest]) -> Optional[Message]:
+    """Demand WRITE on the id and READ on the group."""
+    if not _may_write(call, call.request.transactional_id):
+        return refused(call, _DENIED)
+    return _unreadable_group(call)
+
+
+def _unreadable_group(call: Call[Any]) -> Optional[Message]:
+    if call.may(acls.READ, acls.GROUP, call.request.group_id):
+        return None
+    return refused(call, errors.GROUP_AUTHORIZATION_FAILED)
+
+
+@guards(EndTxnRequest)
+def end_transaction(call: Call[EndTxnRequest]) -> Optional[Message]:
+    """Demand WRITE on the id."""
+    return None if _may_write(call, call.request.transactional_id) else refused(call, _DENIED)
+
+
+@guards(TxnOffsetCommitRequest)
+def txn_offset_commit(call: Call[TxnOffsetCommitRequest]) -> Optional[Message]:
+    """Demand WRITE on the id, READ on the group and on topics."""
+    if not _may_write(call, call.request.transactional_id):
+        return refused(call, _DENIED)
+    return _unreadable_group(call) or refuse_topics(call, 'topics', 'topics', acls.READ)
+
+
+@guards(WriteTxnMarkersRequest)
+def write_markers(call: Call[WriteTxnMarkersRequest]) -> Optional[Message]:
+    """Demand to be a broker or, since 4.0, ALTER on the cluster."""
+    is_broker = may_cluster(call, acls.CLUSTER_ACTION)
+    may_alter = call.state.release.version >= (4, 0) and may_cluster(call, acls.ALTER)
+    if is_broker or may_alter:
+        return None
+    return refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
+
+
+@guards(DescribeTransactionsRequest)
+def describe_transactions(call: Call[DescribeTransactionsRequest]) -> Optional[Message]:
+    """Demand DESCRIBE on ids, and leave out topics that one may not describe."""
+    response = refuse_items(
+        call,
+        'transactional_ids',
+        'transaction_states',
+        _DENIED,
+        lambda name: call.may(acls.DESCRIBE, acls.TRANSACTIONAL_ID, name),
+    )
+    if response is None:
+        change_response(call, lambda answer: _hide_topics(call, answer))
+    return response
+
+
+def _hide_topics(call: Call[Any], response: Any) -> None:
+    for each in response.transaction_states:
+        each.topics = [t for t in each.topics if may_topic(call, acls.DESCRIBE, t.topic)]
+
+
+@guards(ListTransactionsRequest)
+def list_transactions(call: Call[ListTransactionsRequest]) -> None:
+    """Leave out transactions whose id one may not describe."""
+
+    def change(response: Any) -> None:
+        response.transaction_states = [
+            each
+            for each in response.transaction_states
+            if call.may(acls.DESCRIBE, acls.TRANSACTIONAL_ID, each.transactional_id)
+        ]
+
+    change_response(call, change)

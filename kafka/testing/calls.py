@@ -42,6 +42,7 @@ Change = Callable[[Message], Message]
 #: what to call with the bytes that go on their way, now or later.
 Delivery = Callable[[bytes, 'Connection', Callable[[bytes], None]], None]
 
+ANONYMOUS = 'User:ANONYMOUS'
 LOCAL_HOST = '127.0.0.1'
 
 HANDLERS: Dict[int, Handler] = {}

@@ -14,7 +14,7 @@ from kafka.protocol.api_versions import ApiVersion, ApiVersionsResponse
 from kafka.protocol.frames import FrameReader, frame
 from kafka.protocol.session import Event, RequestReceived, Role, Session, UnsupportedRequest
 from kafka.protocol.wire import Buffer, Message
-from kafka.testing.calls import LOCAL_HOST, Call, Delivery
+from kafka.testing.calls import ANONYMOUS, LOCAL_HOST, Call, Delivery
 from kafka.testing.error_answers import error_answer
 from kafka.testing.errors import ILLEGAL_SASL_STATE
 from kafka.testing.lenient_reader import TooManyParts, read_leniently
@@ -28,7 +28,6 @@ UNSUPPORTED_VERSION = 35
 #: What is larger may not have more parts than this: one of three bytes takes 130 in memory.
 LARGE_BYTES = 2 * 1024 * 1024
 MOST_PARTS = 250_000
-ANONYMOUS = 'User:ANONYMOUS'
 #: What 0.9 reads without a look at the version, as 0.8 does with all but OffsetCommit.
 UNVERSIONED = frozenset(
     (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH)
@@ -168,8 +167,6 @@ class Connection:
         if verdict is not Verdict.PASS:
             self.close()
             return False
-        if header.api_key == ApiKey.API_VERSIONS and isinstance(event, RequestReceived):
-            login.told_versions()
         return True
 
     def _take_token(self, login: Login, data: bytes) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from kafka.testing import errors
 from kafka.testing.state import text_id
@@ -119,13 +119,15 @@ class Tokens:
         token.expires_ms = min(token.last_ms, now_ms + period_ms)
         return token.expires_ms
 
-    def of(self, owners: Optional[List[Principal]], who: Principal) -> List[Token]:
+    def of(
+        self, owners: Optional[List[Principal]], is_seen: Callable[[Token], bool]
+    ) -> List[Token]:
         """Return the tokens of owners, None for all, that somebody may see."""
         self._forget_expired()
         return [
             token
             for _, token in sorted(self._by_id.items())
-            if (owners is None or token.owner in owners) and token.may_renew(who)
+            if (owners is None or token.owner in owners) and is_seen(token)
         ]
 
     def _owned(self, who: Principal, password: bytes) -> Token:

@@ -23,17 +23,14 @@ from kafka.protocol.admin.partitions import (
     ListPartitionReassignmentsRequest,
 )
 from kafka.protocol.admin.quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
-from kafka.protocol.admin.tokens import (
-    CreateDelegationTokenRequest,
-    DescribeDelegationTokenRequest,
-)
+from kafka.protocol.admin.tokens import CreateDelegationTokenRequest
 from kafka.protocol.admin.users import (
     AlterUserScramCredentialsRequest,
     DescribeUserScramCredentialsRequest,
 )
 from kafka.protocol.wire import Message
 from kafka.testing import acls, errors
-from kafka.testing.calls import Call
+from kafka.testing.calls import ANONYMOUS, Call
 from kafka.testing.guards.rules import (
     authorized_operations,
     change_response,
@@ -134,7 +131,7 @@ def cluster_operations(call: Call[Any]) -> int:
 def create_token(call: Call[CreateDelegationTokenRequest]) -> Optional[Message]:
     """Demand CREATE_TOKENS on the user whom a token of another is for (KIP-373)."""
     request = call.request
-    if not request.owner_principal_name:
+    if not request.owner_principal_name or call.principal == ANONYMOUS:
         return None
     owner = '%s:%s' % (request.owner_principal_type, request.owner_principal_name)
     if owner == call.principal or call.may(acls.CREATE_TOKENS, acls.USER, owner):
@@ -143,8 +140,3 @@ def create_token(call: Call[CreateDelegationTokenRequest]) -> Optional[Message]:
     response.principal_type = request.owner_principal_type or ''
     response.principal_name = request.owner_principal_name
     return response  # type: ignore[no-any-return]
-
-
-@guards(DescribeDelegationTokenRequest)
-def describe_tokens(call: Call[DescribeDelegationTokenRequest]) -> None:
-    """Show also the tokens that one may describe by an ACL, on the token or on its owner."""

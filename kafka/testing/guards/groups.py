@@ -105,19 +105,28 @@ def find_coordinator(call: Call[FindCoordinatorRequest]) -> Optional[Message]:
     elif kind == _TRANSACTION:
         resource, code = acls.TRANSACTIONAL_ID, errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     elif kind == _SHARE and call.version >= 6:
-        may_all = may_cluster(call, acls.CLUSTER_ACTION)
-        return None if may_all else refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
+        resource, code = acls.CLUSTER, errors.CLUSTER_AUTHORIZATION_FAILED
     else:
         return None
+
+    def is_allowed(key: str) -> bool:
+        if resource == acls.CLUSTER:
+            return may_cluster(call, acls.CLUSTER_ACTION)
+        return call.may(acls.DESCRIBE, resource, key)
+
     if call.version >= 4:
-        return refuse_items(
-            call,
-            'coordinator_keys',
-            'coordinators',
-            code,
-            lambda key: call.may(acls.DESCRIBE, resource, key),
-        )
-    return None if call.may(acls.DESCRIBE, resource, request.key) else refused(call, code)
+        response = refuse_items(call, 'coordinator_keys', 'coordinators', code, is_allowed)
+        change_response(call, _leave_nowhere)
+        return response if response is None else _leave_nowhere(response)
+    return None if is_allowed(request.key) else _leave_nowhere(refused(call, code))
+
+
+def _leave_nowhere(response: Any) -> Any:
+    """Name no address where there is an error."""
+    for each in [response, *response.coordinators]:
+        if each.error_code:
+            each.node_id, each.host, each.port = -1, '', -1
+    return response
 
 
 @guards(DescribeGroupsRequest)

@@ -27,6 +27,8 @@ def api_versions(call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
     response = ApiVersionsResponse(error_code=error, api_keys=[])
     if error != NONE:
         return response
+    if call.login is not None:
+        call.login.told_versions()
     state = call.state
     listed = {key: each for key, each in state.release.listed.items() if key in HANDLERS}
     listed.update(state.release.between_brokers)

@@ -19,7 +19,7 @@ from kafka.protocol.admin.tokens import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
-from kafka.testing import errors
+from kafka.testing import acls, errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.tokens import Principal, Token, Tokens
 from kafka.testing.topic_checks import Refused, refuse
@@ -31,7 +31,8 @@ def _asked(call: Call[Any]) -> Tuple[Tokens, Principal]:
     """Return the tokens and who asks. Raises Refused where that is not possible."""
     who = Principal.parse(call.principal)
     state = call.state
-    if who.name == _NOBODY:
+    is_by_token = call.login is not None and call.login.by_token
+    if who.name == _NOBODY or is_by_token:
         refuse(errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
     secret = state.defaults.delegation_token_secret
     if not secret:
@@ -123,9 +124,17 @@ def describe_tokens(call: Call[DescribeDelegationTokenRequest]) -> DescribeDeleg
     owners = (
         None if asked is None else [Principal(e.principal_type, e.principal_name) for e in asked]
     )
+
+    def seen(token: Token) -> bool:
+        return (
+            token.may_renew(who)
+            or call.may(acls.DESCRIBE, acls.DELEGATION_TOKEN, token.token_id)
+            or call.may(acls.DESCRIBE_TOKENS, acls.USER, '%s:%s' % token.owner)
+        )
+
     try:
         tokens, who = _asked(call)
-        response.tokens = [_described(each, call.version) for each in tokens.of(owners, who)]
+        response.tokens = [_described(each, call.version) for each in tokens.of(owners, seen)]
     except Refused as refused:
         response.error_code = refused.code
     return response

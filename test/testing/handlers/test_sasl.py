@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import struct
 
 import pytest
 
+from kafka.protocol.admin.tokens import CreateDelegationTokenRequest
+from kafka.protocol.admin.users import AlterUserScramCredentialsRequest, ScramCredentialUpsertion
 from kafka.protocol.api_versions import ApiVersionsRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from kafka.testing.sasl.login import Sasl, chosen_mechanisms
 from kafka.testing.sasl.oauthbearer import unsigned_token
+from kafka.testing.scram import ScramCredential
 from test.testing.drive import Driver
 from test.testing.sasl.clients import ScramClient, log_in, plain
 
 ALL = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER']
+VERSIONS = ApiVersionsRequest(client_software_name='x', client_software_version='1')
 METADATA = MetadataRequest(topics=[])
 
 
@@ -60,7 +65,7 @@ class Talk:
 def test_a_client_logs_in_and_is_somebody(version, mechanism):
     talk = Talk(version)
     assert talk.connection.principal == 'User:ANONYMOUS'
-    assert talk.ask(ApiVersionsRequest()).error_code == 0
+    assert talk.ask(VERSIONS).error_code == 0
     assert talk.log_in(mechanism=mechanism).error_code == 0
     assert talk.connection.principal == 'User:alice'
     assert talk.ask(METADATA).brokers
@@ -91,6 +96,36 @@ def test_scram_works_with_bare_tokens():
     talk.ask(SaslHandshakeRequest(mechanism='SCRAM-SHA-512'), 0)
     assert talk.tokens(client.last(talk.tokens(client.first()))) == client.expected
     assert talk.connection.principal == 'User:alice'
+
+
+def test_who_logged_in_by_a_delegation_token_gets_no_further_ones():
+    talk = Talk(delegation_token_secret='of the brokers', connections_max_reauth_ms=3_600_000)
+    talk.log_in()
+    asked = CreateDelegationTokenRequest(renewers=[], max_lifetime_ms=60_000)
+    token = talk.ask(asked)
+    talk.client = talk.driver.client()
+    password = base64.b64encode(token.hmac).decode()
+    answer = log_in(talk.ask, token.token_id, password, 'SCRAM-SHA-256', ',tokenauth=true')
+    assert (answer.error_code, answer.session_lifetime_ms) == (0, 60_000)
+    assert talk.connection.principal == 'User:alice'
+    assert talk.ask(asked).error_code == 64
+
+
+def test_a_user_altered_by_request_logs_in():
+    talk = Talk()
+    talk.log_in()
+    credential = ScramCredential.of('SCRAM-SHA-512', 'new', b'salt')
+    change = ScramCredentialUpsertion(
+        name='carol',
+        mechanism=2,
+        iterations=credential.iterations,
+        salt=credential.salt,
+        salted_password=credential.salted_password,
+    )
+    talk.ask(AlterUserScramCredentialsRequest(deletions=[], upsertions=[change]))
+    talk.client = talk.driver.client()
+    assert talk.log_in('carol', 'new', 'SCRAM-SHA-512').error_code == 0
+    assert talk.connection.principal == 'User:carol'
 
 
 # ---------------------------------------------------------------- refused
@@ -148,9 +183,15 @@ def test_who_has_not_logged_in_is_disconnected(request_):
 
 def test_before_a_login_versions_may_be_asked_for_once():
     talk = Talk()
-    assert talk.ask(ApiVersionsRequest()).error_code == 0
-    assert talk.ask(ApiVersionsRequest()) is None
+    assert talk.ask(VERSIONS).error_code == 0
+    assert talk.ask(VERSIONS) is None
     assert talk.connection.is_closed
+
+
+def test_versions_that_were_not_told_may_be_asked_for_again():
+    talk = Talk()
+    assert talk.ask(ApiVersionsRequest()).error_code == 42
+    assert talk.ask(VERSIONS).error_code == 0
 
 
 def test_another_request_in_place_of_a_token_is_refused():

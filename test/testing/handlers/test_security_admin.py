@@ -60,7 +60,7 @@ def everything(pattern=acls.ANY):
 
 @pytest.mark.parametrize('release', ['0.11', '2.8', '4.4'])
 def test_every_version_creates_tells_and_deletes_acls(release):
-    driver = Driver(release, authorizer=True)
+    driver = Driver(release, authorizer=True, super_users=('ANONYMOUS',))
     for version in versions(driver, CreateAclsRequest):
         pattern = acls.ANY if version else acls.LITERAL
         assert create(driver, creation(), version=version) == [errors.NONE]
@@ -83,7 +83,7 @@ def test_without_an_authorizer_there_are_no_acls():
 
 
 def test_acls_of_one_resource_stand_together():
-    driver = Driver(authorizer=True)
+    driver = Driver(authorizer=True, super_users=('ANONYMOUS',))
     create(driver, creation('b'), creation('a'), creation('b', operation=acls.WRITE))
     found = driver.ask(everything()).resources
     assert [(each.resource_name, len(each.acls)) for each in found] == [('a', 1), ('b', 2)]
@@ -101,7 +101,7 @@ def test_acls_of_one_resource_stand_together():
     ],
 )
 def test_bad_acls_are_refused(bad):
-    driver = Driver(authorizer=True)
+    driver = Driver(authorizer=True, super_users=('ANONYMOUS',))
     assert create(driver, bad, creation()) == [errors.INVALID_REQUEST, errors.NONE]
     assert len(driver.state.acls) == 1
 
@@ -110,7 +110,7 @@ def test_numbers_without_meaning_close_the_connection():
     request = everything()
     request.operation = 99
     with pytest.raises(AssertionError, match='closed'):
-        Driver(authorizer=True).ask(request)
+        Driver(authorizer=True, super_users=('ANONYMOUS',)).ask(request)
 
 
 # ------------------------------------------------------------ quotas

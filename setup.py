@@ -25,6 +25,7 @@ EXTRAS = {
     'zstd': ['zstandard'],
     'crc32c': ['crc32c'],
     'py2': ['fissix'],
+    'tls': ['cryptography'],
 }
 EXTRAS['all'] = sorted({package for packages in EXTRAS.values() for package in packages})
 

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from kafka.testing.cluster import Cluster
     from kafka.testing.control import LATER
     from kafka.testing.memory import MemoryCluster
+    from kafka.testing.tls import Tls
 
-__all__ = ['LATER', 'Cluster', 'MemoryCluster']
+__all__ = ['LATER', 'Cluster', 'MemoryCluster', 'Tls']
 
-_HOMES = {'Cluster': 'cluster', 'LATER': 'control', 'MemoryCluster': 'memory'}
+_HOMES = {'Cluster': 'cluster', 'LATER': 'control', 'MemoryCluster': 'memory', 'Tls': 'tls'}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ handlers/, bytes in connection.py, sockets in server.py.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Union
 
 from kafka.protocol.wire import Message
 from kafka.testing import guards
@@ -14,7 +14,11 @@ from kafka.testing.calls import HANDLERS, Call
 from kafka.testing.connection import Connection
 from kafka.testing.guards.rules import guarded
 from kafka.testing.state import ClusterState, Node
+from kafka.testing.tls import TlsEnd
 from kafka.testing.waiting import Waiting
+
+#: What bytes of a client go to.
+Endpoint = Union[Connection, TlsEnd]
 
 
 class Broker:
@@ -44,11 +48,17 @@ class Broker:
         """Its number in the cluster."""
         return self.node.node_id
 
-    def connect(self, transport: Any) -> Connection:
-        """Take a new connection.
+    def connect(self, transport: Any) -> Endpoint:
+        """Take a new connection; one end of it is TLS where the listener is.
 
         Arguments: transport: has ``write(data)``, ``write_parts(parts)`` and ``close()``.
         """
+        context = self.state.tls_context
+        if context is None:
+            return self._connect(transport)
+        return TlsEnd(self, transport, context, self._connect)
+
+    def _connect(self, transport: Any) -> Connection:
         self._last_connection += 1
         connection = Connection(self, self._last_connection, transport)
         self._connections[self._last_connection] = connection

@@ -8,18 +8,21 @@ Apache Kafka is needed.
 from __future__ import annotations
 
 import random
-from typing import Any, Callable, Dict, List, Optional, TypeVar
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, TypeVar, Union
 
 from kafka.testing import handlers
+from kafka.testing.acls import ALLOW, DENY
 from kafka.testing.broker import Broker
 from kafka.testing.configs import topic_keys, unknown_or_invalid
 from kafka.testing.control import ControlHandler, Received
 from kafka.testing.faults import Faults
 from kafka.testing.handlers.metadata import is_legal_name
 from kafka.testing.releases import NEWEST, broker_release
+from kafka.testing.security import Security
 from kafka.testing.server import Server
 from kafka.testing.state import ClusterState, Defaults, Node
 from kafka.testing.timers import Clock, SystemClock, Timer, Timers
+from kafka.testing.tls import Tls
 from kafka.testing.waiting import Waiting
 
 T = TypeVar('T')
@@ -37,14 +40,18 @@ class Cluster:
     to '4.4'; host: where they listen, and what they call themselves ('0.0.0.0' and '::' are called
     by the name of the machine); port: of the first broker, the others follow; 0 takes any free
     ones; topics: created at the start, {name: number of partitions}; seed: of everything that is
-    left to chance, None for a new one; other settings: fields of ``kafka.testing.state.Defaults``.
+    left to chance, None for a new one; sasl: users who log in, {name: password}, None for no
+    logins; mechanisms: of SASL, None for those with passwords; tls: True for a certificate to throw
+    away, or a ``kafka.testing.Tls`` with files; other settings: fields of
+    ``kafka.testing.state.Defaults``.
 
     Attributes: seed: with which a run repeats; faults: which requests go wrong, see
-    ``kafka.testing.faults.Faults``.
+    ``kafka.testing.faults.Faults``; security: see ``kafka.testing.security.Security``.
 
     Raises: ValueError for a release that is not there, fewer than one broker, ports that end before
-    the brokers do, a topic that cannot be; TypeError for a setting that does not exist; OSError
-    from start() when a port is taken.
+    the brokers do, a topic that cannot be, what of security the release has not; TypeError for a
+    setting that does not exist; OSError from start() when a port is taken or a certificate cannot
+    be read, RuntimeError when none can be made.
     """
 
     def __init__(
@@ -56,6 +63,9 @@ class Cluster:
         port: int = 0,
         topics: Optional[Dict[str, int]] = None,
         seed: Optional[int] = None,
+        sasl: Optional[Mapping[str, str]] = None,
+        mechanisms: Optional[Iterable[str]] = None,
+        tls: Union[bool, Tls] = False,
         **settings: Any,
     ) -> None:
         if not isinstance(brokers, int) or brokers < 1:
@@ -70,6 +80,7 @@ class Cluster:
         self.state = ClusterState(
             broker_release(version), self.timers, random.Random(self.seed), Defaults(**settings)
         )
+        self.security = Security(self.state, host, sasl, mechanisms, tls)
         self.waiting = Waiting(self.timers)
         self._host = host
         self._topics = dict(topics or {})
@@ -114,6 +125,7 @@ class Cluster:
         """
         if self._server is not None:
             return
+        self.security.prepare()
         server = self._make_server()
         try:
             for broker in self._brokers.values():
@@ -303,6 +315,34 @@ class Cluster:
         for each in list(self.state.partitions()):
             if before.get(id(each)) != each.leader_epoch:
                 self.waiting.touch(('partition', each.topic, each.index))
+
+    # ------------------------------------------------------------ who may do what
+
+    def allow(self, principal: str, *operations: str, **resources: Any) -> None:
+        """Allow somebody something: ``allow('alice', 'Read', topic='orders', group='readers')``.
+
+        Arguments: principal: a user, ``'*'`` for all; operations: as ACLs name them, 'All' for all;
+            topic, group, transactional_id, user, delegation_token: a name, ``'orders-*'`` for all
+            that begin so, ``'*'`` for all; cluster: True for what is about the whole; host: from
+            which address, '*' for any.
+        Raises ValueError for an operation that there is not, where nothing is named, and without
+        an authorizer; TypeError for another kind of resource.
+        """
+        self._call(lambda: self.security.add(ALLOW, principal, operations, **resources))
+
+    def deny(self, principal: str, *operations: str, **resources: Any) -> None:
+        """Deny somebody something, whatever is allowed; otherwise as allow()."""
+        self._call(lambda: self.security.add(DENY, principal, operations, **resources))
+
+    @property
+    def security_protocol(self) -> str:
+        """How clients connect: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+        return self.security.protocol
+
+    @property
+    def ca_file(self) -> Optional[str]:
+        """The file by which clients know the brokers' certificate; None without TLS."""
+        return self.security.ca_file
 
     # ------------------------------------------------------------ how tests interfere
 

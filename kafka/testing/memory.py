@@ -29,9 +29,8 @@ from contextlib import contextmanager
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple, TypeVar
 
 from kafka.errors import IllegalStateError
-from kafka.testing.broker import Broker
+from kafka.testing.broker import Broker, Endpoint
 from kafka.testing.cluster import Cluster
-from kafka.testing.connection import Connection
 from kafka.testing.timers import Clock, Timers, VirtualClock
 
 T = TypeVar('T')
@@ -221,7 +220,7 @@ class MemorySocket:
         self._is_closed = False  # this end has
         self._to_broker = _Way(network, self._at_broker)
         self._to_client = _Way(network, self._at_client)
-        self.connection: Connection = broker.connect(_BrokerEnd(self))
+        self.connection: Endpoint = broker.connect(_BrokerEnd(self))
 
     def __repr__(self) -> str:
         return '<MemorySocket %d to %s:%s>' % (self.number, self._address[0], self._address[1])

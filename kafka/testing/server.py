@@ -17,8 +17,7 @@ from concurrent.futures import Future
 from itertools import islice
 from typing import Any, Callable, Deque, Dict, List, Optional, Set, Tuple, TypeVar
 
-from kafka.testing.broker import Broker
-from kafka.testing.connection import Connection
+from kafka.testing.broker import Broker, Endpoint
 from kafka.testing.timers import Timers
 
 T = TypeVar('T')
@@ -43,10 +42,11 @@ EVERYWHERE = ('', '0.0.0.0', '::')
 class _Transport:
     """One socket, and what waits to be written to it."""
 
-    def __init__(self, server: Server, sock: socket.socket) -> None:
+    def __init__(self, server: Server, sock: socket.socket, host: str) -> None:
         self.server = server
         self.sock = sock
-        self.connection: Optional[Connection] = None
+        self.host = host  # the client's
+        self.connection: Optional[Endpoint] = None
         self._unsent: Deque[memoryview] = deque()
         self._takes_parts = type(sock) is socket.socket and hasattr(sock, 'sendmsg')
         self._is_closing = False
@@ -375,7 +375,7 @@ class Server:
         if found is None or found[0] is not listening:
             return  # it was closed meanwhile
         try:
-            sock, _ = listening.accept()
+            sock, address = listening.accept()
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                 self._rest(listening, broker)
@@ -386,7 +386,7 @@ class Server:
         except OSError:  # it is broken already
             sock.close()
             return
-        transport = _Transport(self, sock)
+        transport = _Transport(self, sock, address[0])
         self._transports.add(transport)
         transport.connection = broker.connect(transport)
         transport.connection.when_ready = transport.watch

@@ -143,6 +143,11 @@ class Defaults(NamedTuple):
     failed_authentication_delay_ms: int = 100  # connection.failed.authentication.delay.ms
     delegation_token_secret: Optional[str] = None  # without one there are no tokens
 
+    def __repr__(self) -> str:
+        shown = self._asdict()
+        shown['delegation_token_secret'] = '<hidden>' if self.delegation_token_secret else None
+        return 'Defaults(%s)' % ', '.join('%s=%r' % each for each in shown.items())
+
 
 class ClusterState:
     """Everything that the brokers of one cluster share.
@@ -183,6 +188,7 @@ class ClusterState:
         self.quotas: Dict[Any, Dict[str, float]] = {}  # by entity; see handlers/quotas.py
         self.scram: Dict[str, Dict[int, Any]] = {}  # by user, mechanism; see handlers/users.py
         self.sasl: Any = None  # how clients log in; see sasl/login.py
+        self.tls_context: Any = None  # with which connections are made; see tls.py
         self.tokens: Any = None  # made when they are first needed; see tokens.py
         self.control = Control(random.Random(chance.getrandbits(64)))  # how tests interfere
 

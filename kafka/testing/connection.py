@@ -266,6 +266,9 @@ class Connection:
         """Return the pieces of an answer; none for a request that gets none."""
         if response is not None:
             version = header.api_version
+            code = getattr(response, 'error_code', None)
+            if code == UNSUPPORTED_VERSION and header.api_key == ApiKey.API_VERSIONS:
+                version = 0  # whatever was asked (KIP-511)
             return self._session.respond_in_parts(asked or header, response, version=version)
         if asked is not None:
             self._session.skip(asked)

@@ -7,8 +7,11 @@ import math
 import pytest
 
 from kafka.errors import KafkaError
+from kafka.protocol.api import decode_response
+from kafka.protocol.api_versions import ApiVersionsResponse
 from kafka.protocol.find_coordinator import FindCoordinatorRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
+from kafka.protocol.session import Role, Session
 from kafka.testing.calls import HANDLERS
 from kafka.testing.faults import (
     Corrupt,
@@ -73,6 +76,14 @@ def test_an_error_is_answered_and_nothing_is_done(driver, faults, applied):
     faults.add(Error(7), 'Metadata')
     assert code_of(send(driver)) == 7
     assert (applied, driver.state.topics) == ([], {})
+
+
+def test_an_unsupported_version_of_api_versions_is_told_in_version_0(driver, faults):
+    faults.add(Error(35), 'ApiVersions')
+    client = driver.client()
+    client.connection.receive_data(Session(Role.CLIENT).negotiate())
+    _, answer = decode_response(ApiVersionsResponse, bytes(client.wire.written[4:]), 0)
+    assert answer.error_code == 35
 
 
 def test_an_error_after_applying_is_answered_although_it_is_done(driver, faults, applied):

@@ -72,11 +72,20 @@ class Connection:
     @property
     def wants_data(self) -> bool:
         """Whether it reads on: not while a request or its answer is on the way, as brokers do."""
-        return not (self._is_busy or self._is_paused or self.is_closed)
+        is_held = self._is_busy or self._is_paused
+        return not self.is_closed and (not is_held or self._is_hung)
+
+    @property
+    def _is_hung(self) -> bool:
+        """Whether a request will never be answered: what follows is read to find the end."""
+        return self._is_busy and self._call is not None and not self._call.is_waiting
 
     def receive_data(self, data: Buffer) -> None:
         """Take bytes from the client, of which nothing is kept; empty when it has closed."""
-        if not self.is_closed:
+        if self._is_hung:
+            if not data:
+                self.close()
+        elif not self.is_closed:
             self._unaccounted_bytes += len(data)
             self._frames.receive_data(data)
             self._has_ended = self._has_ended or not data
@@ -121,7 +130,7 @@ class Connection:
             return
         self._is_pumping = True
         try:
-            while self.wants_data and self._step():
+            while self.wants_data and not self._is_hung and self._step():
                 pass
         finally:
             self._is_pumping = False

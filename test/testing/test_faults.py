@@ -111,6 +111,16 @@ def test_a_hanging_request_is_neither_applied_nor_answered(driver, faults, appli
     assert (client.wire.is_closed, client.wire.written, applied) == (False, b'', [])
 
 
+def test_a_hanging_connection_ends_when_the_client_closes_it(driver, faults, applied):
+    faults.add(Hang(), 'Metadata')
+    client = send(driver)
+    client.send(MetadataRequest(topics=[]))
+    assert client.connection.wants_data
+    assert client.receive() is None
+    client.connection.receive_data(b'')
+    assert client.wire.is_closed
+
+
 def test_a_delayed_answer_was_applied_at_once(driver, faults, applied):
     faults.add(Delay(2.0), 'Metadata')
     client = send(driver)

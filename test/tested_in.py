@@ -29,6 +29,7 @@ handlers/test_configs: handlers/alter_configs
 handlers/test_fetch: located
 handlers/test_groups: groups
 handlers/test_share_groups: share_group share_groups
+handlers/test_streams_groups: streams_group streams_groups
 handlers/test_security_admin: handlers/acls handlers/quotas handlers/tokens handlers/users
 handlers/test_topics_admin: topic_checks handlers/create_topics handlers/delete_topics
 handlers/test_topics_admin: handlers/partitions

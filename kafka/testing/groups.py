@@ -1,9 +1,10 @@
 """All groups of an embedded cluster: which request means which group, and when groups go away.
 
 Owns the classic groups by their ids, what a coordinator checks before a group is asked, and that an
-id means one group: classic, KIP-848 (consumer_groups.py) or a share group (share_groups.py). What
-one group does is in classic_group.py; requests and responses are in handlers/groups.py. A group
-with members does not change its kind, as if ``group.consumer.migration.policy`` were ``disabled``.
+id means one group: classic, KIP-848 (consumer_groups.py), share (share_groups.py) or streams
+(streams_groups.py). What one group does is in classic_group.py; requests and responses are in
+handlers/groups.py. A group with members does not change its kind, as if
+``group.consumer.migration.policy`` were ``disabled``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kafka.protocol.group import (
     SyncGroupResponse,
 )
 from kafka.protocol.share import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
+from kafka.protocol.streams import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from kafka.testing.classic_group import ClassicGroup
 from kafka.testing.consumer_group import JOIN_EPOCH, ConsumerGroup, ConsumerGroupRules
 from kafka.testing.consumer_groups import ConsumerGroups, Refusal
@@ -47,11 +49,13 @@ from kafka.testing.group_states import GroupRules, GroupState
 from kafka.testing.server_assignors import TopicPartition
 from kafka.testing.share_group import ShareGroup
 from kafka.testing.share_groups import ShareGroups, ShareRefusal
+from kafka.testing.streams_group import StreamsGroup
+from kafka.testing.streams_groups import StreamsGroups, StreamsRefusal
 
 if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
 
-AnyGroup = Union[ClassicGroup, ConsumerGroup, ShareGroup]
+AnyGroup = Union[ClassicGroup, ConsumerGroup, ShareGroup, StreamsGroup]
 
 #: What members of all groups may take together.
 LIMIT_BYTES = 64 * 1024 * 1024
@@ -93,9 +97,10 @@ class Groups:
                 heartbeat_interval_ms=defaults.group_consumer_heartbeat_interval_ms,
                 assignment_interval_ms=1000 if newer else 0,
             ),
-            self._consumers_ended,
+            self._newer_ended,
         )
         self.shares = ShareGroups(state, self.outbox, self.budget)
+        self.streams = StreamsGroups(state, self.outbox, self.budget, self._newer_ended)
 
     def __repr__(self) -> str:
         return '<Groups: %d>' % len(self._groups)
@@ -119,9 +124,9 @@ class Groups:
             self._expire(group_id)
         return list(self._groups.values())
 
-    def newer(self) -> List[Union[ConsumerGroup, ShareGroup]]:
+    def newer(self) -> List[Union[ConsumerGroup, ShareGroup, StreamsGroup]]:
         """Return all groups of the newer protocols."""
-        return [*self.consumers.all(), *self.shares.all()]
+        return [*self.consumers.all(), *self.shares.all(), *self.streams.all()]
 
     def offset_groups(self) -> List[str]:
         """Return ids of those that have offsets and never had members."""
@@ -143,9 +148,11 @@ class Groups:
         return group if group is not None and group.members else None
 
     def _member_group(self, group_id: str) -> Optional[AnyGroup]:
-        return (
-            self._groups.get(group_id) or self.consumers.get(group_id) or self.shares.get(group_id)
-        )
+        return self._groups.get(group_id) or self._committing(group_id) or self.shares.get(group_id)
+
+    def _committing(self, group_id: str) -> Union[ConsumerGroup, StreamsGroup, None]:
+        """Return a group of a newer protocol that commits offsets, None if it is none."""
+        return self.consumers.get(group_id) or self.streams.get(group_id)
 
     # ------------------------------------------------------------ membership
 
@@ -158,7 +165,8 @@ class Groups:
         if not error and other is not None and other.members:
             self._refuse_classic(call)
             return
-        if not error and self.shares.get(request.group_id) is not None:
+        streams = self.streams.get(request.group_id)
+        if not error and (self.shares.get(request.group_id) or (streams and streams.members)):
             error = INCONSISTENT_GROUP_PROTOCOL
         elif not error and group is None:
             if request.member_id:
@@ -176,6 +184,7 @@ class Groups:
 
     def _create(self, group_id: str) -> ClassicGroup:
         self.consumers.forget(group_id)
+        self.streams.forget(group_id)
         group = self._groups[group_id] = ClassicGroup(group_id, self._rules, self._ended)
         self.budget.change(group_size(group_id))
         # Its first member may be refused: then it has none.
@@ -232,6 +241,7 @@ class Groups:
             self._forget(group)
         self.consumers.forget(group_id)
         self.shares.forget(group_id)
+        self.streams.forget(group_id)
         self._state.offsets.delete_group(group_id)
         return NONE
 
@@ -243,8 +253,8 @@ class Groups:
         client_host: str,
     ) -> ConsumerGroupHeartbeatResponse:
         """Take a KIP-848 heartbeat."""
-        if self.shares.get(request.group_id) is not None:
-            text = 'Group %s is a share group.' % request.group_id
+        if self.shares.get(request.group_id) or self.streams.get(request.group_id):
+            text = 'Group %s is no consumer group.' % request.group_id
             return Refusal(GROUP_ID_NOT_FOUND, text).response
         classic = self.get(request.group_id)
         if classic is not None:
@@ -268,6 +278,22 @@ class Groups:
         self.outbox.flush()
         return response
 
+    def streams_heartbeat(
+        self, request: StreamsGroupHeartbeatRequest, client_id: str, client_host: str
+    ) -> StreamsGroupHeartbeatResponse:
+        """Take the heartbeat of a member of a streams group (KIP-1071)."""
+        group = self.get(request.group_id) or self._member_group(request.group_id)
+        if group is not None and not isinstance(group, StreamsGroup):
+            is_over = isinstance(group, ClassicGroup) and group.state is GroupState.EMPTY
+            if not is_over or request.member_epoch != JOIN_EPOCH:
+                text = 'Group %s is not a streams group.' % request.group_id
+                return StreamsRefusal(GROUP_ID_NOT_FOUND, text).response
+            assert isinstance(group, ClassicGroup)
+            self._forget(group)
+        response = self.streams.heartbeat(request, client_id, client_host)
+        self.outbox.flush()
+        return response
+
     # ------------------------------------------------------------ commits
 
     def check_commit(
@@ -286,9 +312,9 @@ class Groups:
         """
         if self.shares.get(group_id) is not None:
             return GROUP_ID_NOT_FOUND
-        consumers = self.consumers.get(group_id)
-        if consumers is not None:
-            return consumers.commit_error(generation, member_id, version, list(partitions))
+        newer = self._committing(group_id)
+        if newer is not None:
+            return newer.commit_error(generation, member_id, version, list(partitions))
         group = self.get(group_id)
         if group is not None:
             return group.commit_error(generation, member_id, instance_id)
@@ -306,9 +332,9 @@ class Groups:
         """Return why TxnOffsetCommit is refused, 0 if it is not (KIP-447)."""
         if self.shares.get(group_id) is not None:
             return GROUP_ID_NOT_FOUND
-        consumers = self.consumers.get(group_id)
-        if consumers is not None:
-            return consumers.transactional_commit_error(generation, member_id)
+        newer = self._committing(group_id)
+        if newer is not None:
+            return newer.transactional_commit_error(generation, member_id)
         group = self.get(group_id)
         if group is not None:
             return group.transactional_commit_error(generation, member_id, instance_id)
@@ -318,7 +344,7 @@ class Groups:
         """Return why OffsetFetch is refused to a member, 0 if it is not."""
         if self.shares.get(group_id) is not None:
             return GROUP_ID_NOT_FOUND
-        group = self.consumers.get(group_id)
+        group = self._committing(group_id)
         return NONE if group is None else group.fetch_error(member_epoch, member_id)
 
     def check_offset_delete(self, group_id: str) -> int:
@@ -326,13 +352,13 @@ class Groups:
         if not self.exists(group_id) or self.shares.get(group_id) is not None:
             return GROUP_ID_NOT_FOUND
         group = self.with_members(group_id)
-        is_other = group is not None and group.protocol_type != 'consumer'
+        is_other = group is not None and group.protocol_type not in ('consumer', 'streams')
         return NON_EMPTY_GROUP if is_other else NONE
 
     def is_subscribed(self, group_id: str, topic: str) -> bool:
         """Tell whether members of a group consume a topic."""
         group = self.with_members(group_id)
-        return isinstance(group, (ClassicGroup, ConsumerGroup)) and group.is_subscribed(topic)
+        return not isinstance(group, (ShareGroup, type(None))) and group.is_subscribed(topic)
 
     # ------------------------------------------------------------
 
@@ -360,7 +386,7 @@ class Groups:
         else:
             self._state.timers.later(CHECK_SECONDS, lambda: self._expire(group.group_id))
 
-    def _consumers_ended(self, group_id: str) -> None:
+    def _newer_ended(self, group_id: str) -> None:
         self._state.timers.later(CHECK_SECONDS, lambda: self._expire(group_id))
 
     def _forget(self, group: ClassicGroup) -> None:
@@ -387,7 +413,8 @@ class Groups:
             return
         is_over = clock.monotonic() - group.empty_since >= CHECK_SECONDS
         if is_over and group_id not in offsets.groups:
-            if isinstance(group, ConsumerGroup):
+            if not isinstance(group, ClassicGroup):
                 self.consumers.forget(group_id)
+                self.streams.forget(group_id)
             elif not group.has_pending:
                 self._forget(group)

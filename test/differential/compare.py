@@ -20,7 +20,7 @@ IDENTITY = (
     ' mechanism member_id topic_id'
 ).split()
 ABSENT = '<absent>'
-TEXTS = ('error_message', 'batch_index_error_message')
+TEXTS = ('error_message', 'batch_index_error_message', 'status_detail')
 
 
 class Difference(NamedTuple):

@@ -17,6 +17,7 @@ MODULES = (
     'share_groups',
     'share_offsets',
     'share_fetch',
+    'streams_groups',
     'offsets',
     'produce',
     'fetch',

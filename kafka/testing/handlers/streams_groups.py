@@ -1,0 +1,176 @@
+"""Streams groups of an embedded cluster: heartbeats and descriptions (KIP-1071).
+
+Owns the way from requests to :mod:`kafka.testing.streams_groups` and back. Descriptions of
+topologies (KIP-1331) are never asked for: real brokers need a plugin to keep them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Set
+
+from kafka.protocol.streams import (
+    Assignment,
+    DescribedGroup,
+    Member,
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    StreamsGroupDescribeSubtopology,
+    StreamsGroupDescribeTopology,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    StreamsGroupTopologyDescriptionUpdateResponse,
+    TopicInfo,
+)
+from kafka.testing.calls import Call, handles
+from kafka.testing.errors import (
+    GROUP_ID_NOT_FOUND,
+    INVALID_GROUP_ID,
+    NONE,
+    NOT_COORDINATOR,
+    UNSUPPORTED_VERSION,
+)
+from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
+from kafka.testing.operations import group_operations
+from kafka.testing.streams_group import StreamsGroup, StreamsMember
+from kafka.testing.streams_groups import StreamsRefusal, by_part
+from kafka.testing.streams_topology import Task
+
+
+def has_streams_groups(call: Call[Any]) -> bool:
+    """Tell whether the cluster has streams groups."""
+    return call.state.features.get('streams.version', 0) > 0
+
+
+@handles(StreamsGroupHeartbeatRequest)
+def streams_group_heartbeat(
+    call: Call[StreamsGroupHeartbeatRequest],
+) -> StreamsGroupHeartbeatResponse:
+    """Take the heartbeat of a member; tell it its tasks."""
+    request = call.request
+    if not has_streams_groups(call):
+        return StreamsRefusal(UNSUPPORTED_VERSION, None).response
+    if request.group_id and not is_coordinator(call, request.group_id):
+        return StreamsRefusal(NOT_COORDINATOR, 'Another broker coordinates the group.').response
+    client_id = call.header.client_id or ''
+    return call.state.groups.streams_heartbeat(request, client_id, CLIENT_HOST)
+
+
+@handles(StreamsGroupTopologyDescriptionUpdateRequest)
+def streams_group_topology_description_update(
+    call: Call[StreamsGroupTopologyDescriptionUpdateRequest],
+) -> StreamsGroupTopologyDescriptionUpdateResponse:
+    """Refuse what only a plugin could keep."""
+    return StreamsGroupTopologyDescriptionUpdateResponse(
+        throttle_time_ms=0,
+        error_code=UNSUPPORTED_VERSION,
+        error_message='There is no plugin for descriptions of topologies.',
+    )
+
+
+# ------------------------------------------------------------ describe
+
+
+@handles(StreamsGroupDescribeRequest)
+def streams_group_describe(call: Call[StreamsGroupDescribeRequest]) -> StreamsGroupDescribeResponse:
+    """Tell of groups, their topologies and the tasks of their members."""
+    return StreamsGroupDescribeResponse(
+        throttle_time_ms=0, groups=[_described(call, name) for name in call.request.group_ids]
+    )
+
+
+def _described(call: Call[StreamsGroupDescribeRequest], group_id: str) -> DescribedGroup:
+    if not has_streams_groups(call):
+        return _failed(group_id, UNSUPPORTED_VERSION, None)
+    if not group_id:
+        return _failed(group_id, INVALID_GROUP_ID, None)
+    if not is_coordinator(call, group_id):
+        return _failed(group_id, NOT_COORDINATOR, 'Another broker coordinates the group.')
+    call.state.groups.get(group_id)  # lets go what has become too old
+    group = call.state.groups.streams.get(group_id)
+    if group is None:
+        return _failed(group_id, GROUP_ID_NOT_FOUND, 'There is no such streams group.')
+    described = DescribedGroup(
+        error_code=NONE,
+        group_id=group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        topology=_topology(group),
+        members=[_member(group, each) for each in group.members.values()],
+    )
+    if call.version >= 1:
+        described.assignor_name = group.assignor
+    if call.request.include_authorized_operations:
+        described.authorized_operations = group_operations(call, group_id)
+    return described
+
+
+def _failed(group_id: str, error: int, text: Optional[str]) -> DescribedGroup:
+    return DescribedGroup(
+        error_code=error,
+        error_message=text,
+        group_id=group_id,
+        group_state='',
+        group_epoch=0,
+        assignment_epoch=0,
+        members=[],
+    )
+
+
+def _topology(group: StreamsGroup) -> Optional[StreamsGroupDescribeTopology]:
+    if group.topology is None:
+        return None
+    return StreamsGroupDescribeTopology(
+        epoch=group.topology.epoch,
+        subtopologies=[
+            StreamsGroupDescribeSubtopology(
+                subtopology_id=part.subtopology_id,
+                source_topics=part.source_topics,
+                repartition_sink_topics=part.repartition_sink_topics,
+                state_changelog_topics=_counted(group, part.state_changelog_topics),
+                repartition_source_topics=_counted(group, part.repartition_source_topics),
+            )
+            for part in sorted(group.topology.subtopologies, key=lambda each: each.subtopology_id)
+        ],
+    )
+
+
+def _counted(group: StreamsGroup, topics: List[TopicInfo]) -> List[TopicInfo]:
+    """Return internal topics with the number of partitions that they have."""
+    counts = {} if group.configured is None else group.configured.topics
+    return [
+        TopicInfo(
+            name=each.name,
+            partitions=counts.get(each.name, each.partitions),
+            replication_factor=each.replication_factor,
+            topic_configs=each.topic_configs,
+        )
+        for each in topics
+    ]
+
+
+def _member(group: StreamsGroup, member: StreamsMember) -> Member:
+    return Member(
+        member_id=member.member_id,
+        member_epoch=member.epoch,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topology_epoch=member.topology_epoch,
+        process_id=member.process_id,
+        user_endpoint=member.endpoint,
+        client_tags=member.client_tags,
+        task_offsets=member.task_offsets,
+        task_end_offsets=member.task_end_offsets,
+        assignment=_assignment(set(member.active), member.standby),
+        target_assignment=_assignment(
+            group.active.get(member.member_id, set()), group.standby.get(member.member_id, set())
+        ),
+        is_classic=False,
+    )
+
+
+def _assignment(active: Set[Task], standby: Set[Task]) -> Assignment:
+    return Assignment(active_tasks=by_part(active), standby_tasks=by_part(standby), warmup_tasks=[])

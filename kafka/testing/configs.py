@@ -254,6 +254,7 @@ def _chosen(state: ClusterState) -> Dict[str, str]:
         'num.partitions': 'num_partitions',
         'default.replication.factor': 'replication_factor',
         'auto.create.topics.enable': 'auto_create_topics',
+        'connections.max.idle.ms': 'connections_max_idle_ms',
         'delete.topic.enable': 'delete_topic_enable',
         'message.max.bytes': 'message_max_bytes',
         'offsets.topic.num.partitions': 'offsets_topic_partitions',

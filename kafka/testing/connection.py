@@ -20,6 +20,7 @@ from kafka.testing.errors import ILLEGAL_SASL_STATE
 from kafka.testing.lenient_reader import TooManyParts, read_leniently
 from kafka.testing.sasl.login import MAX_REQUEST_BYTES, MAX_TOKEN_BYTES, Login, Verdict
 from kafka.testing.sasl.mechanisms import LoginFailed
+from kafka.testing.timers import Timer
 
 if TYPE_CHECKING:
     from kafka.testing.broker import Broker
@@ -65,6 +66,11 @@ class Connection:
         self._has_ended = False  # the client has closed
         self._unaccounted_bytes = 0
         self.is_closed = False
+        self._active_at = 0.0
+        self._idle_timer: Optional[Timer] = None
+        if broker.state.defaults.connections_max_idle_ms is not None:
+            self._active_at = broker.state.timers.clock.monotonic()
+            self._watch_idleness(broker.state.defaults.connections_max_idle_ms / 1000)
 
     def __repr__(self) -> str:
         return '<Connection %d of node %d>' % (self.connection_id, self.broker.node_id)
@@ -82,6 +88,7 @@ class Connection:
 
     def receive_data(self, data: Buffer) -> None:
         """Take bytes from the client, of which nothing is kept; empty when it has closed."""
+        self._note_activity()
         if self._is_hung:
             if not data:
                 self.close()
@@ -105,6 +112,8 @@ class Connection:
         """Close the connection from this side."""
         if not self.is_closed:
             self.is_closed = True
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
             if self._call is not None:
                 self._call.drop()
             self.broker.close_connection(self.connection_id)
@@ -118,11 +127,26 @@ class Connection:
     def finish(self) -> None:
         """Note that an answer was written; the next request may come."""
         self._is_busy = False
+        self._note_activity()
         if self.login is not None:
             self._note_login(self.login)
         self._pump()
         if self.when_ready is not None:
             self.when_ready()
+
+    def _note_activity(self) -> None:
+        if self._idle_timer is not None:
+            self._active_at = self.broker.state.timers.clock.monotonic()
+
+    def _watch_idleness(self, seconds: float) -> None:
+        """Close the connection if nothing has happened on it for so long; else look again later."""
+        timers = self.broker.state.timers
+        left = self._active_at + seconds - timers.clock.monotonic()
+        if left > 0 or self._is_busy:
+            again = left if left > 0 else max(seconds, 0.001)
+            self._idle_timer = timers.later(again, lambda: self._watch_idleness(seconds))
+        else:
+            self.close()
 
     def _pump(self) -> None:
         """Handle what has arrived, one request after the other."""

@@ -84,6 +84,39 @@ def test_an_answer_to_a_client_that_is_gone_is_dropped(held):
     assert client.wire.written == b''
 
 
+def test_an_idle_connection_is_closed_when_its_time_is_over():
+    driver = Driver(connections_max_idle_ms=1000)
+    client = driver.client()
+    for _ in range(3):
+        driver.advance(0.9)
+        client.send(MetadataRequest(topics=[]))
+        assert client.receive() is not None
+    driver.advance(0.9)
+    assert not client.wire.is_closed
+    driver.advance(0.2)
+    assert client.wire.is_closed
+    assert driver.timers.next_time() is None
+
+
+def test_a_connection_is_not_idle_while_a_request_waits(held):
+    driver = Driver(connections_max_idle_ms=1000)
+    client = driver.client()
+    client.send(MetadataRequest(topics=[]))
+    driver.advance(10)
+    held[0].respond(answer_of(held[0]))
+    driver.advance(0.9)
+    assert not client.wire.is_closed
+    driver.advance(2)
+    assert client.wire.is_closed
+
+
+def test_connections_are_idle_for_ever_unless_told_otherwise():
+    driver = Driver()
+    client = driver.client()
+    driver.advance(1e6)
+    assert not client.wire.is_closed
+
+
 def test_a_paused_connection_handles_nothing_until_it_is_resumed():
     client = Driver().client()
     client.connection.pause()

@@ -65,7 +65,8 @@ MAY_USE = {
     # The embedded broker serves all its connections in one thread.
     # And stands in for connections of blocking clients where there are none.
     'socket': (set(), {'kafka.conn', 'kafka.testing.memory', 'kafka.testing.server'}),
-    'ssl': (set(), set()),
+    # It encrypts bytes there, without a socket.
+    'ssl': (set(), {'kafka.testing.tls'}),
     'selectors': (set(), {'kafka.testing.server'}),
     'select': (set(), set()),
     'asyncio': (set(), set()),
@@ -74,7 +75,8 @@ MAY_USE = {
     'threading.Timer': (set(), set()),
     # 0.9.5's consumer that reads in several processes.
     'multiprocessing': (set(), {'kafka.consumer.processes', 'kafka.consumer.multiprocess'}),
-    'subprocess': (set(), set()),
+    # A certificate is made by the program openssl where no package can.
+    'subprocess': (set(), {'kafka.testing.certificates'}),
     # A message of 1.x is stamped where it is made.
     'time': (OUTSIDE, {'kafka.protocol.message'}),
     # A message without key may go anywhere.

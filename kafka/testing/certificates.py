@@ -43,16 +43,20 @@ def make_certificate(
     return paths
 
 
-@lru_cache(maxsize=None)
-def local_tls(host: str = '127.0.0.1') -> Tls:
+def local_tls(host: str = '') -> Tls:
     """Return a certificate for brokers on this machine, one for the whole process.
 
+    Arguments: host: what they call themselves, if that is none of LOCAL_HOSTS.
     Raises as make_certificate().
     """
+    return _made('' if host in LOCAL_HOSTS else host)
+
+
+@lru_cache(maxsize=None)
+def _made(host: str) -> Tls:
     folder = tempfile.mkdtemp(prefix='kafka-testing-')
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    hosts = [*LOCAL_HOSTS, *(each for each in [host] if each not in LOCAL_HOSTS)]
-    return Tls(*make_certificate(folder, hosts=hosts))
+    return Tls(*make_certificate(folder, hosts=filter(None, [*LOCAL_HOSTS, host])))
 
 
 def _is_address(host: str) -> bool:

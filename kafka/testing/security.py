@@ -6,6 +6,7 @@ Owns the way from the arguments of ``Cluster`` to what brokers have: users and m
 
 from __future__ import annotations
 
+import platform
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from kafka.testing import acls
@@ -33,6 +34,8 @@ OPERATIONS = {
     'describetokens': acls.DESCRIBE_TOKENS,
     'twophasecommit': acls.TWO_PHASE_COMMIT,
 }
+#: Where one listens at all addresses, and is called by the name of the machine.
+EVERY_ADDRESS = ('', '0.0.0.0', '::')
 _TYPES = {
     'topic': acls.TOPIC,
     'group': acls.GROUP,
@@ -87,7 +90,9 @@ class Security:
         return None if not self._tls else self._files().certificate
 
     def _files(self) -> Tls:
-        return self._tls if isinstance(self._tls, Tls) else local_tls(self._host)
+        if isinstance(self._tls, Tls):
+            return self._tls
+        return local_tls(platform.node() if self._host in EVERY_ADDRESS else self._host)
 
     def prepare(self) -> None:
         """Make what connections need.

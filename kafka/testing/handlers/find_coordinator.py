@@ -17,7 +17,7 @@ from kafka.testing.state import NO_LEADER, Node
 
 _SHARE = 2
 #: Group, topic id and partition: what states of share groups are kept for (KIP-932).
-_SHARE_KEY = re.compile(r'\s*[^:\s][^:]*:[A-Za-z0-9_-]{22}:[0-9]{1,9}')
+_SHARE_KEY = re.compile(r'(?P<group>.*\S.*):[A-Za-z0-9_-]{22}:[+-]?[0-9]{1,9}', re.DOTALL)
 _TEXTS = {
     NONE: 'NONE',
     COORDINATOR_NOT_AVAILABLE: 'The coordinator is not available.',
@@ -80,4 +80,8 @@ def _share_error(call: Call[FindCoordinatorRequest], key: str) -> int:
         return INVALID_REQUEST
     if release < (4, 0):
         return COORDINATOR_NOT_AVAILABLE  # the request is known, and nothing behind it yet
-    return NONE if release >= (4, 1) and _SHARE_KEY.fullmatch(key) else INVALID_REQUEST
+    parts = _SHARE_KEY.fullmatch(key)
+    if release < (4, 1) or parts is None:
+        return INVALID_REQUEST
+    # The name of a group had to be without colons in 4.1.
+    return INVALID_REQUEST if ':' in parts.group('group') and release < (4, 2) else NONE

@@ -121,7 +121,7 @@ def _create(call: Call[MetadataRequest], name: str) -> int:
     creates = state.defaults.auto_create_topics and call.request.allow_auto_topic_creation
     release = state.release.version
     longest = LONGEST_NAME if release >= (0, 10) else LONGEST_NAME_OF_OLD
-    if (creates or release >= (2, 0)) and not is_legal_name(name, longest):
+    if (creates or release >= (2, 8)) and not is_legal_name(name, longest):
         return INVALID_TOPIC_EXCEPTION
     if not creates or not state.has_room(state.defaults.num_partitions):
         return UNKNOWN_TOPIC_OR_PARTITION

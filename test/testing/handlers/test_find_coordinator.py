@@ -69,7 +69,8 @@ def found(release, key_type, version, *keys):
 
 
 @pytest.mark.parametrize(
-    'release, version, text', [('0.11', 1, None), ('1.1', 1, None), ('2.8', 3, 'NONE')]
+    'release, version, text',
+    [('0.11', 1, None), ('2.2', 2, None), ('2.3', 2, 'NONE'), ('2.8', 3, 'NONE')],
 )
 def test_even_no_error_has_a_text(release, version, text):
     for key_type in (0, 1):
@@ -89,7 +90,7 @@ def test_an_unknown_type_of_key_is_refused(release):
         assert found(release, 9, 4, 'a', 'b') == [(INVALID_REQUEST, True)] * 2
 
 
-@pytest.mark.parametrize('release', ['0.11', '1.1'])
+@pytest.mark.parametrize('release', ['0.11', '1.1', '2.2'])
 def test_the_first_that_had_types_could_not_read_others(release):
     client = Driver(release).client()
     client.send(FindCoordinatorRequest(key='g', key_type=2), version=1)
@@ -107,6 +108,9 @@ SHARE_KEY = 'g:' + 'A' * 22 + ':0'
         ('3.9', 6, SHARE_KEY, COORDINATOR_NOT_AVAILABLE),
         ('4.0', 6, SHARE_KEY, INVALID_REQUEST),
         ('4.4', 5, SHARE_KEY, INVALID_REQUEST),
+        ('4.1', 6, SHARE_KEY, NONE),
+        ('4.1', 6, 'a:' + SHARE_KEY, INVALID_REQUEST),
+        ('4.4', 6, 'a:' + SHARE_KEY, NONE),
         ('4.4', 6, SHARE_KEY, NONE),
         ('4.4', 6, 'g', INVALID_REQUEST),
         ('4.4', 6, ' :' + 'A' * 22 + ':0', INVALID_REQUEST),

@@ -177,6 +177,7 @@ def test_what_is_allowed_is_told_when_it_is_asked_for(driver):
         ('0.11', 0, INVALID_TOPIC_EXCEPTION),
         ('0.11', 4, UNKNOWN_TOPIC_OR_PARTITION),
         ('1.1', 5, UNKNOWN_TOPIC_OR_PARTITION),
+        ('2.4', 5, UNKNOWN_TOPIC_OR_PARTITION),
         ('2.8', 5, INVALID_TOPIC_EXCEPTION),
         ('4.4', 5, INVALID_TOPIC_EXCEPTION),
     ],

@@ -136,10 +136,16 @@ class Groups:
             return []
         return [name for name in self._state.offsets.groups if self._member_group(name) is None]
 
+    def has_only_offsets(self, group_id: str) -> bool:
+        """Tell whether a group is one of those."""
+        self._expire(group_id)
+        is_group = self._state.release.version >= (0, 10, 1)
+        return is_group and self._state.offsets.has(group_id) and not self._member_group(group_id)
+
     def exists(self, group_id: str) -> bool:
         """Tell whether there is a group, be it only of offsets."""
         self._expire(group_id)
-        return self._member_group(group_id) is not None or group_id in self.offset_groups()
+        return self._member_group(group_id) is not None or self.has_only_offsets(group_id)
 
     def with_members(self, group_id: str) -> Optional[AnyGroup]:
         """Return a group of any kind, None if it does not exist or has no members."""
@@ -320,7 +326,7 @@ class Groups:
             return group.commit_error(generation, member_id, instance_id)
         if generation < 0 or self._state.release.version < (0, 9):
             return NONE
-        if group_id in self.offset_groups():
+        if self.has_only_offsets(group_id):
             return UNKNOWN_MEMBER_ID
         if version >= 9 and self._state.release.version >= (4, 0):
             return GROUP_ID_NOT_FOUND
@@ -412,7 +418,7 @@ class Groups:
         if group is None or group.state.value != GroupState.EMPTY.value:
             return
         is_over = clock.monotonic() - group.empty_since >= CHECK_SECONDS
-        if is_over and group_id not in offsets.groups:
+        if is_over and not offsets.has(group_id):
             if not isinstance(group, ClassicGroup):
                 self.consumers.forget(group_id)
                 self.streams.forget(group_id)

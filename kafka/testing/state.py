@@ -114,6 +114,8 @@ class Topic:
         """Return a partition, None if there is none of that number."""
         if 0 <= index < len(self.partitions) and self.partitions[index].index == index:
             return self.partitions[index]
+        if not self.partitions or self.partitions[-1].index == len(self.partitions) - 1:
+            return None
         # Releases before 2.0 make topics whose partitions are not numbered from 0 on.
         return next((each for each in self.partitions if each.index == index), None)
 
@@ -169,6 +171,7 @@ class ClusterState:
         self.controller_id = NO_LEADER
         self.topics: Dict[str, Topic] = {}  # by name; changed by add_topic() and drop_topic()
         self._topics_by_id: Dict[bytes, Topic] = {}
+        self._topics_by_metric: Dict[str, Dict[str, None]] = {}  # names with the same metrics
         self.partition_count = 0  # of all topics
         self.had_topics = False  # ever, which tells brokers of 0.8 who else there is
         self.moved_coordinators: Dict[str, int] = {}  # key -> node, as tests moved them
@@ -249,6 +252,7 @@ class ClusterState:
         self.had_topics = True
         self.topics[topic.name] = topic
         self._topics_by_id[topic.topic_id] = topic
+        self._topics_by_metric.setdefault(_metric(topic.name), {})[topic.name] = None
         self.partition_count += len(topic.partitions)
 
     def drop_topic(self, name: str) -> None:
@@ -257,6 +261,13 @@ class ClusterState:
         if topic is not None:
             self._topics_by_id.pop(topic.topic_id, None)
             self.partition_count -= len(topic.partitions)
+            self._topics_by_metric[_metric(name)].pop(name)
+            if not self._topics_by_metric[_metric(name)]:
+                del self._topics_by_metric[_metric(name)]
+
+    def topic_like(self, name: str) -> Optional[str]:
+        """Return the name of a topic whose metrics would have that name too, None if none has."""
+        return next(iter(self._topics_by_metric.get(_metric(name), ())), None)
 
     def add_partition(self, topic: Topic, nodes: List[int]) -> None:
         """Let a topic have one partition more, on these nodes."""
@@ -307,6 +318,11 @@ class ClusterState:
     def _elect_controller(self) -> None:
         if self.controller_id not in self.alive:
             self.controller_id = self.alive[0] if self.alive else NO_LEADER
+
+
+def _metric(topic: str) -> str:
+    """Return the name that a topic has in metrics, where dots part names."""
+    return topic.replace('.', '_')
 
 
 def text_id(number: bytes) -> str:

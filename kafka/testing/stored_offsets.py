@@ -83,8 +83,14 @@ class StoredOffsets:
 
     def fetch(self, group: str, topic: str, partition: int) -> Optional[StoredOffset]:
         """Return an offset, None if there is none."""
-        self._forget_deleted(group)
-        return self._groups.get(group, {}).get((topic, partition))
+        stored = self._groups.get(group, {}).get((topic, partition))
+        if stored is None or self._is_of_deleted(topic, stored):
+            return None
+        return stored
+
+    def has(self, group: str) -> bool:
+        """Tell whether a group has offsets."""
+        return group in self._groups
 
     def fetch_all(self, group: str) -> Dict[Key, StoredOffset]:
         """Return all offsets of a group, by topic and partition."""
@@ -218,13 +224,17 @@ class StoredOffsets:
         return True
 
     def _forget_deleted(self, group: str) -> None:
-        """Forget offsets of topics that are gone or made anew (0.10.2)."""
-        if self._state.release.version < (0, 10, 2):
-            return
+        """Forget offsets of topics that are gone or made anew."""
         offsets = self._groups.get(group)
         for key, stored in list((offsets or {}).items()):
-            topic = self._state.topics.get(key[0])
-            if stored.topic_id is not None and (topic is None or topic.topic_id != stored.topic_id):
+            if self._is_of_deleted(key[0], stored):
                 self._drop(self._groups[group], key)
         if offsets is not None and not offsets:
             del self._groups[group]
+
+    def _is_of_deleted(self, name: str, stored: StoredOffset) -> bool:
+        """Tell whether the topic of an offset is gone, or was made anew (0.10.2)."""
+        if stored.topic_id is None or self._state.release.version < (0, 10, 2):
+            return False
+        topic = self._state.topics.get(name)
+        return topic is None or topic.topic_id != stored.topic_id

@@ -57,14 +57,12 @@ def check_absent(state: ClusterState, name: str) -> None:
     is_internal = name in INTERNAL[: 2 if state.release.version >= (0, 11) else 1]
     if name in state.topics or is_internal:
         refuse(errors.TOPIC_ALREADY_EXISTS, "Topic '%s' already exists." % name)
-    if '.' in name or '_' in name:
-        plain = name.replace('.', '_')
-        for other in state.topics:
-            if other.replace('.', '_') == plain:
-                refuse(
-                    errors.INVALID_TOPIC_EXCEPTION,
-                    "Topic '%s' collides with existing topic: %s" % (name, other),
-                )
+    other = state.topic_like(name)
+    if other is not None:
+        refuse(
+            errors.INVALID_TOPIC_EXCEPTION,
+            "Topic '%s' collides with existing topic: %s" % (name, other),
+        )
 
 
 def check_counts(state: ClusterState, partitions: int, copies: int) -> None:

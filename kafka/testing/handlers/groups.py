@@ -144,7 +144,7 @@ def _described(call: Call[DescribeGroupsRequest], group_id: str) -> DescribedGro
     group = groups.get(group_id)
     if group is not None:
         described = _described_group(call, group)
-    elif group_id in groups.offset_groups():
+    elif groups.has_only_offsets(group_id):
         described = _described_as(group_id, GroupState.EMPTY.value)
     else:
         described = _described_as(group_id, GroupState.DEAD.value)

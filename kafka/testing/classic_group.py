@@ -70,7 +70,7 @@ class ClassicGroup:
         self.empty_since = rules.timers.clock.monotonic()
         self._rules = rules
         self._on_empty = on_empty
-        self._instances: Dict[str, str] = {}  # instance id -> member id
+        self.instances: Dict[str, str] = {}  # instance id -> member id
         self._pending: Dict[str, Timer] = {}  # member ids given out and not used yet
         self._unsynced: Set[str] = set()
         self._timer: Optional[Timer] = None  # of the rebalance
@@ -151,7 +151,7 @@ class ClassicGroup:
         prefix = call.client_id if instance is None else instance
         member_id = '%s-%s' % (prefix, self._rules.new_id())
         if instance is not None:
-            known = self._instances.get(instance)
+            known = self.instances.get(instance)
             if known is None:
                 self._add(member_id, call)
             else:
@@ -174,7 +174,7 @@ class ClassicGroup:
         self.members[member_id] = member
         self._rules.budget.change(member.size)
         if member.instance_id is not None:
-            self._instances[member.instance_id] = member_id
+            self.instances[member.instance_id] = member_id
         self._has_newcomer = True
         member.joining = call
         self._watch(member, NEW_MEMBER_SECONDS)
@@ -210,7 +210,7 @@ class ClassicGroup:
             member_id if name == old_id else name: each for name, each in self.members.items()
         }
         member.member_id = member_id
-        self._instances[member.instance_id or ''] = member_id
+        self.instances[member.instance_id or ''] = member_id
         if old_leader == old_id:
             self.leader_id = member_id
         if old_id in self._unsynced:
@@ -443,7 +443,7 @@ class ClassicGroup:
         if self.state is GroupState.DEAD:
             return COORDINATOR_NOT_AVAILABLE
         if not member_id and instance_id is not None:
-            member_id = self._instances.get(instance_id, '')
+            member_id = self.instances.get(instance_id, '')
         if member_id in self._pending:
             self._drop(member_id)
             return NONE
@@ -483,7 +483,7 @@ class ClassicGroup:
         if member.session is not None:
             member.session.cancel()
         if member.instance_id is not None:
-            self._instances.pop(member.instance_id, None)
+            self.instances.pop(member.instance_id, None)
         self._unsynced.discard(member.member_id)
         if member.member_id == self.leader_id:
             self.leader_id = next(iter(self.members), '')
@@ -513,7 +513,7 @@ class ClassicGroup:
     def member_error(self, member_id: str, instance_id: Optional[str]) -> int:
         """Return what is wrong with the name of a member."""
         if instance_id is not None:
-            owner = self._instances.get(instance_id)
+            owner = self.instances.get(instance_id)
             if owner is not None and owner != member_id:
                 return FENCED_INSTANCE_ID
             if owner is None and self._rules.version >= (3, 0):

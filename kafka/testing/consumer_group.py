@@ -213,6 +213,9 @@ class ConsumerGroup:
         self, request: ConsumerGroupHeartbeatRequest, member: ConsumerMember
     ) -> ConsumerMember:
         member.instance_id = request.instance_id
+        return self._enter(member)
+
+    def _enter(self, member: ConsumerMember) -> ConsumerMember:
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self._instances[member.instance_id] = member.member_id
@@ -221,6 +224,22 @@ class ConsumerGroup:
         member.session = Deadline(rules.timers, rules.outbox, lambda: self.remove(member))
         member.revocation = Deadline(rules.timers, rules.outbox, lambda: self.remove(member))
         return member
+
+    def take_back(self, members: List[ConsumerMember], regexes: Dict[str, Set[str]]) -> None:
+        """Have the members again that were written down, and what their expressions matched."""
+        for member in members:
+            self._enter(member)
+            self.keep_alive(member)
+            if member.revoking and member.revocation is not None:
+                member.revocation.set(member.rebalance_timeout_ms / 1000)
+        self._regexes = regexes
+        self._topics_seen = set(self._rules.topics)
+        self._count()
+
+    @property
+    def regexes(self) -> Dict[str, Set[str]]:
+        """Which topics each regular expression matched last."""
+        return self._regexes
 
     def _replace(
         self,

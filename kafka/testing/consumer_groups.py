@@ -86,6 +86,15 @@ class ConsumerGroups:
         """Return all."""
         return list(self._groups.values())
 
+    def take_back(self, group_id: str) -> ConsumerGroup:
+        """Return a group that was written down, without its members yet."""
+        return self._create(group_id)
+
+    def _create(self, group_id: str) -> ConsumerGroup:
+        group = self._groups[group_id] = ConsumerGroup(group_id, self.rules, self._on_empty)
+        self.rules.budget.change(group_size(group_id))
+        return group
+
     def forget(self, group_id: str) -> None:
         """Forget a group, if there is one."""
         group = self._groups.pop(group_id, None)
@@ -112,9 +121,7 @@ class ConsumerGroups:
             if not self.rules.budget.has_room(group_size(request.group_id)):
                 text = _TEXTS[COORDINATOR_NOT_AVAILABLE] % request.member_id
                 return Refusal(COORDINATOR_NOT_AVAILABLE, text).response
-            group = ConsumerGroup(request.group_id, self.rules, self._on_empty)
-            self._groups[request.group_id] = group
-            self.rules.budget.change(group_size(request.group_id))
+            group = self._create(request.group_id)
         if request.member_epoch < JOIN_EPOCH:
             error = group.leave(request)
             if error:

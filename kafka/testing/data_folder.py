@@ -106,9 +106,12 @@ class DataFolder:
             found = json.loads(mark.read_text(encoding='utf-8'))
             version, known = found['format'], found['known']
         except (ValueError, KeyError, TypeError) as error:
-            raise StorageError('%s cannot be read: %s' % (mark, error)) from error
+            raise StorageError(
+                '%s cannot be read: %s. Restore the file, or choose another folder' % (mark, error)
+            ) from error
         if version != FORMAT or not isinstance(known, dict):
             raise StorageError(
-                '%s has format %r, this version reads %d only' % (mark, version, FORMAT)
+                '%s has format %r, this version reads %d only: choose another folder'
+                % (mark, version, FORMAT)
             )
         return known

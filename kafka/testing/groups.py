@@ -197,6 +197,10 @@ class Groups:
         self._state.timers.later(CHECK_SECONDS, lambda: self._expire(group_id))
         return group
 
+    def take_back(self, group_id: str) -> ClassicGroup:
+        """Return a group that was written down, without its members yet."""
+        return self._create(group_id)
+
     def sync(self, request: SyncGroupRequest, reply: Reply) -> None:
         """Take a SyncGroup."""
         group = self.get(request.group_id)

@@ -89,6 +89,12 @@ class OpenFiles:
         if found is not None:
             os.close(found)
 
+    def close_in(self, folder: Path) -> None:
+        """Close those of a folder."""
+        prefix = os.path.join(str(folder), '')
+        for path in [path for path in self._open if path.startswith(prefix)]:
+            self.close(path)
+
     def close_all(self) -> None:
         """Close all."""
         for path in list(self._open):

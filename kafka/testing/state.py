@@ -194,6 +194,7 @@ class ClusterState:
         self.sasl: Any = None  # how clients log in; see sasl/login.py
         self.tls_context: Any = None  # with which connections are made; see tls.py
         self.tokens: Any = None  # made when they are first needed; see tokens.py
+        self.storage: Any = None  # of a cluster that is durable; see storage.py
         self.control = Control(random.Random(chance.getrandbits(64)))  # how tests interfere
 
     def __repr__(self) -> str:
@@ -250,6 +251,8 @@ class ClusterState:
         """Take a topic in, in the place of another one of its name."""
         self.drop_topic(topic.name)
         self.had_topics = True
+        if self.storage is not None:
+            self.storage.adopt(topic)
         self.topics[topic.name] = topic
         self._topics_by_id[topic.topic_id] = topic
         self._topics_by_metric.setdefault(_metric(topic.name), {})[topic.name] = None
@@ -261,6 +264,8 @@ class ClusterState:
         if topic is not None:
             self._topics_by_id.pop(topic.topic_id, None)
             self.partition_count -= len(topic.partitions)
+            if self.storage is not None:
+                self.storage.discard(topic)
             self._topics_by_metric[_metric(name)].pop(name)
             if not self._topics_by_metric[_metric(name)]:
                 del self._topics_by_metric[_metric(name)]
@@ -275,6 +280,8 @@ class ClusterState:
         partition.elect(self.alive)
         topic.partitions.append(partition)
         self.partition_count += 1
+        if self.storage is not None:
+            self.storage.adopt(topic)
 
     def has_room(self, partitions: int) -> bool:
         """Tell whether clients may make so many partitions more."""

@@ -43,15 +43,20 @@ class StoredLog(PartitionLog):
     """The log of one partition, in files.
 
     Arguments: folder: of its own; files: those of the cluster that are open; fsync: whether what is
-    acknowledged is on the disk; on_write: is told that something waits for sync() or checkpoint().
+    acknowledged is on the disk; on_write: is told that something waits for sync() or checkpoint(),
+    and how much more the next start would have to read.
     """
 
     def __init__(
-        self, folder: Path, files: OpenFiles, fsync: bool, on_write: Callable[[StoredLog], None]
+        self,
+        folder: Path,
+        files: OpenFiles,
+        fsync: bool,
+        on_write: Callable[[StoredLog, int], None],
     ) -> None:
         super().__init__()
         self.producers: producer_states.States = {}
-        #: What the next start would have to read.
+        #: What recovery had to read, and the next one would have to.
         self.unchecked = 0
         #: Whether something must be written down before it is told to anybody.
         self.needs_checkpoint = False
@@ -68,6 +73,7 @@ class StoredLog(PartitionLog):
         self._unindexed: Set[int] = set()  # closed segments of which the index lacks some
         self._unsynced: Set[int] = set()
         self._doomed: List[int] = []  # segments to be deleted when the checkpoint says so
+        self._failure: Optional[OSError] = None
         self._cleaning: Optional[Tuple[int, int]] = None  # a segment that is replaced, its new size
 
     @property
@@ -80,6 +86,8 @@ class StoredLog(PartitionLog):
     def _keep(self, stored: Batch) -> None:
         """Write a batch. Raises OSError, and nothing has happened then."""
         base_offset = self.active.base_offset
+        if self._failure is not None:
+            raise self._failure
         if not self._has_files:
             self._files.create(base_offset, self._fsync)
             self._has_files = True
@@ -87,8 +95,7 @@ class StoredLog(PartitionLog):
         self._stamps.append(stored.max_timestamp)
         self._has_old = self._has_old or stored.magic < 2
         self._unsynced.add(base_offset)
-        self.unchecked += len(stored.data) + BATCH_COST
-        self._on_write(self)
+        self._on_write(self, len(stored.data) + BATCH_COST)
 
     def roll(self, now_ms: int) -> None:
         """Begin a new segment, unless the one that is written to is empty. Raises OSError."""
@@ -146,14 +153,21 @@ class StoredLog(PartitionLog):
 
     def _changed(self) -> None:
         self.needs_checkpoint = True
-        self._on_write(self)
+        self._on_write(self, 0)
 
     # ------------------------------------------------------------ the disk
 
     def sync(self) -> None:
-        """Bring what was written to the disk. Raises OSError."""
+        """Bring what was written to the disk.
+
+        Raises OSError. Nothing more can be written then: who knows what is on the disk.
+        """
         for base_offset in sorted(self._unsynced):
-            self._files.sync(base_offset)
+            try:
+                self._files.sync(base_offset)
+            except OSError as error:
+                self._failure = error
+                raise
         self._unsynced.clear()
 
     def checkpoint(self) -> None:
@@ -161,17 +175,19 @@ class StoredLog(PartitionLog):
 
         What it covers must be on the disk if that matters. Raises OSError.
         """
-        self.needs_checkpoint = False
-        self.unchecked = 0
         if not self._has_files and not self.start_offset:
             return
         if not self._has_files:
             self._files.create(self.active.base_offset, self._fsync)
             self._has_files = True
+        for base_offset in sorted(self._unsynced & self._unindexed):
+            self._files.sync(base_offset)  # what is closed is complete for good
+            self._unsynced.discard(base_offset)
         for base_offset in sorted(self._unindexed | {self.active.base_offset}):
             self._write_index(base_offset)
         self._unindexed.clear()
         self._files.write_checkpoint(self._known(), self._fsync)
+        self.needs_checkpoint = False
         for base_offset in self._doomed:
             self._files.remove(base_offset)
             self._indexed.pop(base_offset, None)

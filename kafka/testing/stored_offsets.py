@@ -7,7 +7,7 @@ transactions), KIP-211 (when offsets expire), and KAFKA-2000 (they go with their
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
@@ -48,6 +48,8 @@ class StoredOffsets:
         self._groups: Dict[str, Dict[Key, StoredOffset]] = {}
         self._pending: Dict[int, Dict[str, Dict[Key, StoredOffset]]] = {}  # by producer id
         self._zookeeper: Dict[Tuple[str, str, int], int] = {}
+        #: Groups of which something has changed; None if nobody wants to know.
+        self.touched: Optional[Set[str]] = None
         self._order = 0
         self._used = 0
 
@@ -101,6 +103,7 @@ class StoredOffsets:
         """Forget an offset, also where a transaction wants to store one; return whether it was."""
         for groups in self._pending.values():
             self._drop(groups.get(group, {}), (topic, partition))
+        self._touch(group)
         offsets = self._groups.get(group, {})
         found = self._drop(offsets, (topic, partition))
         if not offsets:
@@ -109,6 +112,7 @@ class StoredOffsets:
 
     def delete_group(self, group: str) -> None:
         """Forget all offsets of a group."""
+        self._touch(group)
         for groups in self._pending.values():
             for key in list(groups.get(group, {})):
                 self._drop(groups[group], key)
@@ -130,6 +134,7 @@ class StoredOffsets:
             since = stored.committed_ms if idle_since_ms is None else idle_since_ms
             when = since + retention * 60000 if stored.expires_ms < 0 else stored.expires_ms
             if when <= now_ms:
+                self._touch(group)
                 self._drop(self._groups[group], key)
         if not self._groups.get(group, True):
             del self._groups[group]
@@ -148,6 +153,7 @@ class StoredOffsets:
         now_ms: int,
     ) -> None:
         """Keep an offset until its transaction ends."""
+        self._touch(group)
         offsets = self._pending.setdefault(producer_id, {}).setdefault(group, {})
         key = (topic, partition)
         self._drop(offsets, key)
@@ -161,6 +167,7 @@ class StoredOffsets:
         """
         groups = self._pending.pop(producer_id, {})
         for group, offsets in groups.items():
+            self._touch(group)
             for key, stored in list(offsets.items()):
                 self._drop(offsets, key)
                 present = self._groups.get(group, {}).get(key)
@@ -182,6 +189,7 @@ class StoredOffsets:
     def commit_to_zookeeper(self, group: str, topic: str, partition: int, offset: int) -> None:
         """Store an offset as version 0 of OffsetCommit does: without metadata, for ever."""
         key = (group, topic, partition)
+        self._touch(group)
         if key not in self._zookeeper:
             self._used += OFFSET_BYTES + len(group) + len(topic)
         self._zookeeper[key] = offset
@@ -189,6 +197,61 @@ class StoredOffsets:
     def fetch_from_zookeeper(self, group: str, topic: str, partition: int) -> Optional[int]:
         """Return an offset, None if there is none."""
         return self._zookeeper.get((group, topic, partition))
+
+    # ------------------------------------------------------------ what is written down
+
+    def stored(self, group: str) -> Dict[Key, StoredOffset]:
+        """Return what there is of a group, also of topics that are gone."""
+        return dict(self._groups.get(group, {}))
+
+    def pending(self) -> Iterator[Tuple[Tuple[int, str, str, int], StoredOffset]]:
+        """Yield what open transactions may commit, with producer id, group and place."""
+        for producer_id, groups in self._pending.items():
+            for group, offsets in groups.items():
+                for key, stored in offsets.items():
+                    yield (producer_id, group, *key), stored
+
+    def in_zookeeper(self) -> Iterator[Tuple[Tuple[str, str, int], int]]:
+        """Yield what is in ZooKeeper, with group and place."""
+        return iter(self._zookeeper.items())
+
+    def take_back(
+        self,
+        group: str,
+        key: Key,
+        offset: int,
+        leader_epoch: int,
+        metadata: Optional[str],
+        committed_ms: int,
+        expires_ms: int,
+        topic_id: Optional[bytes],
+    ) -> None:
+        """Store an offset again that was written down."""
+        numbers = offset, leader_epoch, metadata, committed_ms, expires_ms
+        stored = self._made(group, key[0], *numbers)
+        self._put(group, key, stored._replace(topic_id=topic_id))
+
+    def take_back_pending(
+        self,
+        producer_id: int,
+        group: str,
+        key: Key,
+        offset: int,
+        leader_epoch: int,
+        metadata: Optional[str],
+        committed_ms: int,
+        expires_ms: int,
+        topic_id: Optional[bytes],
+    ) -> None:
+        """Keep an offset again that was written down, until its transaction ends."""
+        topic, partition = key
+        self.add_pending(
+            producer_id, group, topic, partition, offset, leader_epoch, metadata, committed_ms
+        )
+
+    def _touch(self, group: str) -> None:
+        if self.touched is not None:
+            self.touched.add(group)
 
     # ------------------------------------------------------------
 
@@ -211,6 +274,7 @@ class StoredOffsets:
         )
 
     def _put(self, group: str, key: Key, stored: StoredOffset) -> None:
+        self._touch(group)
         offsets = self._groups.setdefault(group, {})
         self._drop(offsets, key)
         offsets[key] = stored
@@ -228,6 +292,7 @@ class StoredOffsets:
         offsets = self._groups.get(group)
         for key, stored in list((offsets or {}).items()):
             if self._is_of_deleted(key[0], stored):
+                self._touch(group)
                 self._drop(self._groups[group], key)
         if offsets is not None and not offsets:
             del self._groups[group]

@@ -83,6 +83,14 @@ class Tokens:
         self._forget_expired()
         return self._by_id.get(token_id)
 
+    def by_id(self) -> Dict[str, Token]:
+        """Return all that are known, by their ids."""
+        return dict(self._by_id)
+
+    def take_back(self, token: Token) -> None:
+        """Know a token again that was written down."""
+        self._by_id[token.token_id] = token
+
     def create(
         self,
         owner: Principal,

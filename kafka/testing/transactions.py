@@ -84,6 +84,19 @@ class Transactions:
         """Give out no producer id below a number: they are in logs that were read again."""
         self._next_producer_id = max(self._next_producer_id, first)
 
+    @property
+    def next_producer_id(self) -> int:
+        """The next one that somebody gets."""
+        return self._next_producer_id
+
+    def take_back(self, found: Transaction) -> None:
+        """Know a transactional id again that was written down, and go on with what it was at."""
+        self._by_id[found.transactional_id] = found
+        if found.state in PREPARED:
+            self._state.timers.later(0.0, partial(self._write_markers, found))
+        elif found.state is S.ONGOING:
+            self._watch()
+
     # ------------------------------------------------------------ InitProducerId
 
     def init(

@@ -41,7 +41,7 @@ def opened(tmp_path):
     files = OpenFiles()
 
     def give(name='t-0', fsync=False):
-        log = StoredLog(tmp_path / name, files, fsync, lambda log: None)
+        log = StoredLog(tmp_path / name, files, fsync, lambda log, cost: None)
         log.recover()
         return log
 

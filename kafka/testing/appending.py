@@ -1,22 +1,28 @@
 """Appending to a partition: sequences, offsets, whoever waits for data, and the limit of memory.
 
 Owns the steps from checked batches to what lies in the log, for clients' records and for markers of
-transactions, and the rule for the limit: all logs together hold at most
-``Defaults.log_bytes_limit`` bytes. Beyond it the oldest batches of the largest log are deleted, as
-``retention.bytes`` would; a set that is larger than the limit alone is KAFKA_STORAGE_ERROR.
+transactions, and the rule for the limit: all logs that lie in memory take at most
+``Defaults.log_bytes_limit`` bytes together. Beyond it the oldest batches of the largest log are
+deleted, as ``retention.bytes`` would; those of topics that are only compacted stay. What has no
+room even then is KAFKA_STORAGE_ERROR, as is what a disk does not take.
 """
 
 from __future__ import annotations
 
+import logging
 import struct
-from typing import List, NamedTuple, Sequence, Union
+from typing import NamedTuple, Sequence, Union
 
 from kafka.record.default_records import encode_batch
 from kafka.testing import producer_states
 from kafka.testing.errors import KAFKA_STORAGE_ERROR, NONE
-from kafka.testing.partition_log import Batch, PartitionLog
+from kafka.testing.log_settings import log_settings
+from kafka.testing.partition_log import BATCH_BYTES, Batch, PartitionLog
+from kafka.testing.retention import roll_if_due, upkeep_of
 from kafka.testing.state import ClusterState, Partition
 from kafka.testing.waiting import Waiting
+
+logger = logging.getLogger(__name__)
 
 # A marker: key is version and type (0 abort, 1 commit), value is version and coordinator epoch.
 _MARKER_KEY = struct.Struct('>hh')
@@ -52,15 +58,22 @@ def append(
             return AppendedAt(found.base_offset, found.timestamp)
         if found != NONE:
             return found
-    if not _has_room(state, sum(len(batch.data) for batch in batches)):
+    if not _has_room(state, batches):
         return KAFKA_STORAGE_ERROR
+    settings = log_settings(state, partition.topic)
     first = -1
-    for batch in batches:
-        base = log.append(batch, partition.leader_epoch)
-        producer_states.remember(states, batch, base, now_ms)
-        first = base if first < 0 else first
+    try:
+        for batch in batches:
+            roll_if_due(log, batch, settings, now_ms)
+            base = log.append(batch, partition.leader_epoch)
+            producer_states.remember(states, batch, base, now_ms)
+            first = base if first < 0 else first
+    except OSError as error:
+        logger.error('topic=%s partition=%d: %s', partition.topic, partition.index, error)
+        return KAFKA_STORAGE_ERROR
     if batches:
         _touch(waiting, partition, now_ms)
+        upkeep_of(state, waiting).note(settings)
     return AppendedAt(first)
 
 
@@ -73,7 +86,10 @@ def append_marker(
     commit: bool,
     coordinator_epoch: int = 0,
 ) -> int:
-    """Append the marker that ends a transaction; return NONE or the code of an error."""
+    """Append the marker that ends a transaction; return NONE or the code of an error.
+
+    After KAFKA_STORAGE_ERROR it may be tried again.
+    """
     states = partition.producers
     error = producer_states.check_marker(states, producer_id, producer_epoch, coordinator_epoch)
     if error != NONE:
@@ -104,8 +120,12 @@ def append_marker(
         is_transactional=True,
         is_control=True,
     )
-    _has_room(state, len(data))
-    partition.log.end_transaction(marker, partition.leader_epoch, commit)
+    _has_room(state, [marker])
+    try:
+        partition.log.end_transaction(marker, partition.leader_epoch, commit)
+    except OSError as problem:
+        logger.error('topic=%s partition=%d: %s', partition.topic, partition.index, problem)
+        return KAFKA_STORAGE_ERROR
     producer_states.remember_marker(states, producer_id, producer_epoch, coordinator_epoch, now_ms)
     _touch(waiting, partition, now_ms)
     return NONE
@@ -119,26 +139,53 @@ def _touch(waiting: Waiting, partition: Partition, now_ms: int) -> None:
 # ---------------------------------------------------------------- the limit
 
 
-def _has_room(state: ClusterState, size_bytes: int) -> bool:
-    """Make room for so many bytes where that is needed; return whether there is any."""
+def _has_room(state: ClusterState, batches: Sequence[Batch]) -> bool:
+    """Make room for batches where that is needed; return whether there is any."""
+    if state.storage is not None:  # they go to the disk
+        return True
     limit = state.defaults.log_bytes_limit
     part = limit // _MEASURED_PARTS
-    state.unmeasured_bytes += size_bytes
+    size = sum(len(batch.data) + BATCH_BYTES for batch in batches)
+    state.unmeasured_bytes += size
     if state.unmeasured_bytes > part:
-        if size_bytes > limit - part:
-            state.unmeasured_bytes -= size_bytes
+        if size > limit - part or not _shrink(state, limit - part - size):
+            state.unmeasured_bytes = max(part, state.unmeasured_bytes - size)
             return False
-        _shrink([partition.log for partition in state.partitions()], limit - part - size_bytes)
-        state.unmeasured_bytes = size_bytes
+        state.unmeasured_bytes = size
     return True
 
 
-def _shrink(logs: List[PartitionLog], most_bytes: int) -> None:
-    """Delete the oldest batches of the largest log until all logs are small enough."""
-    excess = sum(log.size_bytes for log in logs) - most_bytes
+def _shrink(state: ClusterState, most_bytes: int) -> bool:
+    """Delete the oldest batches of the largest log until all logs are small enough.
+
+    Returns whether they are: compacted topics keep what they have.
+    """
+    partitions = list(state.partitions())
+    excess = sum(each.log.memory_bytes for each in partitions) - most_bytes
+    if excess <= 0:
+        return True
+    logs = {id(each.log): each for each in partitions if log_settings(state, each.topic).is_deleted}
+    before = {key: each.log.start_offset for key, each in logs.items()}
     while excess > 0:
-        largest = max(logs, key=lambda log: log.size_bytes)
-        before = largest.size_bytes
+        largest = max((each.log for each in logs.values()), key=_memory_bytes, default=None)
+        size = 0 if largest is None else largest.memory_bytes
+        if largest is None or not size:
+            break
         # Half of it at a time: another one may be the largest then.
-        largest.delete_before(largest.offset_after(min(excess, max(1, before // 2))))
-        excess -= before - largest.size_bytes
+        largest.delete_before(largest.offset_after(min(excess, max(1, largest.size_bytes // 2))))
+        excess -= size - largest.memory_bytes
+    for key, each in logs.items():
+        if each.log.start_offset != before[key]:
+            logger.warning(
+                'topic=%s partition=%d: deleted what was before offset %d, since all logs together'
+                ' reached log_bytes_limit=%d',
+                each.topic,
+                each.index,
+                each.log.start_offset,
+                state.defaults.log_bytes_limit,
+            )
+    return excess <= 0
+
+
+def _memory_bytes(log: PartitionLog) -> int:
+    return log.memory_bytes

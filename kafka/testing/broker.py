@@ -80,6 +80,8 @@ class Broker:
     def handle(self, call: Call[Any]) -> None:
         """Let a fault, a test or the handler of the API answer, now or later."""
         try:
+            if self.state.storage is not None:
+                self.state.storage.note(call)
             is_open = self.state.control.meet(call)
             if is_open and (self.state.authorizer is None or guarded(call)):
                 response = HANDLERS[call.header.api_key](call)

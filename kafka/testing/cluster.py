@@ -8,6 +8,7 @@ Apache Kafka is needed.
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, TypeVar, Union
 
 from kafka.testing import handlers
@@ -17,10 +18,13 @@ from kafka.testing.configs import topic_keys, unknown_or_invalid
 from kafka.testing.control import ControlHandler, Received
 from kafka.testing.faults import Faults
 from kafka.testing.handlers.metadata import is_legal_name
+from kafka.testing.log_settings import log_settings
 from kafka.testing.releases import NEWEST, broker_release
+from kafka.testing.retention import compact_now, delete_all
 from kafka.testing.security import Security
 from kafka.testing.server import Server
 from kafka.testing.state import ClusterState, Defaults, Node
+from kafka.testing.storage import Storage
 from kafka.testing.timers import Clock, SystemClock, Timer, Timers
 from kafka.testing.tls import Tls
 from kafka.testing.waiting import Waiting
@@ -42,8 +46,10 @@ class Cluster:
     ones; topics: created at the start, {name: number of partitions}; seed: of everything that is
     left to chance, None for a new one; sasl: users who log in, {name: password}, None for no
     logins; mechanisms: of SASL, None for those with passwords; tls: True for a certificate to throw
-    away, or a ``kafka.testing.Tls`` with files; other settings: fields of
-    ``kafka.testing.state.Defaults``.
+    away, or a ``kafka.testing.Tls`` with files; data: a folder in which everything is kept, and
+    found again at the next start, None for memory; fsync: whether what is acknowledged is on the
+    disk, so that it survives a power cut and not only the end of the process; other settings:
+    fields of ``kafka.testing.state.Defaults``.
 
     Attributes: seed: with which a run repeats; faults: which requests go wrong, see
     ``kafka.testing.faults.Faults``; security: see ``kafka.testing.security.Security``.
@@ -66,6 +72,8 @@ class Cluster:
         sasl: Optional[Mapping[str, str]] = None,
         mechanisms: Optional[Iterable[str]] = None,
         tls: Union[bool, Tls] = False,
+        data: Union[str, Path, None] = None,
+        fsync: bool = False,
         **settings: Any,
     ) -> None:
         if not isinstance(brokers, int) or brokers < 1:
@@ -84,6 +92,8 @@ class Cluster:
         self.waiting = Waiting(self.timers)
         self._host = host
         self._topics = dict(topics or {})
+        self._data, self._fsync = data, fsync
+        self._was_stored = False
         self._brokers: Dict[int, Broker] = {}
         for node_id in range(brokers):
             node = Node(node_id, host, port + node_id if port else 0)
@@ -121,12 +131,15 @@ class Cluster:
     def start(self) -> None:
         """Open the ports and serve; topics and records of before a stop() are still there.
 
-        Raises OSError when a port is taken.
+        Raises: OSError when a port is taken; StorageError when another process uses the folder with
+            the data, or it cannot be read: nothing in it is changed then.
         """
         if self._server is not None:
             return
         self.security.prepare()
+        storage = self._open_storage()
         server = self._make_server()
+        server.storage = storage
         try:
             for broker in self._brokers.values():
                 broker.node.host = server.name_of(self._host)
@@ -134,14 +147,27 @@ class Cluster:
                     broker.node.port = server.listen(broker, self._host, broker.node.port)
         except BaseException:
             server.stop()
+            if storage is not None:
+                storage.close()
             raise
         self._server = server
-        if not self.state.topics and self._topics:
+        if self._topics and (storage is not None or not self.state.topics):
             self.state.controller_id = min(self._brokers)
             for name, partitions in self._topics.items():
-                self.state.create_topic(name, partitions)
+                if name not in self.state.topics:
+                    self.state.create_topic(name, partitions)
         self.state.controller_id = min(self.state.alive, default=-1)
         server.start()
+
+    def _open_storage(self) -> Optional[Storage]:
+        if self._data is None:
+            return None
+        if self._was_stored:
+            self.state.forget()  # the folder has all of it
+        storage = Storage(self._data, self._fsync, self.state, self.waiting)
+        storage.open()
+        self._was_stored = True
+        return storage
 
     def stop(self) -> None:
         """Close all connections and ports and end the thread. May be called at any time.
@@ -160,6 +186,8 @@ class Cluster:
             return None
         server.stop()
         self._forget_paused()
+        if self.state.storage is not None:
+            self.state.storage.close()
         failures = list(self.state.control.failures)
         self.state.control.failures.clear()
         return failures[0] if failures else None
@@ -205,6 +233,32 @@ class Cluster:
             made.configs.update(configs or {})
 
         self._call(create)
+
+    def compact(self, topic: str) -> None:
+        """Compact a topic by key now, all of it, as brokers would in time.
+
+        Of each key the last record stays; tombstones stay for ``delete.retention.ms`` from the
+        first time on. Raises KeyError; ValueError for a topic whose ``cleanup.policy`` is not
+        ``compact``.
+        """
+
+        def run() -> None:
+            found = self.state.topics[topic]
+            if not log_settings(self.state, topic).is_compacted:
+                raise ValueError(
+                    "topic %r is not compacted: set cleanup.policy to 'compact'" % topic
+                )
+            for partition in found.partitions:
+                compact_now(self.state, self.waiting, partition)
+
+        self._call(run)
+
+    def apply_retention(self) -> None:
+        """Delete now what ``retention.ms`` and ``retention.bytes`` let go.
+
+        Brokers do that every ``log_retention_check_interval_ms``, 300,000 at first.
+        """
+        self._call(lambda: delete_all(self.state, self.waiting))
 
     def leader(self, topic: str, partition: int) -> int:
         """Return the node that leads a partition, -1 for none. Raises KeyError, IndexError."""
@@ -312,6 +366,8 @@ class Cluster:
         """Make a move and tell those who wait at partitions whose leader is another one now."""
         before = {id(each): each.leader_epoch for each in self.state.partitions()}
         move()
+        if self.state.storage is not None:
+            self.state.storage.note_everything()
         for each in list(self.state.partitions()):
             if before.get(id(each)) != each.leader_epoch:
                 self.waiting.touch(('partition', each.topic, each.index))

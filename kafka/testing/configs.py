@@ -257,6 +257,8 @@ def _chosen(state: ClusterState) -> Dict[str, str]:
         'connections.max.idle.ms': 'connections_max_idle_ms',
         'delete.topic.enable': 'delete_topic_enable',
         'message.max.bytes': 'message_max_bytes',
+        'log.retention.check.interval.ms': 'log_retention_check_interval_ms',
+        'log.cleaner.backoff.ms': 'log_cleaner_backoff_ms',
         'offsets.topic.num.partitions': 'offsets_topic_partitions',
     }
     return {

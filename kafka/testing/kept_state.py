@@ -47,7 +47,7 @@ def note_state(journal: Journal, state: ClusterState) -> None:
 
 
 def restore_state(values: Values, state: ClusterState) -> None:
-    """Let a state that has nothing yet know what a journal has.
+    """Let a state know what a journal has, beside what it was told for this start.
 
     Raises: StorageError for partitions on brokers that there are not.
     """
@@ -62,7 +62,7 @@ def restore_state(values: Values, state: ClusterState) -> None:
         elif kind == 'quota':
             state.quotas[rest[0]] = dict(value)
         elif kind == 'user':
-            state.scram[rest[0]] = _restored_credentials(value)
+            state.scram.setdefault(rest[0], _restored_credentials(value))
         elif kind == 'features':
             state.features_epoch, state.features = value[0], dict(value[1])
         elif kind == 'moves':

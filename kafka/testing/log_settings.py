@@ -38,6 +38,13 @@ class LogSettings(NamedTuple):
     is_compacted: bool
     is_deleted: bool
     min_insync_replicas: int
+    segment_bytes: int = 1 << 30
+    segment_ms: int = _FOREVER
+    retention_bytes: int = -1  # of a partition; without limit if it is negative, as the next one
+    retention_ms: int = -1
+    delete_retention_ms: int = 24 * 3600 * 1000
+    min_compaction_lag_ms: int = 0
+    min_cleanable_ratio: float = 0.5
 
 
 def log_settings(state: ClusterState, topic: str) -> LogSettings:
@@ -83,6 +90,13 @@ def _looked_up(state: ClusterState, topic: str) -> LogSettings:
         is_compacted='compact' in policies,
         is_deleted='delete' in policies,
         min_insync_replicas=int(setting('min.insync.replicas')) if version >= (0, 8, 2) else 1,
+        segment_bytes=int(setting('segment.bytes')),
+        segment_ms=int(setting('segment.ms')),
+        retention_bytes=int(setting('retention.bytes')),
+        retention_ms=int(setting('retention.ms')),
+        delete_retention_ms=int(setting('delete.retention.ms')),
+        min_compaction_lag_ms=int(setting('min.compaction.lag.ms')),
+        min_cleanable_ratio=float(setting('min.cleanable.dirty.ratio')),
     )
 
 

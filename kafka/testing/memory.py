@@ -31,6 +31,7 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optio
 from kafka.errors import IllegalStateError
 from kafka.testing.broker import Broker, Endpoint
 from kafka.testing.cluster import Cluster
+from kafka.testing.segments import StorageError
 from kafka.testing.timers import Clock, Timers, VirtualClock
 
 T = TypeVar('T')
@@ -186,8 +187,9 @@ class _BrokerEnd:
         self._client = client
 
     def write(self, data: bytes) -> None:
-        """Send bytes to the client."""
-        self._client.on_written(data)
+        """Send bytes to the client, when what they tell of is where it has to be."""
+        if self._client.confirm():
+            self._client.on_written(data)
 
     def write_parts(self, parts: List[bytes]) -> None:
         """Send pieces to the client, as one."""
@@ -335,6 +337,17 @@ class MemorySocket:
         raise IllegalStateError('%r waits, and much happens, but nothing arrives' % (self,))
 
     # ------------------------------------------------------------ the other end
+
+    def confirm(self) -> bool:
+        """Bring to the disk what was done; break the connection where that fails."""
+        storage = self.connection.broker.state.storage
+        try:
+            if storage is not None:
+                storage.commit()
+        except StorageError:
+            self.reset()
+            return False
+        return True
 
     def on_written(self, data: bytes) -> None:
         """Let bytes of the broker set out."""

@@ -19,6 +19,8 @@ from kafka.record.util import Buffer
 from kafka.testing import message_sets
 
 NO_TIMESTAMP = -1
+#: What Python takes for a batch beside its bytes.
+BATCH_BYTES = 400
 
 _START = struct.Struct('>qii').pack  # of a batch of magic 2: offset, length, leader epoch
 _DISTANCE = struct.Struct('>i').unpack_from  # to its last offset
@@ -112,6 +114,8 @@ class PartitionLog:
         #: Oldest first; the last one is written to.
         self.segments: List[Segment] = [Segment(0, 0, 1)]
         self.active = self.segments[0]
+        #: Up to where it was compacted.
+        self.cleaned_offset = 0
 
     def __repr__(self) -> str:
         return '<PartitionLog %d to %d, %d bytes>' % (
@@ -198,6 +202,11 @@ class PartitionLog:
             self.active.modified_ms = self.modified_ms
             self.active = Segment(self.end_offset, self._end_place, now_ms)
             self.segments.append(self.active)
+
+    @property
+    def memory_bytes(self) -> int:
+        """About what it takes of the memory."""
+        return self.size_bytes + BATCH_BYTES * len(self._batches)
 
     @property
     def active_bytes(self) -> int:

@@ -18,6 +18,8 @@ from itertools import islice
 from typing import Any, Callable, Deque, Dict, List, Optional, Set, Tuple, TypeVar
 
 from kafka.testing.broker import Broker, Endpoint
+from kafka.testing.segments import StorageError
+from kafka.testing.storage import Storage
 from kafka.testing.timers import Timers
 
 T = TypeVar('T')
@@ -35,6 +37,8 @@ LINGER_SECONDS = 5.0
 #: How long no connections are accepted when the process has no files left.
 REFUSE_SECONDS = 0.1
 MAX_SELECT = 3600.0
+#: A connection with so many bytes that wait for the disk reads no further.
+MAX_HELD_BYTES = 1024 * 1024
 #: Addresses at which one can listen but not be found.
 EVERYWHERE = ('', '0.0.0.0', '::')
 
@@ -62,12 +66,15 @@ class _Transport:
             return
         was_all_sent = not self._unsent
         self._unsent.extend(map(memoryview, parts))
-        if was_all_sent:
+        if self.server.holds(self):
+            if sum(map(len, self._unsent)) > MAX_HELD_BYTES and self.connection is not None:
+                self.connection.pause()
+        elif was_all_sent:
             self.flush()
 
     def flush(self) -> None:
         """Send what waits; close when all is sent and that is wanted."""
-        if self.server.is_frozen(self):
+        if self.server.is_frozen(self) or self in self.server.held:
             return
         try:
             self._send()
@@ -174,6 +181,9 @@ class Server:
         self._frozen: Set[int] = set()  # nodes that hang
         self._transports: Set[_Transport] = set()
         self.buffer = memoryview(bytearray(READ_BYTES))  # what is read passes through it
+        #: Of a durable cluster: what must be on the disk before anybody is told of it.
+        self.storage: Optional[Storage] = None
+        self.held: Dict[_Transport, None] = {}  # those with answers that wait for that, in order
         # Guards the calls and whether anyone will still make them.
         self._lock = threading.Lock()
         self._calls: Deque[Callable[[], None]] = deque()
@@ -313,9 +323,35 @@ class Server:
         else:
             self._selector.unregister(sock)
 
+    def holds(self, transport: _Transport) -> bool:
+        """Keep what is to be sent until the end of this turn, if a disk must have it before."""
+        if self.storage is None:
+            return False
+        self.held[transport] = None
+        return True
+
+    def _confirm(self, storage: Storage) -> None:
+        """Bring to the disk what was done in this turn, and send the answers to it.
+
+        If that fails nobody learns what became of his requests: connections close.
+        """
+        while True:
+            try:
+                storage.commit()
+            except StorageError:
+                for transport in list(self.held):
+                    transport.lost()
+            held, self.held = self.held, {}
+            for transport in held:
+                if transport in self._transports:
+                    self._guarded(transport.flush)
+            if not self.held:  # otherwise a connection has gone on with its next request
+                return
+
     def forget(self, transport: _Transport) -> None:
         """Let go of a transport that has ended."""
         self._transports.discard(transport)
+        self.held.pop(transport, None)
 
     def _run(self) -> None:
         try:
@@ -328,6 +364,8 @@ class Server:
                 while self._calls:
                     self._calls.popleft()()
                 self._guarded(self.timers.run_due)
+                if self.storage is not None:
+                    self._guarded(self._confirm, self.storage)
         finally:
             self._end()
 

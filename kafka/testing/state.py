@@ -129,7 +129,9 @@ class Defaults(NamedTuple):
     delete_topic_enable: Optional[bool] = None  # as the release has it: from 1.0 on
     message_max_bytes: int = 1048588
     broker_session_timeout_ms: int = 9000  # others give up a broker that hangs
-    log_bytes_limit: int = 256 * 1024 * 1024  # of all logs together
+    log_bytes_limit: int = 256 * 1024 * 1024  # of all logs in memory together
+    log_retention_check_interval_ms: int = 300000
+    log_cleaner_backoff_ms: int = 15000
     group_initial_rebalance_delay_ms: int = 0  # Kafka's own default is 3000
     group_max_size: int = 2**31 - 1
     group_min_session_timeout_ms: int = 6000
@@ -194,8 +196,19 @@ class ClusterState:
         self.sasl: Any = None  # how clients log in; see sasl/login.py
         self.tls_context: Any = None  # with which connections are made; see tls.py
         self.tokens: Any = None  # made when they are first needed; see tokens.py
+        self.upkeep: Any = None  # made when it is first needed; see retention.py
         self.storage: Any = None  # of a cluster that is durable; see storage.py
         self.control = Control(random.Random(chance.getrandbits(64)))  # how tests interfere
+
+    def forget(self) -> None:
+        """Know nothing any more of topics, groups, users and settings."""
+        self.topics.clear()
+        self._topics_by_id.clear()
+        for known in (self.configs, self.reassignments, self.quotas, self.scram):
+            known.clear()
+        self.acls.clear()
+        self.offsets, self.groups = StoredOffsets(self), Groups(self)
+        self.transactions = self.tokens = None
 
     def __repr__(self) -> str:
         return '<ClusterState %s, %d nodes, %d topics>' % (

@@ -235,6 +235,7 @@ class StoredLog(PartitionLog):
             'old': self._has_old,
             'segments': segments,
             'cleaning': self._cleaning,
+            'cleaned': self.cleaned_offset,
             'epochs': self.epochs,
             'aborted': self.aborted,
             'open': list(self.open_transactions.items()),
@@ -324,6 +325,7 @@ class StoredLog(PartitionLog):
         self.start_offset = known.get('start', self.segments[0].base_offset if self.segments else 0)
         self.modified_ms = known.get('modified', 1)
         self._has_old = known.get('old', False)
+        self.cleaned_offset = known.get('cleaned', 0)
         self.epochs = [EpochStart(*each) for each in known.get('epochs', ())]
         self.aborted = [AbortedTransaction(*each) for each in known.get('aborted', ())]
         self.open_transactions = dict(known.get('open', ()))

@@ -300,7 +300,7 @@ class Transactions:
             if partition is not None:
                 if partition.leader == NO_LEADER:
                     continue
-                append_marker(
+                error = append_marker(
                     self._state,
                     self._waiting,
                     partition,
@@ -308,6 +308,8 @@ class Transactions:
                     found.producer_epoch,
                     commit,
                 )
+                if error == errors.KAFKA_STORAGE_ERROR:
+                    continue
             found.partitions.discard((name, index))
         if found.partitions:
             self._state.timers.later(_RETRY_SECONDS, partial(self._write_markers, found))

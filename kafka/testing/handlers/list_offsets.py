@@ -160,8 +160,14 @@ def _segment_starts(
     The end of the log counts as the start of one that is changed now.
     """
     log = partition.log
-    starts = [(log.start_offset, log.modified_ms)]
-    if log.end_offset > log.start_offset:
+    starts = [
+        (
+            max(each.base_offset, log.start_offset),
+            log.modified_ms if each is log.active else each.modified_ms,
+        )
+        for each in log.segments
+    ]
+    if log.active_bytes:
         starts.append((log.end_offset, call.state.timers.clock.wall_ms()))
     if asked.timestamp == EARLIEST:
         starts = starts[:1]

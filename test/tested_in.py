@@ -23,6 +23,7 @@ _FAMILIES = """
 test_classic_group: group_members group_states
 test_consumer_groups: consumer_group
 test_produced_batches: log_settings
+test_storage: kept_state kept_offsets kept_groups
 handlers/test_cluster_admin: features handlers/cluster handlers/elections handlers/log_dirs
 handlers/test_cluster_admin: handlers/reassignments handlers/topic_partitions handlers/voters
 handlers/test_configs: handlers/alter_configs

@@ -6,7 +6,7 @@ ids and producer ids into a journal and back.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Set, Tuple
 
 from kafka.testing.journal import Journal, Key
 from kafka.testing.state import ClusterState
@@ -115,13 +115,18 @@ def _transaction(found: Transaction) -> List[Any]:
 
 
 def restore_transactions(values: Values, state: ClusterState, waiting: Waiting) -> None:
-    """Let the cluster know what a journal has; what was about to end ends next."""
+    """Let the cluster know what a journal has; what was about to end ends next.
+
+    A producer's records may be in a log and its transaction not in the journal, since the process
+    was killed in between: they belong to one all the same.
+    """
     first = values.get(('producer_ids',))
     if first is None:
         return
     made = Transactions(state, waiting)
     made.continue_producer_ids(first)
     state.transactions = made
+    written = _open_in_logs(state)
     for key, value in values.items():
         if key[0] == 'transaction':
             name, plain, partitions, groups = value
@@ -131,4 +136,17 @@ def restore_transactions(values: Values, state: ClusterState, waiting: Waiting) 
                 setattr(found, attribute, number)
             found.partitions = {(topic, index) for topic, index in partitions}
             found.groups = set(groups)
+            found.partitions |= written.get((found.producer_id, found.producer_epoch), set())
             made.take_back(found)
+
+
+def _open_in_logs(state: ClusterState) -> Dict[Tuple[int, int], Set[Tuple[str, int]]]:
+    """Return by producer id and epoch where logs have open transactions."""
+    found: Dict[Tuple[int, int], Set[Tuple[str, int]]] = {}
+    for partition in state.partitions():
+        for producer_id in partition.log.open_transactions:
+            known = partition.producers.get(producer_id)
+            if known is not None:
+                place = producer_id, known.producer_epoch
+                found.setdefault(place, set()).add((partition.topic, partition.index))
+    return found

@@ -194,7 +194,7 @@ class _BrokerEnd:
     def write_parts(self, parts: List[bytes]) -> None:
         """Send pieces to the client, as one."""
         if parts:
-            self._client.on_written(b''.join(parts))
+            self.write(b''.join(parts))
 
     def close(self) -> None:
         """Close the connection behind what was written."""

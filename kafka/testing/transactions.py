@@ -92,6 +92,8 @@ class Transactions:
     def take_back(self, found: Transaction) -> None:
         """Know a transactional id again that was written down, and go on with what it was at."""
         self._by_id[found.transactional_id] = found
+        if found.state in IDLE and found.partitions:
+            found.begin(self._now_ms())  # what was written was not noted yet
         if found.state in PREPARED:
             self._state.timers.later(0.0, partial(self._write_markers, found))
         elif found.state is S.ONGOING:

@@ -7,6 +7,7 @@ lie :mod:`kafka.testing.partition_log`, older formats :mod:`kafka.testing.down_c
 
 from __future__ import annotations
 
+import logging
 from itertools import islice
 from typing import Any, List, NamedTuple, Optional, Tuple, Union, cast
 
@@ -27,6 +28,7 @@ from kafka.testing.configs import broker_config
 from kafka.testing.down_conversion import DownConverter, filled_up
 from kafka.testing.errors import (
     FENCED_LEADER_EPOCH,
+    KAFKA_STORAGE_ERROR,
     NONE,
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_OUT_OF_RANGE,
@@ -47,7 +49,10 @@ from kafka.testing.located import (
     leader_endpoints,
     led_partition,
 )
+from kafka.testing.segments import StorageError
 from kafka.testing.state import Partition, Topic
+
+log = logging.getLogger(__name__)
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
@@ -226,7 +231,7 @@ def _read_all(call: Call[FetchRequest], reads: List[_Read]) -> Found:
     for read in reads:
         data = _partition_data(call, read)
         if read.partition is not None and not read.is_told_otherwise:
-            records = _records(call, read, read.partition, max(0, room), is_first)
+            records = _read(call, read, read.partition, max(0, room), is_first)
             if isinstance(records, int):
                 data = _failed(call, read, records)
             else:
@@ -236,6 +241,17 @@ def _read_all(call: Call[FetchRequest], reads: List[_Read]) -> Found:
                 _name_aborted(call, read, read.partition, data)
         found.append((read.wanted, data))
     return found
+
+
+def _read(
+    call: Call[FetchRequest], read: _Read, partition: Partition, room: int, whole: bool
+) -> Union[bytes, Pieces, int]:
+    """Return what _records() does, unless a disk has lost it."""
+    try:
+        return _records(call, read, partition, room, whole)
+    except StorageError as error:
+        log.error('topic=%s partition=%d: %s', partition.topic, partition.index, error)
+        return KAFKA_STORAGE_ERROR if call.version >= 6 else NOT_LEADER_OR_FOLLOWER
 
 
 def _records(

@@ -202,8 +202,8 @@ class ClusterState:
 
     def forget(self) -> None:
         """Know nothing any more of topics, groups, users and settings."""
-        self.topics.clear()
-        self._topics_by_id.clear()
+        for name in list(self.topics):
+            self.drop_topic(name)
         for known in (self.configs, self.reassignments, self.quotas, self.scram):
             known.clear()
         self.acls.clear()

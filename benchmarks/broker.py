@@ -22,7 +22,9 @@ this repository do without, and two rounds to warm up, as all others.
 
 Each cell has the median; behind it the median of the ratios to Apache Kafka of each round, their
 least and largest. More than 1 is faster than Apache Kafka. The time that the clients take is in all
-of them, so that no ratio can be as far from 1 as the brokers are.
+of them, so that no ratio can be as far from 1 as the brokers are. The second table has the user and
+system time of the broker's process alone (Linux), which other programs disturb least; there less
+than 1 is better than Apache Kafka.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import re
 import socket
 import statistics
@@ -59,10 +62,20 @@ READS = {'out, %s' % codec: 'read-%s' % codec for codec in CODECS}
 SINGLE = 'one by one'
 FAN = 'fan-out'
 FAN_CLIENTS = 200
+BATCH_RECORDS = 100  # as fan.py has it
 WARM_UP = 2
 SECONDS = 120.0
 
+#: By row and broker, for each round.
 Figures = Dict[str, Dict[str, List[float]]]
+
+
+class Measured(NamedTuple):
+    """Records per second, microseconds of the broker's CPU per record, and the last notes."""
+
+    rates: Figures
+    costs: Figures
+    notes: Dict[str, Dict[str, str]]
 
 
 # ---------------------------------------------------------------- in the process of the client
@@ -173,11 +186,21 @@ def work() -> None:
 
 
 class Running(NamedTuple):
-    """A broker that runs, and how long it took to give the first answer."""
+    """A broker that runs, how long it took to give the first answer, and its processes' ids."""
 
     name: str
     address: str
     start_seconds: float
+    process_ids: List[int]
+
+    def cpu_seconds(self) -> float:
+        """Return the user and system time of its processes so far, where /proc tells it."""
+        total = 0
+        for process_id in self.process_ids:
+            with contextlib.suppress(OSError):
+                text = Path('/proc/%d/stat' % process_id).read_text(encoding='ascii')
+                total += sum(map(int, text.rpartition(')')[2].split()[11:13]))
+        return total / os.sysconf('SC_CLK_TCK') if total else 0.0
 
 
 def wait_for_answer(address: str) -> None:
@@ -212,7 +235,8 @@ def real() -> Iterator[Running]:
     before = time.perf_counter()
     with clusters.Cluster(release) as cluster:
         wait_for_answer(cluster.bootstrap)
-        yield Running(REAL, cluster.bootstrap, time.perf_counter() - before)
+        seconds = time.perf_counter() - before
+        yield Running(REAL, cluster.bootstrap, seconds, sorted(cluster.process_ids))
 
 
 @contextlib.contextmanager
@@ -231,7 +255,7 @@ def child() -> Iterator[Running]:
         if found is None:
             raise SystemExit('python -m kafka broker did not start')
         wait_for_answer(found.group(1))
-        yield Running(CHILD, found.group(1), time.perf_counter() - before)
+        yield Running(CHILD, found.group(1), time.perf_counter() - before, [process.pid])
     finally:
         process.terminate()
         process.communicate()
@@ -245,7 +269,7 @@ def inside() -> Iterator[Running]:
     before = time.perf_counter()
     with Cluster(version=RELEASE) as cluster:
         wait_for_answer(cluster.bootstrap)
-        yield Running(INSIDE, cluster.bootstrap, time.perf_counter() - before)
+        yield Running(INSIDE, cluster.bootstrap, time.perf_counter() - before, [os.getpid()])
 
 
 # ---------------------------------------------------------------- the comparison
@@ -258,16 +282,16 @@ def rows(options: argparse.Namespace) -> List[str]:
 
 def once(
     worker: Worker, broker: Running, row: str, turn: int, options: argparse.Namespace
-) -> Tuple[float, str]:
-    """Do a row once; return records per second, and what else there is to say."""
+) -> Tuple[int, float, str]:
+    """Do a row once; return how many records it had, the seconds, and what else there is to say."""
     address, count = broker.address, options.records
     if row in READS:
-        return count / worker.ask('read', address, READS[row], count), ''
+        return count, worker.ask('read', address, READS[row], count), ''
     topic = re.sub('[^a-z0-9]+', '-', row) + '-%d' % turn
     worker.ask('create', address, topic)
     note = ''
     if row == SINGLE:
-        count = max(100, count // 1000)
+        count = max(100, count // 250)
         seconds = worker.ask('write_singly', address, topic, count)
         note = '%.0f us each' % (seconds / count * 1e6)
     elif row == FAN:
@@ -277,12 +301,12 @@ def once(
     else:
         seconds = worker.ask('write', address, topic, count, WRITES[row])
     worker.ask('delete', address, topic)
-    return count / seconds, note
+    return count, seconds, note
 
 
 def fan_out(address: str, topic: str, options: argparse.Namespace) -> Tuple[int, float, str]:
     """Let many read what many write; return how many records were read, and in which time."""
-    batches = max(1, options.records // (FAN_CLIENTS * 100) // 4)
+    batches = max(1, options.records // (FAN_CLIENTS * BATCH_RECORDS) // 4)
     command = [sys.executable, '-m', 'benchmarks.fan', address, topic]
     command += map(str, (FAN_CLIENTS, FAN_CLIENTS, batches))
     found = json.loads(subprocess.check_output(command, cwd=str(ROOT), timeout=SECONDS))
@@ -292,7 +316,7 @@ def fan_out(address: str, topic: str, options: argparse.Namespace) -> Tuple[int,
         last,
         max(waited, found['in'][2]),
     )
-    return FAN_CLIENTS * FAN_CLIENTS * batches * 100, last, note
+    return FAN_CLIENTS * FAN_CLIENTS * batches * BATCH_RECORDS, last, note
 
 
 def prepare(worker: Worker, brokers: List[Running], options: argparse.Namespace) -> None:
@@ -305,47 +329,55 @@ def prepare(worker: Worker, brokers: List[Running], options: argparse.Namespace)
             worker.ask('write', broker.address, topic, options.records - 1, settings)
 
 
-def measure(
-    worker: Worker, brokers: List[Running], options: argparse.Namespace
-) -> Tuple[Figures, Dict[str, Dict[str, str]]]:
-    """Return records per second of each row, broker and round, and the last notes."""
+def measure(worker: Worker, brokers: List[Running], options: argparse.Namespace) -> Measured:
+    """Do all rows on all brokers, round by round."""
     wanted = rows(options)
-    figures: Figures = {row: {broker.name: [] for broker in brokers} for row in wanted}
-    notes: Dict[str, Dict[str, str]] = {row: {} for row in wanted}
+    rates, costs = (
+        {row: {broker.name: [] for broker in brokers} for row in wanted} for _ in range(2)
+    )
+    found = Measured(rates, costs, {row: {} for row in wanted})
     for turn in range(options.rounds + WARM_UP):
         for row in wanted:
             # Each is the first as often as the others.
             start = turn % len(brokers)
             for broker in brokers[start:] + brokers[:start]:
-                rate, notes[row][broker.name] = once(worker, broker, row, turn, options)
+                before = broker.cpu_seconds()
+                count, seconds, note = once(worker, broker, row, turn, options)
+                cpu_seconds = broker.cpu_seconds() - before
+                found.notes[row][broker.name] = note
                 if turn >= WARM_UP:
-                    figures[row][broker.name].append(rate)
+                    found.rates[row][broker.name].append(count / seconds)
+                    found.costs[row][broker.name].append(cpu_seconds / count * 1e6)
         print('round %d of %d' % (turn + 1 - WARM_UP, options.rounds), file=sys.stderr, flush=True)
-    return figures, notes
+    return found
 
 
-def report(figures: Figures, notes: Dict[str, Dict[str, str]], brokers: List[Running]) -> None:
-    """Print the table."""
-    names = [broker.name for broker in brokers]
-    print('\n| records/s | %s |' % ' | '.join(names))
+def table(title: str, form: str, figures: Figures, names: List[str]) -> None:
+    """Print a table: medians, and the ratios to Apache Kafka of each round."""
+    print('\n| %s | %s |' % (title, ' | '.join(names)))
     print('|---|%s' % ('---|' * len(names)))
     for row, by_broker in figures.items():
         cells = []
         for name in names:
-            rates = by_broker[name]
-            cell = f'{statistics.median(rates):,.0f}'
+            cell = form.format(statistics.median(by_broker[name]))
             if name != REAL and REAL in names:
-                ratios = [mine / theirs for mine, theirs in zip(rates, by_broker[REAL])]
-                cell += ': %.2fx (%.2f to %.2f)' % (
-                    statistics.median(ratios),
-                    min(ratios),
-                    max(ratios),
-                )
+                pairs = zip(by_broker[name], by_broker[REAL])
+                ratios = [mine / theirs for mine, theirs in pairs if theirs]
+                if ratios:
+                    spread = statistics.median(ratios), min(ratios), max(ratios)
+                    cell += ': %.2fx (%.2f to %.2f)' % spread
             cells.append(cell)
         print('| %s | %s |' % (row, ' | '.join(cells)))
+
+
+def report(found: Measured, brokers: List[Running]) -> None:
+    """Print everything."""
+    names = [broker.name for broker in brokers]
+    table('records/s', '{:,.0f}', found.rates, names)
     starts = ' | '.join('%.0f ms' % (broker.start_seconds * 1000) for broker in brokers)
     print('| start | %s |' % starts)
-    for row, by_name in notes.items():
+    table('us of CPU per record', '{:.2f}', found.costs, names)
+    for row, by_name in found.notes.items():
         for name in names:
             if by_name.get(name):
                 print('%s, %s: %s' % (row, name, by_name[name]))
@@ -368,8 +400,7 @@ def compare(options: argparse.Namespace) -> None:
         with contextlib.ExitStack() as stack:
             brokers = [stack.enter_context(each()) for each in kinds]
             prepare(worker, brokers, options)
-            figures, notes = measure(worker, brokers, options)
-            report(figures, notes, brokers)
+            report(measure(worker, brokers, options), brokers)
     finally:
         worker.close()
 

@@ -97,11 +97,13 @@ class Client:
 class Writer(Client):
     """Writes batches and waits for each."""
 
-    def __init__(self, address: Tuple[str, int], topic: str, batches: int) -> None:
+    def __init__(
+        self, address: Tuple[str, int], topic: str, batches: int, batch_records: int
+    ) -> None:
         super().__init__(address, topic)
         self.left = batches
         now = int(time.time() * 1000)
-        values = (b'%0*d' % (RECORD_BYTES, number) for number in range(BATCH_RECORDS))
+        values = (b'%0*d' % (RECORD_BYTES, number) for number in range(batch_records))
         records = encode_batch([(now, None, value, ()) for value in values])
         data = PartitionProduceData(index=0, records=records)
         asked = TopicProduceData(name=topic, partition_data=[data])
@@ -154,13 +156,18 @@ class Reader(Client):
 
 
 def run(
-    address: str, topic: str, readers: int, writers: int, batches: int
+    address: str,
+    topic: str,
+    readers: int,
+    writers: int,
+    batches: int,
+    batch_records: int = BATCH_RECORDS,
 ) -> Dict[str, List[float]]:
     """Let them all read and write; return the figures of each kind."""
     host, _, port = address.rpartition(':')
     at = host, int(port)
-    records = writers * batches * BATCH_RECORDS
-    clients: List[Client] = [Writer(at, topic, batches) for _ in range(writers)]
+    records = writers * batches * batch_records
+    clients: List[Client] = [Writer(at, topic, batches, batch_records) for _ in range(writers)]
     clients += [Reader(at, topic, records) for _ in range(readers)]
     began = time.perf_counter()
     _serve(clients)

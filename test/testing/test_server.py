@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import random
 import socket
@@ -11,11 +12,14 @@ import time
 
 import pytest
 
+from benchmarks import fan
 from kafka.protocol.api_versions import ApiVersionsRequest
 from kafka.protocol.fetch import (
     FetchableTopicResponse,
+    FetchPartition,
     FetchRequest,
     FetchResponse,
+    FetchTopic,
     PartitionData,
 )
 from kafka.protocol.frames import frame
@@ -23,9 +27,11 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse, MetadataR
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.primitives import Pieces
 from kafka.protocol.session import NEED_DATA, Role, Session
+from kafka.record.default_records import encode_batch
 from kafka.testing import LATER, Cluster
 from kafka.testing import server as server_module
 from kafka.testing.broker import Broker
+from kafka.testing.partition_log import Batch
 from kafka.testing.releases import broker_release
 from kafka.testing.server import Server
 from kafka.testing.state import ClusterState, Defaults, Node
@@ -104,6 +110,47 @@ def test_many_clients_are_served_at_once(cluster):
     for peer in peers:
         peer.sock.close()
     wait_until(lambda: transports(cluster) == 0)
+
+
+def test_200_readers_get_what_200_writers_write_and_nobody_starves(cluster):
+    """All get everything in order, or fan.run() ends the test."""
+    cluster.create_topic('t')
+    figures = fan.run(cluster.bootstrap, 't', 200, 200, batches=2, batch_records=5)
+    assert cluster.state.topics['t'].partitions[0].log.end_offset == 200 * 2 * 5
+    for first_done, last_done, longest_wait in figures.values():
+        assert first_done <= last_done < 60
+        assert longest_wait < 30
+    wait_until(lambda: transports(cluster) == 0)
+
+
+def test_readers_that_do_not_read_cost_no_more_than_the_log(cluster):
+    """Each of 50 is sent 5 MB; what waits for them are the batches of the log."""
+    topic = cluster.state.create_topic('t')
+    log = topic.partitions[0].log
+    batch = Batch(0, 9, 1, 2, encode_batch([(1, None, bytes(50000), ())] * 10))
+    for _ in range(12):
+        log.append(batch, 0)
+    asked = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=5 << 20)
+    request = FetchRequest(
+        max_wait_ms=0, min_bytes=1, topics=[FetchTopic(topic='t', partitions=[asked])]
+    )
+    with contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(Peer(cluster)) for _ in range(50)]
+        for peer in silent:
+            peer.session.adopt(BrokerVersions({1: (12, 12)}))
+            peer.send(request)
+        wait_until(lambda: sum(1 for each in cluster._server._transports if each._unsent) == 50)
+        kept = cluster._server.call(
+            lambda: {
+                id(view.obj): len(view.obj)
+                for each in cluster._server._transports
+                for view in each._unsent
+            }
+        )
+        assert sum(kept.values()) < log.size_bytes + 50 * 10000
+        for peer in silent:
+            (found,) = peer.receive().response.responses
+            assert len(found.partitions[0].records) == 5 << 20
 
 
 def test_clients_that_come_and_go_leave_nothing(cluster):

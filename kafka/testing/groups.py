@@ -288,6 +288,13 @@ class Groups:
         self.outbox.flush()
         return response
 
+    def altered_share_group(self, group_id: str) -> Optional[ShareGroup]:
+        """Return the share group whose offsets are altered; made, unless another has its name."""
+        group = self.shares.get(group_id)
+        if group is None and not self.exists(group_id):
+            group = self.shares.make(group_id)
+        return group
+
     def streams_heartbeat(
         self, request: StreamsGroupHeartbeatRequest, client_id: str, client_host: str
     ) -> StreamsGroupHeartbeatResponse:
@@ -352,8 +359,6 @@ class Groups:
 
     def check_fetch(self, group_id: str, member_id: Optional[str], member_epoch: int) -> int:
         """Return why OffsetFetch is refused to a member, 0 if it is not."""
-        if self.shares.get(group_id) is not None:
-            return GROUP_ID_NOT_FOUND
         group = self._committing(group_id)
         return NONE if group is None else group.fetch_error(member_epoch, member_id)
 

@@ -95,8 +95,7 @@ class ShareGroup:
 
     def __init__(self, group_id: str, rules: ShareGroupRules) -> None:
         self.group_id = group_id
-        self.epoch = 1 if rules.version >= (4, 3) else 0
-        self.assignment_epoch = 0
+        self.epoch = self.assignment_epoch = 1 if rules.version >= (4, 3) else 0
         self.members: Dict[str, ShareMember] = {}
         self.is_dead = False
         #: Stored starts of the partitions that are prepared, -1 where nothing is stored yet.

@@ -24,7 +24,7 @@ from kafka.testing.errors import (
     GROUP_MAX_SIZE_REACHED,
     INVALID_REQUEST,
     UNKNOWN_MEMBER_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
+    UNKNOWN_SERVER_ERROR,
 )
 from kafka.testing.group_members import Budget, Outbox, group_size
 from kafka.testing.record_times import first_record_at
@@ -120,29 +120,33 @@ class ShareGroups:
         """Take the heartbeat of a member, new or known, or let it leave."""
         text = _refused_text(request)
         if text is not None:
-            return ShareRefusal(INVALID_REQUEST, text).response
+            return ShareRefusal(INVALID_REQUEST, text or None).response
         group = self._groups.get(request.group_id)
         if group is None and request.member_epoch != JOIN_EPOCH:
             text = 'There is no share group %s.' % request.group_id
             return ShareRefusal(GROUP_ID_NOT_FOUND, text).response
         if request.member_epoch == LEAVE_EPOCH:
             return self._leave(group, request)
-        names = sum(map(len, request.subscribed_topic_names or []))
-        size = names if group is not None else names + group_size(request.group_id)
-        if not self.rules.budget.has_room(size):
+        if not self.rules.budget.has_room(sum(map(len, request.subscribed_topic_names or []))):
             return _refusal(COORDINATOR_NOT_AVAILABLE, request)
+        is_new = group is None
         if group is None:
-            group = self._made(request.group_id)
+            group = self.make(request.group_id)
+        if group is None:
+            return _refusal(COORDINATOR_NOT_AVAILABLE, request)
         error, member = group.find(request, client_id, client_host)
         if error or member is None:
-            if not group.assignment_epoch:
+            if is_new:
                 self.forget(request.group_id)
             return _refusal(error, request)
         assigned = group.heartbeat(member, request)
         interval_ms = self.setting(request.group_id, 'share.heartbeat.interval.ms')
         return _answer(member.member_id, member.epoch, interval_ms, assigned)
 
-    def _made(self, group_id: str) -> ShareGroup:
+    def make(self, group_id: str) -> Optional[ShareGroup]:
+        """Make a group; return None when there is no room for it."""
+        if not self.rules.budget.has_room(group_size(group_id)):
+            return None
         group = self._groups[group_id] = ShareGroup(group_id, self.rules)
         self.rules.budget.change(group_size(group_id))
         return group
@@ -171,7 +175,7 @@ class ShareGroups:
         if group is not None and group.is_preparing(key):
             return None
         if group is None or key not in group.stored:
-            return UNKNOWN_TOPIC_OR_PARTITION
+            return UNKNOWN_SERVER_ERROR
         found = group.partitions.get(key)
         if found is None:
             stored = group.stored[key]
@@ -220,7 +224,7 @@ class ShareGroups:
 def _refused_text(request: ShareGroupHeartbeatRequest) -> Optional[str]:
     """Return what is wrong with a heartbeat, None if nothing is."""
     if not request.member_id:
-        return 'The member id is empty.'
+        return ''  # brokers refuse this one without a word
     if not request.group_id:
         return 'The group id is empty.'
     if request.rack_id == '':

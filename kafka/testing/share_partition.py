@@ -90,8 +90,10 @@ class SharePartition:
         stored_offset: int = NO_OFFSET,
     ) -> None:
         self.start_offset = start_offset
-        #: What DescribeShareGroupOffsets tells: it is stored with the first change of a state.
+        #: What is stored whenever states have changed, just before the start moves; and how many
+        #: records behind it were dealt with then.
         self.stored_offset = stored_offset
+        self.stored_completed = 0
         self._timers = timers
         self._rules = rules
         self._on_available = on_available
@@ -339,10 +341,11 @@ class SharePartition:
     # ------------------------------------------------------------
 
     def _changed(self, kinds: List[int]) -> None:
-        """Move the start behind what is dealt with, and tell those who wait."""
+        """Store what is, move the start behind what is dealt with, and tell those who wait."""
         self._watch()
         if not kinds:
             return
+        self.stored_offset, self.stored_completed = self.start_offset, self.completed
         for flight in list(self._flights.values()):
             for first, last, delivery in flight.deliveries():
                 if last >= self.start_offset and delivery.state not in TERMINAL:
@@ -354,7 +357,6 @@ class SharePartition:
             del self._flights[flight.first]
         if not self._flights:
             self._end = self.start_offset = max(self.start_offset, self._end)
-        self.stored_offset = self.start_offset
         self._on_available()
 
     def _watch(self) -> None:

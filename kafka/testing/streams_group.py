@@ -139,6 +139,10 @@ class StreamsMember:
 
     def take_over(self, other: StreamsMember) -> None:
         """Become what a static member was that has left for a while."""
+        self.instance_id, self.rack_id = other.instance_id, other.rack_id
+        self.process_id, self.endpoint = other.process_id, other.endpoint
+        self.rebalance_timeout_ms = other.rebalance_timeout_ms
+        self.topology_epoch, self.client_tags = other.topology_epoch, other.client_tags
         self.previous_epoch = other.previous_epoch
         self.active, self.standby = other.active, other.standby
 
@@ -316,11 +320,22 @@ class StreamsGroup:
 
     # ------------------------------------------------------------ heartbeat
 
-    def topology_error(self, topology: Optional[StreamsGroupHeartbeatTopology]) -> int:
-        """Return why a topology is refused: another one of the same epoch, or a later one."""
-        if topology is None or self.topology is None or self.topology.epoch > topology.epoch:
+    def request_error(self, request: StreamsGroupHeartbeatRequest) -> int:
+        """Return why a heartbeat is no use here: another topology, or tasks that are none."""
+        topology = request.topology
+        if topology is not None and self.topology is not None:
+            if topology.epoch >= self.topology.epoch and topology != self.topology:
+                return INVALID_REQUEST
+        if self.configured is None or not self.configured.is_ready:
             return NONE
-        return NONE if topology == self.topology else INVALID_REQUEST
+        counts = self.configured.tasks
+        told = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
+        known = all(
+            0 <= index < counts.get(part, 0)
+            for each in told
+            for part, index in tasks_of(each) or ()
+        )
+        return NONE if known else INVALID_REQUEST
 
     def heartbeat(
         self, member: StreamsMember, request: StreamsGroupHeartbeatRequest
@@ -347,7 +362,7 @@ class StreamsGroup:
         before = set(member.active), set(member.standby)
         self._reconcile(member, tasks_of(request.active_tasks))
         has_other_tasks = before != (set(member.active), member.standby)
-        if member.endpoint is not None and has_other_tasks:
+        if member.endpoint is not None and has_other_tasks and not is_first:
             self.endpoint_epoch += 1
         if configured.problem is not None:
             problems.append(configured.problem)

@@ -60,7 +60,7 @@ _TEXTS = {
     UNRELEASED_INSTANCE_ID: 'The instance of member %s is in use by another member.',
     GROUP_MAX_SIZE_REACHED: 'There is no room for member %s: the group is full.',
     COORDINATOR_NOT_AVAILABLE: 'There is no memory for member %s.',
-    INVALID_REQUEST: 'The topology of member %s is not that of the group.',
+    INVALID_REQUEST: 'The topology or the tasks of member %s are not those of the group.',
 }
 
 
@@ -172,7 +172,7 @@ class StreamsGroups:
         size = 0 if request.topology is None else size_of(request.topology)
         if not self.rules.budget.has_room(size):
             return _refused(COORDINATOR_NOT_AVAILABLE, request)
-        error = group.topology_error(request.topology)
+        error = group.request_error(request)
         if error:
             return _refused(error, request)
         is_known = request.member_id in group.members
@@ -214,7 +214,8 @@ class StreamsGroups:
             response.active_tasks = by_part(set(member.active))
             response.standby_tasks = by_part(member.standby)
             response.warmup_tasks = []
-        if request.endpoint_information_epoch != group.endpoint_epoch:
+        tells_anew = request.endpoint_information_epoch != group.endpoint_epoch
+        if tells_anew or (tells_tasks and member.endpoint is not None):
             response.partitions_by_user_endpoint = _endpoints(group)
         return response
 

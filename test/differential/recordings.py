@@ -18,6 +18,8 @@ from test.differential import (
     steps_formats,
     steps_groups,
     steps_later,
+    steps_share,
+    steps_streams,
     steps_transactions,
 )
 from test.differential.runner import Recording, run
@@ -37,6 +39,8 @@ SCRIPT: List[Scenario] = [
     *steps_admin.SCRIPT,
     *steps_cluster.SCRIPT,
     *steps_later.SCRIPT,
+    *steps_share.SCRIPT,
+    *steps_streams.SCRIPT,
 ]
 
 

@@ -213,7 +213,7 @@ class Context:
             ready = partitions and all(p.leader_id >= 0 and not p.error_code for p in partitions)
             return told.topics[0] if ready and self._is_led(name, len(partitions)) else None
 
-        return bytes(self._until(look, 'topic ' + name).topic_id)
+        return bytes(self.until(look, 'topic ' + name).topic_id)
 
     def _is_led(self, name: str, count: int) -> bool:
         """Tell whether the broker leads all partitions: with KRaft that is after it said so."""
@@ -232,9 +232,9 @@ class Context:
             found = told.coordinators[0] if told and told.coordinators else told
             return found is None or found.error_code != COORDINATOR_NOT_AVAILABLE
 
-        self._until(look, 'a coordinator of ' + key)
+        self.until(look, 'a coordinator of ' + key)
         if kind == 0:
-            self._until(lambda: self._is_loaded(key), 'offsets of ' + key)
+            self.until(lambda: self._is_loaded(key), 'offsets of ' + key)
 
     def _is_loaded(self, group: str) -> bool:
         versions = served_versions(ApiKey.OFFSET_FETCH, self.release)
@@ -250,7 +250,8 @@ class Context:
             NOT_COORDINATOR,
         }
 
-    def _until(self, look: Callable[[], Any], what: str) -> Any:
+    def until(self, look: Callable[[], Any], what: str) -> Any:
+        """Look again and again until there is something to return."""
         end = time.monotonic() + PREPARE_SECONDS
         pause = 0.001
         while True:

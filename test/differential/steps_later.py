@@ -1,6 +1,6 @@
-"""Groups of the new protocols: consumers (KIP-848), shares (KIP-932), streams (KIP-1071).
+"""Consumer groups of the new protocol (KIP-848), and telemetry.
 
-One member each. The broker assigns in the background: a heartbeat is asked again until it does.
+Share groups are in steps_share.py, streams groups in steps_streams.py.
 """
 
 from __future__ import annotations
@@ -20,20 +20,11 @@ CONSUMER_HEARTBEAT = 68
 CONSUMER_DESCRIBE = 69
 GET_TELEMETRY = 71
 PUSH_TELEMETRY = 72
-SHARE_HEARTBEAT = 76
-SHARE_DESCRIBE = 77
-SHARE_FETCH = 78
-SHARE_ACKNOWLEDGE = 79
-STREAMS_HEARTBEAT = 88
-STREAMS_DESCRIBE = 89
-DESCRIBE_SHARE_OFFSETS = 90
-ALTER_SHARE_OFFSETS = 91
-DELETE_SHARE_OFFSETS = 92
 
 MEMBER = 'AAAAAAAAAAAAAAAAAAAAAQ'
 
 
-def _beat(c: Any, epoch: Optional[int] = None, **fields: Any) -> Dict[str, Any]:
+def beat(c: Any, epoch: Optional[int] = None, **fields: Any) -> Dict[str, Any]:
     """Return a heartbeat of the case's member."""
     asked = {
         'group_id': c.group(),
@@ -43,7 +34,7 @@ def _beat(c: Any, epoch: Optional[int] = None, **fields: Any) -> Dict[str, Any]:
     return dict(asked, **fields)
 
 
-def _keep(c: Any, answer: Any) -> None:
+def keep_epoch(c: Any, answer: Any) -> None:
     if not answer.error_code:
         c.values['member'] = answer.member_id
         c.values['epoch'] = answer.member_epoch
@@ -58,11 +49,11 @@ def _joined(c: Any, **fields: Any) -> Dict[str, Any]:
         'subscribed_topic_names': [c.topic()],
         'topic_partitions': [],
     }
-    return _beat(c, 0, **dict(asked, **fields))
+    return beat(c, 0, **dict(asked, **fields))
 
 
 def _h(name: str, *arguments: Any, **fields: Any) -> Step:
-    return Step(name, CONSUMER_HEARTBEAT, lambda c: _beat(c, *arguments, **fields))
+    return Step(name, CONSUMER_HEARTBEAT, lambda c: beat(c, *arguments, **fields))
 
 
 def _j(name: str, **fields: Any) -> Step:
@@ -87,9 +78,9 @@ def _asked(c: Any, epoch: int = 0) -> Dict[str, Any]:
 
 
 CONSUMER: List[Step] = [
-    _j('join')._replace(keep=_keep),
+    _j('join')._replace(keep=keep_epoch),
     _h('heartbeat'),
-    Step('own', CONSUMER_HEARTBEAT, lambda c: _beat(c, topic_partitions=_owned(c)), keep=_keep),
+    Step('own', CONSUMER_HEARTBEAT, lambda c: beat(c, topic_partitions=_owned(c)), keep=keep_epoch),
     Step(
         'describe',
         CONSUMER_DESCRIBE,
@@ -107,9 +98,9 @@ CONSUMER: List[Step] = [
     _h('heartbeat in later epoch', 99),
     _h('heartbeat in epoch -3', -3),
     _h('own nothing known', topic_partitions=[{'topic_id': b'\x07' * 16, 'partitions': [0]}]),
-    _h('subscribe to unknown', subscribed_topic_names=['unknown'])._replace(keep=_keep),
+    _h('subscribe to unknown', subscribed_topic_names=['unknown'])._replace(keep=keep_epoch),
     _h('subscribe by pattern', subscribed_topic_regex='a.*')._replace(
-        keep=_keep, when=lambda c: c.version >= 1
+        keep=keep_epoch, when=lambda c: c.version >= 1
     ),
     _h('subscribe by bad pattern', subscribed_topic_regex='(')._replace(
         when=lambda c: c.version >= 1
@@ -138,143 +129,15 @@ CONSUMER_BAD: List[Step] = [
 ]
 
 CONSUMER_STATIC: List[Step] = [
-    _j('join', instance_id='instance')._replace(keep=_keep),
+    _j('join', instance_id='instance')._replace(keep=keep_epoch),
     _j('join as other', instance_id='instance', member_id='AAAAAAAAAAAAAAAAAAAAAg'),
     _h('leave for a while', -2, instance_id='instance'),
-    _j('return', instance_id='instance', member_id='AAAAAAAAAAAAAAAAAAAAAw')._replace(keep=_keep),
+    _j('return', instance_id='instance', member_id='AAAAAAAAAAAAAAAAAAAAAw')._replace(
+        keep=keep_epoch
+    ),
     _h('heartbeat of the old', 1, instance_id='instance', member_id=MEMBER),
     Step('describe', CONSUMER_DESCRIBE, lambda c: {'group_ids': [c.group()]}),
     _h('leave', -1, instance_id='instance'),
-]
-
-
-def _share(c: Any, epoch: Optional[int] = None, **fields: Any) -> Dict[str, Any]:
-    return _beat(c, epoch, **fields)
-
-
-def _s(name: str, *arguments: Any, **fields: Any) -> Step:
-    return Step(name, SHARE_HEARTBEAT, lambda c: _share(c, *arguments, **fields))
-
-
-def _share_fetch(
-    c: Any, epoch: int, first: int = -1, last: int = -1, kind: int = 1, **fields: Any
-) -> Dict[str, Any]:
-    acknowledged = {'first_offset': first, 'last_offset': last, 'acknowledge_types': [kind]}
-    part = {'partition_index': 0, 'acknowledgement_batches': [acknowledged] if first >= 0 else []}
-    asked = {
-        'group_id': c.group(),
-        'member_id': c.values.get('member', MEMBER),
-        'share_session_epoch': epoch,
-        'max_wait_ms': 500,
-        'min_bytes': 1,
-        'max_bytes': 1 << 20,
-        'max_records': 100,
-        'batch_size': 100,
-        'topics': [{'topic_id': c.topic_id(c.topic()), 'partitions': [part]}],
-    }
-    return dict(asked, **fields)
-
-
-def _acknowledge(c: Any, epoch: int, first: int, last: int, kind: int = 1) -> Dict[str, Any]:
-    fetched = _share_fetch(c, epoch, first, last, kind)
-    names = ('group_id', 'member_id', 'share_session_epoch', 'topics')
-    return {name: fetched[name] for name in names}
-
-
-def _a(name: str, *arguments: Any) -> Step:
-    return Step(name, SHARE_ACKNOWLEDGE, lambda c: _acknowledge(c, *arguments))
-
-
-def _share_offsets(c: Any, *words: str) -> Dict[str, Any]:
-    # Not of a partition that is none: 4.4.0 never answers that.
-    topics = [{'topic_name': c.topic(), 'partitions': [0, 1]}]
-    return {'groups': [{'group_id': c.group(), 'topics': topics}]}
-
-
-def _alter_offsets(c: Any, offset: int) -> Dict[str, Any]:
-    parts = [{'partition_index': 0, 'start_offset': offset}]
-    return {'group_id': c.group(), 'topics': [{'topic_name': c.topic(), 'partitions': parts}]}
-
-
-SHARE: List[Step] = [
-    Step(
-        'join',
-        SHARE_HEARTBEAT,
-        lambda c: _share(c, 0, subscribed_topic_names=[c.topic()]),
-        keep=_keep,
-    ),
-    _s('heartbeat'),
-    _s('heartbeat of other', 1, member_id='other'),
-    _s('heartbeat in later epoch', 99),
-    _s('no group', 0, group_id=''),
-    _s('no topics', 0, member_id='x', subscribed_topic_names=None),
-    Step('describe', SHARE_DESCRIBE, lambda c: {'group_ids': [c.group(), c.name('none')]}),
-    Step('fetch at once', SHARE_FETCH, lambda c: _share_fetch(c, 0)),
-    Step('fetch in wrong epoch', SHARE_FETCH, lambda c: _share_fetch(c, 9)),
-    Step('fetch of other', SHARE_FETCH, lambda c: _share_fetch(c, 1, member_id='other')),
-    _a('acknowledge nothing acquired', 1, 0, 0),
-    _a('acknowledge kind 9', 2, 0, 0, 9),
-    _a('acknowledge backwards', 3, 5, 2),
-    Step('offsets', DESCRIBE_SHARE_OFFSETS, _share_offsets),
-    Step('alter with member', ALTER_SHARE_OFFSETS, lambda c: _alter_offsets(c, 0)),
-    Step('close', SHARE_FETCH, lambda c: _share_fetch(c, -1, topics=[])),
-    _s('leave', -1),
-    _s('heartbeat after'),
-    Step('describe after', SHARE_DESCRIBE, lambda c: {'group_ids': [c.group()]}),
-    Step('alter', ALTER_SHARE_OFFSETS, lambda c: _alter_offsets(c, 0)),
-    Step(
-        'delete offsets',
-        DELETE_SHARE_OFFSETS,
-        lambda c: {'group_id': c.group(), 'topics': [{'topic_name': c.topic()}]},
-    ),
-    Step('delete', DELETE_GROUPS, lambda c: {'groups_names': [c.group()]}),
-]
-
-
-def _streams(c: Any, epoch: int, **fields: Any) -> Dict[str, Any]:
-    asked = {
-        'group_id': c.group(),
-        'member_id': MEMBER,
-        'member_epoch': epoch,
-        'endpoint_information_epoch': 0,
-    }
-    return dict(asked, **fields)
-
-
-def _topology(c: Any) -> Dict[str, Any]:
-    part = {
-        'subtopology_id': '0',
-        'source_topics': [c.topic()],
-        'source_topic_regex': [],
-        'state_changelog_topics': [],
-        'repartition_sink_topics': [],
-        'repartition_source_topics': [],
-        'copartition_groups': [],
-    }
-    return {'epoch': 0, 'subtopologies': [part]}
-
-
-def _streams_join(c: Any) -> Dict[str, Any]:
-    return _streams(
-        c,
-        0,
-        rebalance_timeout_ms=10000,
-        topology=_topology(c),
-        process_id='process',
-        active_tasks=[],
-        standby_tasks=[],
-        warmup_tasks=[],
-        client_tags=[],
-    )
-
-
-STREAMS: List[Step] = [
-    Step('join', STREAMS_HEARTBEAT, _streams_join),
-    Step('unknown member', STREAMS_HEARTBEAT, lambda c: _streams(c, 1, member_id='unknown')),
-    Step('no group', STREAMS_HEARTBEAT, lambda c: _streams(c, 0, group_id='')),
-    Step('describe', STREAMS_DESCRIBE, lambda c: {'group_ids': [c.group(), c.name('none')]}),
-    Step('leave', STREAMS_HEARTBEAT, lambda c: _streams(c, -1)),
-    Step('describe after', STREAMS_DESCRIBE, lambda c: {'group_ids': [c.group()]}),
 ]
 
 
@@ -282,8 +145,6 @@ SCRIPT = [
     Scenario('consumer group', (CONSUMER_HEARTBEAT, CONSUMER_DESCRIBE), CONSUMER),
     Scenario('bad consumer group', (CONSUMER_HEARTBEAT,), CONSUMER_BAD),
     Scenario('static consumer group', (CONSUMER_HEARTBEAT,), CONSUMER_STATIC),
-    Scenario('share group', (SHARE_HEARTBEAT, SHARE_FETCH, SHARE_ACKNOWLEDGE), SHARE),
-    Scenario('streams group', (STREAMS_HEARTBEAT, STREAMS_DESCRIBE), STREAMS),
     one('telemetry', GET_TELEMETRY, lambda c: {'client_instance_id': bytes(16)}),
     one('push telemetry', PUSH_TELEMETRY, lambda c: {'client_instance_id': bytes(16)}),
 ]

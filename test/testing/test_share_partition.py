@@ -117,7 +117,7 @@ def test_the_start_moves_behind_what_was_accepted():
     shared = Shared()
     shared.fetch(records=10)
     assert shared.tell(0, 3, ACCEPT) == NONE
-    assert (shared.partition.start_offset, shared.partition.stored_offset) == (4, 4)
+    assert shared.partition.start_offset == 4
 
 
 def test_the_start_stays_where_a_record_waits():
@@ -128,10 +128,14 @@ def test_the_start_stays_where_a_record_waits():
     assert shared.partition.completed == 9
 
 
-def test_nothing_is_stored_before_something_was_acknowledged():
+def test_what_is_stored_is_the_start_before_it_moved():
     shared = Shared()
-    shared.fetch()
+    shared.fetch(records=10)
     assert shared.partition.stored_offset == -1
+    shared.tell(0, 3, ACCEPT)
+    assert (shared.partition.stored_offset, shared.partition.stored_completed) == (0, 4)
+    shared.tell(4, 4, RELEASE)
+    assert (shared.partition.stored_offset, shared.partition.stored_completed) == (4, 0)
 
 
 @pytest.mark.parametrize('kind', [GAP, REJECT])

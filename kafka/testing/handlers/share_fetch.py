@@ -29,6 +29,7 @@ from kafka.testing.errors import (
     NONE,
     NOT_LEADER_OR_FOLLOWER,
     SHARE_SESSION_LIMIT_REACHED,
+    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
@@ -55,7 +56,7 @@ from kafka.testing.share_sessions import (
 from kafka.testing.state import Partition
 
 _LONGEST_MEMBER_ID = 36
-_RECORD_LIMIT = 1  # the mode of KIP-1206
+_MODES = _BATCH_OPTIMIZED, _RECORD_LIMIT = 0, 1  # KIP-1206
 
 #: Error and text of each partition for which something was acknowledged.
 Results = Dict[TopicPartition, Tuple[int, Optional[str]]]
@@ -87,6 +88,8 @@ def share_fetch(call: Call[ShareFetchRequest]) -> Optional[ShareFetchResponse]:
         return _later(call, _failed_fetch(opened))
     if isinstance(opened, int):
         return _failed_fetch(opened)
+    if request.share_acquire_mode not in _MODES:
+        return _failed_fetch(UNKNOWN_SERVER_ERROR)
     results = _acknowledge(call, key, told)
     if request.share_session_epoch == FINAL_EPOCH:
         _end(call, key)
@@ -189,7 +192,7 @@ def _acknowledge(
         else:
             found = call.state.groups.shares.known(key.group_id, partition)
             if found is None or not _is_led(call, partition):
-                results[partition] = UNKNOWN_TOPIC_OR_PARTITION, 'Nobody reads it here.'
+                results[partition] = UNKNOWN_TOPIC_OR_PARTITION, None
             else:
                 error, text = found.acknowledge(key.member_id, batches)
                 results[partition] = error, text or None
@@ -238,6 +241,7 @@ def share_acknowledge(call: Call[ShareAcknowledgeRequest]) -> ShareAcknowledgeRe
         (topic.topic_id, part.partition_index): _acknowledgements(part.acknowledgement_batches)
         for topic in request.topics
         for part in topic.partitions
+        if part.acknowledgement_batches
     }
     results = _acknowledge(call, key, told)
     if request.share_session_epoch == FINAL_EPOCH:

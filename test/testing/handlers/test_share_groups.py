@@ -213,7 +213,7 @@ def test_a_share_group_is_no_consumer_group():
     reader(cluster)
     groups = cluster.state.groups
     assert groups.check_commit(GROUP, -1, '', None) == GROUP_ID_NOT_FOUND
-    assert groups.check_fetch(GROUP, None, -1) == GROUP_ID_NOT_FOUND
+    assert groups.check_fetch(GROUP, None, -1) == NONE
     delete = OffsetDeleteRequest(group_id=GROUP, topics=[])
     assert cluster.ask(delete).error_code == GROUP_ID_NOT_FOUND
     refused = cluster.ask(join(group=GROUP))

@@ -20,12 +20,13 @@ from kafka.testing.errors import (
     NON_EMPTY_GROUP,
     NONE,
     NOT_COORDINATOR,
+    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
-from kafka.testing.share_partition import ACCEPT
+from kafka.testing.share_partition import ACCEPT, RELEASE
 from test.testing.data_requests import TOPIC
-from test.testing.share_members import GROUP, acquired, reader, started, values, write
+from test.testing.share_members import GROUP, acquired, described, reader, started, values, write
 
 
 def offsets(cluster, topic=TOPIC, group_id=GROUP, indexes=(0,), node=0):
@@ -63,6 +64,8 @@ def test_a_group_stands_nowhere_before_it_acknowledged():
     member.fetch()
     assert stand(cluster) == (-1, -1)
     member.acknowledge((0, 0, ACCEPT))
+    assert stand(cluster) == (0, 2)  # what was stored before the start moved
+    member.acknowledge((1, 1, RELEASE))
     assert stand(cluster) == (1, 2)
 
 
@@ -92,12 +95,28 @@ def test_a_partition_that_is_none_is_an_error(topic, index):
     assert found.partitions[0].error_code == UNKNOWN_TOPIC_OR_PARTITION
 
 
-@pytest.mark.parametrize(('name', 'error'), [('none', GROUP_ID_NOT_FOUND), ('', INVALID_GROUP_ID)])
-def test_a_group_that_is_none_stands_nowhere(name, error):
+def test_a_group_that_is_none_stands_nowhere():
     cluster = started()
-    assert offsets(cluster, group_id=name).error_code == error
-    assert alter(cluster, 0, group_id=name).error_code == error
-    assert delete(cluster, group_id=name).error_code == error
+    assert stand(cluster, group_id='none') == (-1, -1)
+    assert offsets(cluster, topic=None, group_id='none').topics == []
+    assert delete(cluster, group_id='none').error_code == GROUP_ID_NOT_FOUND
+
+
+def test_a_group_must_have_a_name():
+    cluster = started()
+    assert offsets(cluster, group_id='').error_code == UNKNOWN_SERVER_ERROR
+    assert alter(cluster, 0, group_id='').error_code == INVALID_GROUP_ID
+    assert delete(cluster, group_id='').error_code == INVALID_GROUP_ID
+
+
+def test_a_group_is_made_by_telling_where_it_shall_begin():
+    cluster = started()
+    assert alter(cluster, 0).error_code == NONE
+    group = described(cluster)
+    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ('Empty', 1, 1)
+    now_ms = cluster.timers.clock.wall_ms()
+    cluster.state.offsets.commit('classic', TOPIC, 0, 1, -1, '', now_ms)
+    assert alter(cluster, 0, group_id='classic').error_code == GROUP_ID_NOT_FOUND
 
 
 def test_a_group_begins_where_it_is_told_to():
@@ -140,7 +159,7 @@ def test_a_group_keeps_where_it_stands_without_members():
     member.fetch()
     member.acknowledge((0, 0, ACCEPT))
     member.leave()
-    assert stand(cluster) == (1, 1)
+    assert stand(cluster) == (0, 1)
     assert acquired(reader(cluster, 'b').fetch()) == {0: [(1, 1, 1)]}
 
 

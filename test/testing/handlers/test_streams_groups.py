@@ -371,11 +371,34 @@ def test_endpoints_are_told_with_what_is_read_there():
     endpoint = Endpoint(host='h', port=1)
     member = StreamsMember(cluster, user_endpoint=endpoint)
     response = member.join()
-    assert response.endpoint_information_epoch == 1
+    assert response.endpoint_information_epoch == 0  # of a group that was none before
     (found,) = response.partitions_by_user_endpoint
     assert (found.user_endpoint.host, found.active_partitions[0].topic) == ('h', 'in')
     assert found.active_partitions[0].partitions == [0, 1, 2, 3]
-    assert member.heartbeat(endpoint_information_epoch=1).partitions_by_user_endpoint is None
+    assert member.heartbeat().partitions_by_user_endpoint is None
+    assert member.heartbeat(endpoint_information_epoch=1).partitions_by_user_endpoint == [found]
+    second = StreamsMember(cluster, 'b', user_endpoint=endpoint)
+    second.join()
+    settle(member, second)
+    assert second.heartbeat().endpoint_information_epoch == 2
+
+
+@pytest.mark.parametrize('told', [('9', 0), ('0', 4)])
+def test_tasks_that_are_none_are_refused(told):
+    member = StreamsMember(started())
+    member.join()
+    member.active = {told}
+    assert member.tell().error_code == INVALID_REQUEST
+
+
+def test_the_description_of_a_topology_is_not_available():
+    cluster = started()
+    StreamsMember(cluster).join()
+    request = StreamsGroupDescribeRequest(
+        group_ids=[GROUP], include_authorized_operations=False, include_topology_description=True
+    )
+    (group,) = cluster.ask(request).groups
+    assert (group.topology_description, group.topology_description_status) == (None, 1)
 
 
 def test_a_group_has_only_so_many_members_and_so_much_memory():

@@ -161,7 +161,8 @@ class StreamsGroup:
         self, group_id: str, rules: StreamsGroupRules, on_empty: Callable[[str], None]
     ) -> None:
         self.group_id = group_id
-        self.epoch = self.assignment_epoch = 1
+        self.epoch = 1
+        self.assignment_epoch = 1 if rules.version >= (4, 3) else 0
         self.members: Dict[str, StreamsMember] = {}
         self.topology: Optional[StreamsGroupHeartbeatTopology] = None
         self.configured: Optional[Configured] = None
@@ -510,9 +511,10 @@ class StreamsGroup:
             return
         if member.revocation is not None:
             member.revocation.cancel()
-        if member.epoch != self.assignment_epoch:
+        epoch = max(1, self.assignment_epoch)
+        if member.epoch != epoch:
             member.previous_epoch = max(member.epoch, 0)
-            member.epoch = self.assignment_epoch
+            member.epoch = epoch
         taken: Set[Task] = set()
         for other in self.members.values():
             if other is not member:

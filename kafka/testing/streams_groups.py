@@ -27,6 +27,7 @@ from kafka.testing.errors import (
     INVALID_REQUEST,
     STREAMS_INVALID_TOPOLOGY,
     UNKNOWN_MEMBER_ID,
+    UNKNOWN_SERVER_ERROR,
     UNRELEASED_INSTANCE_ID,
 )
 from kafka.testing.group_members import Budget, Outbox, group_size
@@ -38,6 +39,7 @@ from kafka.testing.streams_group import (
     StreamsMember,
 )
 from kafka.testing.streams_topology import (
+    BrokenTopology,
     Configured,
     InvalidTopology,
     Problem,
@@ -184,6 +186,8 @@ class StreamsGroups:
         except InvalidTopology as invalid:
             if not is_known:
                 group.remove(member)
+            if isinstance(invalid, BrokenTopology):
+                return StreamsRefusal(UNKNOWN_SERVER_ERROR, None).response
             return StreamsRefusal(STREAMS_INVALID_TOPOLOGY, str(invalid)).response
         return self._answer(group, member, request, tells_tasks, problems)
 

@@ -27,6 +27,10 @@ class InvalidTopology(Exception):
     """A topology that can never work. Its text says why."""
 
 
+class BrokenTopology(InvalidTopology):
+    """A topology that refers to what it does not have; brokers do not expect that."""
+
+
 class Problem(NamedTuple):
     """Why a topology cannot work yet: a status and its text."""
 
@@ -163,7 +167,7 @@ def _match_copartitions(
 
 def _chosen(names: List[str], indexes: List[int]) -> List[str]:
     if any(not 0 <= index < len(names) for index in indexes):
-        raise InvalidTopology('A copartition group names a topic that is none.')
+        raise BrokenTopology('A copartition group names a topic that is none.')
     return [names[index] for index in indexes]
 
 

@@ -102,7 +102,6 @@ BAD: List[Step] = [
     _j('null tasks', active_tasks=None, standby_tasks=None, warmup_tasks=None),
     _j('tasks', active_tasks=[{'subtopology_id': '0', 'partitions': [0]}]),
     _j('no topology', topology=None),
-    _j('no process', process_id=None),
     _h('leave for a while', -2),
     _h('epoch -3', -3),
     _h('tasks of one kind', 1, active_tasks=[]),
@@ -149,6 +148,8 @@ BAD: List[Step] = [
             ),
         ),
     ),
+    _describe('describe of none'),
+    _j('no process', process_id=None),
     Step('describe of nobody', STREAMS_DESCRIBE, lambda c: {'group_ids': ['', c.name('none')]}),
     _describe('describe'),
 ]

@@ -102,6 +102,9 @@ def _refusal(call: Call[Any]) -> int:
     request = call.request
     if not has_share_groups(call):
         return UNSUPPORTED_VERSION
+    is_null = request.group_id is None or request.member_id is None
+    if is_null and call.state.release.version < (4, 3):
+        return UNKNOWN_SERVER_ERROR
     if request.group_id is None:
         return INVALID_REQUEST
     if not request.member_id or len(request.member_id) > _LONGEST_MEMBER_ID:
@@ -287,7 +290,11 @@ def _fetched(
     call: Call[ShareFetchRequest], session: ShareSession, results: Results
 ) -> Optional[ShareFetchResponse]:
     """Return records as soon as there are enough of them, or when time is over."""
-    request = call.request
+    request, version = call.request, call.state.release.version
+    if version < (4, 4) and any(
+        call.state.topic_by_id(name) is None for name, _ in session.partitions
+    ):
+        return _failed_fetch(UNKNOWN_SERVER_ERROR)  # they trip over topics that they do not know
 
     def attempt(last: bool) -> Optional[ShareFetchResponse]:
         reads = [_looked_up(call, session.key.group_id, each) for each in session.wanted()]

@@ -338,6 +338,15 @@ def test_a_topic_that_is_unknown_is_an_error_at_once():
     assert cluster.timers.clock.monotonic() == before
 
 
+def test_before_4_4_a_topic_that_is_unknown_spoils_the_whole_fetch():
+    cluster = started('4.3')
+    member = reader(cluster)
+    member.fetch()
+    cluster.state.drop_topic(TOPIC)
+    cluster.state.create_topic(TOPIC, 1)
+    assert member.fetch().error_code == UNKNOWN_SERVER_ERROR
+
+
 def test_a_group_of_which_nobody_knows_reads_nothing():
     cluster = started()
     assert codes(ShareMember(cluster, group_id='none').fetch()) == [UNKNOWN_SERVER_ERROR]

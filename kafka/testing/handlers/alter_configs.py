@@ -57,16 +57,22 @@ def incremental_alter_configs(
             refuse(errors.INVALID_REQUEST, 'Error due to duplicate config keys')
         values = dict(own)
         for each in resource.configs:
-            _operate(call.state, values, keys.get(each.name), each)
+            _operate(call.state, resource.resource_type, values, keys.get(each.name), each)
         return values
 
     return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=_results(call, changed))
 
 
-def _operate(state: ClusterState, values: Values, key: Optional[ConfigKey], asked: Any) -> None:
+def _operate(
+    state: ClusterState, kind: int, values: Values, key: Optional[ConfigKey], asked: Any
+) -> None:
     name, operation = asked.name, asked.config_operation
     if not SET <= operation <= SUBTRACT:
         refuse(errors.UNKNOWN_SERVER_ERROR)  # brokers stumble over it
+    if kind == configs.BROKER_LOGGER and operation in (APPEND, SUBTRACT):
+        refuse(
+            errors.INVALID_REQUEST, 'The operation is not allowed for the BROKER_LOGGER resource'
+        )
     if operation == DELETE:
         values.pop(name, None)
         return
@@ -190,7 +196,8 @@ def _check(
     kind, resource = place
     if kind == configs.BROKER_LOGGER:
         if value not in _LEVELS:
-            refuse(errors.INVALID_CONFIG, 'Cannot set the log level of %s to %s' % (name, value))
+            code = errors.INVALID_REQUEST if state.release.has_zookeeper else errors.INVALID_CONFIG
+            refuse(code, 'Cannot set the log level of %s to %s' % (name, value))
         return
     key = keys.get(name)
     if kind == configs.BROKER:
@@ -201,6 +208,8 @@ def _check(
                 errors.INVALID_REQUEST, 'Cannot update these configs dynamically: Set(%s)' % name
             )
     wrong = configs.unknown_or_invalid(keys, name, value, what)
+    if wrong is None and kind == configs.BROKER:
+        wrong = configs.invalid_for_topics(state.release.name, name, value)
     if wrong is None:
         return
     zookeeper = state.release.has_zookeeper

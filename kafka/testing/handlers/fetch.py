@@ -25,7 +25,7 @@ from kafka.protocol.fetch import (
 from kafka.protocol.primitives import Pieces
 from kafka.testing.calls import Call, handles
 from kafka.testing.configs import broker_config
-from kafka.testing.down_conversion import DownConverter, filled_up
+from kafka.testing.down_conversion import DownConverter, HeadersError, filled_up
 from kafka.testing.errors import (
     FENCED_LEADER_EPOCH,
     KAFKA_STORAGE_ERROR,
@@ -271,7 +271,8 @@ def _records(
     if whole:
         most = max(most, log.first_entry_bytes(offset, end))
     if call.state.down_converter is None:
-        call.state.down_converter = DownConverter()
+        takes_headers = call.state.release.version >= (1, 0)
+        call.state.down_converter = DownConverter(takes_headers=takes_headers)
     converter: DownConverter = call.state.down_converter
     try:
         if call.state.release.highest_magic == 1:
@@ -283,6 +284,8 @@ def _records(
             return filled_up(converted, max(size, len(first or b'')))
     except UnsupportedCodecError:
         return UNSUPPORTED_COMPRESSION_TYPE
+    except HeadersError:
+        return UNKNOWN_SERVER_ERROR
     if converted is not None or call.state.release.version >= (3, 0):
         return converted or b''
     # Not even one batch fits: a piece of it tells the reader to make room.

@@ -299,3 +299,9 @@ def test_only_known_controllers_are_unregistered():
     driver = Driver()
     codes = [driver.ask(UnregisterControllerRequest(node)).error_code for node in (0, 9)]
     assert codes == [errors.NONE, errors.CONTROLLER_ID_NOT_REGISTERED]
+
+
+def test_a_partition_named_twice_is_elected_once():
+    driver = Driver('2.8', brokers=2)
+    driver.state.create_topic('t', assignments=[[1, 0]])
+    assert elect(driver, partitions=(0, 0)) == [errors.ELECTION_NOT_NEEDED]

@@ -245,3 +245,19 @@ def test_the_first_brokers_told_less():
 def test_1_1_calls_a_setting_dynamic_if_it_is_under_another_name(release, is_fixed):
     entry = told(with_topic(release), configs.BROKER, '0', 'log.retention.hours')
     assert entry.read_only == is_fixed
+
+
+def test_levels_of_loggers_are_set_and_deleted_only():
+    driver = with_topic('2.8')
+    place = configs.BROKER_LOGGER, '0'
+    assert change(driver, *place, ('kafka', SET, 'DEBUG')) == errors.NONE
+    assert change(driver, *place, ('kafka', APPEND, 'DEBUG')) == errors.INVALID_REQUEST
+    assert change(driver, *place, ('kafka', SET, 'LOUD')) == errors.INVALID_REQUEST
+    assert change(driver, *place, ('kafka', DELETE, None)) == errors.NONE
+
+
+def test_a_setting_of_brokers_has_the_limits_of_that_of_topics():
+    driver = with_topic()
+    name = 'log.segment.delete.delay.ms'
+    assert change(driver, configs.BROKER, '0', (name, SET, '-5')) == errors.INVALID_REQUEST
+    assert change(driver, configs.BROKER, '0', (name, SET, '5')) == errors.NONE

@@ -358,6 +358,20 @@ def test_fencing_is_called_by_its_name_from_version_2_on(version, code):
     assert producer.end(True, version, epoch=9) == code
 
 
+@pytest.mark.parametrize('release', ['0.11', '2.4', '2.8'])
+def test_before_2_5_an_end_with_a_later_epoch_is_refused_and_blocks_the_transaction(release):
+    driver, producer = begun(release)
+    version = 2 if release == '2.8' else 0
+    fenced = errors.PRODUCER_FENCED if version else errors.INVALID_PRODUCER_EPOCH
+    producer.add(0)
+    assert producer.end(True, version, epoch=producer.epoch + 1) == fenced
+    driver.advance(1)
+    later = errors.CONCURRENT_TRANSACTIONS if release != '2.8' else errors.NONE
+    assert producer.end(True, version) == later
+    if release == '2.4':
+        assert producer.init() == errors.CONCURRENT_TRANSACTIONS
+
+
 def test_used_up_epochs_give_a_new_id_at_the_end_in_v2():
     driver, producer = begun()
     old = producer.id

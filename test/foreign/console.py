@@ -17,7 +17,7 @@ from kafka.testing import Cluster
 from servers.cluster import JVM
 from servers.releases import Release, problem
 from test.foreign.checking import Checks, Mismatch
-from test.foreign.clients import Missing
+from test.foreign.clients import CACHE, Missing
 from test.foreign.plan import CODECS, stored_codecs
 
 TOOL_SECONDS = 90
@@ -68,6 +68,7 @@ class Tools:
             raise Missing('the tools of %s: %s' % (release.name, why))
         self.release = release
         self._classes: Dict[str, Any] = {}
+        self._has_archive = False
 
     @property
     def name(self) -> str:
@@ -93,16 +94,11 @@ class Tools:
         """Run a tool to its end and return what it printed. Raises Mismatch if it fails."""
         if not self.has(tool):
             raise Mismatch('%s is not in the jars of %s' % (tool, self.release.name))
-        logging = [
-            '-Dlog.level=WARN',
-            '-Dlog4j.configuration=file:%s' % (self.release.resources / 'log4j.properties'),
-            '-Dlog4j2.configurationFile=%s' % (self.release.resources / 'log4j2.properties'),
-        ]
-        command = ['java', '-Xmx256m', *JVM, *logging, '-cp', str(self.release.libs / '*')]
+        command = [*self._java(), self._classes[tool], *arguments]
         with tempfile.TemporaryDirectory() as folder:
             try:
                 done = subprocess.run(
-                    [*command, self._classes[tool], *arguments],
+                    command,
                     cwd=folder,
                     input=stdin.encode(),
                     capture_output=True,
@@ -112,6 +108,7 @@ class Tools:
                 raise Mismatch(
                     '%s did not end within %d s' % (_shown(tool, arguments), TOOL_SECONDS)
                 ) from None
+        self._has_archive = True
         out, err = done.stdout.decode(errors='replace'), done.stderr.decode(errors='replace')
         if done.returncode or 'Exception' in out + err:
             raise Mismatch(
@@ -119,6 +116,22 @@ class Tools:
                 % (_shown(tool, arguments), done.returncode, out[-600:], err[-600:])
             )
         return out
+
+    def _java(self) -> List[str]:
+        """Return the command up to the main class; the first one leaves an archive of classes."""
+        archive = CACHE / ('tools-%s.jsa' % self.release.name)
+        if not self._has_archive and archive.exists():
+            archive.unlink()  # it may be of other jars
+        verb = 'SharedArchiveFile' if archive.exists() else 'ArchiveClassesAtExit'
+        resources = self.release.resources
+        jars = ':'.join(map(str, sorted(self.release.libs.glob('*.jar'))))
+        return [
+            *['java', '-Xmx256m', '-XX:%s=%s' % (verb, archive), '-Xlog:disable', *JVM],
+            '-Dlog.level=WARN',
+            '-Dlog4j.configuration=file:%s' % (resources / 'log4j.properties'),
+            '-Dlog4j2.configurationFile=%s' % (resources / 'log4j2.properties'),
+            *['-cp', jars],
+        ]
 
 
 def _shown(tool: str, arguments: Tuple[str, ...]) -> str:
@@ -301,7 +314,8 @@ def configs(visit: Visit) -> None:
 def acls(visit: Visit) -> None:
     """Add, list, remove."""
     tool, principal = 'kafka-acls', 'User:someone'
-    with Cluster(1, visit.cluster.state.release.name, authorizer=True) as guarded:
+    settings = {'authorizer': True, 'super_users': ('ANONYMOUS',)}
+    with Cluster(1, visit.cluster.state.release.name, **settings) as guarded:
 
         def run(*arguments: str) -> str:
             return visit.tools.run(tool, '--bootstrap-server', guarded.bootstrap, *arguments)

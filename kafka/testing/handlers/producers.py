@@ -21,14 +21,14 @@ from kafka.protocol.wire import ZERO_UUID
 from kafka.testing import errors
 from kafka.testing.appending import append_marker
 from kafka.testing.calls import Call, handles
-from kafka.testing.located import find_topic, led_partition
+from kafka.testing.located import find_topic, held_partition, led_partition
 from kafka.testing.producer_states import ProducerState as States
 from kafka.testing.state import Partition
 
 
 @handles(DescribeProducersRequest)
 def describe_producers(call: Call[DescribeProducersRequest]) -> DescribeProducersResponse:
-    """Tell which producers have written to partitions."""
+    """Tell which producers have written to partitions: replicas know it too, leader or not."""
     return DescribeProducersResponse(
         throttle_time_ms=0,
         topics=[
@@ -42,7 +42,7 @@ def describe_producers(call: Call[DescribeProducersRequest]) -> DescribeProducer
 
 
 def _partition(call: Call[DescribeProducersRequest], name: str, index: int) -> PartitionResponse:
-    partition = led_partition(call, find_topic(call, name, ZERO_UUID, False), index)
+    partition = held_partition(call, find_topic(call, name, ZERO_UUID, False), index)
     if isinstance(partition, int):
         is_told = name in call.state.topics or call.state.release.has_zookeeper
         return PartitionResponse(

@@ -573,6 +573,14 @@ def test_producers_are_described():
     assert topics[1].partitions[0].error_code == errors.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_followers_tell_of_producers_and_others_do_not():
+    driver = Driver('4.4', brokers=3)
+    driver.state.create_topic('t', assignments=[[0, 2]])
+    asked = DescribeProducersRequest([TopicRequest('t', [0])])
+    codes = [driver.ask(asked, node=n).topics[0].partitions[0].error_code for n in range(3)]
+    assert codes == [errors.NONE, errors.NOT_LEADER_OR_FOLLOWER, errors.NONE]
+
+
 @pytest.mark.parametrize('release', ['0.11', '3.9', '4.4'])
 def test_administrators_end_hanging_transactions(release):
     driver, producer = begun(release)

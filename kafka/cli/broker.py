@@ -16,18 +16,21 @@ from kafka.cli.run import Usage
 from kafka.testing import Cluster
 from kafka.testing.cluster import HOST
 from kafka.testing.releases import NEWEST
+from kafka.testing.segments import StorageError
 
 USAGE = f"""\
 usage: python -m kafka broker [OPTIONS]
 
-Run a small Kafka in pure Python until Ctrl-C. Everything is kept in memory.
+Run a small Kafka in pure Python until Ctrl-C.
 
 --host HOST          where it listens, and what it calls itself (127.0.0.1)
 --port PORT          of the first broker, the others follow; 0 takes free ones (9092)
 --version VERSION    the release of Apache Kafka that it is, from 0.8.0 on ({NEWEST})
 --brokers N          how many (1)
 --topic NAME[:N]     create a topic with N partitions (1); may be repeated
---data DIR           keep the logs in files: not possible yet
+--data DIR           keep everything there, and find it again at the next start; without it
+                     everything is in memory
+--fsync              have on the disk what is acknowledged: it survives a power cut too
 -h, --help           show this
 """
 PORT = 9092
@@ -45,6 +48,7 @@ class Command(NamedTuple):
     brokers: int = 1
     topics: Dict[str, int] = {}
     data: str = ''
+    fsync: bool = False
 
 
 def main(args: List[str]) -> int:
@@ -61,8 +65,6 @@ def main(args: List[str]) -> int:
     except Usage as error:
         sys.stderr.write('%s\npython -m kafka broker: %s\n' % (USAGE, error))
         return 2
-    if command.data:
-        return _fail('--data is not possible yet: without it everything is kept in memory')
     try:
         cluster = Cluster(
             command.brokers,
@@ -70,6 +72,8 @@ def main(args: List[str]) -> int:
             host=command.host,
             port=command.port,
             topics=command.topics,
+            data=command.data or None,
+            fsync=command.fsync,
         )
     except ValueError as error:
         sys.stderr.write('%s\npython -m kafka broker: %s\n' % (USAGE, error))
@@ -87,6 +91,9 @@ def parse(args: List[str]) -> Command:
     topics: Dict[str, int] = {}
     while rest:
         option, equals, value = rest.pop(0).partition('=')
+        if option == '--fsync' and not equals:
+            values['fsync'] = True
+            continue
         read = READ.get(option)
         if read is None and option != '--topic':
             raise Usage('there is no option %s' % option)
@@ -99,7 +106,10 @@ def parse(args: List[str]) -> Command:
             topics[name] = partitions
         else:
             values[option.lstrip('-')] = read(option, value)
-    return Command(topics=topics, **values)
+    command = Command(topics=topics, **values)
+    if command.fsync and not command.data:
+        raise Usage('--fsync is for what is kept in --data')
+    return command
 
 
 def _text(option: str, value: str) -> str:
@@ -168,29 +178,33 @@ def _serve(command: Command, cluster: Cluster) -> int:
 
     before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        cluster.start()
-        _say(_greeting(cluster))
-        while not wanted.wait(LOOK_SECONDS):
-            pass
+        try:
+            cluster.start()
+            _say(_greeting(command, cluster))
+            while not wanted.wait(LOOK_SECONDS):
+                pass
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+            cluster.state.control.failures.clear()  # they were logged when they came
+            cluster.stop()
+    except StorageError as error:
+        return _fail(str(error))
     except OSError as error:
         return _fail(_why(command, error))
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-        cluster.state.control.failures.clear()  # they were logged when they came
-        cluster.stop()
     _say('Stopped.\n')
     return SIGNALLED + numbers[0]
 
 
-def _greeting(cluster: Cluster) -> str:
+def _greeting(command: Command, cluster: Cluster) -> str:
     addresses = cluster.bootstrap.split(',')
+    where = 'in %s' % command.data if command.data else 'in memory'
     count = '1 broker' if len(addresses) == 1 else '%d brokers' % len(addresses)
     topics = ', '.join(
         '%s (%d)' % (name, len(topic.partitions)) for name, topic in cluster.state.topics.items()
     )
     lines = [
-        'Kafka %s in pure Python, everything in memory: %s' % (cluster.state.release.name, count),
+        'Kafka %s in pure Python, everything %s: %s' % (cluster.state.release.name, where, count),
         *('  node %d  %s' % each for each in enumerate(addresses)),
         '  topics  %s' % (topics or 'none yet; created when first used'),
         'Clients start with: %s' % cluster.bootstrap,

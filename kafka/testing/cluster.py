@@ -173,7 +173,8 @@ class Cluster:
         """Close all connections and ports and end the thread. May be called at any time.
 
         Raises what a handler raised while the cluster ran, the first of it if there is more: a
-        function given to control(), or a mistake in the brokers themselves.
+        function given to control(), or a mistake in the brokers themselves; StorageError when not
+        everything could be brought to the folder with the data.
         """
         failure = self._end()
         if failure is not None:

@@ -109,8 +109,16 @@ class Storage:
         """Take the folder and let the cluster know what is in it.
 
         Raises: StorageError when another process has it, or it holds what no embedded cluster of
-            this release can go on with: nothing is changed then; OSError.
+            this release can go on with: nothing is changed then; when the system refuses it.
         """
+        try:
+            self._open()
+        except OSError as error:
+            raise StorageError(
+                '%s cannot be used: %s. Choose another folder' % (self.folder.path, error)
+            ) from error
+
+    def _open(self) -> None:
         state, known = self._state, self.folder.open()
         try:
             self._check(known)
@@ -155,7 +163,7 @@ class Storage:
         self._groups.restore(values)
 
     def close(self) -> None:
-        """Bring everything to the disk and let others use the folder. Raises OSError."""
+        """Bring everything to the disk and let others use the folder. Raises StorageError."""
         try:
             self.note_everything()
             self.commit()
@@ -163,6 +171,8 @@ class Storage:
                 for partition in topic.partitions:
                     if isinstance(partition.log, StoredLog):
                         partition.log.close()
+        except OSError as error:
+            raise StorageError('%s: %s' % (self.folder.path, error)) from error
         finally:
             self._state.storage = None
             self._journal.close()

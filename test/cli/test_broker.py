@@ -32,6 +32,7 @@ def test_usage(capsys, args):
         (['--topic', 't:6', '--topic=u'], {'topics': {'t': 6, 'u': 1}}),
         (['--port=0'], {'port': 0}),
         (['--data', 'here'], {'data': 'here'}),
+        (['--fsync', '--data=here'], {'data': 'here', 'fsync': True}),
     ],
 )
 def test_a_command_line_is_taken_apart(args, command):
@@ -52,6 +53,8 @@ def test_a_command_line_is_taken_apart(args, command):
         (['--host='], '--host needs a value'),
         (['--verbose'], 'there is no option --verbose'),
         (['9092'], 'there is no option 9092'),
+        (['--fsync'], '--fsync is for what is kept in --data'),
+        (['--fsync=no', '--data', 'here'], 'there is no option --fsync'),
         (['--version', '9.9'], "version '9.9' is no release"),
         (['--topic', 'a b'], "no name of a topic: 'a b'"),
         (['--port', '65535', '--brokers', '2'], 'room for 2'),
@@ -65,11 +68,21 @@ def test_wrong_command_lines_are_told(capsys, args, reason):
     assert reason in err[len(broker.USAGE) :]
 
 
-def test_files_are_refused_in_one_line(capsys):
-    assert broker.main(['--data', 'here']) == 1
+@pytest.mark.parametrize(
+    'make, reason',
+    [
+        (lambda path: path.write_text('mine'), 'cannot be used'),
+        (lambda path: (path.mkdir(), (path / 'thesis').write_text('x')), 'it holds thesis. Choose'),
+        (lambda path: (path / 'under').parent.symlink_to(path), 'cannot be used'),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_one_line_and_status_1(capsys, tmp_path, make, reason):
+    make(tmp_path / 'data')
+    assert broker.main(['--port', '0', '--data', str(tmp_path / 'data')]) == 1
     out, err = capsys.readouterr()
     assert (out, err.count('\n')) == ('', 1)
-    assert '--data is not possible yet' in err
+    assert reason in err
+    assert str(tmp_path / 'data') in err
 
 
 @pytest.mark.parametrize('more, ports', [([], '%d'), (['--brokers', '2'], '%d to %d')])
@@ -132,6 +145,19 @@ def test_it_serves_until_a_signal_ends_it(running, number, status):
     process.send_signal(number)
     out, err = process.communicate(timeout=10)
     assert (process.returncode, out, err) == (status, 'Stopped.\n', '')
+
+
+def test_what_it_kept_is_there_at_the_next_start(running, tmp_path):
+    for topics in ([], ['--topic', 't:6']):
+        process, said = running('--port', '0', '--data', str(tmp_path), '--fsync', *topics)
+        assert 'everything in %s: 1 broker' % tmp_path in said
+        bootstrap = re.search('Clients start with: (.+)', said).group(1)
+        client = KafkaClient(bootstrap)
+        client.ensure_topic_exists('u')
+        client.close()
+        assert ('u (1)' in said) is bool(topics)
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=10) == ('Stopped.\n', '')
 
 
 def test_nobody_needs_to_read_what_it_says(running):

@@ -35,7 +35,7 @@ select_releases() {
         found=
         while read -r release set _; do
             if [ "$word" = all ] || [ "$word" = "$release" ] || [ "$word" = "$set" ] ||
-                { [ "$word" = table ] && [ "$set" = default ]; }; then
+                { [ "$word" = table ] && [[ $set =~ ^(default|embedded)$ ]]; }; then
                 echo "$release"
                 found=yes
             fi

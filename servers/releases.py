@@ -19,6 +19,8 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 SERVERS = Path(__file__).resolve().parent
 LOWEST_JAVA = 17
 REAL, EMBEDDED = 'real', 'embedded'
+TABLE = ('default', 'embedded')
+SETS = (*TABLE, 'more')
 
 
 class Release(NamedTuple):
@@ -73,13 +75,12 @@ def chosen(words: Optional[str] = None) -> List[Release]:
     """Return the releases that ``words`` name, oldest first.
 
     Without words those of ``KAFKA_VERSION``, and without that the default set. Words as
-    build_integration.sh takes them, with commas or blanks between: releases, ``default``, ``table``
-    (which holds the default set too), ``all``. ValueError for any other word.
+    build_integration.sh takes them, with commas or blanks between: releases, the sets of
+    releases.txt, ``table`` (``default`` and ``embedded``), ``all``. ValueError for any other word.
     """
-    text = words or os.environ.get('KAFKA_VERSION') or 'default'
-    wanted = re.split(r'[,\s]+', text.strip())
+    wanted = _words(words)
     every = releases()
-    known = set(every) | {'default', 'table', 'more', 'all'}
+    known = {*every, *SETS, 'table', 'all'}
     for word in wanted:
         if word not in known:
             raise ValueError('no release %r in servers/releases.txt: %s' % (word, ' '.join(every)))
@@ -89,8 +90,18 @@ def chosen(words: Optional[str] = None) -> List[Release]:
         if 'all' in wanted
         or release.name in wanted
         or release.set in wanted
-        or (release.set == 'default' and 'table' in wanted)
+        or (release.set in TABLE and 'table' in wanted)
     ]
+
+
+def are_named(words: Optional[str] = None) -> bool:
+    """Return whether the words, those of :func:`chosen`, name a release, and not sets only."""
+    return not set(releases()).isdisjoint(_words(words))
+
+
+def _words(words: Optional[str]) -> List[str]:
+    text = words or os.environ.get('KAFKA_VERSION') or 'default'
+    return re.split(r'[,\s]+', text.strip())
 
 
 def chosen_kind() -> str:

@@ -1,12 +1,13 @@
 """Set up and run the tests, with nothing but Python 3.8 or later on the machine.
 
     python3 test/run.py                      everything that can run here
-    python3 test/run.py --no-brokers         without the tests on real brokers
+    python3 test/run.py --no-brokers         without the tests on brokers, embedded or real
     python3 test/run.py --python 3.8         with that Python (repeatable; "all", "others")
     python3 test/run.py --lint               format, rules and types in place of the tests
     python3 test/run.py --docs               the documentation in place of the tests
     python3 test/run.py -- -k codec -x       what follows -- goes to pytest
     KAFKA_VERSION=4.4.0 python3 test/run.py  on that release in place of the default set
+    KAFKA_BROKER=embedded ...                on embedded brokers only; real: on real ones only
 
 Owns the virtual environments (.venv, .venv-3.8 ...), the order of the steps and the verdict. What
 the tests are is pytest's business, which releases of Apache Kafka there are build_integration.sh's.
@@ -32,12 +33,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 if __name__ == '__main__':
     sys.path[0] = ROOT  # run as a script: find the package servers
 
-from servers.releases import java_problem  # noqa: E402  (after the path)
+from servers.releases import EMBEDDED, REAL, chosen_kind, java_problem  # noqa: E402  (the path)
 
 OLDEST, NEWEST, LINT_OLDEST = (3, 8), (3, 13), (3, 10)
 SUPPORTED = ['3.%d' % minor for minor in range(OLDEST[1], NEWEST[1] + 1)]
 NOTHING_SELECTED = 5  # pytest's exit code
 AT_A_TIME = 2  # runs of pytest; tests on brokers mostly wait
+# In how many parts the tests run on brokers, all at a time: no JVM is busy beside embedded ones.
+PARTS = {EMBEDDED: 4, REAL: 2}
 
 TESTS = ['-r', 'test/requirements.txt', '-e', '.[all]']
 LINT = [*TESTS, '-r', 'test/requirements-lint.txt']
@@ -217,12 +220,12 @@ class Pytest:
         return self.process.wait()
 
 
-def run_side_by_side(runs, report):
-    """Run pytest several times, two at a time, and report each name: neither fills two cores."""
+def run_side_by_side(runs, report, at_a_time=AT_A_TIME):
+    """Run pytest several times, some at a time, and report each name: none fills two cores."""
     waiting, running, ended = collections.deque(runs), [], {}
     try:
         while waiting or running:
-            while waiting and len(running) < AT_A_TIME:
+            while waiting and len(running) < at_a_time:
                 running.append(waiting.popleft())
                 running[-1].start(in_sight=len(running) == 1)
             run = running[0]
@@ -253,7 +256,7 @@ def read_results(path):
     return int(suite.get('tests')), skips
 
 
-# --- real brokers -------------------------------------------------------------------------------
+# --- brokers ------------------------------------------------------------------------------------
 
 
 def missing_for_brokers():
@@ -269,15 +272,41 @@ def missing_for_brokers():
     return lacking
 
 
-def fetch(python, options, report):
+def wanted_kinds(options):
+    """Return which kinds of brokers are to be tested on: both unless one is asked for."""
+    if options.no_brokers:
+        return []
+    try:
+        return [chosen_kind()] if os.environ.get('KAFKA_BROKER') else [EMBEDDED, REAL]
+    except ValueError as error:
+        raise SetUpError('KAFKA_BROKER: %s' % error) from None
+
+
+def wanted_releases(kind, kinds):
+    """Return on which set of releases to test, of releases.txt: no release on both kinds."""
+    if kind == REAL:
+        return 'default'
+    return 'embedded' if REAL in kinds else 'table'
+
+
+def usable_kinds(python, options, report):
+    """Fetch what tests read and real brokers run; return which kinds of brokers can be used."""
+    kinds = wanted_kinds(options)
+    if not fetch(python, kinds, report):
+        return [kind for kind in kinds if kind != REAL]
+    return kinds
+
+
+def fetch(python, kinds, report):
     """Fetch what tests read and brokers run; return whether real brokers can be used."""
     lacking = missing_for_brokers()
     if not lacking:
         say('fetching the message descriptions of Apache Kafka')
         if call([python, '-m', 'test.protocol.upstream']):
             report.add('fetching the message descriptions', 1)
-    if options.no_brokers:
-        report.left_out.append('the tests on real brokers (--no-brokers)')
+    if REAL not in kinds:
+        why = 'KAFKA_BROKER' if kinds else '--no-brokers'
+        report.left_out.append('the tests on real brokers (%s)' % why)
         return False
     if lacking:
         report.missing.append('the tests on real brokers: %s' % ', '.join(lacking))
@@ -293,11 +322,11 @@ def fetch(python, options, report):
 
 
 def test(options, report):
-    """Run the unit tests with each interpreter, then the tests on real brokers with the same."""
+    """Run the unit tests with each interpreter, then the tests on brokers with the same."""
     pythons = {version: environment(version, TESTS) for version in wanted_versions(options, report)}
     if not pythons:
         return
-    brokers = fetch(next(iter(pythons.values())), options, report)
+    kinds = usable_kinds(next(iter(pythons.values())), options, report)
     without = [
         Pytest(
             'tests without brokers, Python %s' % version,
@@ -307,13 +336,20 @@ def test(options, report):
         for version, python in pythons.items()
     ]
     run_side_by_side(without, report)
-    for version, python in pythons.items() if brokers else ():
-        name, args = 'tests on real brokers, Python %s' % version, ['-m', 'integration']
-        parts = ['%d/%d' % (part, AT_A_TIME) for part in range(1, AT_A_TIME + 1)]
-        run_side_by_side(
-            [Pytest(name, python, [*args, *options.pytest], KAFKA_TEST_PART=p) for p in parts],
-            report,
-        )
+    for (version, python), kind in itertools.product(pythons.items(), kinds):
+        name, count = 'tests on %s brokers, Python %s' % (kind, version), PARTS[kind]
+        parts = [
+            Pytest(
+                name,
+                python,
+                ['-m', 'integration', *options.pytest],
+                KAFKA_BROKER=kind,
+                KAFKA_TEST_PART='%d/%d' % (part, count),
+                KAFKA_VERSION=os.environ.get('KAFKA_VERSION') or wanted_releases(kind, kinds),
+            )
+            for part in range(1, count + 1)
+        ]
+        run_side_by_side(parts, report, count)
 
 
 def wanted_versions(options, report):
@@ -368,7 +404,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument('--no-brokers', action='store_true', help='leave out real brokers')
+    parser.add_argument('--no-brokers', action='store_true', help='leave out tests on brokers')
     parser.add_argument(
         '--python',
         action='append',

@@ -112,6 +112,53 @@ def test_others_are_all_but_this_one(report, monkeypatch):
     assert found == [version for version in run.SUPPORTED if version != OWN]
 
 
+@pytest.mark.parametrize(
+    'words, asked, kinds',
+    [
+        ([], None, ['embedded', 'real']),
+        ([], '', ['embedded', 'real']),
+        ([], 'embedded', ['embedded']),
+        ([], 'real', ['real']),
+        (['--no-brokers'], 'real', []),
+    ],
+)
+def test_tests_run_on_both_kinds_of_brokers_unless_one_is_asked_for(
+    monkeypatch, words, asked, kinds
+):
+    monkeypatch.delenv('KAFKA_BROKER', raising=False)
+    if asked is not None:
+        monkeypatch.setenv('KAFKA_BROKER', asked)
+    assert run.wanted_kinds(run.parse(words)) == kinds
+
+
+def test_each_release_is_tested_on_one_kind_of_brokers():
+    assert run.wanted_releases('real', ['embedded', 'real']) == 'default'
+    assert run.wanted_releases('embedded', ['embedded', 'real']) == 'embedded'
+    assert run.wanted_releases('embedded', ['embedded']) == 'table'
+
+
+def test_a_kind_of_broker_that_there_is_not_is_told(monkeypatch):
+    monkeypatch.setenv('KAFKA_BROKER', 'imbedded')
+    with pytest.raises(run.SetUpError, match='imbedded'):
+        run.wanted_kinds(run.parse([]))
+
+
+def test_without_java_the_tests_run_on_embedded_brokers(report, monkeypatch, tmp_path):
+    monkeypatch.setenv('PATH', str(tmp_path))
+    monkeypatch.delenv('KAFKA_BROKER', raising=False)
+    assert run.usable_kinds('python', run.parse([]), report) == ['embedded']
+    (missing,) = report.missing
+    assert missing.startswith('the tests on real brokers: Java is missing')
+
+
+@pytest.mark.parametrize('words, kinds', [([], ['embedded']), (['--no-brokers'], [])])
+def test_real_brokers_that_were_left_out_are_no_gap(report, monkeypatch, tmp_path, words, kinds):
+    monkeypatch.setenv('PATH', str(tmp_path))
+    monkeypatch.setenv('KAFKA_BROKER', 'embedded')
+    assert run.usable_kinds('python', run.parse(words), report) == kinds
+    assert (report.missing, len(report.left_out)) == ([], 1)
+
+
 def test_missing_java_and_maven_are_named(monkeypatch, tmp_path):
     monkeypatch.setenv('PATH', str(tmp_path))
     lacking = ' '.join(run.missing_for_brokers())

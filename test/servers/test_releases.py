@@ -47,6 +47,13 @@ def test_the_environment_chooses_when_no_words_do(monkeypatch):
     assert names(chosen()) == names(chosen('default'))
 
 
+def test_a_set_is_no_name_of_a_release(monkeypatch):
+    monkeypatch.delenv('KAFKA_VERSION', raising=False)
+    assert not releases.are_named()
+    assert not releases.are_named('embedded, more')
+    assert releases.are_named('table 0.8.0')
+
+
 def test_an_unknown_word_is_an_error_that_names_it():
     with pytest.raises(ValueError, match='5.0.0'):
         chosen('5.0.0')
@@ -70,7 +77,7 @@ def test_build_script_chooses_the_same_releases_as_the_fixtures():
         SERVERS / 'releases.txt',
         script.read_text()[start:end],
     )
-    for words in ('default', 'table', 'all', '0.8.0 4.4.0'):
+    for words in ('default', 'embedded', 'table', 'all', '0.8.0 4.4.0'):
         done = subprocess.run(
             ['bash', '-c', program, 'bash', *words.split()], capture_output=True, check=True
         )

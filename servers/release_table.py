@@ -64,7 +64,7 @@ COLUMN = {
     'test_readme': 'whole programs',
 }
 # About the embedded broker, not about the clients: docs/testing.rst tells of it.
-NOT_COUNTED = {'test_differential'}
+NOT_COUNTED = {'test_differential', 'test_foreign_clients'}
 TITLES = list(dict.fromkeys(COLUMN.values()))
 
 Row = Dict[str, Counter]

@@ -15,6 +15,7 @@ TABLE = releases()
 @pytest.fixture(scope='module')
 def running():
     with EmbeddedCluster(TABLE['0.8.2.2'], 3) as started:
+        started.create_topic('first')  # before that 0.8 lists no brokers
         yield started
 
 

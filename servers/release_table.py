@@ -63,7 +63,7 @@ COLUMN = {
     'test_programs': 'whole programs',
     'test_readme': 'whole programs',
 }
-# About the embedded broker, not about the clients: docs/testing.rst tells of it.
+# About the embedded broker itself, not about the clients.
 NOT_COUNTED = {'test_differential', 'test_foreign_clients'}
 TITLES = list(dict.fromkeys(COLUMN.values()))
 

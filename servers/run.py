@@ -68,7 +68,7 @@ def fetch(releases: Sequence[Release]) -> None:
 
 def show_command(words: Sequence[str]) -> List[str]:
     """Print a command of this Python as one would type it, and return it as it is run."""
-    print('$ python3 %s' % ' '.join(words), flush=True)
+    print('$ PYTHONPATH=. python3 %s' % ' '.join(words), flush=True)
     return [sys.executable, *words]
 
 

@@ -64,12 +64,13 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     options = _arguments(words)
     began = time.monotonic()
     clients = _found(options.client or [''])
+    workers = [each for each in clients if isinstance(each, Worker)]
+    judges = workers or [Worker(CLIENTS[0])]
     try:
-        outcomes = run(clients, options.release or RELEASES, options.step, _say)
+        outcomes = run(clients, judges[0], options.release or RELEASES, options.step, _say)
     finally:
-        for client in clients:
-            if isinstance(client, Worker):
-                client.close()
+        for worker in judges:
+            worker.close()
     every = table.keep(outcomes)
     if options.write:
         names = [each.name for each in CLIENTS] + ['Kafka tools ' + name for name in OLDEST]

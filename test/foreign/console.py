@@ -7,11 +7,14 @@ and read is compared with what confluent-kafka reads and writes, a worker as the
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import tempfile
+import zipfile
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from kafka.testing import Cluster
 from servers.cluster import JVM
@@ -21,6 +24,7 @@ from test.foreign.clients import CACHE, Missing
 from test.foreign.plan import CODECS, stored_codecs
 
 TOOL_SECONDS = 90
+FETCH_SECONDS = 600
 #: The oldest release that the tools of a release can reach, and why no older one.
 OLDEST = {
     '2.8.2': ((0, 10), 'the Java client asks every broker for its versions'),
@@ -67,6 +71,7 @@ class Tools:
         if why:
             raise Missing('the tools of %s: %s' % (release.name, why))
         self.release = release
+        self._jars = [*sorted(release.libs.glob('*.jar')), *_left_out(release)]
         self._classes: Dict[str, Any] = {}
         self._has_archive = False
 
@@ -87,8 +92,18 @@ class Tools:
     def has(self, tool: str) -> bool:
         """Tell whether the jars hold a tool."""
         if tool not in self._classes:
-            self._classes[tool] = self.release.main_class(*MAIN_CLASSES[tool].split())
+            self._classes[tool] = self._find(MAIN_CLASSES[tool].split())
         return self._classes[tool] is not None
+
+    def _find(self, names: List[str]) -> Optional[str]:
+        """Return the first of some classes that is in the jars."""
+        for jar in self._jars:
+            if jar.name.startswith('kafka'):
+                with zipfile.ZipFile(str(jar)) as content:
+                    for name in names:
+                        if name.replace('.', '/') + '.class' in content.NameToInfo:
+                            return name
+        return None
 
     def run(self, tool: str, *arguments: str, stdin: str = '') -> str:
         """Run a tool to its end and return what it printed. Raises Mismatch if it fails."""
@@ -124,14 +139,28 @@ class Tools:
             archive.unlink()  # it may be of other jars
         verb = 'SharedArchiveFile' if archive.exists() else 'ArchiveClassesAtExit'
         resources = self.release.resources
-        jars = ':'.join(map(str, sorted(self.release.libs.glob('*.jar'))))
         return [
             *['java', '-Xmx256m', '-XX:%s=%s' % (verb, archive), '-Xlog:disable', *JVM],
             '-Dlog.level=WARN',
             '-Dlog4j.configuration=file:%s' % (resources / 'log4j.properties'),
             '-Dlog4j2.configurationFile=%s' % (resources / 'log4j2.properties'),
-            *['-cp', jars],
+            *['-cp', os.pathsep.join(map(str, self._jars))],
         ]
+
+
+def _left_out(release: Release) -> List[Path]:
+    """Fetch the jar of tools that the servers do not need, of a release that has one."""
+    if (release.libs / ('kafka-tools-%s.jar' % release.name)).exists():
+        return []
+    folder = CACHE / 'jars'
+    found = folder / ('kafka-tools-%s.jar' % release.name)
+    maven = shutil.which('mvn')
+    if not found.exists() and maven is not None:
+        plugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy'
+        artifact = '-Dartifact=org.apache.kafka:kafka-tools:%s' % release.name
+        command = [maven, '-q', '-B', plugin, artifact, '-DoutputDirectory=%s' % folder]
+        subprocess.run(command, stdout=subprocess.DEVNULL, timeout=FETCH_SECONDS, check=False)
+    return [found] if found.exists() else []
 
 
 def _shown(tool: str, arguments: Tuple[str, ...]) -> str:
@@ -415,7 +444,9 @@ def cluster_tools(visit: Visit) -> None:
     visit.cluster.create_topic(visit.topic, 1)
     told = visit.run('kafka-broker-api-versions')
     visit.finds('versions', told, r'id: 2 rack', r'Produce\(0\):', r'Metadata\(3\):')
-    told = visit.run('kafka-cluster', 'cluster-id')
+    told = visit.tools.run(
+        'kafka-cluster', 'cluster-id', '--bootstrap-server', visit.cluster.bootstrap
+    )
     visit.finds('the cluster', told, visit.cluster.state.cluster_id)
     if visit.version >= (1, 0):
         told = visit.run('kafka-log-dirs', '--describe', '--topic-list', visit.topic)

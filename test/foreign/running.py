@@ -39,19 +39,20 @@ class Outcome(NamedTuple):
 
 def run(
     clients: Sequence[Union[Worker, Tools]],
+    judge: Worker,
     releases: Iterable[str],
     wanted: str,
     say: Callable[[str], None],
 ) -> List[Outcome]:
     """Run the steps whose names have ``wanted`` in them; tell each outcome as it comes.
 
-    What the tools read and write is judged by the first of the clients that is none of them.
+    Arguments: judge: who writes what tools read, and reads what they write.
     """
     outcomes: List[Outcome] = []
     workers = [each for each in clients if isinstance(each, Worker)]
     for release in releases:
         with Cluster(BROKERS, release, **SETTINGS) as cluster:
-            place = Place(cluster, release, workers)
+            place = Place(cluster, release, workers, judge)
             for client in clients:
                 steps = STEPS if isinstance(client, Worker) else TOOL_STEPS
                 for step in steps:
@@ -90,8 +91,10 @@ def _keep_requests(cluster: Cluster, outcome: Outcome) -> None:
 class Place:
     """A cluster, and the clients that are there."""
 
-    def __init__(self, cluster: Cluster, release: str, workers: Sequence[Worker]) -> None:
-        self.cluster, self.workers = cluster, workers
+    def __init__(
+        self, cluster: Cluster, release: str, workers: Sequence[Worker], judge: Worker
+    ) -> None:
+        self.cluster, self.workers, self.judge = cluster, workers, judge
         self.release = broker_release(release)
         self.told: Dict[str, Any] = {
             'bootstrap': cluster.bootstrap,
@@ -112,9 +115,9 @@ class Place:
             return outcome._replace(absent=absent)
 
         def judge(verb: str, **how: Any) -> Any:
-            answer = self.workers[0].ask(verb, self.told, **how)
+            answer = self.judge.ask(verb, self.told, **how)
             if 'failed' in answer:
-                raise Mismatch('%s: %s' % (self.workers[0].client.name, answer['failed']))
+                raise Mismatch('%s: %s' % (self.judge.client.name, answer['failed']))
             return answer['told']
 
         visit = Visit(tools, self.cluster, self._topic(step.name, tools.name), judge)

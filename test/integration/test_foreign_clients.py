@@ -40,7 +40,7 @@ def test_foreign_clients_read_what_they_write_share_groups_and_do_transactions(w
     steps = [each for each in STEPS if each.name in PART]
     assert len(steps) == len(PART)
     with Cluster(BROKERS, NEWEST, **SETTINGS) as cluster:
-        place = Place(cluster, NEWEST, workers)
+        place = Place(cluster, NEWEST, workers, workers[0])
         outcomes = [place.run(worker, step) for worker in workers for step in steps]
     assert [str(each) for each in outcomes if each.failed or each.absent] == []
     assert [each.passed for each in outcomes] == 2 * [3, 9, 9]

@@ -23,6 +23,7 @@ except ImportError:  # on Windows: there the lock is a file that must not exist
 
 FORMAT = 1
 _MARK = 'embedded-kafka.json'
+_FRESH = _MARK + '.new'
 _LOCK = '.lock'
 _LOGS = 'logs'
 
@@ -48,7 +49,8 @@ class DataFolder:
         """
         self.path.mkdir(parents=True, exist_ok=True)
         mark = self.path / _MARK
-        others = [entry.name for entry in self.path.iterdir() if entry.name != _LOCK]
+        ours = (_LOCK, _FRESH)  # somebody was killed before there was more
+        others = [entry.name for entry in self.path.iterdir() if entry.name not in ours]
         if others and not mark.exists():
             raise StorageError(
                 '%s is no folder of an embedded cluster: it holds %s. Choose an empty one'
@@ -63,7 +65,7 @@ class DataFolder:
 
     def save(self, known: Dict[str, Any]) -> None:
         """Write down what the cluster knows, all or nothing. Raises OSError."""
-        fresh = self.path / (_MARK + '.new')
+        fresh = self.path / _FRESH
         with fresh.open('w', encoding='utf-8') as file:
             json.dump({'format': FORMAT, 'known': known}, file)
             file.flush()

@@ -142,6 +142,7 @@ class Journal:
             os.fsync(file.fileno())
         self.close()
         os.replace(fresh, str(self.path))
+        sync_folder(self.path.parent)
         self._fd = os.open(str(self.path), os.O_RDWR | os.O_APPEND)
         self._size = len(data)
 

@@ -3,7 +3,7 @@
 Owns the way of classic and KIP-848 groups into a journal and back. As with real brokers a classic
 group comes back as it was when it was stable last, with its generation, its members and what each
 was assigned; members have their session time-out to be heard of again. A rebalance that was going
-on is forgotten.
+on is forgotten. Of share groups it is kept where they are; streams groups begin anew.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kafka.testing.group_states import GroupState
 from kafka.testing.journal import Journal, Key
 from kafka.testing.kept_state import bytes_of, text_of
 from kafka.testing.server_assignors import TopicPartition
+from kafka.testing.share_group import ShareGroup
 from kafka.testing.state import ClusterState
 
 Values = Mapping[Key, Any]
@@ -53,6 +54,13 @@ class KeptGroups:
             if self._noted.get(key) != sign:
                 self._noted[key] = sign
                 journal.put(key, self._consumer(group))
+        for share in groups.shares.all():
+            key = 'share_group', share.group_id
+            there.add(key)
+            sign = _share_group(share)
+            if self._noted.get(key) != sign:
+                self._noted[key] = sign
+                journal.put(key, sign)
         for key in set(self._noted) - there:
             del self._noted[key]
             journal.forget(key)
@@ -67,6 +75,14 @@ class KeptGroups:
                 self._noted[key] = None
             elif key[0] == 'consumer_group':
                 self._restore_consumer(groups.consumers.take_back(key[1]), value)
+                self._noted[key] = None
+            elif key[0] == 'share_group':
+                share = groups.shares.make(key[1])
+                if share is not None:
+                    share.epoch, share.assignment_epoch, stored = value
+                    share.stored = {
+                        (bytes.fromhex(name), at): offset for name, at, offset in stored
+                    }
                 self._noted[key] = None
 
     # ------------------------------------------------------------ when groups became empty
@@ -127,6 +143,12 @@ class KeptGroups:
         }
         members = [_restored_consumer_member(each) for each in value['members']]
         group.take_back(members, {regex: set(names) for regex, names in value['regexes'].items()})
+
+
+def _share_group(group: ShareGroup) -> List[Any]:
+    """Return what is kept of a share group: its members join again, and read on from there."""
+    stored = [[key[0].hex(), key[1], group.stored_offset(key)] for key in sorted(group.stored)]
+    return [group.epoch, group.assignment_epoch, stored]
 
 
 def _sign(group: ConsumerGroup) -> Any:

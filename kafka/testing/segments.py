@@ -141,10 +141,13 @@ class SegmentFiles:
 
     def create(self, base_offset: int, fsync: bool) -> None:
         """Make an empty segment; one that is there is emptied."""
+        is_new = not self.folder.is_dir()
         self.folder.mkdir(parents=True, exist_ok=True)
         os.ftruncate(self._files.get(self.path(base_offset)), 0)
         if fsync:
             sync_folder(self.folder)
+            for above in list(self.folder.parents)[:2] if is_new else ():
+                sync_folder(above)
 
     def write(self, base_offset: int, position: int, data: bytes) -> None:
         """Write behind what is there; if that fails, nothing was written."""

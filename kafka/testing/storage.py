@@ -70,6 +70,10 @@ _OF_GROUPS = frozenset(
         ApiKey.WRITE_TXN_MARKERS,
         ApiKey.TXN_OFFSET_COMMIT,
         ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
     }
 )
 
@@ -122,6 +126,8 @@ class Storage:
         state, known = self._state, self.folder.open()
         try:
             self._check(known)
+            if not known:  # before anything else is there: it tells whose folder this is
+                self.folder.save({'version': state.release.name})
             values = self._journal.open()
             # Ids must not come again, also where a seed decides.
             starts = values.get(('starts',), 0)

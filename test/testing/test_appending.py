@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import struct
+import tracemalloc
+
+import pytest
 
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.testing.appending import AppendedAt, append, append_marker
@@ -50,6 +54,62 @@ def test_the_largest_log_loses_its_oldest_batches() -> None:
         write(cluster, 1000, 0)
     assert partition_of(cluster, 1).log.start_offset == 0
     assert partition_of(cluster, 0).log.start_offset > 100
+
+
+def test_small_batches_take_more_than_their_bytes() -> None:
+    """The limit is of the memory, not of what clients count."""
+    cluster = driver(log_bytes_limit=1_000_000)
+    partition = partition_of(cluster)
+    data = batch(b'a')
+    tracemalloc.start()
+    try:
+        for number in range(6000):
+            stored = Batch(0, 0, NOW + number, 2, bytes(bytearray(data)))
+            append(cluster.state, cluster.waiting, partition, [stored])
+        current, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 500_000 < current < peak < 1_100_000
+    assert partition.log.end_offset == 6000
+
+
+def test_what_was_deleted_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = driver(log_bytes_limit=100_000)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(100):
+            write(cluster, 1000)
+    start = partition_of(cluster).log.start_offset
+    assert start > 0
+    assert 'topic=spam partition=0' in caplog.text
+    assert 'before offset %d, since all logs together reached log_bytes_limit=100000' % start in (
+        caplog.text
+    )
+
+
+def test_compacted_topics_keep_what_they_have_and_refuse_more() -> None:
+    cluster = driver(partitions=1, log_bytes_limit=100_000)
+    cluster.state.create_topic('compacted', assignments=[[0]])
+    topic = cluster.state.topics['compacted']
+    topic.configs['cleanup.policy'] = 'compact'
+    stored = Batch(0, 0, NOW, 2, batch(b'a' * 1000, key=b'k'))
+
+    def keep() -> object:
+        return append(cluster.state, cluster.waiting, topic.partitions[0], [stored])
+
+    for _ in range(40):
+        assert keep() == AppendedAt(topic.partitions[0].log.end_offset - 1)
+    for _ in range(40):
+        write(cluster, 1000)
+    assert partition_of(cluster).log.start_offset > 0
+    answers = [keep() for _ in range(80)]
+    assert answers[-1] == KAFKA_STORAGE_ERROR
+    log = topic.partitions[0].log
+    assert log.start_offset == 0
+    assert log.memory_bytes <= 100_000
+    cluster.state.topics[TOPIC].partitions[0].log.delete_before(1 << 40)
+    log.roll(NOW)
+    log.replace(0, [log.batches[-1]])
+    assert keep() != KAFKA_STORAGE_ERROR
 
 
 def test_a_set_that_is_larger_than_the_limit() -> None:

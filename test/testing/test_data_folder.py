@@ -41,6 +41,13 @@ def test_a_folder_in_use_is_refused(opened):
     opened()
 
 
+def test_a_folder_whose_first_process_was_killed_early(opened):
+    folder, _ = opened()
+    (folder.path / 'embedded-kafka.json.new').write_text('{')
+    folder.close()
+    assert opened()[1] == {}
+
+
 def test_a_foreign_folder_is_refused_and_left_alone(opened, tmp_path):
     (tmp_path / 'data').mkdir()
     (tmp_path / 'data' / 'thesis.txt').write_text('mine')

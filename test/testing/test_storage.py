@@ -332,6 +332,19 @@ def test_a_group_of_the_new_protocol(folders, how):
     assert not found.state.groups.consumers.get('g').members
 
 
+@HOW
+def test_where_a_share_group_is(folders, how):
+    driver = with_topic(folders)
+    place = driver.state.topics[TOPIC].topic_id, 0
+    group = driver.state.groups.shares.make('s')
+    group.epoch = 7
+    group.begin_at(place, 5)
+    driver.storage.note_everything()
+    driver.storage.commit()
+    found = folders.after(how).state.groups.shares.get('s')
+    assert (found.epoch, found.stored_offset(place)) == (7, 5)
+
+
 def test_ids_do_not_come_again_with_the_same_seed(folders):
     first = with_topic(folders).state.topics[TOPIC].topic_id
     state = folders.after_stop().state

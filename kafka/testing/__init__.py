@@ -15,11 +15,18 @@ if TYPE_CHECKING:
     from kafka.testing.cluster import Cluster
     from kafka.testing.control import LATER
     from kafka.testing.memory import MemoryCluster
+    from kafka.testing.segments import StorageError
     from kafka.testing.tls import Tls
 
-__all__ = ['LATER', 'Cluster', 'MemoryCluster', 'Tls']
+__all__ = ['LATER', 'Cluster', 'MemoryCluster', 'StorageError', 'Tls']
 
-_HOMES = {'Cluster': 'cluster', 'LATER': 'control', 'MemoryCluster': 'memory', 'Tls': 'tls'}
+_HOMES = {
+    'Cluster': 'cluster',
+    'LATER': 'control',
+    'MemoryCluster': 'memory',
+    'StorageError': 'segments',
+    'Tls': 'tls',
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -431,4 +431,5 @@ def stop_on_signals() -> None:
         raise SystemExit(128 + number)
 
     signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGHUP, end)
+    if hasattr(signal, 'SIGHUP'):  # Windows has none
+        signal.signal(signal.SIGHUP, end)

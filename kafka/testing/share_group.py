@@ -8,7 +8,17 @@ a member gets is share_partition.py's business.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Callable, Dict, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Dict,
+    Iterable,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+)
 
 from kafka.protocol.share import ShareGroupHeartbeatRequest
 from kafka.testing.errors import (
@@ -157,7 +167,6 @@ class ShareGroup:
             if self._rules.version >= (4, 4):
                 self.assignment_epoch = self.epoch
             self._counts.clear()
-            self._rest()
 
     def _forget(self, member: ShareMember) -> None:
         if self.members.pop(member.member_id, None) is not None:
@@ -265,12 +274,12 @@ class ShareGroup:
         self._assigned_of -= set(found)
         return bool(found)
 
-    def _rest(self) -> None:
-        """Keep what was stored only: nobody reads any more."""
-        for partition, found in list(self.partitions.items()):
-            found.forget_acquisitions()
-            if found.stored_offset == NO_OFFSET:
-                self._close(partition)
+    def rest(self, partitions: Iterable[TopicPartition]) -> None:
+        """Forget where partitions begin of which nothing was stored: nobody reads them now."""
+        for each in partitions:
+            found = self.partitions.get(each)
+            if found is not None and found.stored_offset == NO_OFFSET:
+                self._close(each)
 
     def _close(self, partition: TopicPartition) -> None:
         found = self.partitions.pop(partition, None)

@@ -135,6 +135,10 @@ class ShareSessions:
         """Forget a session; return it, None if there was none."""
         return self._sessions.pop(key, None)
 
+    def has_group(self, group_id: str) -> bool:
+        """Tell whether members of a group have sessions here."""
+        return any(each.group_id == group_id for each in self._sessions)
+
     def end_with(self, connection_id: int) -> List[ShareSession]:
         """Forget the sessions of a connection that has ended; return them."""
         found = [each for each in self._sessions.values() if each.connection_id == connection_id]

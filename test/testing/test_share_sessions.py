@@ -103,5 +103,7 @@ def test_a_session_ends_with_its_connection():
     session = opened(sessions, 0, connection=1)
     opened(sessions, 0, key=OTHER, connection=2)
     assert sessions.end_with(1) == [session]
+    assert sessions.has_group('g')
+    assert not sessions.has_group('h')
     assert len(sessions) == 1
     assert sessions.end(KEY) is None

@@ -168,6 +168,9 @@ def _release(call: Call[Any], session: ShareSession) -> None:
         found = state.groups.shares.known(session.key.group_id, each)
         if found is not None:
             found.release(session.key.member_id, state.release.version >= (4, 2))
+    group = state.groups.shares.get(session.key.group_id)
+    if group is not None and not _sessions(call).has_group(session.key.group_id):
+        group.rest(session.partitions)
 
 
 # ---------------------------------------------------------------- acknowledgements
@@ -338,12 +341,13 @@ def _is_enough(call: Call[ShareFetchRequest], reads: List[_Read]) -> bool:
     """Tell whether to answer before the time is over."""
     if all(read.error for read in reads):
         return True
-    size = 0
+    size, is_able = 0, False
     for read in reads:
         if read.shared is not None and read.partition is not None and read.shared.can_acquire:
             first, end = read.shared.next_fetch_offset, _end_offset(call, read.partition)
             size += read.partition.log.bytes_between(first, end) if first < end else 0
-    return size >= max(call.request.min_bytes, 1)
+            is_able = True
+    return is_able and size >= call.request.min_bytes
 
 
 def _is_news(session: ShareSession, key: TopicPartition, data: ShareFetchPartitionData) -> bool:

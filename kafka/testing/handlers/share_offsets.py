@@ -47,6 +47,7 @@ _TEXTS = {
     NON_EMPTY_GROUP: 'The group is not empty.',
     NOT_COORDINATOR: 'Another broker coordinates the group.',
     UNKNOWN_SERVER_ERROR: 'The server did not expect this request.',
+    UNSUPPORTED_VERSION: 'The cluster has no share groups.',
 }
 _UNKNOWN = 'There is no such topic or partition.'
 
@@ -95,7 +96,10 @@ def _described(
         error = UNKNOWN_SERVER_ERROR
     if error:
         return DescribeShareGroupOffsetsResponseGroup(
-            group_id=asked.group_id, topics=[], error_code=error, error_message=_TEXTS.get(error)
+            group_id=asked.group_id,
+            topics=[],
+            error_code=error,
+            error_message=None if error == UNSUPPORTED_VERSION else _TEXTS[error],
         )
     wanted = {} if group is None else _known(call, group)
     if asked.topics is not None:

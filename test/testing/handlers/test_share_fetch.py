@@ -143,6 +143,35 @@ def test_a_mode_that_nobody_knows_is_an_error():
     assert member.fetch(share_acquire_mode=7).error_code == UNKNOWN_SERVER_ERROR
 
 
+def test_who_wants_no_bytes_waits_for_none():
+    cluster = started()
+    member = reader(cluster)
+    before = cluster.timers.clock.monotonic()
+    assert acquired(member.fetch(min_bytes=0, max_wait_ms=5000)) == {0: []}
+    assert cluster.timers.clock.monotonic() == before
+
+
+def test_who_leaves_the_group_keeps_what_its_session_has():
+    cluster = started()
+    member = reader(cluster)
+    write(cluster, b'x')
+    member.fetch()
+    member.leave()
+    assert codes(member.acknowledge((0, 0, ACCEPT))) == [NONE]
+
+
+def test_a_group_that_stored_nothing_begins_anew_with_its_next_session():
+    cluster = started(reset='latest')
+    member = reader(cluster)
+    member.fetch()
+    member.fetch(epoch=-1, indexes=())
+    write(cluster, b'x')
+    other = reader(cluster, 'b')
+    other.fetch()
+    write(cluster, b'y')
+    assert values(other.fetch()) == [(1, b'y')]
+
+
 def test_only_news_are_told_after_the_first_fetch():
     cluster = started(partitions=2)
     member = reader(cluster)

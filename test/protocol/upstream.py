@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -43,9 +44,10 @@ def missing():
 def fetch(release):
     """Fetch a jar with Maven; return what went wrong, or None."""
     os.makedirs(CACHE, exist_ok=True)
+    folder = tempfile.mkdtemp(dir=CACHE)  # so that nobody meets half a jar
     plugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy'
     command = [
-        *('mvn', '-q', '-B', plugin, '-DoutputDirectory=' + CACHE),
+        *('mvn', '-q', '-B', plugin, '-DoutputDirectory=' + folder),
         '-Dartifact=org.apache.kafka:kafka-clients:' + release,
     ]
     try:
@@ -58,8 +60,11 @@ def fetch(release):
             stderr=subprocess.STDOUT,
             cwd=CACHE,
         )
+        os.replace(os.path.join(folder, os.path.basename(jar(release))), jar(release))
     except (OSError, subprocess.SubprocessError) as error:
         return 'Maven could not fetch kafka-clients %s: %s' % (release, error)
+    finally:
+        shutil.rmtree(folder)
     return None
 
 

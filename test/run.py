@@ -179,15 +179,13 @@ class Pytest:
         """Start it, with the output on ours or kept for wait()."""
         cache = os.path.join(ROOT, '.cache')
         os.makedirs(cache, exist_ok=True)
-        number = next(self.started)
-        self.results = os.path.join(cache, 'results-%d.xml' % number)
-        if os.path.exists(self.results):
-            os.remove(self.results)
+        name = '%d-%d' % (os.getpid(), next(self.started))  # another run.py may be at work
+        self.results = os.path.join(cache, 'results-%s.xml' % name)
         to = None
         if in_sight:
             self.say()
         else:
-            path = os.path.join(cache, 'output-%d.txt' % number)
+            path = os.path.join(cache, 'output-%s.txt' % name)
             # Two openings: with one, reading here would move the place where pytest writes.
             to, self.output = open(path, 'wb'), open(path, 'rb')
         self.process = subprocess.Popen(
@@ -216,8 +214,15 @@ class Pytest:
             is_over = self.process.poll() is not None
             print(self.output.read().decode('utf-8', 'replace'), end='', flush=True)
             time.sleep(0 if is_over else 0.2)
-        self.output.close()
+        self.close()
         return self.process.wait()
+
+    def close(self):
+        """Let go of the output."""
+        if self.output is not None:
+            self.output.close()
+            os.remove(self.output.name)
+            self.output = None
 
 
 def run_side_by_side(runs, report, at_a_time=AT_A_TIME):
@@ -235,8 +240,7 @@ def run_side_by_side(runs, report, at_a_time=AT_A_TIME):
         for run in running:  # what the user interrupted
             run.process.terminate()
             run.process.wait()
-            if run.output is not None:
-                run.output.close()
+            run.close()
     for name, parts in ended.items():
         codes = [code for code, _, _ in parts if code != NOTHING_SELECTED]
         for _, _, skips in parts:
@@ -250,6 +254,7 @@ def read_results(path):
     if not os.path.exists(path):  # pytest did not come so far
         return 0, collections.Counter()
     suite = next(xml.etree.ElementTree.parse(path).iter('testsuite'))
+    os.remove(path)
     skips = collections.Counter(
         skip.get('message') for skip in suite.iter('skipped') if skip.get('type') == 'pytest.skip'
     )

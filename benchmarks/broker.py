@@ -157,7 +157,7 @@ class Confluent:
         consumer.assign([self.kafka.TopicPartition(topic, 0, 0)])
         left, size = count, 0
         while left > 0:
-            found = consumer.consume(10000, SECONDS)
+            found = consumer.consume(min(left, 10000), SECONDS)
             if not found:
                 raise SystemExit('%d records did not come' % left)
             left -= len(found)

@@ -24,15 +24,17 @@ from __future__ import annotations
 
 import struct
 from itertools import repeat
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from kafka.errors import ProtocolError
 from kafka.record.batch_layouts import (
+    CHUNK,
     PADDING,
-    TABLED_OFFSETS,
+    WIDE_OFFSETS,
     Widths,
     layout,
     measure_run,
+    offsets_between,
     stride,
     tables,
     widths_at,
@@ -41,8 +43,6 @@ from kafka.record.columns import Columns
 from kafka.record.formats import formats
 from kafka.record.record import Record
 from kafka.record.record_reader import HEADERS, Fields, Headers, decode_record
-
-CHUNK = 1000
 
 # Widths to begin with where a record has some that no layout is made for.
 _SMALL = Widths(1, 1, 1, 1, 1)
@@ -65,6 +65,8 @@ class _Columns:
         self.keys: Optional[List[Optional[bytes]]] = None
         self.values: List[Optional[bytes]] = []
         self.headers: Optional[List[Headers]] = None
+        #: The offset deltas that follow each other, as they come out of formats.
+        self.wanted: Sequence[Union[int, bytes]] = ()
         #: Index and offset delta of the records whose offsets do not follow the one before.
         self.odd_offsets: List[Tuple[int, int]] = []
 
@@ -166,7 +168,8 @@ def _decode(data: bytes, count: int) -> Iterator[_Columns]:
 def _decode_chunk(buf: bytes, pos: int, stop: int, last: int, columns: _Columns) -> int:
     """Decode records up to number ``last`` into ``columns``; return the position behind them."""
     first, values = columns.first, columns.values
-    if last <= TABLED_OFFSETS and last - first > 2:
+    if last <= WIDE_OFFSETS and last - first > 2:
+        columns.wanted = offsets_between(first, last)
         formats.allow(last - first)
         (_, _, key, _, headers), _ = decode_record(buf, pos, stop)
         if key is not None or headers:
@@ -222,7 +225,7 @@ def _plain_strides(buf: bytes, pos: int, stop: int, last: int, columns: _Columns
     pos += ahead_bytes
     size, delta, offset, key = ahead(buf, pos - ahead_bytes)
     misses = 0
-    for wanted in tables().offsets[columns.first + len(columns.values) : last]:
+    for wanted in columns.wanted[len(columns.values) :]:
         tries = 0
         while True:
             delta = deltas[delta]
@@ -274,7 +277,7 @@ def _full_strides(buf: bytes, pos: int, stop: int, last: int, columns: _Columns)
     pos += ahead_bytes
     size, delta, offset, key_size = ahead(buf, pos - ahead_bytes)
     misses = 0
-    for wanted in tables().offsets[columns.first + len(columns.values) : last]:
+    for wanted in columns.wanted[len(columns.values) :]:
         tries = 0
         while True:
             delta = deltas[delta]
@@ -320,7 +323,7 @@ def _layouts(buf: bytes, pos: int, stop: int, last: int, columns: _Columns) -> i
     key_sizes, blocks = tables().keys, HEADERS
     this = other = layout((widths_at(buf, pos) or _SMALL)[:4])
     unpack, sizes, deltas, lengths, head, key_at = this
-    for wanted in tables().offsets[columns.first + len(columns.values) : last]:
+    for wanted in columns.wanted[len(columns.values) :]:
         tries = 0
         while True:
             key_size = buf[pos + key_at]

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, cast
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union, cast
 
 from kafka.record.formats import formats
 
 # A number that no valid record can hold, so that every comparison with it fails.
 WRONG = 1 << 40
-#: Offset deltas of at most two bytes; higher ones are left to decode_record.
+#: Records that are decoded together at most; each chunk begins with a multiple of it.
+CHUNK = 1000
+#: Offset deltas of at most two bytes, and of at most three; higher ones are left to decode_record.
 TABLED_OFFSETS = 8192
+WIDE_OFFSETS = 1 << 20
 #: What the fast ways may read behind the last record: the widest layout with a key of 63 bytes.
 PADDING = 80
 
@@ -59,6 +62,34 @@ def tables() -> Tables:
     return Tables()
 
 
+class WideOffsets(NamedTuple):
+    """Offset deltas of three bytes of a chunk: each as bytes; the first bytes of all, and so on."""
+
+    values: List[bytes]
+    planes: Tuple[bytes, bytes, bytes]
+
+
+@lru_cache(maxsize=64)
+def wide_offsets(chunk: int) -> WideOffsets:
+    """Return those from ``chunk * CHUNK`` on; librdkafka puts 10,000 records into a batch."""
+    first = chunk * CHUNK
+    planes = (
+        bytes(2 * n & 0x7F | 0x80 for n in range(first, first + CHUNK)),
+        bytes(n >> 6 & 0x7F | 0x80 for n in range(first, first + CHUNK)),
+        bytes(n >> 13 & 0x7F for n in range(first, first + CHUNK)),
+    )
+    return WideOffsets([bytes(each) for each in zip(*planes)], planes)
+
+
+def offsets_between(first: int, last: int) -> Sequence[Union[int, bytes]]:
+    """Return how the offset deltas of a chunk, or the beginning of one, come out of formats."""
+    if last <= TABLED_OFFSETS:
+        return tables().offsets[first:last]
+    start = first % CHUNK
+    wide = wide_offsets(first // CHUNK).values[start : start + last - first]
+    return [*tables().offsets[first:TABLED_OFFSETS], *wide[max(0, TABLED_OFFSETS - first) :]]
+
+
 def _width(buf: bytes, pos: int) -> int:
     """Return how many bytes the varint at ``pos`` has; 3 stands for more, too."""
     return 1 if buf[pos] < 128 else 2 if buf[pos + 1] < 128 else 3
@@ -84,7 +115,7 @@ def widths_at(buf: bytes, pos: int) -> Optional[Widths]:
     offset = _width(buf, pos)
     pos += offset
     key = buf[pos]
-    if max(size, delta, offset) > 2 or key > 127 or key & 1 and key != 1:
+    if max(size, delta) > 2 or key > 127 or key & 1 and key != 1:
         return None
     pos += 1 + (key >> 1 if key != 1 else 0)
     if pos + 1 >= len(buf):
@@ -117,7 +148,7 @@ class Layout(NamedTuple):
 def layout(widths: Tuple[int, int, int, int]) -> Layout:
     """Return the layout of records with these widths (size, delta, offset, length)."""
     size, delta, offset, length = widths
-    codes = ('', 'B', 'H')
+    codes = ('', 'B', 'H', '3s')
     numbers = '<' + codes[size] + 'x' + codes[delta] + codes[offset] + 'B'
     by_width = [
         struct.Struct('%s%ds%s' % (numbers, width, codes[length])).unpack_from
@@ -210,7 +241,8 @@ def measure_run(buf: bytes, pos: int, stop: int, first: int, last: int) -> Optio
     known = tables()
     raw = buf[pos] if widths.size == 1 else buf[pos] | buf[pos + 1] << 8
     size = known.sizes[widths.size - 1][raw]
-    count = min((stop - pos) // size, (64 if first < 64 else last) - first)
+    end = 64 if first < 64 else TABLED_OFFSETS if first < TABLED_OFFSETS else last
+    count = min((stop - pos) // size, min(end, last) - first)
     offset_at = pos + widths.size + 1 + widths.delta
     key_at = offset_at + widths.offset
     key = known.keys[buf[key_at]]
@@ -228,9 +260,13 @@ def measure_run(buf: bytes, pos: int, stop: int, first: int, last: int) -> Optio
         count = len(column) - len(column.lstrip(column[:1]))
     if count < _LEAST_RUN:
         return None
+    planes: Sequence[bytes] = known.offset_bytes
+    start = first
+    if widths.offset == 3:
+        planes, start = wide_offsets(first // CHUNK).planes, first % CHUNK
     for place in range(widths.offset):
         column = buf[offset_at + place : pos + count * size : size]
-        if column != known.offset_bytes[place][first : first + count]:
+        if column != planes[place][start : start + count]:
             return None
     skipped = key_at + 1 - pos
     if plain:
@@ -311,7 +347,7 @@ class _StepsByKey(Dict[int, Dict[int, Tuple[Any, int, int]]]):
 @lru_cache(maxsize=64)
 def stride(widths: Widths, keyed: bool) -> Stride:
     """Return how to read records of these widths; ``widths.headers`` must be known."""
-    codes = ('', 'B', 'H')
+    codes = ('', 'B', 'H', '3s')
     ahead = codes[widths.size] + 'x' + codes[widths.delta] + codes[widths.offset] + 'B'
     head = struct.Struct('<' + ahead)
     steps: Dict[int, Dict[int, Tuple[Any, int, int]]]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.errors import ProtocolError
-from kafka.record import record_reader
+from kafka.record import batch_decoder, record_reader
 from kafka.record.batch_decoder import CHUNK, decode_columns, decode_marks, decode_records
 from kafka.record.batch_layouts import measure_run
 from kafka.record.record import Record
@@ -103,6 +103,51 @@ def test_more_records_than_a_chunk_and_than_the_offset_tables():
     assert same(records)
     chunks = decode_records(encode(records), len(records), 0, 0, None)
     assert [len(list(chunk)) for chunk in chunks] == [CHUNK] * 9
+
+
+KINDS = {
+    'runs': lambda i: (None, b'%060d' % i, ()),
+    'runs with keys': lambda i: (b'%05d' % i, b'%020d' % i, TRACE),
+    'values of any length': lambda i: (None, b'v' * (i % 90), ()),
+    'keys of any length': lambda i: (b'k' * (i % 30), b'v' * (i % 40), TRACE if i % 7 else ()),
+}
+
+
+@pytest.mark.parametrize('kind', sorted(KINDS))
+def test_offsets_of_three_bytes(kind):
+    """librdkafka puts 10,000 records into a batch; a byte more comes with the 8,193th."""
+    records = [R(i, i // 30, *KINDS[kind](i)) for i in range(9100)]
+    assert same(records)
+
+
+@pytest.mark.parametrize('kind', ['runs', 'keys of any length'])
+def test_gaps_between_offsets_of_three_bytes(kind):
+    records = [R(i, 0, *KINDS[kind](i)) for i in range(8400)]
+    start = encode(records[:8100])
+    for place in (8191, 8192, 8193, 8399):
+        changed = [record._replace(offset=record.offset + 1) for record in records[place:]]
+        data = start + encode(records[8100:place] + changed)
+        assert decode(data, len(records)) == records[:place] + changed
+
+
+@pytest.mark.parametrize('kind', sorted(KINDS))
+def test_offsets_of_three_bytes_need_no_slow_way(monkeypatch, kind):
+    records = [R(i, 0, *KINDS[kind](i)) for i in range(9000)]
+    data, slow = encode(records), []
+
+    def counted(buf, pos, stop):
+        slow.append(pos)
+        return decode_record(buf, pos, stop)
+
+    monkeypatch.setattr(batch_decoder, 'decode_record', counted)
+    assert decode(data, len(records)) == records
+    assert len(slow) < 100
+
+
+def test_offsets_of_four_bytes_are_read_the_slow_way(monkeypatch):
+    monkeypatch.setattr(batch_decoder, 'WIDE_OFFSETS', 9000)
+    records = [R(i, 0, None, b'v' * (i % 9)) for i in range(9500)]
+    assert decode(encode(records), len(records)) == records
 
 
 def test_base_values_are_added_and_append_time_overrides():

@@ -59,6 +59,14 @@ def handles(request: Type[Message]) -> Callable[[Handler], Handler]:
     return register
 
 
+class ClientSoftware:
+    """What a client said of itself when it asked for versions (KIP-511)."""
+
+    def __init__(self) -> None:
+        self.name = 'unknown'
+        self.version = 'unknown'
+
+
 class Call(Generic[R]):
     """A request that waits for its answer.
 
@@ -82,6 +90,7 @@ class Call(Generic[R]):
         self.principal = principal
         self.login: Optional[Login] = None  # of the connection; None without SASL
         self.host = LOCAL_HOST  # the client's address
+        self.software = ClientSoftware()  # of the connection
         self.size_bytes = 0  # of the frame; of several if they came together
         self._answer: Optional[Callable[[Optional[Message]], None]] = answer
         self._when_dropped: List[Callable[[], None]] = []

@@ -14,7 +14,7 @@ from kafka.protocol.api_versions import ApiVersion, ApiVersionsResponse
 from kafka.protocol.frames import FrameReader, frame
 from kafka.protocol.session import Event, RequestReceived, Role, Session, UnsupportedRequest
 from kafka.protocol.wire import Buffer, Message
-from kafka.testing.calls import ANONYMOUS, LOCAL_HOST, Call, Delivery
+from kafka.testing.calls import ANONYMOUS, LOCAL_HOST, Call, ClientSoftware, Delivery
 from kafka.testing.error_answers import error_answer
 from kafka.testing.errors import ILLEGAL_SASL_STATE
 from kafka.testing.lenient_reader import TooManyParts, read_leniently
@@ -53,6 +53,7 @@ class Connection:
         self.host = getattr(transport, 'host', LOCAL_HOST)
         #: Called when it may want data again; an answer may come long after its request.
         self.when_ready: Optional[Callable[[], None]] = None
+        self._software = ClientSoftware()
         self._transport = transport
         release = broker.state.release
         self._release = release.version
@@ -288,7 +289,7 @@ class Connection:
         call: Call[Any] = Call(
             self.broker, header, request, self.connection_id, self.principal, answer
         )
-        call.login, call.host = self.login, self.host
+        call.login, call.host, call.software = self.login, self.host, self._software
         call.size_bytes, self._unaccounted_bytes = self._unaccounted_bytes, 0
         self._call = call
         return call

@@ -143,6 +143,7 @@ class Defaults(NamedTuple):
     authorizer: bool = False  # without one, requests about ACLs are SECURITY_DISABLED
     super_users: Tuple[str, ...] = ()  # who may do everything, 'alice' or 'User:alice'
     allow_everyone_if_no_acl_found: bool = False
+    client_telemetry: bool = False  # whether metrics of clients are received (KIP-714)
     connections_max_idle_ms: Optional[int] = None  # Kafka's own default is 600000; None for ever
     connections_max_reauth_ms: int = 0  # how long a login over SASL lasts, 0 for ever
     failed_authentication_delay_ms: int = 100  # connection.failed.authentication.delay.ms
@@ -192,6 +193,7 @@ class ClusterState:
         self.acls: Set[Acl] = set()  # see acls.py
         self.authorizer = Authorizer(self) if defaults.authorizer else None  # decides by them
         self.quotas: Dict[Any, Dict[str, float]] = {}  # by entity; see handlers/quotas.py
+        self.telemetry: Dict[int, Any] = {}  # by node; see telemetry.py
         self.scram: Dict[str, Dict[int, Any]] = {}  # by user, mechanism; see handlers/users.py
         self.sasl: Any = None  # how clients log in; see sasl/login.py
         self.tls_context: Any = None  # with which connections are made; see tls.py

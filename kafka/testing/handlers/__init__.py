@@ -42,6 +42,7 @@ MODULES = (
     'quotas',
     'users',
     'tokens',
+    'telemetry',
 )
 
 

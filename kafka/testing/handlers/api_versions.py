@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Mapping
 
+from kafka.protocol.api import ApiKey
 from kafka.protocol.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -16,6 +17,8 @@ from kafka.testing.calls import HANDLERS, Call, handles
 from kafka.testing.errors import INVALID_REQUEST, NONE, REBOOTSTRAP_REQUIRED
 from kafka.testing.features import Levels, supported_features
 
+#: Listed where somebody receives the metrics of clients.
+TELEMETRY = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
 #: What names and versions of client software look like.
 _SOFTWARE = re.compile(r'[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?')
 
@@ -29,9 +32,15 @@ def api_versions(call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
         return response
     if call.login is not None:
         call.login.told_versions()
+    if call.version >= 3:
+        call.software.name = call.request.client_software_name
+        call.software.version = call.request.client_software_version
     state = call.state
     listed = {key: each for key, each in state.release.listed.items() if key in HANDLERS}
     listed.update(state.release.between_brokers)
+    if state.defaults.client_telemetry:
+        served = state.release.served
+        listed.update({key: served[key] for key in TELEMETRY if key in served})
     response.api_keys = [
         ApiVersion(api_key=key, min_version=low, max_version=high)
         for key, (low, high) in sorted(listed.items())

@@ -94,6 +94,7 @@ class Upkeep:
         self._waiting = waiting
         self._began = state.timers.clock.monotonic()
         self._deletion: Optional[Timer] = None
+        self._deletion_due = 0.0  # what it waits for; it comes at the next interval
         self._cleaning: Optional[Timer] = None
 
     def note(self, settings: LogSettings) -> None:
@@ -106,14 +107,13 @@ class Upkeep:
 
     def _plan_deletion(self, wait_ms: int) -> None:
         """Look for old segments at the first interval after some time."""
-        planned, clock = self._deletion, self._state.timers.clock
-        if planned is not None:
-            if planned.when <= clock.monotonic() + wait_ms / 1000:
+        due = self._state.timers.clock.monotonic() + wait_ms / 1000
+        if self._deletion is not None:
+            if self._deletion_due <= due:
                 return
-        made = self._at_interval(_CHECK, wait_ms, self._delete)
-        if planned is not None:
-            planned.cancel()
-        self._deletion = made
+            self._deletion.cancel()
+        self._deletion_due = due
+        self._deletion = self._at_interval(_CHECK, wait_ms, self._delete)
 
     def _at_interval(self, name: str, wait_ms: int, call: Callable[[], None]) -> Timer:
         timers = self._state.timers

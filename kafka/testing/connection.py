@@ -19,7 +19,7 @@ from kafka.testing.error_answers import error_answer
 from kafka.testing.errors import ILLEGAL_SASL_STATE
 from kafka.testing.lenient_reader import TooManyParts, read_leniently
 from kafka.testing.sasl.login import MAX_REQUEST_BYTES, MAX_TOKEN_BYTES, Login, Verdict
-from kafka.testing.sasl.mechanisms import LoginFailed
+from kafka.testing.sasl.mechanisms import LoginBroken, LoginFailed
 from kafka.testing.timers import Timer
 
 if TYPE_CHECKING:
@@ -207,6 +207,8 @@ class Connection:
         """Let a token that came without a header bring the login further."""
         try:
             answer, _ = login.step(data)
+        except LoginBroken:
+            self.close()
         except LoginFailed:
             self._is_busy = True  # and stays so
             self.broker.state.timers.later(login.failure_seconds, self.close)

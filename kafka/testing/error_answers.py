@@ -80,6 +80,9 @@ _KEYS = (
 # What brokers send as -1 in such an answer.
 _UNKNOWN = ('offset', 'watermark', 'epoch', 'node_id', 'leader_id', 'producer_id', 'port')
 
+# What a request and its response call the same, and what is not: that is not known yet.
+_OTHER = ('timestamp', 'leader_epoch', 'num_partitions', 'replication_factor')
+
 _SESSION_CODES = {
     FETCH_SESSION_ID_NOT_FOUND,
     INVALID_FETCH_SESSION_EPOCH,
@@ -226,7 +229,7 @@ def _same(asked: Any, name: str, values: Dict[str, Any]) -> Any:
     if isinstance(asked, (str, int)):
         is_known = any(key in values for key in _KEYS)
         return asked if name in _KEYS and not is_known else None
-    for each in (name, *_FIELDS.get(name, ())):
+    for each in (name, *_FIELDS.get(name, ())) if name not in _OTHER else ():
         found = getattr(asked, each, None)
         if found is not None:
             return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Tuple
 
 from kafka.protocol.admin.acls import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from kafka.protocol.admin.cluster import (
@@ -28,15 +28,19 @@ from kafka.protocol.admin.users import (
     AlterUserScramCredentialsRequest,
     DescribeUserScramCredentialsRequest,
 )
-from kafka.protocol.wire import Message
+from kafka.protocol.api import ApiKey
 from kafka.testing import acls, errors
 from kafka.testing.calls import ANONYMOUS, Call
+from kafka.testing.error_answers import items_with
 from kafka.testing.guards.rules import (
+    Answer,
     authorized_operations,
     change_response,
     guards,
     may_cluster,
     refused,
+    tell,
+    text_for,
 )
 
 #: What is demanded on the cluster, and nothing else.
@@ -77,6 +81,13 @@ DEMANDS: Dict[int, int] = {
 }
 
 
+#: Where the code is told for the whole and for each part: what request and response call these.
+_BOTH: Dict[int, Tuple[str, str]] = {
+    ApiKey.ELECT_LEADERS: ('topic_partitions', 'replica_election_results'),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: ('topics', 'responses'),
+}
+
+
 @guards(
     AddRaftVoterRequest,
     AlterClientQuotasRequest,
@@ -98,11 +109,25 @@ DEMANDS: Dict[int, int] = {
     UnregisterControllerRequest,
     UpdateFeaturesRequest,
 )
-def whole(call: Call[Any]) -> Optional[Message]:
+def whole(call: Call[Any]) -> Answer:
     """Demand one operation on the cluster."""
     if may_cluster(call, DEMANDS[call.header.api_key]):
         return None
-    return refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
+    code = errors.CLUSTER_AUTHORIZATION_FAILED
+    response: Any = refused(call, code)
+    key = call.header.api_key
+    if key == ApiKey.DESCRIBE_LOG_DIRS:
+        response.results = []
+    elif key == ApiKey.DESCRIBE_CLIENT_QUOTAS:
+        response.entries = None
+    elif key in _BOTH:
+        asked, answered = _BOTH[key]
+        if getattr(call.request, asked) is not None:
+            items = items_with(call.request, call.version, key, answered, code)
+            for item in items:
+                tell(item, text_for(call))
+            setattr(response, answered, items)
+    return response
 
 
 @guards(DescribeClusterRequest)
@@ -128,7 +153,7 @@ def cluster_operations(call: Call[Any]) -> int:
 
 
 @guards(CreateDelegationTokenRequest)
-def create_token(call: Call[CreateDelegationTokenRequest]) -> Optional[Message]:
+def create_token(call: Call[CreateDelegationTokenRequest]) -> Answer:
     """Demand CREATE_TOKENS on the user whom a token of another is for (KIP-373)."""
     request = call.request
     if not request.owner_principal_name or call.principal == ANONYMOUS:
@@ -139,4 +164,9 @@ def create_token(call: Call[CreateDelegationTokenRequest]) -> Optional[Message]:
     response: Any = refused(call, errors.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
     response.principal_type = request.owner_principal_type or ''
     response.principal_name = request.owner_principal_name
-    return response  # type: ignore[no-any-return]
+    response.issue_timestamp_ms = response.expiry_timestamp_ms = response.max_timestamp_ms = -1
+    if call.version >= 3:
+        kind, _, name = call.principal.partition(':')
+        response.token_requester_principal_type = kind
+        response.token_requester_principal_name = name
+    return response

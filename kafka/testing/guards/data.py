@@ -12,10 +12,9 @@ from kafka.protocol.fetch import OffsetForLeaderEpochRequest
 from kafka.protocol.list_offsets import ListOffsetsRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.transaction import DescribeProducersRequest
-from kafka.protocol.wire import Message
 from kafka.testing import acls, errors
 from kafka.testing.calls import Call
-from kafka.testing.guards.rules import guards, may_cluster, refuse_topics, refused
+from kafka.testing.guards.rules import Answer, guards, may_cluster, refuse_topics, refused
 from kafka.testing.guards.transactions import IDEMPOTENT_BY_TOPIC
 from kafka.testing.sasl.login import and_close
 
@@ -25,7 +24,7 @@ _TRANSACTIONAL_MASK = 0x10
 
 
 @guards(ProduceRequest)
-def produce(call: Call[ProduceRequest]) -> Optional[Message]:
+def produce(call: Call[ProduceRequest]) -> Answer:
     """Demand WRITE on topics, on the transactional id, and more for idempotence before KIP-679."""
     request = call.request
     refusal = _producer_refusal(call)
@@ -70,13 +69,13 @@ def _is_idempotent(head: bytes) -> bool:
 
 
 @guards(ListOffsetsRequest)
-def list_offsets(call: Call[ListOffsetsRequest]) -> Optional[Message]:
+def list_offsets(call: Call[ListOffsetsRequest]) -> Answer:
     """Demand DESCRIBE on topics."""
     return refuse_topics(call, 'topics', 'topics', acls.DESCRIBE)
 
 
 @guards(OffsetForLeaderEpochRequest)
-def offset_for_leader_epoch(call: Call[OffsetForLeaderEpochRequest]) -> Optional[Message]:
+def offset_for_leader_epoch(call: Call[OffsetForLeaderEpochRequest]) -> Answer:
     """Demand to be a broker or, since KIP-320, DESCRIBE on topics."""
     if may_cluster(call, acls.CLUSTER_ACTION):
         return None
@@ -86,13 +85,13 @@ def offset_for_leader_epoch(call: Call[OffsetForLeaderEpochRequest]) -> Optional
 
 
 @guards(DeleteRecordsRequest)
-def delete_records(call: Call[DeleteRecordsRequest]) -> Optional[Message]:
+def delete_records(call: Call[DeleteRecordsRequest]) -> Answer:
     """Demand DELETE on topics."""
     return refuse_topics(call, 'topics', 'topics', acls.DELETE)
 
 
 @guards(DescribeProducersRequest)
-def describe_producers(call: Call[DescribeProducersRequest]) -> Optional[Message]:
+def describe_producers(call: Call[DescribeProducersRequest]) -> Answer:
     """Demand READ on topics."""
     return refuse_topics(call, 'topics', 'topics', acls.READ)
 

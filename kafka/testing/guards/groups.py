@@ -33,10 +33,10 @@ from kafka.protocol.streams import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupTopologyDescriptionUpdateRequest,
 )
-from kafka.protocol.wire import Message
 from kafka.testing import acls, errors
 from kafka.testing.calls import Call
 from kafka.testing.guards.rules import (
+    Answer,
     authorized_operations,
     change_response,
     guards,
@@ -48,6 +48,11 @@ from kafka.testing.guards.rules import (
 )
 
 _DENIED = errors.GROUP_AUTHORIZATION_FAILED
+_REFUSALS = {
+    _DENIED,
+    errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    errors.CLUSTER_AUTHORIZATION_FAILED,
+}
 #: What FindCoordinator may be asked for.
 _GROUP, _TRANSACTION, _SHARE = range(3)
 
@@ -58,24 +63,42 @@ def _may(call: Call[Any], operation: int, group: str) -> bool:
 
 @guards(
     JoinGroupRequest,
-    SyncGroupRequest,
     HeartbeatRequest,
     LeaveGroupRequest,
     StreamsGroupTopologyDescriptionUpdateRequest,
 )
-def member(call: Call[Any]) -> Optional[Message]:
+def member(call: Call[Any]) -> Answer:
     """Demand READ on the group."""
-    return None if _may(call, acls.READ, call.request.group_id) else refused(call, _DENIED)
+    return None if _may(call, acls.READ, call.request.group_id) else _unjoined(call, _DENIED)
+
+
+def _unjoined(call: Call[Any], code: int) -> Any:
+    """Refuse a member, and say of it what brokers say where there is none."""
+    response = refused(call, code)
+    if hasattr(response, 'member_epoch'):
+        response.member_epoch = 0
+    if isinstance(call.request, JoinGroupRequest) and call.version >= 7:
+        response.protocol_name = None
+    return response
+
+
+@guards(SyncGroupRequest)
+def sync(call: Call[SyncGroupRequest]) -> Answer:
+    """Demand READ on the group of who says what is mandatory (KIP-559)."""
+    request = call.request
+    if call.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
+        return None
+    return member(call)
 
 
 @guards(ConsumerGroupHeartbeatRequest, ShareGroupHeartbeatRequest)
-def heartbeat(call: Call[Any]) -> Optional[Message]:
+def heartbeat(call: Call[Any]) -> Answer:
     """Demand READ on the group, and DESCRIBE on the topics that are subscribed to."""
     return member(call) or _undescribed(call, call.request.subscribed_topic_names or ())
 
 
 @guards(StreamsGroupHeartbeatRequest)
-def streams_heartbeat(call: Call[StreamsGroupHeartbeatRequest]) -> Optional[Message]:
+def streams_heartbeat(call: Call[StreamsGroupHeartbeatRequest]) -> Answer:
     """Demand READ on the group, and DESCRIBE on the topics of the topology."""
     topology = call.request.topology
     names: List[str] = []
@@ -86,17 +109,17 @@ def streams_heartbeat(call: Call[StreamsGroupHeartbeatRequest]) -> Optional[Mess
     return member(call) or _undescribed(call, names)
 
 
-def _undescribed(call: Call[Any], names: Iterable[str]) -> Optional[Message]:
+def _undescribed(call: Call[Any], names: Iterable[str]) -> Answer:
     if all(may_topic(call, acls.DESCRIBE, name) for name in names):
         return None
-    return refused(call, errors.TOPIC_AUTHORIZATION_FAILED)
+    return _unjoined(call, errors.TOPIC_AUTHORIZATION_FAILED)
 
 
 # ---------------------------------------------------------------- what there is
 
 
 @guards(FindCoordinatorRequest)
-def find_coordinator(call: Call[FindCoordinatorRequest]) -> Optional[Message]:
+def find_coordinator(call: Call[FindCoordinatorRequest]) -> Answer:
     """Demand DESCRIBE on groups and transactional ids, and to be a broker for share groups."""
     request = call.request
     kind = request.key_type
@@ -117,26 +140,28 @@ def find_coordinator(call: Call[FindCoordinatorRequest]) -> Optional[Message]:
     if call.version >= 4:
         response = refuse_items(call, 'coordinator_keys', 'coordinators', code, is_allowed)
         change_response(call, _leave_nowhere)
-        return response if response is None else _leave_nowhere(response)
-    return None if is_allowed(request.key) else _leave_nowhere(refused(call, code))
+        return response
+    change_response(call, _leave_nowhere)
+    return None if is_allowed(request.key) else refused(call, code)
 
 
-def _leave_nowhere(response: Any) -> Any:
+def _leave_nowhere(response: Any) -> None:
     """Name no address where there is an error."""
-    for each in [response, *response.coordinators]:
-        if each.error_code:
-            each.node_id, each.host, each.port = -1, '', -1
-    return response
+    for each in response.coordinators:
+        if each.error_code in _REFUSALS:
+            each.node_id, each.host, each.port, each.error_message = -1, '', -1, ''
+    if response.error_code in _REFUSALS:
+        response.node_id, response.host, response.port = -1, '', -1
 
 
 @guards(DescribeGroupsRequest)
-def describe_groups(call: Call[DescribeGroupsRequest]) -> Optional[Message]:
+def describe_groups(call: Call[DescribeGroupsRequest]) -> Answer:
     """Demand DESCRIBE on groups."""
     return _describe(call, 'groups')
 
 
 @guards(ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest)
-def describe_by_ids(call: Call[Any]) -> Optional[Message]:
+def describe_by_ids(call: Call[Any]) -> Answer:
     """Demand DESCRIBE on groups, and on the topics of their members."""
     response = _describe(call, 'group_ids')
     if response is None:
@@ -168,13 +193,20 @@ def _topics_of(group: Any) -> Iterable[str]:
                 yield topic.topic_name
 
 
-def _describe(call: Call[Any], asked: str) -> Optional[Message]:
+def _describe(call: Call[Any], asked: str) -> Answer:
     response = refuse_items(
         call, asked, 'groups', _DENIED, lambda name: _may(call, acls.DESCRIBE, name)
     )
+    change_response(call, _forget_epochs)
     if response is None and getattr(call.request, 'include_authorized_operations', False):
         change_response(call, lambda answer: _tell_operations(call, answer))
     return response
+
+
+def _forget_epochs(response: Any) -> None:
+    for group in response.groups:
+        if group.error_code == _DENIED and hasattr(group, 'group_epoch'):
+            group.group_epoch = group.assignment_epoch = 0
 
 
 def _tell_operations(call: Call[Any], response: Any) -> None:
@@ -185,7 +217,7 @@ def _tell_operations(call: Call[Any], response: Any) -> None:
 
 
 @guards(ListGroupsRequest)
-def list_groups(call: Call[ListGroupsRequest]) -> Optional[Message]:
+def list_groups(call: Call[ListGroupsRequest]) -> Answer:
     """Leave out groups that one may not describe, unless one may describe the cluster (KIP-231)."""
     if may_cluster(call, acls.DESCRIBE):
         return None
@@ -201,7 +233,7 @@ def list_groups(call: Call[ListGroupsRequest]) -> Optional[Message]:
 
 
 @guards(DeleteGroupsRequest)
-def delete_groups(call: Call[DeleteGroupsRequest]) -> Optional[Message]:
+def delete_groups(call: Call[DeleteGroupsRequest]) -> Answer:
     """Demand DELETE on groups."""
     return refuse_items(
         call,
@@ -216,13 +248,13 @@ def delete_groups(call: Call[DeleteGroupsRequest]) -> Optional[Message]:
 
 
 @guards(OffsetCommitRequest)
-def offset_commit(call: Call[OffsetCommitRequest]) -> Optional[Message]:
+def offset_commit(call: Call[OffsetCommitRequest]) -> Answer:
     """Demand READ on the group and on topics."""
     return member(call) or refuse_topics(call, 'topics', 'topics', acls.READ)
 
 
 @guards(OffsetDeleteRequest)
-def offset_delete(call: Call[OffsetDeleteRequest]) -> Optional[Message]:
+def offset_delete(call: Call[OffsetDeleteRequest]) -> Answer:
     """Demand DELETE on the group and READ on topics."""
     if not _may(call, acls.DELETE, call.request.group_id):
         return refused(call, _DENIED)
@@ -230,13 +262,16 @@ def offset_delete(call: Call[OffsetDeleteRequest]) -> Optional[Message]:
 
 
 @guards(OffsetFetchRequest)
-def offset_fetch(call: Call[OffsetFetchRequest]) -> Optional[Message]:
+def offset_fetch(call: Call[OffsetFetchRequest]) -> Answer:
     """Demand DESCRIBE on groups and on topics; of all topics others are left out."""
     request = call.request
     if call.version >= 8:
         return _fetch_of_groups(call)
     if not _may(call, acls.DESCRIBE, request.group_id):
-        return refused(call, _DENIED)
+        response = refused(call, _DENIED)
+        if call.version >= 2:
+            response.topics = []
+        return response
     if request.topics is not None:
         return refuse_topics(call, 'topics', 'topics', acls.DESCRIBE)
     change_response(call, lambda response: _hide_topics(call, response))
@@ -256,7 +291,7 @@ def topic_of(call: Call[Any], told: Any) -> Optional[str]:
     return told.name or (None if topic is None else topic.name)
 
 
-def _fetch_of_groups(call: Call[OffsetFetchRequest]) -> Optional[Message]:
+def _fetch_of_groups(call: Call[OffsetFetchRequest]) -> Answer:
     response = refuse_items(
         call,
         'groups',
@@ -264,6 +299,7 @@ def _fetch_of_groups(call: Call[OffsetFetchRequest]) -> Optional[Message]:
         _DENIED,
         lambda group: _may(call, acls.DESCRIBE, group.group_id),
     )
+    change_response(call, _leave_out_topics)
     if response is not None:
         return response
     asked_all = {each.group_id for each in call.request.groups if each.topics is None}
@@ -279,6 +315,12 @@ def _fetch_of_groups(call: Call[OffsetFetchRequest]) -> Optional[Message]:
     return None
 
 
+def _leave_out_topics(response: Any) -> None:
+    for group in response.groups:
+        if group.error_code == _DENIED:
+            group.topics = []
+
+
 def _refuse_offsets(call: Call[Any], group: Any) -> None:
     """Put the refusal in place of the offsets of topics that one may not describe."""
     for topic in group.topics:
@@ -292,7 +334,7 @@ def _refuse_offsets(call: Call[Any], group: Any) -> None:
 
 
 @guards(ShareFetchRequest, ShareAcknowledgeRequest)
-def share(call: Call[Any]) -> Optional[Message]:
+def share(call: Call[Any]) -> Answer:
     """Demand READ on the group, and on each topic of what is answered."""
     if not _may(call, acls.READ, call.request.group_id):
         return refused(call, _DENIED)
@@ -300,7 +342,7 @@ def share(call: Call[Any]) -> Optional[Message]:
 
 
 @guards(DescribeShareGroupOffsetsRequest)
-def describe_share_offsets(call: Call[DescribeShareGroupOffsetsRequest]) -> Optional[Message]:
+def describe_share_offsets(call: Call[DescribeShareGroupOffsetsRequest]) -> Answer:
     """Demand DESCRIBE on groups and on topics."""
     response = refuse_items(
         call,
@@ -309,6 +351,7 @@ def describe_share_offsets(call: Call[DescribeShareGroupOffsetsRequest]) -> Opti
         _DENIED,
         lambda group: _may(call, acls.DESCRIBE, group.group_id),
     )
+    change_response(call, _leave_out_topics)
     if response is None:
         change_response(call, lambda answer: _refuse_share_offsets(call, answer))
     return response
@@ -324,14 +367,14 @@ def _refuse_share_offsets(call: Call[Any], response: Any) -> None:
 
 
 @guards(AlterShareGroupOffsetsRequest)
-def alter_share_offsets(call: Call[AlterShareGroupOffsetsRequest]) -> Optional[Message]:
+def alter_share_offsets(call: Call[AlterShareGroupOffsetsRequest]) -> Answer:
     """Demand READ on the group and on topics."""
     response = member(call)
     return response or refuse_topics(call, 'topics', 'responses', acls.READ, name='topic_name')
 
 
 @guards(DeleteShareGroupOffsetsRequest)
-def delete_share_offsets(call: Call[DeleteShareGroupOffsetsRequest]) -> Optional[Message]:
+def delete_share_offsets(call: Call[DeleteShareGroupOffsetsRequest]) -> Answer:
     """Demand DELETE on the group and READ on topics."""
     if not _may(call, acls.DELETE, call.request.group_id):
         return refused(call, _DENIED)

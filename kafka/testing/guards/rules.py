@@ -9,17 +9,46 @@ from __future__ import annotations
 import copy
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Type, TypeVar
 
-from kafka.protocol.wire import ZERO_UUID, Message
+from kafka.protocol.api import ApiKey
+from kafka.protocol.wire import ZERO_UUID, Message, Struct
 from kafka.testing import acls, errors
 from kafka.testing.calls import Call
 from kafka.testing.error_answers import answer_with, items_with
 
 M = TypeVar('M', bound=Message)
 
-#: Returns the response to a request that is refused, None to let the handler answer.
-Guard = Callable[[Call[Any]], Optional[Message]]
+#: The response to a request that is refused, None to let the handler answer.
+Answer = Optional[Any]
+Guard = Callable[[Call[Any]], Answer]
 
 GUARDS: Dict[int, Guard] = {}
+
+DENIED = 'Authorization failed.'
+#: What brokers say something about, besides the code: always, with ZooKeeper, with KRaft.
+_TOLD = {
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.CREATE_TOPICS,
+    ApiKey.DESCRIBE_ACLS,
+    ApiKey.CREATE_ACLS,
+    ApiKey.DELETE_ACLS,
+    ApiKey.DESCRIBE_CONFIGS,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS,
+    ApiKey.ALTER_CLIENT_QUOTAS,
+    ApiKey.UPDATE_FEATURES,
+}
+_TOLD_WITH_ZOOKEEPER = {ApiKey.CREATE_PARTITIONS}
+_TOLD_WITH_KRAFT = {
+    ApiKey.DELETE_TOPICS,
+    ApiKey.ELECT_LEADERS,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+    ApiKey.DESCRIBE_QUORUM,
+    ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.UNREGISTER_BROKER,
+    ApiKey.ADD_RAFT_VOTER,
+    ApiKey.REMOVE_RAFT_VOTER,
+    ApiKey.UNREGISTER_CONTROLLER,
+}
 
 #: What can be done with a resource of each type.
 OPERATIONS = {
@@ -69,7 +98,9 @@ def guarded(call: Call[Any]) -> bool:
     guard = GUARDS.get(call.header.api_key)
     if guard is None:
         return True
+    of_tests, call.changes = call.changes, []
     response = guard(call)
+    call.changes += of_tests  # which come last
     if response is not None:
         call.respond(response)
     return call.is_waiting
@@ -107,12 +138,30 @@ def authorized_operations(call: Call[Any], resource_type: int, name: str) -> int
 # ---------------------------------------------------------------- ways to refuse
 
 
-def refused(call: Call[Any], code: int, text: Optional[str] = None) -> Message:
+def refused(call: Call[Any], code: int) -> Any:
     """Return the response that refuses the whole of a request."""
     response = answer_with(call.request, call.version, call.header.api_key, code)
-    if text is not None:
-        response.error_message = text  # type: ignore[attr-defined]
+    tell(response, text_for(call))
     return response
+
+
+def text_for(call: Call[Any]) -> Optional[str]:
+    """Return what the release says to who is refused by an API, besides the code."""
+    key = call.header.api_key
+    more = _TOLD_WITH_ZOOKEEPER if call.state.release.has_zookeeper else _TOLD_WITH_KRAFT
+    return DENIED if key in _TOLD or key in more else None
+
+
+def tell(struct: Any, text: Optional[str]) -> None:
+    """Put a text, or none, in all places for one."""
+    for field in type(struct).fields:
+        value = getattr(struct, field.name)
+        if field.name == 'error_message':
+            struct.error_message = text
+        elif isinstance(value, list):
+            for each in value:
+                if isinstance(each, Struct):
+                    tell(each, text)
 
 
 def changed(request: M, **values: Any) -> M:
@@ -124,13 +173,13 @@ def changed(request: M, **values: Any) -> M:
 
 
 def change_response(call: Call[Any], change: Callable[[Any], None]) -> None:
-    """Let a function change what the handler answers, before tests do."""
+    """Let a function change what the handler or the guard answers."""
 
     def apply(response: Message) -> Message:
         change(response)
         return response
 
-    call.changes.insert(0, apply)
+    call.changes.append(apply)
 
 
 def split(items: Iterable[Any], is_allowed: Callable[[Any], bool]) -> Tuple[List[Any], List[Any]]:
@@ -147,8 +196,7 @@ def refuse_items(
     answered: str,
     code: int,
     is_allowed: Callable[[Any], bool],
-    text: Optional[str] = None,
-) -> Optional[Message]:
+) -> Answer:
     """Refuse the items of a list that are not allowed; the others go on to the handler.
 
     Arguments: asked, answered: what request and response call the list; is_allowed: gets an item.
@@ -160,12 +208,12 @@ def refuse_items(
         return None
     key = call.header.api_key
     items = items_with(changed(request, **{asked: denied}), call.version, key, answered, code)
-    for item in items if text is not None else ():
-        item.error_message = text
+    for item in items:
+        tell(item, text_for(call))
     if not allowed:
-        response: Any = answer_with(changed(request, **{asked: []}), call.version, key, errors.NONE)
+        response = answer_with(changed(request, **{asked: []}), call.version, key, errors.NONE)
         setattr(response, answered, items)
-        return response  # type: ignore[no-any-return]
+        return response
     call.request = changed(request, **{asked: allowed})
     change_response(call, lambda response: getattr(response, answered).extend(items))
     return None
@@ -173,7 +221,7 @@ def refuse_items(
 
 def refuse_topics(
     call: Call[Any], asked: str, answered: str, operation: int, name: str = 'name'
-) -> Optional[Message]:
+) -> Answer:
     """Refuse the topics of a list with which something is not allowed."""
 
     def is_allowed(topic: Any) -> bool:

@@ -20,11 +20,12 @@ from kafka.protocol.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
-from kafka.protocol.wire import ZERO_UUID, Message
+from kafka.protocol.wire import ZERO_UUID
 from kafka.testing import acls, errors
 from kafka.testing.calls import Call
 from kafka.testing.guards.cluster import cluster_operations
 from kafka.testing.guards.rules import (
+    Answer,
     authorized_operations,
     change_response,
     changed,
@@ -63,9 +64,9 @@ def metadata(call: Call[MetadataRequest]) -> None:
             found = [each for each in found if may_topic(call, acls.DESCRIBE, each.name)]
         if request.include_topic_authorized_operations:
             for each in found:
-                name = each.name or ''
-                operations = authorized_operations(call, acls.TOPIC, name)
-                each.topic_authorized_operations = operations
+                if each.name is not None:
+                    operations = authorized_operations(call, acls.TOPIC, each.name)
+                    each.topic_authorized_operations = operations
         response.topics = found + denied
         if request.include_cluster_authorized_operations and call.version <= 10:
             response.cluster_authorized_operations = cluster_operations(call)
@@ -99,7 +100,7 @@ def _denied(asked: MetadataRequestTopic) -> MetadataResponseTopic:
 
 
 @guards(DescribeTopicPartitionsRequest)
-def describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> Optional[Message]:
+def describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> Answer:
     """Leave out or refuse topics that one may not describe."""
     if call.request.topics:
         response = refuse_topics(call, 'topics', 'topics', acls.DESCRIBE)
@@ -121,7 +122,7 @@ def describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> Opt
 
 
 @guards(CreateTopicsRequest)
-def create_topics(call: Call[CreateTopicsRequest]) -> Optional[Message]:
+def create_topics(call: Call[CreateTopicsRequest]) -> Answer:
     """Demand CREATE on the cluster or, since KIP-277, on the topic."""
     release = call.state.release.version
     may_all = may_cluster(call, acls.CREATE)
@@ -133,26 +134,31 @@ def create_topics(call: Call[CreateTopicsRequest]) -> Optional[Message]:
         'topics',
         errors.TOPIC_AUTHORIZATION_FAILED,
         lambda each: may_all or call.may(acls.CREATE, acls.TOPIC, each.name),
-        'Authorization failed.',
     )
-    if response is None and call.version >= 5:
+    if call.version >= 5:
         change_response(call, lambda answer: _hide_configs(call, answer))
     return response
 
 
 def _hide_configs(call: Call[CreateTopicsRequest], response: Any) -> None:
     """Leave out the settings of new topics that one may not see (KIP-525)."""
+    has_zookeeper = call.state.release.has_zookeeper
     for each in response.topics:
-        if each.error_code == errors.NONE and not call.may(
+        is_denied = each.error_code == errors.TOPIC_AUTHORIZATION_FAILED
+        if is_denied and has_zookeeper:
+            each.topic_config_error_code = errors.TOPIC_AUTHORIZATION_FAILED
+        elif each.error_code == errors.NONE and not call.may(
             acls.DESCRIBE_CONFIGS, acls.TOPIC, each.name
         ):
             each.topic_config_error_code = errors.TOPIC_AUTHORIZATION_FAILED
             each.num_partitions = each.replication_factor = -1
-            each.configs = [] if call.state.release.has_zookeeper else None
+            each.configs = []
+            if has_zookeeper:
+                each.topic_id = ZERO_UUID
 
 
 @guards(DeleteTopicsRequest)
-def delete_topics(call: Call[DeleteTopicsRequest]) -> Optional[Message]:
+def delete_topics(call: Call[DeleteTopicsRequest]) -> Answer:
     """Demand DELETE on topics; an id tells its name to who may describe the topic."""
     if call.version < 6:
         return refuse_items(
@@ -162,10 +168,21 @@ def delete_topics(call: Call[DeleteTopicsRequest]) -> Optional[Message]:
             errors.TOPIC_AUTHORIZATION_FAILED,
             lambda name: call.may(acls.DELETE, acls.TOPIC, name),
         )
-    return refuse_topics(call, 'topics', 'responses', acls.DELETE)
+    response = refuse_topics(call, 'topics', 'responses', acls.DELETE)
+    change_response(call, lambda answer: _name_deleted(call, answer))
+    return response
+
+
+def _name_deleted(call: Call[DeleteTopicsRequest], response: Any) -> None:
+    """Tell who may describe a topic the name that belongs to its id, and nobody else."""
+    for each in response.responses:
+        if each.error_code == errors.TOPIC_AUTHORIZATION_FAILED and not each.name:
+            topic = call.state.topic_by_id(each.topic_id)
+            is_seen = topic is not None and may_topic(call, acls.DESCRIBE, topic.name)
+            each.name = topic.name if topic is not None and is_seen else None
 
 
 @guards(CreatePartitionsRequest)
-def create_partitions(call: Call[CreatePartitionsRequest]) -> Optional[Message]:
+def create_partitions(call: Call[CreatePartitionsRequest]) -> Answer:
     """Demand ALTER on topics."""
     return refuse_topics(call, 'topics', 'results', acls.ALTER)

@@ -14,11 +14,11 @@ from kafka.protocol.transaction import (
     TxnOffsetCommitRequest,
     WriteTxnMarkersRequest,
 )
-from kafka.protocol.wire import Message
 from kafka.testing import acls, errors
 from kafka.testing.calls import Call
 from kafka.testing.error_answers import items_with
 from kafka.testing.guards.rules import (
+    Answer,
     change_response,
     changed,
     guards,
@@ -42,7 +42,7 @@ def _may_write(call: Call[Any], transactional_id: Optional[str]) -> bool:
 
 
 @guards(InitProducerIdRequest)
-def init_producer_id(call: Call[InitProducerIdRequest]) -> Optional[Message]:
+def init_producer_id(call: Call[InitProducerIdRequest]) -> Answer:
     """Demand WRITE on the transactional id; without one IDEMPOTENT_WRITE, or to write somewhere."""
     request = call.request
     if request.transactional_id is not None:
@@ -66,7 +66,7 @@ def _may_write_somewhere(call: Call[Any]) -> bool:
 
 
 @guards(AddPartitionsToTxnRequest)
-def add_partitions(call: Call[AddPartitionsToTxnRequest]) -> Optional[Message]:
+def add_partitions(call: Call[AddPartitionsToTxnRequest]) -> Answer:
     """Demand WRITE on the id and on topics, all of them; of brokers that they are some."""
     request = call.request
     if call.version >= 4:
@@ -84,7 +84,7 @@ def add_partitions(call: Call[AddPartitionsToTxnRequest]) -> Optional[Message]:
     unknown = [each for each in allowed if each.name not in call.state.topics]
     known = [each for each in allowed if each.name in call.state.topics]
     name = 'results_by_topic_v3_and_below'
-    response: Any = refused(call, errors.TOPIC_AUTHORIZATION_FAILED)
+    response = refused(call, errors.TOPIC_AUTHORIZATION_FAILED)
     response.results_by_topic_v3_and_below = [
         item
         for topics, code in (
@@ -100,31 +100,31 @@ def add_partitions(call: Call[AddPartitionsToTxnRequest]) -> Optional[Message]:
             code,
         )
     ]
-    return response  # type: ignore[no-any-return]
+    return response
 
 
 @guards(AddOffsetsToTxnRequest)
-def add_offsets(call: Call[AddOffsetsToTxnRequest]) -> Optional[Message]:
+def add_offsets(call: Call[AddOffsetsToTxnRequest]) -> Answer:
     """Demand WRITE on the id and READ on the group."""
     if not _may_write(call, call.request.transactional_id):
         return refused(call, _DENIED)
     return _unreadable_group(call)
 
 
-def _unreadable_group(call: Call[Any]) -> Optional[Message]:
+def _unreadable_group(call: Call[Any]) -> Answer:
     if call.may(acls.READ, acls.GROUP, call.request.group_id):
         return None
     return refused(call, errors.GROUP_AUTHORIZATION_FAILED)
 
 
 @guards(EndTxnRequest)
-def end_transaction(call: Call[EndTxnRequest]) -> Optional[Message]:
+def end_transaction(call: Call[EndTxnRequest]) -> Answer:
     """Demand WRITE on the id."""
     return None if _may_write(call, call.request.transactional_id) else refused(call, _DENIED)
 
 
 @guards(TxnOffsetCommitRequest)
-def txn_offset_commit(call: Call[TxnOffsetCommitRequest]) -> Optional[Message]:
+def txn_offset_commit(call: Call[TxnOffsetCommitRequest]) -> Answer:
     """Demand WRITE on the id, READ on the group and on topics."""
     if not _may_write(call, call.request.transactional_id):
         return refused(call, _DENIED)
@@ -132,7 +132,7 @@ def txn_offset_commit(call: Call[TxnOffsetCommitRequest]) -> Optional[Message]:
 
 
 @guards(WriteTxnMarkersRequest)
-def write_markers(call: Call[WriteTxnMarkersRequest]) -> Optional[Message]:
+def write_markers(call: Call[WriteTxnMarkersRequest]) -> Answer:
     """Demand to be a broker or, since 4.0, ALTER on the cluster."""
     is_broker = may_cluster(call, acls.CLUSTER_ACTION)
     may_alter = call.state.release.version >= (4, 0) and may_cluster(call, acls.ALTER)
@@ -142,7 +142,7 @@ def write_markers(call: Call[WriteTxnMarkersRequest]) -> Optional[Message]:
 
 
 @guards(DescribeTransactionsRequest)
-def describe_transactions(call: Call[DescribeTransactionsRequest]) -> Optional[Message]:
+def describe_transactions(call: Call[DescribeTransactionsRequest]) -> Answer:
     """Demand DESCRIBE on ids, and leave out topics that one may not describe."""
     response = refuse_items(
         call,
@@ -151,13 +151,14 @@ def describe_transactions(call: Call[DescribeTransactionsRequest]) -> Optional[M
         _DENIED,
         lambda name: call.may(acls.DESCRIBE, acls.TRANSACTIONAL_ID, name),
     )
-    if response is None:
-        change_response(call, lambda answer: _hide_topics(call, answer))
+    change_response(call, lambda answer: _hide_topics(call, answer))
     return response
 
 
 def _hide_topics(call: Call[Any], response: Any) -> None:
     for each in response.transaction_states:
+        if each.error_code == _DENIED:
+            each.producer_id = each.producer_epoch = 0
         each.topics = [t for t in each.topics if may_topic(call, acls.DESCRIBE, t.topic)]
 
 

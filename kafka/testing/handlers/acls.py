@@ -39,7 +39,7 @@ def describe_acls(call: Call[DescribeAclsRequest]) -> Optional[DescribeAclsRespo
         call.close_connection()
         return None
     response = DescribeAclsResponse(
-        throttle_time_ms=0, error_code=errors.NONE, error_message=None, resources=[]
+        throttle_time_ms=0, error_code=errors.NONE, error_message=_no_text(call), resources=[]
     )
     if not call.state.defaults.authorizer:
         response.error_code, response.error_message = errors.SECURITY_DISABLED, _DISABLED
@@ -67,6 +67,11 @@ def describe_acls(call: Call[DescribeAclsRequest]) -> Optional[DescribeAclsRespo
             )
         )
     return response
+
+
+def _no_text(call: Call[Any]) -> Optional[str]:
+    """Return what is said where all is well; generated messages begin with an empty text."""
+    return '' if call.state.release.version >= (2, 5) else None
 
 
 def _filter(asked: Any) -> AclFilter:
@@ -114,7 +119,7 @@ def _made(asked: AclCreation) -> Acl:
 
 
 def _created(call: Call[CreateAclsRequest], acl: Acl) -> AclCreationResult:
-    code, text = errors.NONE, None
+    code, text = errors.NONE, _no_text(call)
     try:
         _check(call, acl)
         call.state.acls.add(acl)

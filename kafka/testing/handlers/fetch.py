@@ -177,8 +177,8 @@ def _looked_up(call: Call[FetchRequest], wanted: Wanted) -> _Read:
 def _located(call: Call[FetchRequest], wanted: Wanted) -> Union[Partition, int]:
     topic = find_topic(call, wanted.topic, wanted.topic_id, call.version >= 13)
     if call.state.authorizer is not None:
-        name = topic.name if isinstance(topic, Topic) else wanted.topic
-        if name and not may_fetch(call, name):
+        name = topic.name if isinstance(topic, Topic) else wanted.topic or None
+        if not may_fetch(call, name):
             return TOPIC_AUTHORIZATION_FAILED
     if call.version < 11:
         return led_partition(call, topic, wanted.asked.partition)

@@ -17,7 +17,7 @@ from kafka.protocol.sasl import (
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.sasl.login import and_close
-from kafka.testing.sasl.mechanisms import LoginFailed
+from kafka.testing.sasl.mechanisms import LoginBroken, LoginFailed
 
 _LATE = 'SaslAuthenticate request received after successful authentication'
 
@@ -50,6 +50,9 @@ def authenticate(call: Call[SaslAuthenticateRequest]) -> Optional[SaslAuthentica
         )
     try:
         answer, lifetime_ms = login.step(bytes(call.request.auth_bytes))
+    except LoginBroken:
+        call.close_connection()
+        return None
     except LoginFailed as failed:
         response = SaslAuthenticateResponse(
             error_code=errors.SASL_AUTHENTICATION_FAILED,
@@ -59,7 +62,9 @@ def authenticate(call: Call[SaslAuthenticateRequest]) -> Optional[SaslAuthentica
         login.refuse(call, response)
         return None
     response = SaslAuthenticateResponse(
-        error_code=errors.NONE, error_message=None, auth_bytes=answer
+        error_code=errors.NONE,
+        error_message='' if call.state.release.version >= (2, 3) else None,
+        auth_bytes=answer,
     )
     if call.version >= 1:
         response.session_lifetime_ms = lifetime_ms

@@ -250,7 +250,8 @@ class Login:
         left = remaining_ms(mechanism, self._state.timers.clock)
         if left is None:
             return limit
-        return min(left, limit) if limit else left
+        # Without a limit older brokers did not look at the end of a token either.
+        return min(left, limit) if limit or self._state.release.version < (3, 3) else left
 
     @property
     def failure_seconds(self) -> float:
@@ -281,7 +282,7 @@ class Login:
     def step(self, token: bytes) -> Tuple[bytes, int]:
         """Take a token; return the answer and how many ms the login lasts, 0 for ever or not yet.
 
-        Raises LoginFailed, with the text for the client.
+        Raises LoginFailed, with the text for the client; LoginBroken.
         """
         mechanism = self._mechanism
         assert mechanism is not None
@@ -309,8 +310,7 @@ class Login:
         self.by_token = mechanism.is_by_token
         self._mechanism = None
         lifetime_ms = self._lifetime_ms(mechanism)
-        is_limited = bool(lifetime_ms) or mechanism.expires_ms is not None
-        if is_limited and self._state.release.version >= (2, 2):
+        if lifetime_ms:
             self._ends_at = self._now() + lifetime_ms / 1000
         return lifetime_ms
 

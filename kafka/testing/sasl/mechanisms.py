@@ -23,6 +23,10 @@ class LoginFailed(Exception):
     """A client is not who it says. Brokers tell it the text, or nothing in particular if none."""
 
 
+class LoginBroken(Exception):
+    """A token at which brokers stumble: they close the connection without a word."""
+
+
 class Mechanism:
     """One exchange of one client.
 

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Dict
 
-from kafka.testing.sasl.mechanisms import LoginFailed, Mechanism
+from kafka.testing.sasl.mechanisms import LoginBroken, LoginFailed, Mechanism
 from kafka.testing.timers import Clock
 
 _FIRST = re.compile(
@@ -45,8 +45,10 @@ class OAuthBearer(Mechanism):
             raise LoginFailed
         pairs = dict(each.split('=', 1) for each in found.group('pairs').split('\x01') if each)
         bearer = _BEARER.fullmatch(pairs.get('auth', ''))
-        if bearer is None or bearer.group('scheme').lower() != 'bearer':
+        if bearer is None:
             raise LoginFailed
+        if bearer.group('scheme').lower() != 'bearer':
+            raise LoginBroken
         try:
             claims = self._checked(bearer.group('token'))
         except ValueError as error:

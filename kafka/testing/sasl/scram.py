@@ -14,7 +14,7 @@ import hmac
 import re
 from typing import TYPE_CHECKING, Optional
 
-from kafka.testing.sasl.mechanisms import LoginFailed, Mechanism
+from kafka.testing.sasl.mechanisms import LoginBroken, LoginFailed, Mechanism
 from kafka.testing.scram import HASHES, NUMBERS, SALT_BYTES, ScramCredential, digest
 from kafka.testing.tokens import password_text
 
@@ -103,11 +103,11 @@ class Scram(Mechanism):
         try:
             proof = base64.b64decode(found.group('proof'), validate=True)
         except (binascii.Error, ValueError):
-            raise LoginFailed from None
+            raise LoginBroken from None
         stored_key = credential.stored_key(self._name)
         signature = digest(self._name, stored_key, said)
         if len(proof) != len(signature):
-            raise LoginFailed
+            raise LoginBroken
         key = bytes(a ^ b for a, b in zip(proof, signature))
         shown = hashlib.new(HASHES[self._name], key).digest()
         if not hmac.compare_digest(shown, stored_key):

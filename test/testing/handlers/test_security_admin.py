@@ -233,10 +233,8 @@ def users(driver, *names):
 @pytest.mark.parametrize('release', ['2.8', '4.4'])
 def test_credentials_are_set_told_and_deleted(release):
     driver = Driver(release)
-    assert alter_users(driver, upsertion(), upsertion(mechanism=2), upsertion('b')) == {
-        'a': errors.NONE,
-        'b': errors.NONE,
-    }
+    assert alter_users(driver, upsertion(), upsertion('b')) == {'a': 0, 'b': 0}
+    assert alter_users(driver, upsertion(mechanism=2)) == {'a': 0}
     assert users(driver) == [('a', 0, [1, 2]), ('b', 0, [1])]
     assert alter_users(driver, ScramCredentialDeletion('a', 1)) == {'a': errors.NONE}
     assert users(driver, 'a') == [('a', 0, [2])]
@@ -244,6 +242,13 @@ def test_credentials_are_set_told_and_deleted(release):
         ('x', errors.RESOURCE_NOT_FOUND, []),
         ('b', errors.DUPLICATE_RESOURCE, []),
     ]
+
+
+@pytest.mark.parametrize(('release', 'code'), [('2.8', 0), ('4.4', errors.DUPLICATE_RESOURCE)])
+def test_kraft_takes_one_change_of_a_user(release, code):
+    driver = Driver(release)
+    assert alter_users(driver, upsertion(), upsertion(mechanism=2)) == {'a': code}
+    assert bool(users(driver)) is not bool(code)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +259,7 @@ def test_credentials_are_set_told_and_deleted(release):
         ([upsertion(iterations=16385)], errors.UNACCEPTABLE_CREDENTIAL),
         ([upsertion(mechanism=3)], errors.UNSUPPORTED_SASL_MECHANISM),
         ([upsertion(), upsertion()], errors.DUPLICATE_RESOURCE),
-        ([upsertion(), ScramCredentialDeletion('a', 2)], errors.RESOURCE_NOT_FOUND),
+        ([ScramCredentialDeletion('a', 2)], errors.RESOURCE_NOT_FOUND),
     ],
 )
 def test_bad_credentials_change_nothing(changes, code):

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from kafka.testing.sasl.mechanisms import LoginFailed
+from kafka.testing.sasl.mechanisms import LoginBroken, LoginFailed
 from kafka.testing.sasl.oauthbearer import OAuthBearer, unsigned_token
 from kafka.testing.timers import VirtualClock
 
@@ -81,7 +81,6 @@ def test_a_token_that_is_not_good_is_told_and_then_refused(token):
         b'',
         b'\x01',
         b'n,,\x01\x01',
-        b'n,,\x01auth=Basic abc\x01\x01',
         b'n,,\x01auth=Bearer \x01\x01',
         first(jwt(), authorized='bob'),
         b'y,,\x01auth=Bearer a.b.\x01\x01',
@@ -91,3 +90,8 @@ def test_a_token_that_is_not_good_is_told_and_then_refused(token):
 def test_what_is_no_first_token_is_refused(token):
     with pytest.raises(LoginFailed):
         OAuthBearer(VirtualClock()).step(token)
+
+
+def test_at_another_scheme_brokers_stumble():
+    with pytest.raises(LoginBroken):
+        OAuthBearer(VirtualClock()).step(b'n,,\x01auth=Basic abc\x01\x01')

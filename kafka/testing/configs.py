@@ -222,20 +222,6 @@ def broker_config(state: ClusterState, node_id: int, name: str) -> str:
     return (values[0].value or '') if values else ''
 
 
-def group_config(state: ClusterState, group_id: str, name: str) -> str:
-    """Return the value of a group's setting that holds now, '' if it has none.
-
-    Raises KeyError for a setting that the release lacks.
-    """
-    own = state.configs.get((GROUP, group_id), {})
-    if name in own:
-        return own[name]
-    key = group_keys(state.release.name)[name]
-    behind = broker_keys(state.release.name).get(key.synonym or '')
-    values = [] if behind is None else broker_values(state, behind, state.controller_id)
-    return (values[0].value if values else key.default) or ''
-
-
 def static_values(state: ClusterState, node_id: int) -> Dict[str, str]:
     """Return what would stand in a broker's file of settings."""
     values = _chosen(state)
@@ -256,6 +242,10 @@ def _chosen(state: ClusterState) -> Dict[str, str]:
         'auto.create.topics.enable': 'auto_create_topics',
         'connections.max.idle.ms': 'connections_max_idle_ms',
         'delete.topic.enable': 'delete_topic_enable',
+        'group.share.record.lock.duration.ms': 'group_share_record_lock_duration_ms',
+        'group.streams.initial.rebalance.delay.ms': 'group_streams_initial_rebalance_delay_ms',
+        'group.consumer.session.timeout.ms': 'group_consumer_session_timeout_ms',
+        'group.consumer.heartbeat.interval.ms': 'group_consumer_heartbeat_interval_ms',
         'message.max.bytes': 'message_max_bytes',
         'log.retention.check.interval.ms': 'log_retention_check_interval_ms',
         'log.cleaner.backoff.ms': 'log_cleaner_backoff_ms',

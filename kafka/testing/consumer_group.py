@@ -56,7 +56,10 @@ class ConsumerGroupState(enum.Enum):
 
 
 class ConsumerGroupRules(NamedTuple):
-    """What all groups of a cluster share; ``topics`` are those of the cluster, by name."""
+    """What all groups of a cluster share; ``topics`` are those of the cluster, by name.
+
+    ``setting`` returns the value of a group's setting in milliseconds, by group and name.
+    """
 
     version: Tuple[int, ...]
     timers: Timers
@@ -64,9 +67,7 @@ class ConsumerGroupRules(NamedTuple):
     budget: Budget
     topics: Mapping[str, Topic]
     max_size: int
-    session_timeout_ms: int
-    heartbeat_interval_ms: int
-    assignment_interval_ms: int
+    setting: Callable[[str, str], int]
 
 
 class ConsumerMember:
@@ -312,10 +313,13 @@ class ConsumerGroup:
                 deadline.cancel()
         self._rules.budget.change(-member.size)
 
+    def _setting(self, name: str) -> int:
+        return self._rules.setting(self.group_id, name)
+
     def keep_alive(self, member: ConsumerMember) -> None:
         """Begin a member's session time-out anew."""
         if member.session is not None:
-            member.session.set(self._rules.session_timeout_ms / 1000)
+            member.session.set(self._setting('consumer.session.timeout.ms') / 1000)
 
     # ------------------------------------------------------------ heartbeat
 
@@ -414,8 +418,8 @@ class ConsumerGroup:
         if self.assignment_epoch == self.epoch:
             return
         now = self._rules.timers.clock.monotonic()
-        if self._assigned_at is not None:
-            if now - self._assigned_at < self._rules.assignment_interval_ms / 1000:
+        if self._assigned_at is not None and self._rules.version >= (4, 3):
+            if now - self._assigned_at < self._setting('consumer.assignment.interval.ms') / 1000:
                 return
         self._assigned_at = now
         wanted = {

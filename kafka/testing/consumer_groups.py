@@ -136,7 +136,7 @@ class ConsumerGroups:
                 self.forget(request.group_id)
             return Refusal(error, _TEXTS[error] % request.member_id).response
         assigned = group.heartbeat(member, request)
-        interval_ms = self.rules.heartbeat_interval_ms
+        interval_ms = self.rules.setting(request.group_id, 'consumer.heartbeat.interval.ms')
         return _answer(member.member_id, member.epoch, interval_ms, assigned)
 
 

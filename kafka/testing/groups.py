@@ -45,6 +45,7 @@ from kafka.testing.group_members import (
     group_size,
     join_refusal,
 )
+from kafka.testing.group_settings import group_config
 from kafka.testing.group_states import GroupRules, GroupState
 from kafka.testing.server_assignors import TopicPartition
 from kafka.testing.share_group import ShareGroup
@@ -84,7 +85,6 @@ class Groups:
             max_size=defaults.group_max_size,
             max_metadata_bytes=defaults.message_max_bytes,
         )
-        newer = state.release.version >= (4, 3)
         self.consumers = ConsumerGroups(
             ConsumerGroupRules(
                 version=state.release.version,
@@ -93,9 +93,7 @@ class Groups:
                 budget=self.budget,
                 topics=state.topics,
                 max_size=defaults.group_max_size,
-                session_timeout_ms=defaults.group_consumer_session_timeout_ms,
-                heartbeat_interval_ms=defaults.group_consumer_heartbeat_interval_ms,
-                assignment_interval_ms=1000 if newer else 0,
+                setting=lambda group_id, name: int(group_config(state, group_id, name)),
             ),
             self._newer_ended,
         )

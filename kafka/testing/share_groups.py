@@ -7,7 +7,6 @@ an id means one group of any kind is known in groups.py.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Set, Union
 
 from kafka.protocol.share import (
@@ -16,7 +15,6 @@ from kafka.protocol.share import (
     ShareGroupHeartbeatResponse,
     ShareGroupHeartbeatTopicPartitions,
 )
-from kafka.testing.configs import group_config
 from kafka.testing.errors import (
     COORDINATOR_NOT_AVAILABLE,
     FENCED_MEMBER_EPOCH,
@@ -27,6 +25,7 @@ from kafka.testing.errors import (
     UNKNOWN_SERVER_ERROR,
 )
 from kafka.testing.group_members import Budget, Outbox, group_size
+from kafka.testing.group_settings import group_config, reset_duration_ms
 from kafka.testing.record_times import first_record_at
 from kafka.testing.server_assignors import TopicPartition
 from kafka.testing.share_group import (
@@ -50,7 +49,6 @@ _TEXTS = {
     GROUP_MAX_SIZE_REACHED: 'There is no room for member %s: the group is full.',
     COORDINATOR_NOT_AVAILABLE: 'There is no memory for member %s.',
 }
-_DURATION = re.compile(r'P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?', re.I)
 
 
 class ShareRefusal(NamedTuple):
@@ -196,27 +194,32 @@ class ShareGroups:
         return None if group is None else group.partitions.get(partition)
 
     def _share_rules(self, group_id: str) -> ShareRules:
-        newer = self._state.release.version >= (4, 2)
-        renew = 'share.renew.acknowledge.enable'
-        return ShareRules(
-            max_deliveries=self.setting(group_id, 'share.delivery.count.limit') if newer else 5,
-            max_locks=self.setting(group_id, 'share.partition.max.record.locks') if newer else 2000,
+        version = self._state.release.version
+        rules = ShareRules(
+            max_deliveries=5,
+            max_locks=2000,
             lock_seconds=self.setting(group_id, 'share.record.lock.duration.ms') / 1000,
-            can_renew=newer and group_config(self._state, group_id, renew).lower() == 'true',
-            throttles=newer,
+            can_renew=version >= (4, 2),
+            throttles=version >= (4, 2),
+        )
+        if version < (4, 3):
+            return rules
+        renew = group_config(self._state, group_id, 'share.renew.acknowledge.enable')
+        return rules._replace(
+            max_deliveries=self.setting(group_id, 'share.delivery.count.limit'),
+            max_locks=self.setting(group_id, 'share.partition.max.record.locks'),
+            can_renew=renew.lower() == 'true',
         )
 
     def _first_offset(self, group_id: str, partition: Partition) -> int:
         """Return where a group begins that never read a partition."""
         reset = group_config(self._state, group_id, 'share.auto.offset.reset').strip()
-        if reset.lower() == 'earliest':
+        if reset == 'earliest':
             return partition.log.start_offset
-        match = _DURATION.fullmatch(reset.partition(':')[2].strip())
-        if match is None:
+        back_ms = reset_duration_ms(reset)
+        if back_ms is None:
             return partition.high_watermark
-        days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
-        back_ms = 1000 * (((days * 24 + hours) * 60 + minutes) * 60 + seconds)
-        since = self._state.timers.clock.wall_ms() - int(back_ms)
+        since = self._state.timers.clock.wall_ms() - back_ms
         found = first_record_at(partition.log, since, partition.high_watermark)
         return partition.high_watermark if found is None else found[0]
 

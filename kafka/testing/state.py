@@ -137,6 +137,8 @@ class Defaults(NamedTuple):
     group_min_session_timeout_ms: int = 6000
     group_consumer_session_timeout_ms: int = 45000
     group_consumer_heartbeat_interval_ms: int = 5000
+    group_share_record_lock_duration_ms: int = 30000
+    group_streams_initial_rebalance_delay_ms: int = 3000
     offset_metadata_max_bytes: int = 4096
     offsets_retention_minutes: Optional[int] = None  # as the release has it
     offsets_topic_partitions: int = 50

@@ -17,7 +17,6 @@ from kafka.protocol.streams import (
     TaskIds,
     TopicPartition,
 )
-from kafka.testing.configs import group_config
 from kafka.testing.errors import (
     COORDINATOR_NOT_AVAILABLE,
     FENCED_INSTANCE_ID,
@@ -31,6 +30,7 @@ from kafka.testing.errors import (
     UNRELEASED_INSTANCE_ID,
 )
 from kafka.testing.group_members import Budget, Outbox, group_size
+from kafka.testing.group_settings import group_config
 from kafka.testing.streams_group import (
     JOIN_EPOCH,
     STATIC_LEAVE_EPOCH,

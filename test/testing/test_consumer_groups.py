@@ -42,6 +42,19 @@ def test_the_first_member_gets_everything(driver):
     assert (response.heartbeat_interval_ms, member.partitions) == (5000, [0, 1, 2, 3])
 
 
+def test_a_group_may_have_times_of_its_own(driver):
+    driver.state.configs[32, GROUP] = {
+        'consumer.heartbeat.interval.ms': '7000',
+        'consumer.session.timeout.ms': '60000',
+    }
+    member = Member(driver, 'a')
+    assert member.join().heartbeat_interval_ms == 7000
+    driver.advance(59)
+    assert member.heartbeat().error_code == NONE
+    driver.advance(61)
+    assert member.heartbeat().error_code == UNKNOWN_MEMBER_ID
+
+
 def test_a_heartbeat_tells_no_assignment_that_is_known(driver):
     member = Member(driver, 'a')
     member.join()

@@ -18,6 +18,7 @@ from kafka.protocol.admin.configs import (
 from kafka.testing import configs, errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.configs import ConfigKey, Keys, split_list
+from kafka.testing.group_settings import wrong_value
 from kafka.testing.handlers.configs import check_broker
 from kafka.testing.state import ClusterState
 from kafka.testing.topic_checks import Refused, check_name, refuse
@@ -208,6 +209,8 @@ def _check(
                 errors.INVALID_REQUEST, 'Cannot update these configs dynamically: Set(%s)' % name
             )
     wrong = configs.unknown_or_invalid(keys, name, value, what)
+    if wrong is None and kind == configs.GROUP:
+        wrong = wrong_value(state, name, value)
     if wrong is None and kind == configs.BROKER:
         wrong = configs.invalid_for_topics(state.release.name, name, value)
     if wrong is None:

@@ -23,7 +23,7 @@ from kafka.protocol.share import (
     ShareFetchResponse,
 )
 from kafka.testing.calls import Call, handles
-from kafka.testing.configs import broker_config, group_config
+from kafka.testing.configs import broker_config
 from kafka.testing.errors import (
     INVALID_REQUEST,
     NONE,
@@ -34,6 +34,7 @@ from kafka.testing.errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
+from kafka.testing.group_settings import group_config
 from kafka.testing.handlers.share_groups import has_share_groups
 from kafka.testing.in_flight import Acquired
 from kafka.testing.located import find_topic, leader_endpoints, led_partition

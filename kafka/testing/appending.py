@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import logging
 import struct
+from heapq import heapify, heapreplace
 from typing import NamedTuple, Sequence, Union
 
 from kafka.record.default_records import encode_batch
 from kafka.testing import producer_states
 from kafka.testing.errors import KAFKA_STORAGE_ERROR, NONE
 from kafka.testing.log_settings import log_settings
-from kafka.testing.partition_log import BATCH_BYTES, Batch, PartitionLog
+from kafka.testing.partition_log import BATCH_BYTES, Batch
 from kafka.testing.retention import roll_if_due, upkeep_of
 from kafka.testing.state import ClusterState, Partition
 from kafka.testing.waiting import Waiting
@@ -166,14 +167,15 @@ def _shrink(state: ClusterState, most_bytes: int) -> bool:
         return True
     logs = {id(each.log): each for each in partitions if log_settings(state, each.topic).is_deleted}
     before = {key: each.log.start_offset for key, each in logs.items()}
-    while excess > 0:
-        largest = max((each.log for each in logs.values()), key=_memory_bytes, default=None)
-        size = 0 if largest is None else largest.memory_bytes
-        if largest is None or not size:
-            break
+    largest = [(-each.log.memory_bytes, key) for key, each in logs.items()]
+    heapify(largest)
+    while excess > 0 and largest and largest[0][0]:
+        size, key = largest[0]
+        log = logs[key].log
         # Half of it at a time: another one may be the largest then.
-        largest.delete_before(largest.offset_after(min(excess, max(1, largest.size_bytes // 2))))
-        excess -= size - largest.memory_bytes
+        log.delete_before(log.offset_after(min(excess, max(1, log.size_bytes // 2))))
+        excess += size + log.memory_bytes
+        heapreplace(largest, (-log.memory_bytes, key))
     for key, each in logs.items():
         if each.log.start_offset != before[key]:
             logger.warning(
@@ -185,7 +187,3 @@ def _shrink(state: ClusterState, most_bytes: int) -> bool:
                 state.defaults.log_bytes_limit,
             )
     return excess <= 0
-
-
-def _memory_bytes(log: PartitionLog) -> int:
-    return log.memory_bytes

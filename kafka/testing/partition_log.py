@@ -274,7 +274,8 @@ class PartitionLog:
     @property
     def last_stable_offset(self) -> int:
         """The first offset that belongs to an open transaction, or the end of the log."""
-        return min(self.open_transactions.values(), default=self.end_offset)
+        first = min(self.open_transactions.values(), default=self.end_offset)
+        return max(first, self.start_offset)  # records of open transactions can be deleted
 
     @property
     def batches(self) -> List[Batch]:

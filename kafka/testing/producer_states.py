@@ -99,9 +99,10 @@ def check(states: States, batch: Batch, release: Tuple[int, ...]) -> Union[int, 
         repeated = _repeated(state, batch, 5 if release >= (1, 0) else 1)
         if repeated is not None:
             return repeated
-    if state.first_offset >= 0 and not batch.is_transactional:
+    error = _check_sequence(state, batch)
+    if error == NONE and state.first_offset >= 0 and not batch.is_transactional:
         return INVALID_TXN_STATE
-    return _check_sequence(state, batch)
+    return error
 
 
 def _repeated(state: ProducerState, batch: Batch, remembered: int) -> Optional[Appended]:

@@ -5,7 +5,8 @@ Owns them, by the keys that they wait for: partitions that are written to, group
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Optional
 
 from kafka.protocol.wire import Message
 from kafka.testing.timers import Timer, Timers
@@ -51,6 +52,7 @@ class Waiting:
         self._timers = timers
         # Waiters in the order in which they came; dicts, because any of them may leave at any time.
         self._by_key: Dict[Any, Dict[_Waiter, None]] = {}
+        self._postponed: Optional[Dict[Any, None]] = None
 
     def add(self, call: Call[Any], seconds: float, keys: Iterable[Any], attempt: Attempt) -> None:
         """Keep a call; see ``Call.wait``."""
@@ -65,8 +67,26 @@ class Waiting:
         waiter.timer = self._timers.later(seconds, is_over)
         call.when_dropped(lambda: self._forget(waiter))
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let all that is touched in a ``with`` block be touched at its end.
+
+        Who waits for several partitions, which one request writes to, gets all of it at once.
+        """
+        touched: Dict[Any, None] = {}
+        self._postponed = touched
+        try:
+            yield
+        finally:
+            self._postponed = None
+            for key in touched:
+                self.touch(key)
+
     def touch(self, key: Any) -> None:
         """Say that something happened to what a key stands for."""
+        if self._postponed is not None:
+            self._postponed[key] = None
+            return
         for waiter in list(self._by_key.get(key, ())):
             waiter.try_once(False)
             if not waiter.call.is_waiting:

@@ -21,6 +21,7 @@ from kafka.protocol.commit import (
 )
 from kafka.protocol.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
+from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafka.protocol.session import NEED_DATA
 from kafka.protocol.wire import ZERO_UUID
 from kafka.testing.appending import append
@@ -67,6 +68,18 @@ def fetch(cluster, count):
         for each in topics(cluster, count)
     ]
     yield FetchRequest(max_wait_ms=500, min_bytes=1, session_id=0, session_epoch=0, topics=asked)
+
+
+def produce(cluster, count):
+    data = batch(b'x')
+    asked = [
+        TopicProduceData(
+            topic_id=each.topic_id,
+            partition_data=[PartitionProduceData(index=0, records=data)],
+        )
+        for each in topics(cluster, count)
+    ]
+    yield ProduceRequest(acks=1, timeout_ms=1000, topic_data=asked)
 
 
 def fetch_offsets(cluster, count):
@@ -126,6 +139,7 @@ def check(run):
         delete_topics,
         metadata_by_id,
         fetch,
+        produce,
         fetch_offsets,
         describe_groups,
         delete_groups,
@@ -163,6 +177,21 @@ def test_a_request_that_comes_in_pieces_is_not_copied_for_each():
         for _ in range(count):
             client.connection.receive_data(piece)
         assert not client.connection.is_closed
+        return time.process_time() - before
+
+    check(run)
+
+
+def test_many_logs_are_made_smaller_without_a_look_at_all_for_each():
+    def run(count):
+        cluster = Driver(log_bytes_limit=count * 1500)
+        partitions = [each.partitions[0] for each in topics(cluster, count)]
+        data = batch(b'x' * 100)
+        before = time.process_time()
+        for _ in range(6):
+            for partition in partitions:
+                append(cluster.state, cluster.waiting, partition, [Batch(0, 0, 1, 2, data)])
+        assert any(partition.log.start_offset for partition in partitions)
         return time.process_time() - before
 
     check(run)

@@ -184,3 +184,12 @@ def test_the_epoch_of_an_offset() -> None:
     for written in (1, 1, 4):
         log.append(stored(b'a'), written)
     assert [log.epoch_at(offset) for offset in range(3)] == [1, 1, 4]
+
+
+def test_the_last_stable_offset_is_never_before_the_start() -> None:
+    """DeleteRecords may take the beginning of an open transaction."""
+    log = PartitionLog()
+    for sequence in range(3):
+        log.append(stored(b'%d' % sequence, producer_id=1), 0)
+    log.delete_before(2)
+    assert (log.start_offset, log.last_stable_offset) == (2, 2)

@@ -114,6 +114,7 @@ def test_no_plain_batch_inside_a_transaction() -> None:
     leader = Leader()
     leader.write(batch(0, transactional=True))
     assert leader.write(batch(1)) == INVALID_TXN_STATE
+    assert leader.write(batch(2)) == OUT_OF_ORDER_SEQUENCE_NUMBER  # is looked at first
     remember_marker(leader.states, 7, 0, 0, 0)
     assert leader.write(batch(1)) == NONE
 

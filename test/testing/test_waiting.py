@@ -93,6 +93,26 @@ def test_nothing_is_kept_under_other_keys_of_an_answered_call(driver):
     assert driver.waiting._by_key == {}
 
 
+def test_what_is_touched_together_is_tried_once_at_the_end(driver):
+    """A fetch of two partitions, to which one request writes, has the records of both."""
+    call, there, tried = FakeCall(), [], []
+
+    def attempt(last):
+        tried.append(list(there))
+        return ANSWER if there else None
+
+    driver.waiting.add(call, 10, ['k', 'l'], attempt)
+    with pytest.raises(ValueError), driver.waiting.together():
+        for key in 'kl':
+            there.append(key)
+            driver.waiting.touch(key)
+        raise ValueError
+    assert tried == [['k', 'l']]
+    assert call.answers == [ANSWER]
+    driver.waiting.touch('k')
+    assert driver.waiting._by_key == {}
+
+
 class CountingCall(FakeCall):
     """Counts how often anybody looks at any of them."""
 

@@ -68,11 +68,13 @@ class _CloseConnection(Exception):
 def produce(call: Call[ProduceRequest]) -> Optional[Message]:
     """Append records, and acknowledge them as asked."""
     request = call.request
+    is_out_of_place = _is_out_of_place(call)
     try:
-        results = [
-            (topic, [_one(call, topic, each) for each in topic.partition_data])
-            for topic in request.topic_data
-        ]
+        with call.broker.waiting.together():
+            results = [
+                (topic, [_one(call, topic, each, is_out_of_place) for each in topic.partition_data])
+                for topic in request.topic_data
+            ]
     except _CloseConnection:
         call.close_connection()
         return None
@@ -98,18 +100,26 @@ def _timed_out(result: _Result) -> _Result:
 # ---------------------------------------------------------------- one partition
 
 
+def _is_out_of_place(call: Call[ProduceRequest]) -> bool:
+    """Tell whether a transactional batch is in a request that is in no transaction."""
+    return (
+        call.version >= 3
+        and call.state.release.version >= (2, 1)  # before, the id alone said what it is
+        and call.request.transactional_id is None
+        and _is_transactional(call.request)
+    )
+
+
 def _one(
-    call: Call[ProduceRequest], asked: TopicProduceData, data: PartitionProduceData
+    call: Call[ProduceRequest],
+    asked: TopicProduceData,
+    data: PartitionProduceData,
+    is_out_of_place: bool,
 ) -> _Result:
     request, state = call.request, call.state
     by_id = call.version >= 13
     topic = find_topic(call, asked.name, asked.topic_id, by_id)
-    if (
-        call.version >= 3
-        and state.release.version >= (2, 1)  # before, the id alone said what is transactional
-        and request.transactional_id is None
-        and _is_transactional(request)
-    ):
+    if is_out_of_place:
         return _Result(TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     name = asked.name if isinstance(topic, int) else topic.name
     if name in _INTERNAL and call.header.client_id != _ADMIN_CLIENT:

@@ -18,6 +18,7 @@ from kafka.protocol.metadata import (
 from kafka.protocol.wire import ZERO_UUID
 from kafka.testing.calls import Call, handles
 from kafka.testing.errors import (
+    INVALID_REPLICATION_FACTOR,
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
     LEADER_NOT_AVAILABLE,
@@ -76,16 +77,24 @@ def _error_of_all(call: Call[MetadataRequest]) -> int:
     """Return the code of an error that leaves a broker without any answer, or NONE."""
     asked = call.request.topics or []
     if call.state.release.version < (0, 9):
-        # It is stopped in the middle of its work when it tries to create the topic.
-        names = [each.name or '' for each in asked if call.state.defaults.auto_create_topics]
-        legal = all(is_legal_name(name, LONGEST_NAME_OF_OLD) for name in names)
-        return NONE if legal else INVALID_TOPIC_EXCEPTION
+        return _error_of_0_8(call.state, [each.name or '' for each in asked])
     has_ids = any(each.topic_id != ZERO_UUID for each in asked)
     lacks_names = any(each.name is None for each in asked)
     if call.version < 12:
         # v10 and v11 have ids and names that may be null; both were meant for later.
         return INVALID_REQUEST if has_ids or lacks_names else NONE
     return UNKNOWN_SERVER_ERROR if lacks_names and not has_ids else NONE
+
+
+def _error_of_0_8(state: ClusterState, names: List[str]) -> int:
+    """Return what stops a broker in the middle of its work when it tries to create topics."""
+    missing = [name for name in names if name not in state.topics]
+    if not missing or not state.defaults.auto_create_topics:
+        return NONE
+    if not all(is_legal_name(name, LONGEST_NAME_OF_OLD) for name in missing):
+        return INVALID_TOPIC_EXCEPTION
+    has_brokers = state.defaults.replication_factor <= len(state.alive)
+    return NONE if has_brokers else UNKNOWN_SERVER_ERROR
 
 
 def _refused(call: Call[MetadataRequest], error: int) -> MetadataResponse:
@@ -125,10 +134,22 @@ def _create(call: Call[MetadataRequest], name: str) -> int:
         return INVALID_TOPIC_EXCEPTION
     if not creates or not state.has_room(state.defaults.num_partitions):
         return UNKNOWN_TOPIC_OR_PARTITION
+    if state.defaults.replication_factor > len(state.alive):
+        return _too_few_brokers(state)
     state.create_topic(name)
     # A broker says so until the controller has told it of the leaders; KRaft ones call it unknown.
     zookeeper = state.release.has_zookeeper
     return LEADER_NOT_AVAILABLE if zookeeper else UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _too_few_brokers(state: ClusterState) -> int:
+    """Return what is said of a topic that cannot be created for want of brokers."""
+    if not state.release.has_zookeeper:
+        return UNKNOWN_TOPIC_OR_PARTITION  # the controller refuses, and nobody tells the client
+    # Before CreateTopics there was no error for it.
+    return (
+        INVALID_REPLICATION_FACTOR if state.release.version >= (0, 10, 1) else UNKNOWN_SERVER_ERROR
+    )
 
 
 def _failed(name: Optional[str], error: int, topic_id: bytes = ZERO_UUID) -> MetadataResponseTopic:

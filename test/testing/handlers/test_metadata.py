@@ -7,6 +7,7 @@ import pytest
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
 from kafka.testing import state
 from kafka.testing.errors import (
+    INVALID_REPLICATION_FACTOR,
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
     LEADER_NOT_AVAILABLE,
@@ -72,6 +73,26 @@ def test_a_client_may_want_none_created(driver):
     answer = ask(driver, 't', allow_auto_topic_creation=False)
     assert answer.topics[0].error_code == UNKNOWN_TOPIC_OR_PARTITION
     assert driver.state.topics == {}
+
+
+@pytest.mark.parametrize(
+    'release, error',
+    [
+        ('0.8.2', UNKNOWN_SERVER_ERROR),
+        ('0.10.0', UNKNOWN_SERVER_ERROR),
+        ('0.10.1', INVALID_REPLICATION_FACTOR),
+        ('2.8', INVALID_REPLICATION_FACTOR),
+        ('4.4', UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_no_topic_is_created_while_there_are_too_few_brokers_for_its_copies(release, error):
+    driver = Driver(release, brokers=3)
+    driver.state.node_died(2)
+    assert ask(driver, 't', version=0).topics[0].error_code == error
+    assert driver.state.topics == {}
+    driver.state.node_came(2)
+    ask(driver, 't', version=0)
+    assert len(driver.state.topics['t'].partitions[0].replicas) == 3
 
 
 def test_no_more_topics_are_created_than_there_is_memory_for(monkeypatch):

@@ -30,7 +30,7 @@ from kafka.testing.waiting import Waiting
 log = logging.getLogger(__name__)
 
 #: So much may lie in all logs together that the next start has to read.
-UNCHECKED = 8 * 1024 * 1024
+UNCHECKED = 4 * 1024 * 1024
 #: After a failure the same is not tried again for so many seconds.
 RETRY_SECONDS = 1.0
 

@@ -265,6 +265,11 @@ class SegmentFiles:
                 os.fsync(file.fileno())
         os.replace(fresh, self._prefix + _CHECKPOINT)
 
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is a checkpoint, be it a broken one."""
+        return os.path.exists(self._prefix + _CHECKPOINT)
+
     def read_checkpoint(self) -> Any:
         """Return what was written down, None if that is not there or not whole."""
         try:

@@ -259,7 +259,8 @@ class StoredLog(PartitionLog):
         self._files.remove_leftovers()
         self._has_files = True
         if known is None:
-            log.warning('folder=%s has no whole checkpoint: all of its logs is read', self.folder)
+            if self._files.has_checkpoint:  # otherwise nobody has come to write one
+                log.warning('folder=%s has no whole checkpoint: all of it is read', self.folder)
             known = {'segments': []}
         rows = known['segments']
         bases = [row[0] for row in rows]

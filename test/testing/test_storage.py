@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
+import socket
 
 import pytest
 
 from kafka import KafkaClient, SimpleProducer
+from kafka.errors import KafkaError
 from kafka.protocol.admin.configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
@@ -15,6 +18,9 @@ from kafka.protocol.admin.configs import (
 )
 from kafka.protocol.admin.topics import DeleteTopicsRequest, DeleteTopicState
 from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.negotiation import BrokerVersions
+from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafka.protocol.session import ResponseReceived, Role, Session
 from kafka.protocol.wire import ZERO_UUID
 from kafka.testing import Cluster, errors, storage
 from kafka.testing.acls import Acl
@@ -484,3 +490,39 @@ def test_a_cluster_of_sockets(tmp_path):
             with pytest.raises(StorageError, match='in use'):
                 Cluster(data=tmp_path).start()
         assert cluster.state.storage is None
+
+
+def test_nobody_is_answered_before_the_disk_has_it(tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.CRITICAL, 'kafka')
+    with Cluster(data=tmp_path, fsync=True, topics={'t': 1, 'u': 1}) as cluster:
+        client = KafkaClient(cluster.bootstrap)
+        producer = SimpleProducer(client)
+        producer.send_messages('t', b'm')
+        with monkeypatch.context() as patched:
+            patched.setattr('kafka.testing.segments.sync_data', failing(errno.EIO))
+            with pytest.raises(KafkaError):
+                producer.send_messages('t', b'lost')
+        [answer] = producer.send_messages('u', b'm')  # the broker goes on
+        assert answer.error == 0
+        client.close()
+
+
+def test_requests_that_come_together_wait_for_the_disk_once(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr('kafka.testing.segments.sync_data', synced.append)
+    with Cluster(data=tmp_path, fsync=True, topics={'t': 1}) as cluster:
+        session = Session(Role.CLIENT)
+        session.adopt(BrokerVersions(dict(cluster.state.release.served)))
+        topic = TopicProduceData(
+            topic_id=cluster.state.topics['t'].topic_id,
+            partition_data=[PartitionProduceData(index=0, records=batch(b'a'))],
+        )
+        request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic])
+        with socket.create_connection(cluster.bootstrap.split(':')) as sock:
+            sock.sendall(b''.join(session.send(request) for _ in range(5)))
+            answers = 0
+            while answers < 5:
+                session.receive_data(sock.recv(65536))
+                while isinstance(session.next_event(), ResponseReceived):
+                    answers += 1
+    assert 1 <= len(synced) < 5

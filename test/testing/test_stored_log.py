@@ -172,6 +172,12 @@ def test_a_checkpoint_that_is_not_whole_costs_time_only(opened, caplog):
     assert 'has no whole checkpoint' in caplog.text
 
 
+def test_a_log_that_never_had_a_checkpoint_is_no_news(opened, caplog):
+    log = fill(opened(), 1, 2)
+    assert opened().batches == log.batches
+    assert caplog.text == ''
+
+
 def test_an_index_that_is_not_whole_costs_time_only(opened, caplog):
     log = fill(opened(), 1, 2)
     log.roll(1)

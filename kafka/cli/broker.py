@@ -12,11 +12,14 @@ import sys
 import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
+from kafka.cli import broker_security
+from kafka.cli.broker_security import SecurityOptions
 from kafka.cli.run import Usage
 from kafka.testing import Cluster
 from kafka.testing.cluster import HOST
 from kafka.testing.releases import NEWEST
 from kafka.testing.segments import StorageError
+from kafka.testing.tls import CertificateError
 
 USAGE = f"""\
 usage: python -m kafka broker [OPTIONS]
@@ -31,7 +34,7 @@ Run a small Kafka in pure Python until Ctrl-C.
 --data DIR           keep everything there, and find it again at the next start; without it
                      everything is in memory
 --fsync              have on the disk what is acknowledged: it survives a power cut too
--h, --help           show this
+{broker_security.USAGE}-h, --help           show this
 """
 PORT = 9092
 #: How often it is looked whether to stop: waiting for ever could not be interrupted everywhere.
@@ -49,6 +52,7 @@ class Command(NamedTuple):
     topics: Dict[str, int] = {}
     data: str = ''
     fsync: bool = False
+    security: SecurityOptions = SecurityOptions()
 
 
 def main(args: List[str]) -> int:
@@ -74,8 +78,9 @@ def main(args: List[str]) -> int:
             topics=command.topics,
             data=command.data or None,
             fsync=command.fsync,
+            **command.security.arguments(os.environ),
         )
-    except ValueError as error:
+    except (Usage, ValueError) as error:
         sys.stderr.write('%s\npython -m kafka broker: %s\n' % (USAGE, error))
         return 2
     return _serve(command, cluster)
@@ -89,24 +94,29 @@ def parse(args: List[str]) -> Command:
     rest = list(args)
     values: Dict[str, Any] = {}
     topics: Dict[str, int] = {}
+    super_users: List[str] = []
     while rest:
         option, equals, value = rest.pop(0).partition('=')
-        if option == '--fsync' and not equals:
-            values['fsync'] = True
+        if option in FLAGS and not equals:
+            values[FLAGS[option]] = True
             continue
         read = READ.get(option)
-        if read is None and option != '--topic':
+        if read is None and option not in ('--topic', '--super-user'):
             raise Usage('there is no option %s' % option)
         if not equals:
             if not rest:
                 raise Usage('%s needs a value' % option)
             value = rest.pop(0)
-        if read is None:
+        if option == '--super-user':
+            super_users.append(_text(option, value))
+        elif read is None:
             name, partitions = _topic(value)
             topics[name] = partitions
         else:
-            values[option.lstrip('-')] = read(option, value)
-    command = Command(topics=topics, **values)
+            values[option.lstrip('-').replace('-', '_')] = read(option, value)
+    told = {key: values.pop(key) for key in SecurityOptions._fields if key in values}
+    security = SecurityOptions(super_users=tuple(super_users), **told)
+    command = Command(topics=topics, security=security, **values)
     if command.fsync and not command.data:
         raise Usage('--fsync is for what is kept in --data')
     return command
@@ -152,7 +162,14 @@ READ: Dict[str, Callable[[str, str], Any]] = {
     '--version': _text,
     '--brokers': _count,
     '--data': _text,
+    '--users': _text,
+    '--mechanisms': _text,
+    '--certificate': _text,
+    '--key': _text,
+    '--client-ca': _text,
 }
+#: Options without a value, and what they set.
+FLAGS = {'--fsync': 'fsync', '--tls': 'is_tls'}
 
 
 def _fail(reason: str) -> int:
@@ -188,7 +205,7 @@ def _serve(command: Command, cluster: Cluster) -> int:
                 signal.signal(each, handler)
             cluster.state.control.failures.clear()  # they were logged when they came
             cluster.stop()
-    except StorageError as error:
+    except (CertificateError, StorageError) as error:
         return _fail(str(error))
     except OSError as error:
         return _fail(_why(command, error))
@@ -207,6 +224,7 @@ def _greeting(command: Command, cluster: Cluster) -> str:
         'Kafka %s in pure Python, everything %s: %s' % (cluster.state.release.name, where, count),
         *('  node %d  %s' % each for each in enumerate(addresses)),
         '  topics  %s' % (topics or 'none yet; created when first used'),
+        *broker_security.greeting(cluster.security),
         'Clients start with: %s' % cluster.bootstrap,
         'Stop with Ctrl-C, or: kill %d' % os.getpid(),
     ]

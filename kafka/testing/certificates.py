@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Iterable, List, Tuple
 
 from kafka.late_imports import import_late
-from kafka.testing.tls import Tls
+from kafka.testing.tls import CertificateError, Tls
 
 DAYS = 7
 LOCAL_HOSTS = ('localhost', '127.0.0.1', '::1')
@@ -31,7 +31,7 @@ def make_certificate(
 
     Arguments: folder: where they are written, as NAME.pem and NAME.key; name: whom it names;
     hosts: names and addresses for which it is good, none for a client's.
-    Raises RuntimeError, saying what to install, if there is neither way; OSError.
+    Raises CertificateError, saying what to install, if there is neither way; OSError.
     """
     paths = os.path.join(folder, name + '.pem'), os.path.join(folder, name + '.key')
     try:
@@ -70,7 +70,7 @@ def _is_address(host: str) -> bool:
 def _by_program(paths: Tuple[str, str], name: str, hosts: List[str]) -> None:
     program = shutil.which('openssl')
     if program is None:
-        raise RuntimeError(
+        raise CertificateError(
             'no certificate can be made: install the package cryptography'
             ' (pip install kafka-evergreen[tls]) or the program openssl, or give the files of one'
         )
@@ -85,7 +85,7 @@ def _by_program(paths: Tuple[str, str], name: str, hosts: List[str]) -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=OPENSSL_SECONDS
     )
     if done.returncode:
-        raise RuntimeError(
+        raise CertificateError(
             'openssl makes no certificate: %s' % done.stdout.decode(errors='replace')
         )
 

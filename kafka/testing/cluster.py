@@ -56,8 +56,8 @@ class Cluster:
 
     Raises: ValueError for a release that is not there, fewer than one broker, ports that end before
     the brokers do, a topic that cannot be, what of security the release has not; TypeError for a
-    setting that does not exist; OSError from start() when a port is taken or a certificate cannot
-    be read, RuntimeError when none can be made.
+    setting that does not exist; from start() OSError when a port is taken, and
+    ``kafka.testing.tls.CertificateError`` when no certificate can be made or used.
     """
 
     def __init__(

@@ -85,6 +85,11 @@ class Security:
         return transport if self._state.sasl is None else 'SASL_' + transport
 
     @property
+    def mechanisms(self) -> List[str]:
+        """By which clients log in; none without SASL."""
+        return [] if self._state.sasl is None else list(self._state.sasl.mechanisms)
+
+    @property
     def ca_file(self) -> Optional[str]:
         """The file by which clients know the brokers' certificate; None without TLS."""
         return None if not self._tls else self._files().certificate
@@ -97,7 +102,7 @@ class Security:
     def prepare(self) -> None:
         """Make what connections need.
 
-        Raises RuntimeError when no certificate can be made; otherwise as ``Tls.context``.
+        Raises CertificateError when no certificate can be made or used; ValueError as Tls.context.
         """
         if self._tls and self._state.tls_context is None:
             self._state.tls_context = self._files().context()

@@ -37,6 +37,10 @@ _EMAIL = 'emailAddress'
 _EMAIL_NUMBER = '1.2.840.113549.1.9.1'
 
 
+class CertificateError(RuntimeError):
+    """A certificate cannot be made or used; the text says which and why."""
+
+
 class Tls(NamedTuple):
     """The files of TLS listeners, all PEM.
 
@@ -53,8 +57,8 @@ class Tls(NamedTuple):
     def context(self) -> ssl.SSLContext:
         """Return what connections are made with.
 
-        Raises ValueError for a client_auth that there is not; OSError for files that cannot be
-        read, ssl.SSLError, which is one, for what is no certificate or key.
+        Raises ValueError for a client_auth that there is not; CertificateError for files that
+        cannot be read or are no certificate or key.
         """
         if self.client_auth not in _VERIFY:
             words = ', '.join(map(repr, _VERIFY))
@@ -63,9 +67,16 @@ class Tls(NamedTuple):
             raise ValueError('client_auth=%r needs client_ca' % self.client_auth)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(self.certificate, self.key)
-        if self.client_ca:
-            context.load_verify_locations(self.client_ca)
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except OSError as error:  # ssl.SSLError is one
+            names = '%s with the key %s' % (self.certificate, self.key)
+            raise CertificateError('cannot use %s: %s' % (names, error)) from error
+        try:
+            if self.client_ca:
+                context.load_verify_locations(self.client_ca)
+        except OSError as error:
+            raise CertificateError('cannot use %s: %s' % (self.client_ca, error)) from error
         context.verify_mode = _VERIFY[self.client_auth]
         return context
 

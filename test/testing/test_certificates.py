@@ -12,6 +12,7 @@ import pytest
 
 from kafka.testing import certificates
 from kafka.testing.certificates import local_tls, make_certificate
+from kafka.testing.tls import CertificateError
 
 
 def without(package, monkeypatch):
@@ -65,7 +66,7 @@ def test_a_key_is_its_owners(way, tmp_path):
 def test_where_neither_way_is_it_is_said_what_to_install(tmp_path, monkeypatch):
     without('cryptography', monkeypatch)
     monkeypatch.setattr(shutil, 'which', lambda name: None)
-    with pytest.raises(RuntimeError, match=r'kafka-evergreen\[tls\].*openssl'):
+    with pytest.raises(CertificateError, match=r'kafka-evergreen\[tls\].*openssl'):
         make_certificate(str(tmp_path))
 
 
@@ -74,7 +75,7 @@ def test_what_openssl_says_is_told(tmp_path, monkeypatch):
     done = subprocess.CompletedProcess([], 1, b'unknown option -addext')
     monkeypatch.setattr(shutil, 'which', lambda name: '/bin/' + name)
     monkeypatch.setattr(subprocess, 'run', lambda *args, **options: done)
-    with pytest.raises(RuntimeError, match='unknown option -addext'):
+    with pytest.raises(CertificateError, match='unknown option -addext'):
         make_certificate(str(tmp_path))
 
 

@@ -39,7 +39,7 @@ def test_clients_are_told_how_to_connect(settings, protocol):
 def test_the_files_of_a_certificate_may_be_ones_own():
     cluster = Cluster(tls=Tls('a.pem', 'a.key'))
     assert cluster.ca_file == 'a.pem'
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(CertificateError, match=r'a\.pem with the key a\.key: .*No such file'):
         cluster.start()
 
 

@@ -11,7 +11,7 @@ from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.session import NEED_DATA, Role, Session
 from kafka.testing.certificates import local_tls, make_certificate
 from kafka.testing.sasl.login import Sasl
-from kafka.testing.tls import Tls, distinguished_name
+from kafka.testing.tls import CertificateError, Tls, distinguished_name
 from test.testing.drive import Driver, Wire
 from test.testing.sasl.clients import log_in
 
@@ -257,8 +257,10 @@ def test_settings_that_mean_nothing_are_told(files, values, reason):
 
 
 def test_files_that_are_not_there_or_no_certificates_are_told(files, tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(CertificateError, match='No such file'):
         Tls(str(tmp_path / 'none'), files.key).context()
     (tmp_path / 'text').write_text('text')
-    with pytest.raises(ssl.SSLError):
+    with pytest.raises(CertificateError, match='text with the key'):
         Tls(str(tmp_path / 'text'), files.key).context()
+    with pytest.raises(CertificateError, match='text: '):
+        files._replace(client_ca=str(tmp_path / 'text'), client_auth='required').context()

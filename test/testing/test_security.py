@@ -18,6 +18,7 @@ from kafka.testing.acls import (
     WRITE,
     Acl,
 )
+from kafka.testing.tls import CertificateError
 
 
 @pytest.mark.parametrize(

@@ -259,9 +259,9 @@ def test_open_transactions_stop_it(log):
     append(log, (b'a', b'1'))
     append(log, (b'a', b'2'))
     append(log, (b'a', b'3'), **ids)
-    append(log, (b'a', b'4'))
+    append(log, (b'a', b'4'), (None, b'5'))
     cleaned(log)
-    assert [offset for offset, _, _ in there(log)] == [1, 2, 3]
+    assert [offset for offset, _, _ in there(log)] == [1, 2, 3, 4]
 
 
 # ------------------------------------------------------------ when

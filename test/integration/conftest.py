@@ -79,8 +79,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _setting(item):
-    """Return what cluster a test gets, None if it gets none."""
-    return item.callspec.params.get('cluster') if hasattr(item, 'callspec') else None
+    """Return what cluster a test gets; one that starts its own says of which ``release``."""
+    params = item.callspec.params if hasattr(item, 'callspec') else {}
+    own = Setting(params['release'], 1, 'own') if 'release' in params else None
+    return params.get('cluster', own)
 
 
 def _is_meant(item):

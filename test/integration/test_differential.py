@@ -1,6 +1,7 @@
 """The script of test/differential on a fresh real broker and on the embedded one of its release.
 
-It starts a broker of its own: what other tests leave behind would be in the answers.
+It starts a broker of its own: what other tests leave behind would be in the answers. The ordinary
+run does it with three releases; recordings of more are compared without any real broker.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from test.differential import recordings
 from test.differential.compare import compare, explained
 from test.differential.deviations import DEVIATIONS
 
-pytestmark = pytest.mark.real
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.real,
+    pytest.mark.releases(some=('0.8.2.2', '2.8.2', '4.4.0')),
+]
 
 
 def pytest_generate_tests(metafunc):

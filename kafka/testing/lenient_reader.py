@@ -12,7 +12,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from kafka.errors import BufferUnderflowError, ProtocolError
 from kafka.protocol.api import RequestHeader, request_class
-from kafka.protocol.primitives import MAX_ELEMENTS, read_tags, read_uvarint
+from kafka.protocol.primitives import MAX_ELEMENTS, MAX_TAGS, read_uvarint
 from kafka.protocol.schema import KINDS, Field, FieldType, Kind, ListOf, StructMeta, zero_of
 from kafka.protocol.wire import Message
 
@@ -89,11 +89,24 @@ class _Reader:
         return made
 
     def tags(self) -> Dict[int, bytes]:
-        """Read a tagged section; return the raw values by tag."""
-        count = self._data[self.pos]
-        tags, self.pos = read_tags(self._data, self.pos + 1, len(self._data), count)
-        self._count(len(tags))
+        """Read a tagged section; return the raw values by tag, the last of those given twice."""
+        count, self.pos = read_uvarint(self._data, self.pos)
+        self._count(count)
+        if count > MAX_TAGS:
+            raise ProtocolError('%d tagged fields' % count)
+        tags: Dict[int, bytes] = {}
+        for _ in range(count):
+            tag, self.pos = read_uvarint(self._data, self.pos)
+            size, self.pos = read_uvarint(self._data, self.pos)
+            tags[tag] = self._take(size)
         return tags
+
+    def _take(self, size: int) -> bytes:
+        end = self.pos + size
+        if end > len(self._data):
+            raise BufferUnderflowError('%d bytes, and the request ends before' % size)
+        taken, self.pos = self._data[self.pos : end], end
+        return taken
 
     def _tagged(self, field: Field, data: bytes) -> Any:
         inner = _Reader(data, 0, self._version, True, self._takes_null)
@@ -126,10 +139,7 @@ class _Reader:
                 raise ProtocolError('a list of %d elements' % size)
             self._count(size)
             return [self.value(kind.element, False) for _ in range(size)]
-        end = self.pos + size
-        if end > len(self._data):
-            raise BufferUnderflowError('%d bytes, and the request ends before' % size)
-        taken, self.pos = self._data[self.pos : end], end
+        taken = self._take(size)
         return taken.decode('utf-8', 'replace') if kind is KINDS['String'] else taken
 
     def _size(self, kind: Any) -> int:

@@ -119,6 +119,17 @@ def test_items_of_lists_are_counted(request_, version, parts):
         read_leniently(data, most_parts=parts - 1)
 
 
+def test_of_tags_that_come_twice_the_last_counts():
+    tail = b'\1\0\0' + b'\2' + b'\x32\1a' + b'\x32\1b'  # booleans; two fields of tag 50
+    _, request = read_leniently(metadata(b'\0' + b'\1' + tail, 9))
+    assert request.unknown_tags == {50: b'b'}
+
+
+def test_more_tags_than_there_can_be_are_refused():
+    with pytest.raises(ProtocolError, match='tagged fields'):
+        read_leniently(metadata(b'\x91\x4e', 9))  # 10001 of them
+
+
 def test_tags_are_counted():
     request = MetadataRequest(topics=[])
     request.unknown_tags = dict.fromkeys(range(50, 60), b'')

@@ -210,10 +210,12 @@ class SegmentFiles:
                 if path.suffix in ('.cleaned', '.new'):
                     path.unlink()
 
-    def heads(self, base_offset: int, position: int, checked: bool) -> Iterator[Head]:
+    def heads(
+        self, base_offset: int, position: int, next_offset: int, checked: bool
+    ) -> Iterator[Head]:
         """Yield the heads of the batches from a position on, up to the first that is not whole.
 
-        Arguments: checked: whether checksums decide too.
+        Arguments: next_offset: the first that may be there; checked: whether checksums decide too.
         """
         path = self.path(base_offset)
         size = os.stat(path).st_size
@@ -221,7 +223,7 @@ class SegmentFiles:
             return
         with open(path, 'rb') as file:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                last = base_offset - 1
+                last = next_offset - 1
                 while position < size:
                     head = head_at(data, position, size, last)
                     if head is None or (checked and not _is_whole(data, head)):

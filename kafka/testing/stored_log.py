@@ -336,7 +336,7 @@ class StoredLog(PartitionLog):
     def _walk(self, base_offset: int, position: int, checked: bool, size: int) -> List[Head]:
         """Take the batches of a segment from a position on by their heads."""
         heads = []
-        for head in self._files.heads(base_offset, position, checked):
+        for head in self._files.heads(base_offset, position, self.end_offset, checked):
             if head.position + head.size_bytes > size:
                 break
             self._take(head)

@@ -107,7 +107,7 @@ def test_heads_of_all_formats_are_found(files):
         batch(3, 4),
     ]
     files.write(0, 0, b''.join(data))
-    heads = list(files.heads(0, 0, True))
+    heads = list(files.heads(0, 0, 0, True))
     assert [head[:4] for head in heads] == [(0, 0, -1, 0), (1, 2, 9, 1), (3, 6, 1003, 2)]
     assert [head.size_bytes for head in heads] == list(map(len, data))
 
@@ -115,7 +115,7 @@ def test_heads_of_all_formats_are_found(files):
 @pytest.mark.parametrize('left', [0, 1, 11, 16, 60, 70])
 def test_heads_end_where_a_batch_is_torn(files, left):
     files.write(0, 0, batch(0) + batch(1) + batch(2)[:left])
-    assert [head.base_offset for head in files.heads(0, 0, False)] == [0, 1]
+    assert [head.base_offset for head in files.heads(0, 0, 0, False)] == [0, 1]
 
 
 @pytest.mark.parametrize('magic', [0, 1, 2])
@@ -124,13 +124,13 @@ def test_heads_end_where_a_checksum_is_wrong(files, magic):
     damaged = bytearray(old if magic < 2 else batch(0))
     damaged[-1] ^= 1
     files.write(0, 0, bytes(damaged))
-    assert list(files.heads(0, 0, True)) == []
-    assert len(list(files.heads(0, 0, False))) == 1
+    assert list(files.heads(0, 0, 0, True)) == []
+    assert len(list(files.heads(0, 0, 0, False))) == 1
 
 
 def test_zeros_are_no_batch(files):
     files.write(0, 0, batch(0) + bytes(4096))
-    assert len(list(files.heads(0, 0, True))) == 1
+    assert len(list(files.heads(0, 0, 0, True))) == 1
 
 
 def test_an_index_grows_at_its_end(files):

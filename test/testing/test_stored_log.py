@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 
 import pytest
 
@@ -11,7 +12,7 @@ from kafka.record.memory_records import MemoryRecords
 from kafka.testing.partition_log import AbortedTransaction, Batch, EpochStart, PartitionLog
 from kafka.testing.segments import OpenFiles, StorageError
 from kafka.testing.stored_log import StoredLog
-from test.testing.data_requests import batch, offsets
+from test.testing.data_requests import batch, message_set, offsets
 from test.testing.test_partition_log import everything, old
 
 
@@ -90,6 +91,14 @@ def test_old_formats_are_read_as_from_memory(opened, magic, codec):
     found = again(kept, opened)
     assert found.batches == memory.batches
     assert everything(found, 3) == everything(memory, 3)
+
+
+def test_a_wrapper_behind_the_checkpoint_begins_where_it_began(opened):
+    log = opened()
+    log.append(old(b'a', b'b', magic=1, codec=1), 0)
+    log.checkpoint()
+    log.append(old(b'c', b'd', magic=1, codec=1), 0)
+    assert [each.base_offset for each in opened().batches] == [0, 2]
 
 
 @pytest.mark.parametrize('is_closed', [True, False])
@@ -348,3 +357,95 @@ def test_a_kill_while_a_segment_is_replaced(opened, is_replaced):
     found = opened()
     assert [each.base_offset for each in found.batches] == ([2, 4] if is_replaced else [0, 2, 4])
     assert again(found, opened).batches == found.batches
+
+
+# ------------------------------------------------------------ histories
+
+
+def write_some(chance, *logs):
+    """Append the same to several logs."""
+    kind = chance.randrange(10)
+    count, at = chance.randrange(1, 4), chance.randrange(50)
+    if kind < 6:
+        made = stored(*[b'v' * chance.randrange(1, 50)] * count, at=at)
+    elif kind < 8:
+        # A row of plain messages would come back as several batches.
+        magic, codec = chance.randrange(2), 1 if count > 1 else chance.randrange(2)
+        data = message_set(*[b'v'] * count, magic=magic, codec=codec, at=at)
+        made = Batch(0, count - 1, at if magic else -1, magic, data)
+    else:
+        producer_id = chance.randrange(3)
+        if kind == 8:
+            made = stored(b'v', at=at, producer_id=producer_id)
+        else:
+            commit = chance.random() < 0.5
+            for log in logs:
+                log.end_transaction(marker_batch(producer_id, commit), 1, commit)
+            return
+    for log in logs:
+        log.append(made, 1)
+
+
+def assert_alike(kept, memory, chance):
+    facts = [
+        (
+            log.start_offset,
+            log.end_offset,
+            log.last_stable_offset,
+            log.epochs,
+            log.aborted,
+            log.open_transactions,
+        )
+        for log in (kept, memory)
+    ]
+    assert facts[0] == facts[1]
+    for _ in range(5):
+        offset = chance.randrange(memory.start_offset, memory.end_offset + 1)
+        end = chance.randrange(offset, memory.end_offset + 1)
+        most, whole = chance.randrange(400), chance.random() < 0.5
+        assert kept.read(offset, end, most, whole) == memory.read(offset, end, most, whole)
+        assert kept.bytes_between(offset, end) == memory.bytes_between(offset, end)
+        assert kept.offset_behind(offset, most) == memory.offset_behind(offset, most)
+        assert kept.batch_of(offset) == memory.batch_of(offset)
+        at = chance.randrange(60)
+        wanted = [b for b in memory.batches_at(at) if b.last_offset >= memory.start_offset]
+        assert [b for b in kept.batches_at(at) if b.last_offset >= kept.start_offset] == wanted
+
+
+@pytest.mark.parametrize('seed', range(12))
+def test_a_history_leaves_what_it_leaves_in_memory(opened, seed):
+    """Whatever is written, deleted, replaced, and however often the process ends."""
+    chance = random.Random(seed)
+    kept, memory = opened(), PartitionLog()
+    for _ in range(60):
+        step = chance.randrange(20)
+        if step < 12:
+            write_some(chance, kept, memory)
+        elif step < 14:
+            for log in (kept, memory):
+                log.roll(1)
+        elif step == 14 and memory.end_offset:
+            offset = chance.randrange(memory.end_offset + 1)
+            for log in (kept, memory):
+                log.delete_before(offset)
+            kept.checkpoint()  # as a commit does
+        elif step == 15 and len(memory.segments) > 1:
+            position = chance.randrange(len(memory.segments) - 1)
+            base_offset = memory.segments[position].base_offset
+            left = [each for each in memory.batches_of(position) if chance.random() < 0.7]
+            places = {each.base_offset for each in left}
+            of_kept = [
+                each
+                for each in kept.batches_of(kept._position_of(base_offset))
+                if each.base_offset in places or each.last_offset < memory.start_offset
+            ]
+            memory.replace(base_offset, left)
+            kept.replace(base_offset, of_kept)
+        elif step == 16:
+            kept.checkpoint()
+        elif step == 17:
+            kept.close()
+            kept = opened()
+        elif step == 18:
+            kept = opened()
+        assert_alike(kept, memory, chance)

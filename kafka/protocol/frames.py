@@ -75,6 +75,11 @@ class FrameReader:
         return max(0, self._missing)
 
     @property
+    def buffered_bytes(self) -> int:
+        """How many bytes are held: of a frame that is not complete, or not taken yet."""
+        return len(self._buffer)
+
+    @property
     def inside_frame(self) -> bool:
         """Whether a frame has begun and was not taken: a stream that ends here was cut off."""
         return bool(self._buffer)

@@ -29,6 +29,8 @@ UNSUPPORTED_VERSION = 35
 #: What is larger may not have more parts than this: one of three bytes takes 130 in memory.
 LARGE_BYTES = 2 * 1024 * 1024
 MOST_PARTS = 250_000
+#: What connections hold of requests that have not come as a whole, all together.
+MAX_UNREAD_BYTES = 256 * 1024 * 1024
 #: What 0.9 reads without a look at the version, as 0.8 does with all but OffsetCommit.
 UNVERSIONED = frozenset(
     (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH)
@@ -66,6 +68,7 @@ class Connection:
         self._is_pumping = False
         self._has_ended = False  # the client has closed
         self._unaccounted_bytes = 0
+        self._unread_bytes = 0  # as they were counted last
         self.is_closed = False
         self._active_at = 0.0
         self._idle_timer: Optional[Timer] = None
@@ -98,6 +101,16 @@ class Connection:
             self._frames.receive_data(data)
             self._has_ended = self._has_ended or not data
             self._pump()
+            self._count_unread()
+
+    def _count_unread(self) -> None:
+        """Count what is held of frames; end the connection if that of all is too much."""
+        state = self.broker.state
+        held = 0 if self.is_closed else self._frames.buffered_bytes
+        state.unread_bytes += held - self._unread_bytes
+        self._unread_bytes = held
+        if held and state.unread_bytes > MAX_UNREAD_BYTES:
+            self.close()
 
     def pause(self) -> None:
         """Read no further: the client does not take what it was sent."""
@@ -117,6 +130,7 @@ class Connection:
                 self._idle_timer.cancel()
             if self._call is not None:
                 self._call.drop()
+            self._count_unread()
             self.broker.close_connection(self.connection_id)
             self._transport.close()
 
@@ -132,6 +146,8 @@ class Connection:
         if self.login is not None:
             self._note_login(self.login)
         self._pump()
+        if self._unread_bytes:
+            self._count_unread()
         if self.when_ready is not None:
             self.when_ready()
 

@@ -182,6 +182,7 @@ class ClusterState:
         self.moved_coordinators: Dict[str, int] = {}  # key -> node, as tests moved them
         self.offsets = StoredOffsets(self)
         self.groups = Groups(self)
+        self.unread_bytes = 0  # held of frames that are not complete; see connection.py
         self.unmeasured_bytes = 0  # appended since all logs were measured; see appending.py
         self.configs: Dict[Tuple[int, str], Dict[str, str]] = {}  # see configs.py
         self.log_settings: Dict[Any, Any] = {}  # what settings mean; see log_settings.py

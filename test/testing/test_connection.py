@@ -13,6 +13,7 @@ from kafka.protocol.api_versions import ApiVersionsResponse
 from kafka.protocol.frames import FrameReader, frame
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kafka.protocol.primitives import uvarint
+from kafka.testing import connection
 from kafka.testing.calls import HANDLERS
 from kafka.testing.releases import RELEASES
 from test.testing.data_requests import TOPIC, batch, driver, fetch_request, produce
@@ -115,6 +116,29 @@ def test_connections_are_idle_for_ever_unless_told_otherwise():
     client = driver.client()
     driver.advance(1e6)
     assert not client.wire.is_closed
+
+
+def test_halves_of_large_frames_are_held_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr(connection, 'MAX_UNREAD_BYTES', 3000)
+    driver = Driver()
+    clients = [driver.client() for _ in range(4)]
+    for client in clients:
+        client.connection.receive_data(struct.pack('>i', 5000) + bytes(1000))
+    assert [client.wire.is_closed for client in clients] == [False, False, True, True]
+    assert driver.state.unread_bytes == 2008
+    clients[0].connection.receive_data(bytes(4000))  # the rest: no request
+    clients[1].connection.close()
+    assert driver.state.unread_bytes == 0
+
+
+def test_bytes_of_whole_requests_do_not_count(held):
+    driver = Driver()
+    client = driver.client()
+    client.send(MetadataRequest(topics=[]))
+    client.send(MetadataRequest(topics=[]))
+    assert driver.state.unread_bytes > 0  # the second waits
+    held[0].respond(answer_of(held[0]))
+    assert driver.state.unread_bytes == 0
 
 
 def test_a_paused_connection_handles_nothing_until_it_is_resumed():

@@ -259,7 +259,7 @@ class ConsumerGroup:
 
     def _epoch_error(self, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> int:
         epoch = request.member_epoch
-        if epoch in (JOIN_EPOCH, member.epoch):
+        if epoch == member.epoch or (epoch == JOIN_EPOCH and self._rules.version >= (4, 2)):
             return NONE
         owned = _owned(request)
         # Its last answer may have been lost.
@@ -328,7 +328,10 @@ class ConsumerGroup:
     ) -> Optional[Set[TopicPartition]]:
         """Take what a member says; return its assignment, None if there is nothing to tell."""
         self.keep_alive(member)
+        assignor = self.assignor
         has_changed = self._update(member, request)
+        if self._rules.version >= (4, 4):
+            has_changed = has_changed or assignor != self.assignor
         self._look_at_regexes()
         if self._count() or has_changed:
             self.epoch += 1

@@ -51,7 +51,7 @@ def _level(result: Assignments, able: Mapping[TopicPartition, List[str]]) -> boo
     """
     holders = {partition: name for name, has in result.items() for partition in has}
     has_moved = False
-    for partition, holder in sorted(holders.items()):
+    for partition, holder in sorted(holders.items(), reverse=True):
         least = min(able[partition], key=lambda name: len(result[name]))
         if len(result[holder]) - len(result[least]) >= 2:
             result[holder].remove(partition)

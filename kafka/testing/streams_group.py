@@ -484,7 +484,7 @@ class StreamsGroup:
                     able = [n for n, each in self.members.items() if each.process_id not in used]
                     if not able:
                         break
-                    chosen = min(able, key=lambda n: (task not in before.get(n, ()), loads[n], n))
+                    chosen = min(able, key=lambda n: (loads[n], task not in before.get(n, ()), n))
                     self.standby[chosen].add(task)
                     loads[chosen] += 1
                     used.add(self.members[chosen].process_id)
@@ -505,7 +505,7 @@ class StreamsGroup:
             surplus &= owned
         if surplus and member.epoch > JOIN_EPOCH:
             member.revoking, member.is_settled = surplus, False
-            member.standby &= standby
+            member.standby = set(standby)
             if member.revocation is not None:
                 member.revocation.set(member.rebalance_timeout_ms / 1000)
             return

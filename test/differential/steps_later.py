@@ -16,6 +16,7 @@ JOIN_GROUP = 11
 DESCRIBE_GROUPS = 15
 LIST_GROUPS = 16
 DELETE_GROUPS = 42
+ALTER_CONFIGS = 44
 CONSUMER_HEARTBEAT = 68
 CONSUMER_DESCRIBE = 69
 GET_TELEMETRY = 71
@@ -141,9 +142,102 @@ CONSUMER_STATIC: List[Step] = [
 ]
 
 
+# ------------------------------------------------------------ several members
+
+
+def set_config(c: Any, name: str, value: str) -> None:
+    """Give the group of a case a setting."""
+    config = {'name': name, 'config_operation': 0, 'value': value}
+    resource = {'resource_type': 32, 'resource_name': c.group(), 'configs': [config]}
+    c.ask(ALTER_CONFIGS, {'resources': [resource], 'validate_only': False})
+
+
+def _of(name: str, member: str, epoch: Optional[int] = None, **fields: Any) -> Step:
+    """Return the heartbeat of one of several members, in the epoch that it was told last."""
+
+    def asked(c: Any) -> Dict[str, Any]:
+        known = c.values.get(member, 0) if epoch is None else epoch
+        return beat(c, known, **dict({'member_id': member}, **fields))
+
+    def keep(c: Any, answer: Any) -> None:
+        if not answer.error_code:
+            c.values[member] = answer.member_epoch
+
+    return Step(name, CONSUMER_HEARTBEAT, asked, keep=keep)
+
+
+def _joining(name: str, member: str, **fields: Any) -> Step:
+    def asked(c: Any) -> Dict[str, Any]:
+        set_config(c, 'consumer.assignment.interval.ms', '0')
+        return _joined(c, **dict({'member_id': member}, **fields))
+
+    return _of(name, member)._replace(fields=asked)
+
+
+def _owns(name: str, member: str, *partitions: int, **fields: Any) -> Step:
+    def asked(c: Any) -> Dict[str, Any]:
+        topics = [{'topic_id': c.topic_id(c.topic()), 'partitions': list(partitions)}]
+        owned = {'member_id': member, 'topic_partitions': topics if partitions else []}
+        return beat(c, c.values[member], **dict(owned, **fields))
+
+    return _of(name, member)._replace(fields=asked)
+
+
+#: How a partition goes from one member to another, and to the last one.
+TWO: List[Step] = [
+    _joining('a joins', 'a'),
+    _joining('b joins', 'b'),
+    _of('b waits', 'b'),
+    _of('a hears', 'a'),
+    _of('b waits on', 'b'),
+    _of('a says nothing', 'a'),
+    _owns('a has given back', 'a', 0),
+    _of('b gets it', 'b'),
+    _owns('b owns', 'b', 1),
+    _joining('c joins', 'c'),
+    _owns('a owns', 'a', 0),
+    _owns('b owns on', 'b', 1),
+    _of('a leaves', 'a', -1),
+    _owns('b stays', 'b', 1),
+    _of('c gets it', 'c'),
+    _joining('b joins again', 'b'),
+    _of('b of long ago', 'b', 1),
+    _owns('c', 'c', 0),
+    _of('b wants nothing', 'b', subscribed_topic_names=[]),
+    _owns('b has given back', 'b'),
+    _owns('c gets all', 'c', 0),
+    _of('c prefers another assignor', 'c', server_assignor='range'),
+    _owns('c owns all', 'c', 0, 1),
+    _of('b comes back', 'b', subscribed_topic_names=None, rebalance_timeout_ms=9000),
+]
+
+#: The place of a static member, while it is away.
+TWO_STATIC: List[Step] = [
+    _joining('a joins', 'a', instance_id='i'),
+    _joining('b joins', 'b'),
+    _owns('a gives back', 'a', 0, instance_id='i'),
+    _owns('a has given back', 'a', 0, instance_id='i'),
+    _owns('b gets it', 'b'),
+    _of('a leaves for a while', 'a', -2, instance_id='i'),
+    _owns('b keeps its own', 'b', 1),
+    _joining('z takes the place', 'z', instance_id='i'),
+    _owns('b owns', 'b', 1),
+    _of('z wants nothing', 'z', instance_id='i', subscribed_topic_names=[]),
+    _owns('b waits', 'b', 1),
+    _owns('z has given back', 'z', instance_id='i'),
+    _owns('b gets all', 'b', 1),
+]
+
 SCRIPT = [
     Scenario('consumer group', (CONSUMER_HEARTBEAT, CONSUMER_DESCRIBE), CONSUMER),
     Scenario('bad consumer group', (CONSUMER_HEARTBEAT,), CONSUMER_BAD),
+    Scenario('consumer group of several', (CONSUMER_HEARTBEAT,), TWO, versions='1+'),
+    Scenario(
+        'consumer group of several and a static one',
+        (CONSUMER_HEARTBEAT,),
+        TWO_STATIC,
+        versions='1+',
+    ),
     Scenario('static consumer group', (CONSUMER_HEARTBEAT,), CONSUMER_STATIC),
     one('telemetry', GET_TELEMETRY, lambda c: {'client_instance_id': bytes(16)}),
     one('push telemetry', PUSH_TELEMETRY, lambda c: {'client_instance_id': bytes(16)}),

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from test.differential.records import made
 from test.differential.script import Scenario, Step
 from test.differential.steps_groups import commit, join, stored
-from test.differential.steps_later import MEMBER, beat, keep_epoch
+from test.differential.steps_later import MEMBER, beat, keep_epoch, set_config
 
 PRODUCE = 0
 OFFSET_COMMIT = 8
@@ -19,7 +19,6 @@ JOIN_GROUP = 11
 DESCRIBE_GROUPS = 15
 LIST_GROUPS = 16
 DELETE_GROUPS = 42
-ALTER_CONFIGS = 44
 OFFSET_DELETE = 47
 CONSUMER_HEARTBEAT = 68
 SHARE_HEARTBEAT = 76
@@ -160,13 +159,6 @@ SHARE: List[Step] = [
 
 
 # ------------------------------------------------------------ records
-
-
-def set_config(c: Any, name: str, value: str) -> None:
-    """Give the group of a case a setting."""
-    config = {'name': name, 'config_operation': 0, 'value': value}
-    resource = {'resource_type': 32, 'resource_name': c.group(), 'configs': [config]}
-    c.ask(ALTER_CONFIGS, {'resources': [resource], 'validate_only': False})
 
 
 def _write(c: Any, *batches: str) -> None:

@@ -6,8 +6,7 @@ from typing import Any, Dict, List, Optional
 
 from test.differential.script import Scenario, Step
 from test.differential.steps_groups import commit, join, stored
-from test.differential.steps_later import MEMBER
-from test.differential.steps_share import set_config
+from test.differential.steps_later import MEMBER, set_config
 
 METADATA = 3
 OFFSET_COMMIT = 8
@@ -338,10 +337,59 @@ MISSING: List[Step] = [
     _describe('describe'),
 ]
 
+
+def _of(name: str, member: str, epoch: Optional[int] = None, **fields: Any) -> Step:
+    """Return the heartbeat of one of several members, in the epoch that it was told last."""
+
+    def asked(c: Any) -> Dict[str, Any]:
+        known = c.values.get(member, 0) if epoch is None else epoch
+        return _streams(c, known, **dict({'member_id': member}, **fields))
+
+    def keep(c: Any, answer: Any) -> None:
+        c.values[member] = answer.member_epoch
+
+    return Step(name, STREAMS_HEARTBEAT, asked, keep=keep)
+
+
+def _joining(name: str, member: str, **fields: Any) -> Step:
+    def asked(c: Any) -> Dict[str, Any]:
+        _without_delay(c)
+        set_config(c, 'streams.assignment.interval.ms', '0')
+        return _join(c, **dict({'member_id': member, 'process_id': member}, **fields))
+
+    return _of(name, member)._replace(fields=asked)
+
+
+def _runs(name: str, member: str, *partitions: int) -> Step:
+    active = [{'subtopology_id': '0', 'partitions': list(partitions)}] if partitions else []
+    return _of(name, member, active_tasks=active, standby_tasks=[], warmup_tasks=[])
+
+
+#: How a task goes from one member to another, and to the last one.
+TWO: List[Step] = [
+    _joining('a joins', 'a'),
+    _joining('b joins', 'b'),
+    _of('b waits', 'b'),
+    _of('a hears', 'a'),
+    _of('b waits on', 'b'),
+    _of('a says nothing', 'a'),
+    _runs('a has given back', 'a', 0),
+    _of('b gets it', 'b'),
+    _runs('b runs', 'b', 1),
+    _joining('c joins', 'c'),
+    _runs('a runs', 'a', 0),
+    _of('a leaves', 'a', -1),
+    _runs('b runs on', 'b', 1),
+    _of('c gets it', 'c'),
+    _joining('b joins again', 'b'),
+    _of('b of long ago', 'b', 1),
+]
+
 SCRIPT = [
     Scenario('streams group', (STREAMS_HEARTBEAT, STREAMS_DESCRIBE), STREAMS),
     Scenario('bad streams group', (STREAMS_HEARTBEAT,), BAD),
     Scenario('streams tasks', (STREAMS_HEARTBEAT,), TASKS),
+    Scenario('streams group of several', (STREAMS_HEARTBEAT,), TWO),
     Scenario('streams stale topology', (STREAMS_HEARTBEAT,), STALE),
     Scenario('streams endpoint', (STREAMS_HEARTBEAT,), ENDPOINT),
     Scenario('static streams group', (STREAMS_HEARTBEAT,), STATIC),

@@ -55,6 +55,46 @@ def test_a_group_may_have_times_of_its_own(driver):
     assert member.heartbeat().error_code == UNKNOWN_MEMBER_ID
 
 
+@pytest.mark.parametrize(
+    ('version', 'error'),
+    [('4.0', FENCED_MEMBER_EPOCH), ('4.1', FENCED_MEMBER_EPOCH), ('4.2', NONE), ('4.4', NONE)],
+)
+def test_a_member_may_join_again_since_4_2(version, error):
+    driver = started(version)
+    first, second = Member(driver, 'a'), Member(driver, 'b')
+    first.join()
+    second.join()
+    for _ in range(4):
+        driver.advance(1.1)
+        settled(first, second)
+    assert first.join().error_code == error
+
+
+@pytest.mark.parametrize(('version', 'shown'), [('4.2', 2), ('4.3', 4)])
+def test_what_is_to_be_given_back_is_described_as_assigned_since_4_3(version, shown):
+    driver = started(version)
+    first = Member(driver, 'a')
+    first.join()
+    Member(driver, 'b').join()
+    driver.advance(1.1)
+    Member(driver, 'b').heartbeat(epoch=0, rebalance_timeout_ms=1, topic_partitions=[])
+    first.heartbeat()
+    (member,) = [each for each in described(driver).members if each.member_id == 'a']
+    (topic,) = member.assignment.topic_partitions
+    assert len(topic.partitions) == shown
+
+
+@pytest.mark.parametrize(('version', 'is_anew'), [('4.3', False), ('4.4', True)])
+def test_another_preferred_assignor_assigns_anew_since_4_4(version, is_anew):
+    driver = started(version)
+    member = Member(driver, 'a')
+    member.join(server_assignor='uniform')
+    epoch = described(driver).group_epoch
+    member.heartbeat(server_assignor='range')
+    group = described(driver)
+    assert (group.assignor_name, group.group_epoch > epoch) == ('range', is_anew)
+
+
 def test_a_heartbeat_tells_no_assignment_that_is_known(driver):
     member = Member(driver, 'a')
     member.join()

@@ -64,6 +64,13 @@ def test_a_range_is_of_neighbours():
     }
 
 
+def test_uniform_leaves_the_first_partitions_where_they_are():
+    wanted = {'a': {b'a'}, 'b': {b'a'}}
+    owned = {'a': {(b'a', index) for index in range(4)}}
+    target = uniform(wanted, {b'a': 4}, owned)
+    assert target == {'a': {(b'a', 0), (b'a', 1)}, 'b': {(b'a', 2), (b'a', 3)}}
+
+
 @settings(max_examples=100, deadline=None)
 @given(groups())
 def test_simple_has_each_partition_read_by_about_the_same_number_of_members(group):

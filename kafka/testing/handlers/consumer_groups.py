@@ -99,6 +99,8 @@ def _failed(group_id: str, error: int, text: Optional[str]) -> DescribedConsumer
 def _member(
     call: Call[ConsumerGroupDescribeRequest], group: ConsumerGroup, member: ConsumerMember
 ) -> Member:
+    is_newer = call.state.release.version >= (4, 3)
+    held = member.holds if is_newer else set(member.assigned)
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -108,7 +110,7 @@ def _member(
         client_host=member.client_host,
         subscribed_topic_names=sorted(member.topic_names),
         subscribed_topic_regex=member.regex or '',
-        assignment=_assignment(call, set(member.assigned)),
+        assignment=_assignment(call, held),
         target_assignment=_assignment(call, group.target.get(member.member_id, set())),
         member_type=_KIND_CONSUMER,
     )

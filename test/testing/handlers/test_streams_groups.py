@@ -208,6 +208,21 @@ def test_tasks_with_state_have_standby_tasks_in_other_processes():
     assert held['x1'].standby | held['x2'].standby == held['y1'].active
 
 
+def test_standby_tasks_go_where_there_is_least_to_do():
+    cluster = started(partitions=2)
+    share_members.set_config(cluster, 'streams.num.standby.replicas', '1')
+    cluster.state.create_topic('store', 2)
+    members = [StreamsMember(cluster, name, parts=[part(state=['store'])]) for name in 'abc']
+    for each in members:
+        each.join()
+        settle(*members[: members.index(each) + 1])
+    assert [(each.active, each.standby) for each in members] == [
+        ({('0', 0)}, {('0', 1)}),
+        ({('0', 1)}, set()),
+        (set(), {('0', 0)}),
+    ]
+
+
 def test_internal_topics_are_created():
     cluster = started()
     parts = [

@@ -130,6 +130,7 @@ class Connection:
                 self._idle_timer.cancel()
             if self._call is not None:
                 self._call.drop()
+            self._frames = FrameReader(0)  # now, and not when cycles are collected
             self._count_unread()
             self.broker.close_connection(self.connection_id)
             self._transport.close()

@@ -126,6 +126,7 @@ def test_halves_of_large_frames_are_held_up_to_a_limit(monkeypatch):
         client.connection.receive_data(struct.pack('>i', 5000) + bytes(1000))
     assert [client.wire.is_closed for client in clients] == [False, False, True, True]
     assert driver.state.unread_bytes == 2008
+    assert [each.connection._frames.buffered_bytes for each in clients] == [1004, 1004, 0, 0]
     clients[0].connection.receive_data(bytes(4000))  # the rest: no request
     clients[1].connection.close()
     assert driver.state.unread_bytes == 0

@@ -38,6 +38,7 @@ from servers.releases import EMBEDDED, REAL, chosen_kind, java_problem  # noqa: 
 OLDEST, NEWEST, LINT_OLDEST = (3, 8), (3, 13), (3, 10)
 SUPPORTED = ['3.%d' % minor for minor in range(OLDEST[1], NEWEST[1] + 1)]
 NOTHING_SELECTED = 5  # pytest's exit code
+INTEGRATION = os.path.join('test', 'integration')
 AT_A_TIME = 2  # runs of pytest; tests on brokers mostly wait
 # In how many parts the tests run on brokers, all at a time: no JVM is busy beside embedded ones.
 PARTS = {EMBEDDED: 4, REAL: 2}
@@ -347,7 +348,7 @@ def test(options, report):
             Pytest(
                 name,
                 python,
-                ['-m', 'integration', *options.pytest],
+                ['-m', 'integration', *with_place(options.pytest)],
                 KAFKA_BROKER=kind,
                 KAFKA_TEST_PART='%d/%d' % (part, count),
                 KAFKA_VERSION=os.environ.get('KAFKA_VERSION') or wanted_releases(kind, kinds),
@@ -355,6 +356,15 @@ def test(options, report):
             for part in range(1, count + 1)
         ]
         run_side_by_side(parts, report, count)
+
+
+def with_place(args):
+    """Return the arguments of pytest with where tests on brokers are, unless they name a place.
+
+    To collect the others takes half a minute.
+    """
+    places = (os.path.join(ROOT, word.partition('::')[0]) for word in args)
+    return args if any(map(os.path.exists, places)) else [*args, INTEGRATION]
 
 
 def wanted_versions(options, report):

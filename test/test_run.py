@@ -9,6 +9,7 @@ import pytest
 
 from test import run
 from test.integration import conftest
+from test.sources import read_tree
 
 OWN = '%d.%d' % sys.version_info[:2]
 
@@ -129,6 +130,25 @@ def test_tests_run_on_both_kinds_of_brokers_unless_one_is_asked_for(
     if asked is not None:
         monkeypatch.setenv('KAFKA_BROKER', asked)
     assert run.wanted_kinds(run.parse(words)) == kinds
+
+
+@pytest.mark.parametrize(
+    'args, found',
+    [
+        ([], ['test/integration']),
+        (['-k', 'codec', '-x'], ['-k', 'codec', '-x', 'test/integration']),
+        (['-x', 'test/test_run.py::test_x'], ['-x', 'test/test_run.py::test_x']),
+    ],
+)
+def test_tests_on_brokers_are_looked_for_where_they_are(args, found):
+    assert run.with_place(args) == found
+
+
+def test_tests_on_brokers_are_in_one_folder():
+    mark = 'pytest.mark.' + 'integration'
+    marked = {module.path for module in read_tree('test') if mark in module.text}
+    assert marked
+    assert all(path.startswith('test/integration/') for path in marked)
 
 
 def test_each_release_is_tested_on_one_kind_of_brokers():

@@ -13,6 +13,7 @@ from kafka.testing import guards
 from kafka.testing.calls import HANDLERS, Call
 from kafka.testing.connection import Connection
 from kafka.testing.guards.rules import guarded
+from kafka.testing.releases import TELEMETRY
 from kafka.testing.state import ClusterState, Node
 from kafka.testing.tls import TlsEnd
 from kafka.testing.waiting import Waiting
@@ -33,6 +34,8 @@ class Broker:
         self.waiting = waiting
         # Which versions it answers, by API key.
         self.served = {key: each for key, each in state.release.served.items() if key in HANDLERS}
+        if state.defaults.client_telemetry and state.release.version >= (3, 7):
+            self.served.update(TELEMETRY)
         #: Called with the id of a connection that has ended, by what they are for.
         self.when_closed: Dict[str, Callable[[int], None]] = {}
         self._connections: Dict[int, Connection] = {}

@@ -117,7 +117,8 @@ _BETWEEN_BROKERS = """
 Ranges = Mapping[int, Tuple[int, int]]
 
 PRODUCE = 0
-GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY = 71, 72
+#: GetTelemetrySubscriptions and PushTelemetry, where somebody receives the metrics of clients.
+TELEMETRY: Ranges = {71: (0, 0), 72: (0, 0)}
 HEARTBEAT = 12
 
 
@@ -179,9 +180,6 @@ def _made(name: str) -> BrokerRelease:
     if listed[PRODUCE][1] >= 12:
         # 4.0 and later list 0, for old librdkafka, and answer 3 and later (KAFKA-18659).
         served[PRODUCE] = 3, listed[PRODUCE][1]
-    if _numbers(name) >= (3, 7):
-        # Listed only where somebody receives the metrics of clients (KIP-714).
-        served.update({GET_TELEMETRY_SUBSCRIPTIONS: (0, 0), PUSH_TELEMETRY: (0, 0)})
     return BrokerRelease(name, served, listed, _ranges(_BETWEEN_BROKERS, name))
 
 

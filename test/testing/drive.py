@@ -45,7 +45,7 @@ class Client:
         self.wire = Wire()
         self.connection: Connection = broker.connect(self.wire)
         self.session = Session(Role.CLIENT, 'driver')
-        self.session.adopt(BrokerVersions(dict(broker.state.release.served)))
+        self.session.adopt(BrokerVersions(dict(broker.served)))
 
     def send(self, request: Message, version: Optional[int] = None) -> None:
         """Send a request in a version, by default the best."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Mapping
 
-from kafka.protocol.api import ApiKey
 from kafka.protocol.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -16,9 +15,8 @@ from kafka.protocol.api_versions import (
 from kafka.testing.calls import HANDLERS, Call, handles
 from kafka.testing.errors import INVALID_REQUEST, NONE, REBOOTSTRAP_REQUIRED
 from kafka.testing.features import Levels, supported_features
+from kafka.testing.releases import TELEMETRY
 
-#: Listed where somebody receives the metrics of clients.
-TELEMETRY = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
 #: What names and versions of client software look like.
 _SOFTWARE = re.compile(r'[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?')
 
@@ -38,9 +36,7 @@ def api_versions(call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
     state = call.state
     listed = {key: each for key, each in state.release.listed.items() if key in HANDLERS}
     listed.update(state.release.between_brokers)
-    if state.defaults.client_telemetry:
-        served = state.release.served
-        listed.update({key: served[key] for key in TELEMETRY if key in served})
+    listed.update({key: each for key, each in call.broker.served.items() if key in TELEMETRY})
     response.api_keys = [
         ApiVersion(api_key=key, min_version=low, max_version=high)
         for key, (low, high) in sorted(listed.items())

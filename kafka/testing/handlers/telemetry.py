@@ -1,7 +1,6 @@
 """GetTelemetrySubscriptions and PushTelemetry of an embedded cluster (KIP-714).
 
-Brokers of 3.7 and later answer both; ApiVersions lists them where metrics are received:
-``client_telemetry=True``.
+Brokers of 3.7 and later have both where metrics are received: ``client_telemetry=True``.
 """
 
 from __future__ import annotations

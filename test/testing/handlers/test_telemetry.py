@@ -10,6 +10,7 @@ from kafka.protocol.admin.configs import (
     IncrementalAlterConfigsResource,
 )
 from kafka.protocol.api_versions import ApiVersionsRequest
+from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.telemetry import GetTelemetrySubscriptionsRequest, PushTelemetryRequest
 from kafka.testing.errors import (
     INVALID_REQUEST,
@@ -28,7 +29,7 @@ INTERVAL = 300
 
 @pytest.fixture
 def driver():
-    return Driver()
+    return Driver(client_telemetry=True)
 
 
 def get(driver, client_id=CLIENT, node=0):
@@ -152,7 +153,7 @@ def test_what_is_sent_is_checked(driver, options, error):
 
 
 def test_each_broker_knows_its_own_clients():
-    driver = Driver(brokers=2)
+    driver = Driver(brokers=2, client_telemetry=True)
     assert [get(driver, node=node).error_code for node in (0, 1)] == [NONE, NONE]
 
 
@@ -162,6 +163,13 @@ def test_the_apis_are_listed_where_metrics_are_received(release, keys):
         answer = Driver(release, client_telemetry=is_on).ask(ApiVersionsRequest(), version=0)
         listed = [each.api_key for each in answer.api_keys if each.api_key in (71, 72)]
         assert listed == (keys if is_on else [])
+
+
+def test_who_receives_no_metrics_does_not_know_the_requests():
+    client = Driver(client_telemetry=False).client()
+    client.session.adopt(BrokerVersions({71: (0, 0)}))
+    client.send(GetTelemetrySubscriptionsRequest(client_instance_id=CLIENT))
+    assert client.wire.is_closed
 
 
 def test_clients_beyond_the_limit_are_forgotten(driver, monkeypatch):

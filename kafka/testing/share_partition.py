@@ -489,7 +489,7 @@ class _Acquiring:
         for batch in self._batches:
             if batch.first > last:
                 break
-            if batch.first - low >= wish.batch_size:
+            if batch.first - low >= max(1, wish.batch_size):
                 self._put(low, batch.first - 1)
                 self.result.append(Acquired(low, batch.first - 1, 1))
                 low = batch.first

@@ -142,8 +142,10 @@ def _sessions(call: Call[Any]) -> ShareSessions:
         found = state.share_sessions[node_id] = ShareSessions(limit)
 
         def ended(connection_id: int) -> None:
-            for session in found.end_with(connection_id):
-                _release(call, session)
+            sessions = found.end_with(connection_id)
+            if sessions:
+                # In a moment: the connections of a broker that dies break first.
+                state.timers.later(0, lambda: _give_back(call, sessions))
 
         call.broker.when_closed['share sessions'] = ended
     # Whoever waits for records learns when some come back.
@@ -154,6 +156,13 @@ def _sessions(call: Call[Any]) -> ShareSessions:
 
 def _key(group_id: str, partition: TopicPartition) -> Tuple[str, str, bytes, int]:
     return ('share', group_id, *partition)
+
+
+def _give_back(call: Call[Any], sessions: List[ShareSession]) -> None:
+    """Take back what was acquired over a connection that has ended, unless the broker has too."""
+    if call.broker.node.is_alive:
+        for session in sessions:
+            _release(call, session)
 
 
 def _end(call: Call[Any], key: SessionKey) -> None:

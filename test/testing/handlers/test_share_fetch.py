@@ -415,3 +415,40 @@ def write_transactional(cluster, value):
     data = batch(value, producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
     made = Batch(0, 0, NOW, 2, data, 7, 0, 0, is_transactional=True)
     append(cluster.state, cluster.waiting, cluster.state.topics[TOPIC].partitions[0], [made])
+
+
+def test_a_row_may_be_of_no_length_at_all():
+    cluster = started()
+    member = reader(cluster)
+    write(cluster, b'x', b'y')
+    write(cluster, b'z')
+    assert acquired(member.fetch(batch_size=-5)) == {0: [(0, 1, 1), (2, 2, 1)]}
+
+
+def test_another_leader_offers_again_what_was_only_acquired():
+    cluster = started(brokers=2)
+    cluster.state.moved_coordinators['queue'] = 1
+    member = reader(cluster, node=1)
+    member.node = 0
+    write(cluster, b'x', b'y')
+    member.fetch()
+    assert codes(member.acknowledge((0, 0, RELEASE))) == [NONE]
+    assert acquired(member.fetch()) == {0: [(0, 0, 2)]}
+    cluster.state.topics[TOPIC].partitions[0].elect([1])
+    assert codes(member.fetch()) == [NOT_LEADER_OR_FOLLOWER]
+    assert codes(member.acknowledge((0, 0, ACCEPT))) == [UNKNOWN_TOPIC_OR_PARTITION]
+    other = ShareMember(cluster, 'b', node=1)
+    assert acquired(other.fetch()) == {0: [(0, 0, 2), (1, 1, 1)]}
+
+
+def test_a_broker_that_dies_stores_nothing():
+    cluster = started(brokers=2)
+    cluster.state.moved_coordinators['queue'] = 1
+    member = reader(cluster, node=1)
+    member.node = 0
+    write(cluster, b'x')
+    member.fetch()
+    cluster.brokers[0].close_connections()
+    cluster.state.node_died(0)
+    cluster.advance(1)
+    assert acquired(ShareMember(cluster, 'b', node=1).fetch()) == {0: [(0, 0, 1)]}

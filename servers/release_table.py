@@ -64,7 +64,7 @@ COLUMN = {
     'test_readme': 'whole programs',
 }
 # About the embedded broker itself, not about the clients.
-NOT_COUNTED = {'test_differential', 'test_foreign_clients'}
+NOT_COUNTED = {'test_differential', 'test_foreign_clients', 'test_secured_foreign_clients'}
 TITLES = list(dict.fromkeys(COLUMN.values()))
 
 Row = Dict[str, Counter]

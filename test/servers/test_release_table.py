@@ -71,7 +71,7 @@ def test_every_file_of_integration_tests_has_a_column():
     assert files == set(release_table.COLUMN) | release_table.NOT_COUNTED
 
 
-@pytest.mark.parametrize('kind', ['real'])
+@pytest.mark.parametrize('kind', ['real', 'embedded'])
 def test_the_page_has_a_row_for_every_release_and_the_columns_of_today(kind):
     table = release_table.table_of(release_table.PAGE.read_text(encoding='utf-8'), kind)
     rows = [line.strip().split(', ')[0] for line in table.splitlines() if '"' in line]

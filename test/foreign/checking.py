@@ -6,6 +6,7 @@ repository. The other half is workers.py.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import sys
@@ -15,6 +16,8 @@ import traceback
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 PAUSE_SECONDS = 0.02
+#: After how long the log shows where a step is.
+HANG_SECONDS = 70
 #: How long a member polls. With 0.1 kafka-python 3.0.12 can lose an assignment: that is when it
 #: looks at metadata and joins again, and what it gets is forgotten if poll() returns before.
 POLL_SECONDS = 0.35
@@ -117,6 +120,7 @@ def _answer(steps: Steps, asked: Dict[str, Any]) -> Dict[str, Any]:
     if asked['step'] == 'version':
         return {'version': steps.version}
     checks = Checks()
+    faulthandler.dump_traceback_later(HANG_SECONDS)
     try:
         told = steps.steps[asked['step']](steps.made(asked['cluster']), checks, **asked['with'])
         return {'passed': checks.passed, 'told': told}
@@ -125,6 +129,8 @@ def _answer(steps: Steps, asked: Dict[str, Any]) -> Dict[str, Any]:
         sys.stderr.write(trace)
         what = str(error) if isinstance(error, Mismatch) else '%r' % (error,)
         return {'passed': checks.passed, 'failed': what, 'trace': trace}
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 class Member:

@@ -86,6 +86,7 @@ class Step(NamedTuple):
     source: bool = False  # whether it gets another topic to read from
     since: Tuple[int, ...] = (0,)
     meanwhile: Meanwhile = in_peace
+    is_guarded: bool = False  # whether it gets a cluster where one logs in
 
     @property
     def codec(self) -> str:
@@ -118,6 +119,7 @@ STEPS: List[Step] = [
         meanwhile=killing_the_leader,
     ),
     Step('topic made by use', 'make_by_use'),
+    Step('logins over TLS, and ACLs', 'log_in', since=(0, 10), is_guarded=True),
     Step('administration', 'admin', since=(0, 10, 1), meanwhile=without_new_topics),
 ]
 

@@ -145,6 +145,8 @@ class Place:
             self.cluster.create_topic(how['source'], 1)
         if step.partitions:
             self.cluster.create_topic(topic, step.partitions)
+        if step.is_guarded:
+            return self._run_guarded(worker, outcome, topic)
         passed = 0
         try:
             with step.meanwhile(self.cluster, topic) as check:
@@ -158,6 +160,27 @@ class Place:
         except AssertionError as error:
             return outcome._replace(passed=passed, failed=str(error))
         return outcome._replace(passed=passed)
+
+    def _run_guarded(self, worker: Worker, outcome: Outcome, topic: str) -> Outcome:
+        """Let a client log in, with a user who may not do everything."""
+        mechanisms = ['PLAIN']
+        if self.release.version >= (0, 10, 2):
+            mechanisms += ['SCRAM-SHA-256', 'SCRAM-SHA-512']
+        topics = {topic: 1, 'forbidden': 1}
+        with Cluster(
+            1,
+            self.release.name,
+            topics=topics,
+            sasl={'someone': 'secret'},
+            tls=True,
+            authorizer=True,
+        ) as guarded:
+            guarded.allow('someone', 'All', topic=topic)
+            guarded.allow('someone', 'All', group='*')
+            told = {**self.told, 'bootstrap': guarded.bootstrap}
+            how = {'topic': topic, 'mechanisms': mechanisms, 'ca': guarded.ca_file}
+            answer = worker.ask('log_in', told, **how)
+        return outcome._replace(passed=answer['passed'], failed=answer.get('failed', ''))
 
     def _absent(self, worker: Worker, step: Step) -> str:
         """Return why a client does not do a step on this release; empty if it does."""

@@ -8,13 +8,15 @@ partition, headers, timestamp)``, ``flush()`` and for transactions ``begin``, ``
 ``send_offsets(member, {(topic, partition): offset})``, and ``close()``; ``consumer(group, topic,
 protocol)`` with ``poll(seconds)``, ``assignment()``, ``commit()``, ``close()``; ``read(topic,
 partitions, committed)``, ``committed(group, topic, partitions)``, ``bounds(topic, partitions)``,
-``at_time(topic, partition, ms)``, ``admin(checks, names)``.
+``at_time(topic, partition, ms)``, ``admin(checks, names)``. It is made from ``cluster``: addresses,
+release, and for some steps a ``login``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
+from functools import partial
 from typing import Any, Iterable, List, Optional, Set
 
 from checking import Checks, Member, Record
@@ -317,6 +319,35 @@ def transact(client: Any, checks: Checks, topic: str, name: str, texts: List[str
     producer.close()
 
 
+# --- logins -----------------------------------------------------------------------------------
+
+
+def log_in(client: Any, checks: Checks, topic: str, mechanisms: List[str], ca: str) -> Any:
+    """Write and read over TLS as somebody who may, and fail as nobody and where one may not."""
+
+    def logged_in(password: str) -> Any:
+        login = {'mechanism': mechanism, 'user': 'someone', 'password': password, 'ca': ca}
+        return type(client)({**client.cluster, 'login': login})
+
+    for number, mechanism in enumerate(mechanisms):
+        somebody = logged_in('secret')
+        group_of_one(somebody, topic, 'group of ' + mechanism)
+        found = len(somebody.read(topic, [0]))
+        checks.equal('records written with ' + mechanism, found, 11 * number + 10)
+        producer = somebody.producer('none')
+        # kafka-python 2.0.2 asks for ever if it knows no other topic.
+        producer.send(topic, b'allowed', None, 0)
+        producer.flush()
+
+        def trespass(producer: Any = producer) -> None:
+            producer.send('forbidden', b'x', None, 0)
+            producer.flush()
+
+        checks.raises('writing where one may not', 'authoriz', trespass)
+        ask = logged_in('guessed').bounds
+        checks.raises('a wrong password', '', partial(ask, topic, [0]))
+
+
 # --- administration -----------------------------------------------------------------------------
 
 
@@ -351,4 +382,5 @@ STEPS = {
     'fill': fill,
     'dump': dump,
     'transact': transact,
+    'log_in': log_in,
 }

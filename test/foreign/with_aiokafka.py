@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import sys
 import threading
 import time
@@ -121,9 +122,21 @@ class Client:
     """aiokafka, on one cluster."""
 
     def __init__(self, cluster: Dict[str, Any]) -> None:
-        self.version = cluster['version']
+        self.cluster, self.version = cluster, cluster['version']
         self.has_times = self.version >= [0, 10, 1]
-        self.config = {'bootstrap_servers': cluster['bootstrap'].split(',')}
+        self.config: Dict[str, Any] = {'bootstrap_servers': cluster['bootstrap'].split(',')}
+
+        login = cluster.get('login')
+        if login:
+            self.config.update(
+                {
+                    'security_protocol': 'SASL_SSL',
+                    'sasl_mechanism': login['mechanism'],
+                    'sasl_plain_username': login['user'],
+                    'sasl_plain_password': login['password'],
+                    'ssl_context': ssl.create_default_context(cafile=login['ca']),
+                }
+            )
 
     def producer(
         self, codec: str, idempotent: bool = False, transactional_id: Optional[str] = None

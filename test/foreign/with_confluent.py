@@ -15,6 +15,7 @@ from confluent_kafka import admin as admins
 from steps import STEPS, group_of_one
 
 SECONDS = 20.0
+ASK_SECONDS = 5.0
 
 
 def _client(cluster: Dict[str, Any]) -> Client:
@@ -120,12 +121,25 @@ class Client:
     """confluent-kafka, on one cluster."""
 
     def __init__(self, cluster: Dict[str, Any]) -> None:
-        self.version = cluster['version']
+        self.cluster, self.version = cluster, cluster['version']
         self.has_times = self.version >= [0, 10, 1]
         self.config = {'bootstrap.servers': cluster['bootstrap']}
         if self.version < [0, 10]:  # these cannot be asked for their versions
             fallback = {'0.8.2': '0.8.2.2', '0.9': '0.9.0.1'}[cluster['release']]
             self.config.update({'api.version.request': False, 'broker.version.fallback': fallback})
+
+        login = cluster.get('login')
+        if login:
+            self.config.update(
+                {
+                    'security.protocol': 'SASL_SSL',
+                    'sasl.mechanism': login['mechanism'],
+                    'sasl.username': login['user'],
+                    'sasl.password': login['password'],
+                    'ssl.ca.location': login['ca'],
+                    'log_level': 0,
+                }
+            )
 
     def producer(
         self, codec: str, idempotent: bool = False, transactional_id: Optional[str] = None
@@ -181,7 +195,7 @@ class Client:
     def bounds(self, topic: str, partitions: List[int]) -> Dict[int, Tuple[int, int]]:
         consumer = self._reader()
         found = {
-            each: consumer.get_watermark_offsets(TopicPartition(topic, each), SECONDS)
+            each: consumer.get_watermark_offsets(TopicPartition(topic, each), ASK_SECONDS)
             for each in partitions
         }
         consumer.close()

@@ -112,11 +112,23 @@ class Client:
     """kafka-python, on one cluster."""
 
     def __init__(self, cluster: Dict[str, Any]) -> None:
-        self.version = cluster['version']
+        self.cluster, self.version = cluster, cluster['version']
         self.has_times = self.version >= [0, 10, 1]
         self.config: Dict[str, Any] = {'bootstrap_servers': cluster['bootstrap'].split(',')}
         if IS_LATER and self.version < [0, 10]:  # these cannot be asked for their versions
             self.config['api_version'] = tuple(self.version)
+
+        login = cluster.get('login')
+        if login:
+            self.config.update(
+                {
+                    'security_protocol': 'SASL_SSL',
+                    'sasl_mechanism': login['mechanism'],
+                    'sasl_plain_username': login['user'],
+                    'sasl_plain_password': login['password'],
+                    'ssl_cafile': login['ca'],
+                }
+            )
 
     def producer(
         self, codec: str, idempotent: bool = False, transactional_id: Optional[str] = None
@@ -135,6 +147,8 @@ class Client:
         return _Producer(KafkaProducer(**config), transactional_id is not None)
 
     def _consumer(self, group: Optional[str], **more: Any) -> Any:
+        if IS_LATER:
+            more['bootstrap_timeout_ms'] = 5000  # it tries a wrong password that long
         return KafkaConsumer(
             **self.config,
             group_id=group,

@@ -37,7 +37,10 @@ class Client(NamedTuple):
     why_since: str = ''
 
 
-NO_NEXT_GROUPS = ('next generation group', 'it has only the classic protocol')
+CLASSIC_ONLY = (
+    ('next generation group', 'it has only the classic protocol'),
+    ('share group', 'it has none'),
+)
 CLIENTS = (
     Client(
         'confluent-kafka 2.16.1',
@@ -54,7 +57,7 @@ CLIENTS = (
         (
             ('idempotence', 'it has none'),
             ('transactions', 'it has none'),
-            NO_NEXT_GROUPS,
+            *CLASSIC_ONLY,
         ),
     ),
     Client(
@@ -62,14 +65,14 @@ CLIENTS = (
         'with_kafka_python.py',
         ('kafka-python==3.0.12', *CODECS),
         ('3.11', '3.12', '3.13', '3.10', '3.9', '3.8'),
-        (NO_NEXT_GROUPS,),
+        CLASSIC_ONLY,
     ),
     Client(
         'aiokafka 0.14.0',
         'with_aiokafka.py',
         ('aiokafka==0.14.0', 'cramjam'),
         ('3.11', '3.12', '3.13', '3.10'),
-        (NO_NEXT_GROUPS,),
+        CLASSIC_ONLY,
         since=(0, 11),
         why_since='it writes nothing but record batches, which came with 0.11',
     ),

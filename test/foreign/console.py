@@ -55,6 +55,8 @@ MAIN_CLASSES = {
     'kafka-producer-perf-test': 'org.apache.kafka.tools.ProducerPerformance',
     'kafka-reassign-partitions': 'org.apache.kafka.tools.reassign.ReassignPartitionsCommand'
     ' kafka.admin.ReassignPartitionsCommand',
+    'kafka-console-share-consumer': 'org.apache.kafka.tools.consumer.ConsoleShareConsumer',
+    'kafka-share-groups': 'org.apache.kafka.tools.consumer.group.ShareGroupCommand',
     'kafka-topics': 'org.apache.kafka.tools.TopicCommand kafka.admin.TopicCommand',
     'kafka-transactions': 'org.apache.kafka.tools.TransactionsCommand',
     'kafka-verifiable-consumer': 'org.apache.kafka.tools.VerifiableConsumer',
@@ -439,6 +441,26 @@ def verifiable(visit: Visit) -> None:
     visit.checks.equal('records read', sum(counts), 100)
 
 
+def share(visit: Visit) -> None:
+    """Read in a share group; list, describe, delete it."""
+    name, tool = 'share-of-' + visit.topic, 'kafka-share-groups'
+    visit.cluster.create_topic(visit.topic, 2)
+    texts = [[number % 2, None, 'value %d' % number] for number in range(20)]
+    visit.judge('fill', topic=visit.topic, texts=texts, codec='none')
+    group = ['--entity-type', 'groups', '--entity-name', name]
+    add = ['--add-config', 'share.auto.offset.reset=earliest']
+    visit.run('kafka-configs', '--alter', *group, *add)
+    options = ['--topic', visit.topic, '--group', name, '--max-messages', '20']
+    done = visit.run('kafka-console-share-consumer', *options)
+    found = sorted(line for line in done.splitlines() if line.startswith('value'))
+    visit.checks.records('records', found, sorted(text[2] for text in texts))
+    visit.finds('the list', visit.run(tool, '--list'), '(?m)^%s$' % name)
+    told = visit.run(tool, '--describe', '--group', name)
+    visit.finds('a group', told, r'%s\s+%s\s+1\s+\d+\s+0' % (name, visit.topic))
+    visit.finds('deleting', visit.run(tool, '--delete', '--group', name), 'successful')
+    visit.checks.equal('it is there', name in visit.run(tool, '--list').split(), False)
+
+
 def cluster_tools(visit: Visit) -> None:
     """Ask about brokers, and move replicas and leaders."""
     visit.cluster.create_topic(visit.topic, 1)
@@ -495,15 +517,16 @@ class ToolStep(NamedTuple):
 
 
 TOOL_STEPS = [
-    ToolStep('kafka-topics', topics, (0, 10, 1), 'kafka-topics'),
+    ToolStep('kafka-topics', topics, (0, 11), 'kafka-topics'),
     ToolStep('kafka-console-producer', produce, (0, 10), 'kafka-console-producer'),
     ToolStep('kafka-console-consumer', consume, (0, 10), 'kafka-console-consumer'),
-    ToolStep('kafka-consumer-groups', groups, (0, 10, 2), 'kafka-consumer-groups'),
+    ToolStep('kafka-consumer-groups', groups, (0, 11), 'kafka-consumer-groups'),
     ToolStep('kafka-configs', configs, (2, 3), 'kafka-configs'),
     ToolStep('kafka-acls', acls, (0, 11), 'kafka-acls'),
     ToolStep('perf-tests', speed, (0, 10), 'kafka-consumer-perf-test'),
     ToolStep('get-offsets, delete-records', offsets, (0, 10, 1), 'kafka-get-offsets'),
     ToolStep('kafka-transactions', transactions, (3, 0), 'kafka-transactions'),
     ToolStep('verifiable producer, consumer', verifiable, (0, 10), 'kafka-verifiable-producer'),
+    ToolStep('share groups', share, (4, 2), 'kafka-console-share-consumer'),
     ToolStep('tools about brokers', cluster_tools, (0, 10, 1), 'kafka-broker-api-versions'),
 ]

@@ -108,6 +108,7 @@ STEPS: List[Step] = [
     Step('look up offsets', 'look_up', {}, 2),
     Step('group of two', 'group', {'protocol': 'classic'}, 4, since=(0, 9)),
     Step('next generation group', 'group', {'protocol': 'consumer'}, 4, since=(4, 0)),
+    Step('share group', 'share', {}, 1, since=(4, 2)),
     Step('idempotence', 'idempotence', {}, 1, since=(0, 11), meanwhile=losing_answers),
     Step('transactions', 'transactions', {}, 2, source=True, since=(0, 11)),
     Step(

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Dict, Iterable, List, Sequence
 
 from test.foreign.clients import CACHE
+from test.foreign.console import TOOL_STEPS
+from test.foreign.plan import STEPS
 from test.foreign.running import Outcome
 
 KEPT = CACHE / 'outcomes.json'
@@ -23,7 +25,7 @@ Clients that nobody here wrote, at work on embedded brokers (:doc:`testing`), th
 as ``Cluster(brokers=3, version=...)`` makes them. Each client runs in an environment of its own. It
 writes with every codec it has, for which the log is looked at, and which the other clients read. It
 looks up offsets, reads in a group of two that one leaves and a third one resumes, writes
-idempotently while answers are lost, commits and aborts transactions, goes on when a leader dies,
+idempotently while answers are lost, commits and aborts transactions, logs in over TLS, goes on when a leader dies,
 and does what its admin client can. Beside them Kafka's command-line tools do the same.
 
 Made by ``python -m test.foreign --write docs/foreign_clients.rst``, from a run.
@@ -45,20 +47,21 @@ def keep(outcomes: Iterable[Outcome]) -> List[Outcome]:
 
 def page(outcomes: Sequence[Outcome], clients: Sequence[str], releases: Sequence[str]) -> str:
     """Return the page: the table of clients, then one table of steps for each."""
-    parts = [PAGE, _table('', clients, releases, outcomes, 'client')]
+    parts = [PAGE, _table(clients, releases, outcomes, 'client')]
     for client in clients:
         own = [each for each in outcomes if each.client == client and each.release in releases]
-        steps = list(dict.fromkeys(each.step for each in own))
+        done = {each.step for each in own}
+        steps = [each.name for each in [*STEPS, *TOOL_STEPS] if each.name in done]
         parts += ['\n\n', client, '\n', '-' * len(client), '\n\n']
-        parts.append(_table(client, steps, releases, own, 'step'))
+        parts.append(_table(steps, releases, own, 'step'))
         parts.append(_reasons(own))
     return ''.join(parts).rstrip('\n') + '\n'
 
 
 def _table(
-    corner: str, rows: Sequence[str], releases: Sequence[str], outcomes: Sequence[Outcome], by: str
+    rows: Sequence[str], releases: Sequence[str], outcomes: Sequence[Outcome], by: str
 ) -> str:
-    shown = [['' if by == 'client' else 'step', *releases]]
+    shown = [['\\' if by == 'client' else 'step', *releases]]
     for row in rows:
         cells = []
         for release in releases:
@@ -68,11 +71,12 @@ def _table(
     widths = [max(len(line[column]) for line in shown) for column in range(len(shown[0]))]
     rule = '  '.join('=' * max(width, 1) for width in widths)
     lines = ['  '.join(t.ljust(w) for t, w in zip(line, widths)).rstrip() for line in shown]
-    lines[0] = lines[0] if lines[0].strip()[0] == 's' else '\\' + lines[0][1:]
     return '\n'.join([rule, lines[0], rule, *lines[1:], rule]) + '\n'
 
 
 def _cell(found: Sequence[Outcome]) -> str:
+    if not found:
+        return '?'  # not run yet
     if any(each.failed for each in found):
         return '**%d failed**' % sum(1 for each in found if each.failed)
     if all(each.absent for each in found):

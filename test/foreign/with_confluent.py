@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
@@ -333,6 +334,45 @@ class _Admin:
         self.checks.equal('the topic is there', self.topic in found, False)
 
 
+def share(client: Client, checks: Checks, topic: str) -> Any:
+    """Read in a share group: accept records, release one, reject one."""
+    producer = client.producer('none')
+    for number in range(10):
+        producer.send(topic, b'%d' % number, None, 0)
+    producer.flush()
+    name = 'share of ' + topic
+    resource = admins.ConfigResource(admins.ConfigResource.Type.GROUP, name)
+    operation = admins.AlterConfigOpType.SET
+    resource.add_incremental_config(
+        admins.ConfigEntry('share.auto.offset.reset', 'earliest', incremental_operation=operation)
+    )
+    admin = admins.AdminClient(client.config)
+    _result(admin.incremental_alter_configs([resource]))
+    kinds = confluent_kafka.AcknowledgeType
+    config = {**client.config, 'group.id': name, 'share.acknowledgement.mode': 'explicit'}
+    consumer = confluent_kafka.ShareConsumer(config)
+    consumer.subscribe([topic])
+    seen = []
+    end = time.monotonic() + SECONDS
+    while len(seen) < 11 and time.monotonic() < end:
+        for message in consumer.poll(1):
+            seen.append(message.value())
+            kind = {b'3': kinds.RELEASE, b'5': kinds.REJECT}.get(message.value(), kinds.ACCEPT)
+            is_new = seen.count(message.value()) == 1
+            consumer.acknowledge(message, kind if is_new else kinds.ACCEPT)
+        errors = [each for each in consumer.commit_sync(SECONDS).values() if each is not None]
+        checks.equal('errors of a commit', errors, [])
+    checks.records('records', seen, [*(b'%d' % number for number in range(10)), b'3'])
+    checks.equal('records that are left', [each.value() for each in consumer.poll(1)], [])
+    consumer.close()
+
+
 if __name__ == '__main__':
     library = confluent_kafka.libversion()[0]
-    serve(Steps('%s (librdkafka %s)' % (confluent_kafka.__version__, library), _client, STEPS))
+    serve(
+        Steps(
+            '%s (librdkafka %s)' % (confluent_kafka.__version__, library),
+            _client,
+            {**STEPS, 'share': share},
+        )
+    )

@@ -24,9 +24,10 @@ Clients of others
 Clients that nobody here wrote, at work on embedded brokers (:doc:`testing`), three of each release,
 as ``Cluster(brokers=3, version=...)`` makes them. Each client runs in an environment of its own. It
 writes with every codec it has, for which the log is looked at, and which the other clients read. It
-looks up offsets, reads in a group of two that one leaves and a third one resumes, writes
-idempotently while answers are lost, commits and aborts transactions, logs in over TLS, goes on when a leader dies,
-and does what its admin client can. Beside them Kafka's command-line tools do the same.
+looks up offsets, reads in a group of two that one leaves and a third one resumes, and in a share
+group, writes idempotently while answers are lost, commits and aborts transactions, goes on when a
+leader dies, logs in over TLS, and does what its admin client can. Beside them Kafka's command-line
+tools do the same.
 
 Made by ``python -m test.foreign --write docs/foreign_clients.rst``, from a run.
 
@@ -50,6 +51,7 @@ def page(outcomes: Sequence[Outcome], clients: Sequence[str], releases: Sequence
     parts = [PAGE, _table(clients, releases, outcomes, 'client')]
     for client in clients:
         own = [each for each in outcomes if each.client == client and each.release in releases]
+        own.sort(key=lambda each: releases.index(each.release))
         done = {each.step for each in own}
         steps = [each.name for each in [*STEPS, *TOOL_STEPS] if each.name in done]
         parts += ['\n\n', client, '\n', '-' * len(client), '\n\n']
@@ -85,7 +87,7 @@ def _cell(found: Sequence[Outcome]) -> str:
 
 
 def _reasons(outcomes: Sequence[Outcome]) -> str:
-    """Return why steps are absent: for all releases at once where the reason is the same."""
+    """Return why steps are absent and which failed; outcomes are sorted by release."""
     steps: Dict[str, List[str]] = {}
     for each in outcomes:
         if each.absent and each.step not in steps.setdefault(each.absent, []):
@@ -94,6 +96,9 @@ def _reasons(outcomes: Sequence[Outcome]) -> str:
     lines = []
     for reason, names in steps.items():
         what = 'every step' if set(names) == every else ', '.join(names)
+        last = [each.release for each in outcomes if each.absent == reason][-1]
+        if not reason.startswith('needs') and last != outcomes[-1].release:
+            what += ', up to ' + last
         lines.append('- %s: %s' % (what, reason))
     failed = ['- failed: %s' % str(each).replace('*', r'\*') for each in outcomes if each.failed]
     lines += failed

@@ -4,8 +4,8 @@ Owns the parameter ``cluster``: a test that asks for it runs once per chosen rel
 (``KAFKA_VERSION``, else the default set of servers/releases.txt), ordered so that one cluster at a
 time is up. ``KAFKA_BROKER=embedded`` takes embedded brokers of these releases in place of real
 ones. Markers narrow that, on a test or on one of its parameters: ``brokers(count)``,
-``releases(since, until, some)`` and ``real``. ``KAFKA_TEST_PART=1/2`` takes the first of two parts
-of about the same size, so that both can run at the same time: the tests mostly wait.
+``releases(since, until, some)``, ``real`` and ``embedded``. ``KAFKA_TEST_PART=1/2`` takes the first
+of two parts of about the same size, so that both can run at the same time: the tests mostly wait.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 
 from servers.cluster import Cluster
 from servers.embedded import EmbeddedCluster
-from servers.releases import EMBEDDED, Release, are_named, chosen, chosen_kind, problem
+from servers.releases import EMBEDDED, REAL, Release, are_named, chosen, chosen_kind, problem
 
 
 class Setting(NamedTuple):
@@ -48,6 +48,7 @@ def pytest_configure(config):
     )
     config.addinivalue_line('markers', 'brokers(count): how many the cluster has')
     config.addinivalue_line('markers', 'real: about what embedded brokers do not have')
+    config.addinivalue_line('markers', 'embedded: about them alone; left out by KAFKA_BROKER=real')
 
 
 def pytest_generate_tests(metafunc):
@@ -89,6 +90,8 @@ def _is_meant(item):
     """Whether the markers of a test, and of its other parameters, allow the release it got."""
     setting = _setting(item)
     if item.get_closest_marker('real') is not None and chosen_kind() == EMBEDDED:
+        return False
+    if item.get_closest_marker('embedded') is not None and os.environ.get('KAFKA_BROKER') == REAL:
         return False
     return setting is None or all(
         _allows(setting.release, **marker.kwargs) for marker in item.iter_markers('releases')

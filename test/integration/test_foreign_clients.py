@@ -14,7 +14,7 @@ from test.foreign.plan import STEPS
 from test.foreign.running import BROKERS, SETTINGS, Place
 from test.foreign.workers import Worker
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.embedded]
 
 WANTED = ('confluent-kafka', 'kafka-python 3')
 PART = ('write and read, zstd', 'group of two', 'transactions')

@@ -12,7 +12,7 @@ from kafka.testing.sasl.oauthbearer import unsigned_token
 
 confluent_kafka = pytest.importorskip('confluent_kafka')
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.embedded]
 
 MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER']
 WAIT_SECONDS = 10

@@ -507,9 +507,6 @@ def test_offsets_with_an_old_epoch_are_refused():
         assert code == errors.INVALID_PRODUCER_EPOCH
 
 
-# ------------------------------------------------------------ administration
-
-
 def describe(driver, name):
     return driver.ask(DescribeTransactionsRequest([name])).transaction_states[0]
 
@@ -554,10 +551,8 @@ def test_transactions_are_listed_through_filters():
 
 @pytest.mark.parametrize('pattern', ['(', '(?=a)', '(' * 200 + ')' * 200])
 def test_bad_patterns_are_refused(pattern):
-    request = ListTransactionsRequest([], [], transactional_id_pattern=pattern)
-    response = Driver().ask(request)
-    assert response.error_code in (errors.INVALID_REGULAR_EXPRESSION, errors.NONE)
-    assert response.transaction_states == []
+    response = Driver().ask(ListTransactionsRequest([], [], transactional_id_pattern=pattern))
+    assert response.error_code == errors.INVALID_REGULAR_EXPRESSION
 
 
 def test_producers_are_described():
@@ -571,14 +566,6 @@ def test_producers_are_described():
     assert found.current_txn_start_offset == 0
     assert topics[0].partitions[1].error_code == errors.UNKNOWN_TOPIC_OR_PARTITION
     assert topics[1].partitions[0].error_code == errors.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def test_followers_tell_of_producers_and_others_do_not():
-    driver = Driver('4.4', brokers=3)
-    driver.state.create_topic('t', assignments=[[0, 2]])
-    asked = DescribeProducersRequest([TopicRequest('t', [0])])
-    codes = [driver.ask(asked, node=n).topics[0].partitions[0].error_code for n in range(3)]
-    assert codes == [errors.NONE, errors.NOT_LEADER_OR_FOLLOWER, errors.NONE]
 
 
 @pytest.mark.parametrize('release', ['0.11', '3.9', '4.4'])

@@ -528,16 +528,13 @@ def test_transactions_are_described():
 
 def listed(driver, states=(), ids=(), version=None, **filters):
     request = ListTransactionsRequest(list(states), list(ids), **filters)
-    response = driver.ask(request, version)
-    assert response.error_code == errors.NONE
-    return [each.transactional_id for each in response.transaction_states]
+    return [each.transactional_id for each in driver.ask(request, version).transaction_states]
 
 
 def test_transactions_are_listed_through_filters():
     driver = Driver()
     one, two = Producer(driver, 'a.1'), Producer(driver, 'b.1')
-    one.init()
-    two.init()
+    assert [one.init(), two.init()] == [errors.NONE] * 2
     two.add(0)
     driver.advance(1)
     assert [listed(driver, version=version) for version in range(3)] == [['a.1', 'b.1']] * 3
@@ -562,10 +559,10 @@ def test_producers_are_described():
     asked = [TopicRequest('t', [0, 9]), TopicRequest('x', [0])]
     topics = driver.ask(DescribeProducersRequest(asked)).topics
     [found] = topics[0].partitions[0].active_producers
-    assert (found.producer_id, found.last_sequence) == (producer.id, 0)
-    assert found.current_txn_start_offset == 0
-    assert topics[0].partitions[1].error_code == errors.UNKNOWN_TOPIC_OR_PARTITION
-    assert topics[1].partitions[0].error_code == errors.UNKNOWN_TOPIC_OR_PARTITION
+    numbers = found.producer_id, found.last_sequence, found.current_txn_start_offset
+    assert numbers == (producer.id, 0, 0)
+    unknown = {each.partitions[-1].error_code for each in topics}
+    assert unknown == {errors.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 @pytest.mark.parametrize('release', ['0.11', '3.9', '4.4'])

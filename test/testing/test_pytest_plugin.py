@@ -76,6 +76,20 @@ def test_marks_say_what_it_is_and_the_nearest_decides(outcome):
     assert '2 passed' in said, said
 
 
+def test_a_mark_may_secure_it(outcome):
+    said = outcome(
+        """
+        import pytest
+
+        @pytest.mark.kafka(sasl={'alice': 'hunter2'}, tls=True, authorizer=True)
+        def test_it(kafka_cluster):
+            assert kafka_cluster.security_protocol == 'SASL_SSL'
+            kafka_cluster.allow('alice', 'Read', topic='t')
+        """
+    )
+    assert '1 passed' in said, said
+
+
 @pytest.mark.parametrize(
     'mark, reason',
     [

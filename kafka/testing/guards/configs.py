@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, List
 
 from kafka.protocol.admin.configs import (
     AlterConfigsRequest,
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 )
-from kafka.protocol.api import ApiKey
 from kafka.testing import acls, configs, errors
 from kafka.testing.calls import Call
-from kafka.testing.error_answers import answer_with, items_with
-from kafka.testing.guards.rules import DENIED, Answer, change_response, changed, guards, may_cluster
+from kafka.testing.guards.rules import (
+    DENIED,
+    Answer,
+    change_response,
+    guards,
+    may_cluster,
+    refuse_by_code,
+    topic_code,
+)
+
+_DENIED = (
+    errors.TOPIC_AUTHORIZATION_FAILED,
+    errors.GROUP_AUTHORIZATION_FAILED,
+    errors.CLUSTER_AUTHORIZATION_FAILED,
+)
 
 
 def _code(call: Call[Any], resource: Any, operation: int) -> int:
     """Return why a resource may not be touched, NONE if it may; what it is not is told later."""
     kind, name = resource.resource_type, resource.resource_name
     if kind == configs.TOPIC:
-        is_allowed = call.may(operation, acls.TOPIC, name)
-        return errors.NONE if is_allowed else errors.TOPIC_AUTHORIZATION_FAILED
+        return topic_code(call, operation, name)
     if kind == configs.GROUP:
         is_allowed = call.may(operation, acls.GROUP, name)
         return errors.NONE if is_allowed else errors.GROUP_AUTHORIZATION_FAILED
@@ -45,31 +56,17 @@ def alter_configs(call: Call[Any]) -> Answer:
 
 def _refuse(call: Call[Any], answered: str, code_of: Callable[[Any], int]) -> Answer:
     """Refuse the resources that may not be touched, each with its code."""
-    request: Any = call.request
-    parts: Dict[int, List[Any]] = {}
-    for each in request.resources:
-        parts.setdefault(code_of(each), []).append(each)
-    allowed = parts.pop(errors.NONE, [])
-    if not parts:
-        return None
-    key = call.header.api_key
-    items = [
-        item
-        for code, resources in parts.items()
-        for item in items_with(
-            changed(request, resources=resources), call.version, key, answered, code
-        )
-    ]
-    for item in items:
-        # Of brokers KRaft says nothing, and with ZooKeeper nothing is said of what was not altered.
-        is_told = call.header.api_key == ApiKey.DESCRIBE_CONFIGS
-        if not is_told and not call.state.release.has_zookeeper:
-            is_told = item.resource_type in (configs.TOPIC, configs.GROUP)
-        item.error_message = DENIED if is_told else None
-    if not allowed:
-        response: Any = answer_with(changed(request, resources=[]), call.version, key, errors.NONE)
-        setattr(response, answered, items)
-        return response
-    call.request = changed(request, resources=allowed)
-    change_response(call, lambda answer: getattr(answer, answered).extend(items))
-    return None
+    response = refuse_by_code(call, 'resources', answered, code_of)
+    if not call.state.release.has_zookeeper:
+        change_response(call, lambda answer: _tell_more(call, getattr(answer, answered)))
+    return response
+
+
+def _tell_more(call: Call[Any], items: List[Any]) -> None:
+    """Say what KRaft says of all that is refused, but of brokers since 4.0."""
+    told = [configs.TOPIC, configs.GROUP]
+    if call.state.release.version < (4, 0):
+        told.append(configs.BROKER)
+    for each in items:
+        if each.error_code in _DENIED and each.resource_type in told:
+            each.error_message = DENIED

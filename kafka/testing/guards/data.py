@@ -14,7 +14,14 @@ from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.transaction import DescribeProducersRequest
 from kafka.testing import acls, errors
 from kafka.testing.calls import Call
-from kafka.testing.guards.rules import Answer, guards, may_cluster, refuse_topics, refused
+from kafka.testing.guards.rules import (
+    Answer,
+    guards,
+    may_cluster,
+    refuse_topics,
+    refused,
+    topic_code,
+)
 from kafka.testing.guards.transactions import IDEMPOTENT_BY_TOPIC
 from kafka.testing.sasl.login import and_close
 
@@ -96,8 +103,12 @@ def describe_producers(call: Call[DescribeProducersRequest]) -> Answer:
     return refuse_topics(call, 'topics', 'topics', acls.READ)
 
 
-def may_fetch(call: Call[Any], name: Optional[str]) -> bool:
-    """Tell whether who asks may read a topic; a follower has to be a broker for that."""
-    if call.request.replica_id >= 0:
-        return may_cluster(call, acls.CLUSTER_ACTION)
-    return name is None or call.may(acls.READ, acls.TOPIC, name)
+def fetch_code(call: Call[Any], name: Optional[str]) -> int:
+    """Return why one may not read a topic, NONE if one may; a follower has to be a broker."""
+    if call.request.replica_id < 0:
+        return topic_code(call, acls.READ, name)
+    if may_cluster(call, acls.CLUSTER_ACTION):
+        return errors.NONE
+    if call.state.release.version < (1, 0):
+        return errors.CLUSTER_AUTHORIZATION_FAILED
+    return errors.TOPIC_AUTHORIZATION_FAILED

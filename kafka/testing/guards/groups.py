@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
 from kafka.protocol.admin.groups import (
     ConsumerGroupDescribeRequest,
@@ -10,6 +10,7 @@ from kafka.protocol.admin.groups import (
     DescribeGroupsRequest,
     ListGroupsRequest,
 )
+from kafka.protocol.api import ApiKey
 from kafka.protocol.commit import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 from kafka.protocol.find_coordinator import FindCoordinatorRequest
 from kafka.protocol.group import (
@@ -57,6 +58,34 @@ _REFUSALS = {
 _GROUP, _TRANSACTION, _SHARE = range(3)
 
 
+#: Of the APIs of newer groups: without which feature they are unsupported, whoever asks.
+_FEATURES: Dict[int, str] = {
+    **dict.fromkeys((ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE), ''),
+    **dict.fromkeys(
+        (
+            ApiKey.SHARE_GROUP_HEARTBEAT,
+            ApiKey.SHARE_GROUP_DESCRIBE,
+            ApiKey.SHARE_FETCH,
+            ApiKey.SHARE_ACKNOWLEDGE,
+            ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+            ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+            ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+        ),
+        'share.version',
+    ),
+    **dict.fromkeys(
+        (ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE), 'streams.version'
+    ),
+}
+
+
+def _is_unsupported(call: Call[Any]) -> bool:
+    feature = _FEATURES[call.header.api_key]
+    if not feature:
+        return call.state.release.version < (4, 0)
+    return call.state.features.get(feature, 0) == 0
+
+
 def _may(call: Call[Any], operation: int, group: str) -> bool:
     return call.may(operation, acls.GROUP, group)
 
@@ -94,12 +123,16 @@ def sync(call: Call[SyncGroupRequest]) -> Answer:
 @guards(ConsumerGroupHeartbeatRequest, ShareGroupHeartbeatRequest)
 def heartbeat(call: Call[Any]) -> Answer:
     """Demand READ on the group, and DESCRIBE on the topics that are subscribed to."""
+    if _is_unsupported(call):
+        return None
     return member(call) or _undescribed(call, call.request.subscribed_topic_names or ())
 
 
 @guards(StreamsGroupHeartbeatRequest)
 def streams_heartbeat(call: Call[StreamsGroupHeartbeatRequest]) -> Answer:
     """Demand READ on the group, and DESCRIBE on the topics of the topology."""
+    if _is_unsupported(call):
+        return None
     topology = call.request.topology
     names: List[str] = []
     for each in topology.subtopologies or () if topology is not None else ():
@@ -163,6 +196,8 @@ def describe_groups(call: Call[DescribeGroupsRequest]) -> Answer:
 @guards(ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest)
 def describe_by_ids(call: Call[Any]) -> Answer:
     """Demand DESCRIBE on groups, and on the topics of their members."""
+    if _is_unsupported(call):
+        return None
     response = _describe(call, 'group_ids')
     if response is None:
         change_response(call, lambda answer: _hide_groups(call, answer))
@@ -267,7 +302,9 @@ def offset_fetch(call: Call[OffsetFetchRequest]) -> Answer:
     request = call.request
     if call.version >= 8:
         return _fetch_of_groups(call)
-    if not _may(call, acls.DESCRIBE, request.group_id):
+    # Before 1.0 one had to be a member.
+    operation = acls.READ if call.state.release.version < (1, 0) else acls.DESCRIBE
+    if not _may(call, operation, request.group_id):
         response = refused(call, _DENIED)
         if call.version >= 2:
             response.topics = []
@@ -336,14 +373,16 @@ def _refuse_offsets(call: Call[Any], group: Any) -> None:
 @guards(ShareFetchRequest, ShareAcknowledgeRequest)
 def share(call: Call[Any]) -> Answer:
     """Demand READ on the group, and on each topic of what is answered."""
-    if not _may(call, acls.READ, call.request.group_id):
-        return refused(call, _DENIED)
-    return None
+    if _is_unsupported(call) or _may(call, acls.READ, call.request.group_id):
+        return None
+    return refused(call, _DENIED)
 
 
 @guards(DescribeShareGroupOffsetsRequest)
 def describe_share_offsets(call: Call[DescribeShareGroupOffsetsRequest]) -> Answer:
     """Demand DESCRIBE on groups and on topics."""
+    if _is_unsupported(call):
+        return None
     response = refuse_items(
         call,
         'groups',
@@ -369,13 +408,15 @@ def _refuse_share_offsets(call: Call[Any], response: Any) -> None:
 @guards(AlterShareGroupOffsetsRequest)
 def alter_share_offsets(call: Call[AlterShareGroupOffsetsRequest]) -> Answer:
     """Demand READ on the group and on topics."""
-    response = member(call)
+    response = None if _is_unsupported(call) else member(call)
     return response or refuse_topics(call, 'topics', 'responses', acls.READ, name='topic_name')
 
 
 @guards(DeleteShareGroupOffsetsRequest)
 def delete_share_offsets(call: Call[DeleteShareGroupOffsetsRequest]) -> Answer:
     """Demand DELETE on the group and READ on topics."""
+    if _is_unsupported(call):
+        return None
     if not _may(call, acls.DELETE, call.request.group_id):
         return refused(call, _DENIED)
     return refuse_topics(call, 'topics', 'responses', acls.READ, name='topic_name')

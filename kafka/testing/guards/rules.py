@@ -24,19 +24,18 @@ Guard = Callable[[Call[Any]], Answer]
 GUARDS: Dict[int, Guard] = {}
 
 DENIED = 'Authorization failed.'
-#: What brokers say something about, besides the code: always, with ZooKeeper, with KRaft.
+#: What brokers say something about, besides the code: always, later, with ZooKeeper, with KRaft.
 _TOLD = {
-    ApiKey.FIND_COORDINATOR,
-    ApiKey.CREATE_TOPICS,
     ApiKey.DESCRIBE_ACLS,
     ApiKey.CREATE_ACLS,
     ApiKey.DELETE_ACLS,
-    ApiKey.DESCRIBE_CONFIGS,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     ApiKey.LIST_PARTITION_REASSIGNMENTS,
     ApiKey.ALTER_CLIENT_QUOTAS,
     ApiKey.UPDATE_FEATURES,
 }
+#: Since messages are generated.
+_TOLD_LATER = {ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_CONFIGS}
 _TOLD_WITH_ZOOKEEPER = {ApiKey.CREATE_PARTITIONS}
 _TOLD_WITH_KRAFT = {
     ApiKey.DELETE_TOPICS,
@@ -147,9 +146,13 @@ def refused(call: Call[Any], code: int) -> Any:
 
 def text_for(call: Call[Any]) -> Optional[str]:
     """Return what the release says to who is refused by an API, besides the code."""
-    key = call.header.api_key
-    more = _TOLD_WITH_ZOOKEEPER if call.state.release.has_zookeeper else _TOLD_WITH_KRAFT
-    return DENIED if key in _TOLD or key in more else None
+    key, release = call.header.api_key, call.state.release
+    if key in _TOLD_LATER and release.version < (2, 4):
+        return None
+    if key == ApiKey.UNREGISTER_BROKER and release.version < (4, 0):
+        return ''
+    more = _TOLD_WITH_ZOOKEEPER if release.has_zookeeper else _TOLD_WITH_KRAFT
+    return DENIED if key in _TOLD or key in _TOLD_LATER or key in more else None
 
 
 def tell(struct: Any, text: Optional[str]) -> None:
@@ -190,24 +193,28 @@ def split(items: Iterable[Any], is_allowed: Callable[[Any], bool]) -> Tuple[List
     return found
 
 
-def refuse_items(
-    call: Call[Any],
-    asked: str,
-    answered: str,
-    code: int,
-    is_allowed: Callable[[Any], bool],
+def refuse_by_code(
+    call: Call[Any], asked: str, answered: str, code_of: Callable[[Any], int]
 ) -> Answer:
-    """Refuse the items of a list that are not allowed; the others go on to the handler.
+    """Refuse the items of a list that have a code; the others go on to the handler.
 
-    Arguments: asked, answered: what request and response call the list; is_allowed: gets an item.
+    Arguments: asked, answered: what request and response call the list; code_of: gets an item.
     Returns: the response if nothing is left for the handler.
     """
-    request = call.request
-    allowed, denied = split(getattr(request, asked), is_allowed)
-    if not denied:
+    request, key = call.request, call.header.api_key
+    parts: Dict[int, List[Any]] = {}
+    for each in getattr(request, asked):
+        parts.setdefault(code_of(each), []).append(each)
+    allowed = parts.pop(errors.NONE, [])
+    if not parts:
         return None
-    key = call.header.api_key
-    items = items_with(changed(request, **{asked: denied}), call.version, key, answered, code)
+    items = [
+        item
+        for code, denied in parts.items()
+        for item in items_with(
+            changed(request, **{asked: denied}), call.version, key, answered, code
+        )
+    ]
     for item in items:
         tell(item, text_for(call))
     if not allowed:
@@ -219,13 +226,39 @@ def refuse_items(
     return None
 
 
+def refuse_items(
+    call: Call[Any],
+    asked: str,
+    answered: str,
+    code: int,
+    is_allowed: Callable[[Any], bool],
+) -> Answer:
+    """Refuse the items of a list that are not allowed; otherwise as refuse_by_code()."""
+    return refuse_by_code(
+        call, asked, answered, lambda each: errors.NONE if is_allowed(each) else code
+    )
+
+
 def refuse_topics(
     call: Call[Any], asked: str, answered: str, operation: int, name: str = 'name'
 ) -> Answer:
     """Refuse the topics of a list with which something is not allowed."""
 
-    def is_allowed(topic: Any) -> bool:
+    def code_of(topic: Any) -> int:
         found = topic_name(call, getattr(topic, name), getattr(topic, 'topic_id', ZERO_UUID))
-        return may_topic(call, operation, found)
+        return topic_code(call, operation, found)
 
-    return refuse_items(call, asked, answered, errors.TOPIC_AUTHORIZATION_FAILED, is_allowed)
+    return refuse_by_code(call, asked, answered, code_of)
+
+
+def topic_code(call: Call[Any], operation: int, name: Optional[str]) -> int:
+    """Return the code of what one may not do with a topic, NONE if one may.
+
+    Before 1.0 topics that one may not even describe were told to be unknown.
+    """
+    if may_topic(call, operation, name):
+        return errors.NONE
+    hides = (0, 10, 1) <= call.state.release.version < (1, 0)
+    if hides and not may_topic(call, acls.DESCRIBE, name):
+        return errors.UNKNOWN_TOPIC_OR_PARTITION
+    return errors.TOPIC_AUTHORIZATION_FAILED

@@ -32,10 +32,12 @@ from kafka.testing.guards.rules import (
     guards,
     may_cluster,
     may_topic,
+    refuse_by_code,
     refuse_items,
     refuse_topics,
     refused,
     split,
+    topic_code,
     topic_name,
 )
 
@@ -53,7 +55,7 @@ def metadata(call: Call[MetadataRequest]) -> None:
             lambda each: may_topic(call, acls.DESCRIBE, _name_of(call, each)),
         )
         allowed, uncreatable = split(allowed, lambda each: _may_be_created(call, each))
-        denied = [_denied(each) for each in [*uncreatable, *hidden]]
+        denied = [_denied(call, each) for each in [*uncreatable, *hidden]]
         is_empty = not allowed
         if denied:
             call.request = changed(request, topics=allowed)
@@ -90,9 +92,10 @@ def _may_be_created(call: Call[MetadataRequest], asked: MetadataRequestTopic) ->
     return state.release.version >= (2, 0) and call.may(acls.CREATE, acls.TOPIC, name)
 
 
-def _denied(asked: MetadataRequestTopic) -> MetadataResponseTopic:
+def _denied(call: Call[MetadataRequest], asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    code = topic_code(call, acls.DESCRIBE, _name_of(call, asked))
     return MetadataResponseTopic(
-        error_code=errors.TOPIC_AUTHORIZATION_FAILED,
+        error_code=code or errors.TOPIC_AUTHORIZATION_FAILED,
         name=asked.name,
         topic_id=asked.topic_id,
         partitions=[],
@@ -161,12 +164,8 @@ def _hide_configs(call: Call[CreateTopicsRequest], response: Any) -> None:
 def delete_topics(call: Call[DeleteTopicsRequest]) -> Answer:
     """Demand DELETE on topics; an id tells its name to who may describe the topic."""
     if call.version < 6:
-        return refuse_items(
-            call,
-            'topic_names',
-            'responses',
-            errors.TOPIC_AUTHORIZATION_FAILED,
-            lambda name: call.may(acls.DELETE, acls.TOPIC, name),
+        return refuse_by_code(
+            call, 'topic_names', 'responses', lambda name: topic_code(call, acls.DELETE, name)
         )
     response = refuse_topics(call, 'topics', 'responses', acls.DELETE)
     change_response(call, lambda answer: _name_deleted(call, answer))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Dict, List, Optional
 
 from kafka.protocol.transaction import (
     AddOffsetsToTxnRequest,
@@ -27,7 +27,7 @@ from kafka.testing.guards.rules import (
     refuse_items,
     refuse_topics,
     refused,
-    split,
+    topic_code,
 )
 from kafka.testing.topic_checks import INTERNAL
 
@@ -44,18 +44,26 @@ def _may_write(call: Call[Any], transactional_id: Optional[str]) -> bool:
 @guards(InitProducerIdRequest)
 def init_producer_id(call: Call[InitProducerIdRequest]) -> Answer:
     """Demand WRITE on the transactional id; without one IDEMPOTENT_WRITE, or to write somewhere."""
+    code = _init_refusal(call)
+    if code == errors.NONE:
+        return None
+    response = refused(call, code)
+    if call.state.release.version < (2, 0):
+        response.producer_epoch = 0
+    return response
+
+
+def _init_refusal(call: Call[InitProducerIdRequest]) -> int:
     request = call.request
-    if request.transactional_id is not None:
-        if not _may_write(call, request.transactional_id):
-            return refused(call, _DENIED)
-        if getattr(request, 'enable2_pc', False) and not call.may(
-            acls.TWO_PHASE_COMMIT, acls.TRANSACTIONAL_ID, request.transactional_id
-        ):
-            return refused(call, _DENIED)
-        return None
-    if may_cluster(call, acls.IDEMPOTENT_WRITE) or _may_write_somewhere(call):
-        return None
-    return refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
+    if request.transactional_id is None:
+        may_write = may_cluster(call, acls.IDEMPOTENT_WRITE) or _may_write_somewhere(call)
+        return errors.NONE if may_write else errors.CLUSTER_AUTHORIZATION_FAILED
+    if not _may_write(call, request.transactional_id):
+        return _DENIED
+    is_prepared = request.enable2_pc and not call.may(
+        acls.TWO_PHASE_COMMIT, acls.TRANSACTIONAL_ID, request.transactional_id
+    )
+    return _DENIED if is_prepared else errors.NONE
 
 
 def _may_write_somewhere(call: Call[Any]) -> bool:
@@ -75,23 +83,23 @@ def add_partitions(call: Call[AddPartitionsToTxnRequest]) -> Answer:
         return refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
     if not _may_write(call, request.v3_and_below_transactional_id):
         return refused(call, _DENIED)
-    allowed, denied = split(
-        request.v3_and_below_topics,
-        lambda each: each.name in INTERNAL or may_topic(call, acls.WRITE, each.name),
-    )
-    if not denied:
+    parts: Dict[int, List[Any]] = {}
+    for each in request.v3_and_below_topics:
+        code = errors.NONE
+        if each.name not in INTERNAL:
+            code = topic_code(call, acls.WRITE, each.name)
+        parts.setdefault(code, []).append(each)
+    if set(parts) <= {errors.NONE}:
         return None
-    unknown = [each for each in allowed if each.name not in call.state.topics]
-    known = [each for each in allowed if each.name in call.state.topics]
+    for each in parts.pop(errors.NONE, []):
+        is_known = each.name in call.state.topics
+        code = errors.OPERATION_NOT_ATTEMPTED if is_known else errors.UNKNOWN_TOPIC_OR_PARTITION
+        parts.setdefault(code, []).append(each)
     name = 'results_by_topic_v3_and_below'
     response = refused(call, errors.TOPIC_AUTHORIZATION_FAILED)
     response.results_by_topic_v3_and_below = [
         item
-        for topics, code in (
-            (denied, errors.TOPIC_AUTHORIZATION_FAILED),
-            (unknown, errors.UNKNOWN_TOPIC_OR_PARTITION),
-            (known, errors.OPERATION_NOT_ATTEMPTED),
-        )
+        for code, topics in parts.items()
         for item in items_with(
             changed(request, v3_and_below_topics=topics),
             call.version,

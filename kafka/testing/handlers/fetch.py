@@ -33,14 +33,13 @@ from kafka.testing.errors import (
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_OUT_OF_RANGE,
     REPLICA_NOT_AVAILABLE,
-    TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_COMPRESSION_TYPE,
 )
 from kafka.testing.fetch_sessions import FetchSessions, Wanted, wanted_partitions
-from kafka.testing.guards.data import may_fetch
+from kafka.testing.guards.data import fetch_code
 from kafka.testing.located import (
     as_replica_error,
     epoch_error,
@@ -178,8 +177,9 @@ def _located(call: Call[FetchRequest], wanted: Wanted) -> Union[Partition, int]:
     topic = find_topic(call, wanted.topic, wanted.topic_id, call.version >= 13)
     if call.state.authorizer is not None:
         name = topic.name if isinstance(topic, Topic) else wanted.topic or None
-        if not may_fetch(call, name):
-            return TOPIC_AUTHORIZATION_FAILED
+        denied = fetch_code(call, name)
+        if denied != NONE:
+            return denied
     if call.version < 11:
         return led_partition(call, topic, wanted.asked.partition)
     found = held_partition(call, topic, wanted.asked.partition)  # a follower will do (KIP-392)

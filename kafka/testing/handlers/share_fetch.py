@@ -22,6 +22,7 @@ from kafka.protocol.share import (
     ShareFetchRequest,
     ShareFetchResponse,
 )
+from kafka.testing import acls
 from kafka.testing.calls import Call, handles
 from kafka.testing.configs import broker_config
 from kafka.testing.errors import (
@@ -29,6 +30,7 @@ from kafka.testing.errors import (
     NONE,
     NOT_LEADER_OR_FOLLOWER,
     SHARE_SESSION_LIMIT_REACHED,
+    TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -203,6 +205,8 @@ def _acknowledge(
     for partition, batches in told.items():
         if call.state.topic_by_id(partition[0]) is None:
             results[partition] = UNKNOWN_TOPIC_ID, None
+        elif not _may_read(call, partition[0]):
+            results[partition] = TOPIC_AUTHORIZATION_FAILED, None
         elif _is_senseless(batches, highest, can_renew):
             results[partition] = INVALID_REQUEST, None
         else:
@@ -237,7 +241,14 @@ def _is_led(call: Call[Any], partition: TopicPartition) -> bool:
 
 def _led(call: Call[Any], partition: TopicPartition) -> Union[Partition, int]:
     topic = find_topic(call, '', partition[0], True)
+    if not _may_read(call, partition[0]):
+        return TOPIC_AUTHORIZATION_FAILED
     return led_partition(call, topic, partition[1])
+
+
+def _may_read(call: Call[Any], topic_id: bytes) -> bool:
+    topic = call.state.topic_by_id(topic_id)
+    return topic is None or call.may(acls.READ, acls.TOPIC, topic.name)
 
 
 @handles(ShareAcknowledgeRequest)

@@ -20,6 +20,7 @@ from kafka.testing.sasl.mechanisms import (
     SINCE,
     LoginFailed,
     Mechanism,
+    OldPlain,
     Plain,
     remaining_ms,
 )
@@ -67,7 +68,8 @@ class Sasl:
     def begin(self, name: str) -> Mechanism:
         """Return a new exchange of a mechanism that is offered."""
         if name == PLAIN:
-            return Plain(self._passwords)
+            is_old = self._state.release.version < (2, 0)
+            return (OldPlain if is_old else Plain)(self._passwords)
         if name == OAUTHBEARER:
             return OAuthBearer(self._state.timers.clock)
         return Scram(name, self._state)

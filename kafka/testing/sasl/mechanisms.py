@@ -7,7 +7,7 @@ modules of their own.
 from __future__ import annotations
 
 import hmac
-from typing import Mapping, Optional
+from typing import List, Mapping, Optional
 
 from kafka.testing.timers import Clock
 
@@ -68,7 +68,7 @@ class Plain(Mechanism):
     def step(self, token: bytes) -> bytes:
         """Take the only token there is."""
         try:
-            parts = token.decode('utf-8').split('\0')
+            parts = self.parts(token.decode('utf-8'))
         except UnicodeDecodeError:
             raise LoginFailed from None
         if len(parts) != 3:
@@ -86,6 +86,18 @@ class Plain(Mechanism):
             raise LoginFailed('Authentication failed: the authorization id is not the username')
         self.finish(user)
         return b''
+
+    def parts(self, token: str) -> List[str]:
+        """Return what a token is made of."""
+        return token.split('\0')
+
+
+class OldPlain(Plain):
+    """PLAIN before 2.0, which overlooked what is empty at the end."""
+
+    def parts(self, token: str) -> List[str]:
+        """Return what a token is made of."""
+        return token.rstrip('\0').split('\0')
 
 
 def remaining_ms(mechanism: Mechanism, clock: Clock) -> Optional[int]:

@@ -23,11 +23,14 @@ from kafka.protocol.list_offsets import (
     ListOffsetsTopic,
 )
 from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafka.protocol.share import FetchPartition as FetchedPartition
+from kafka.protocol.share import FetchTopic as FetchedTopic
+from kafka.protocol.share import ShareFetchRequest
 from kafka.protocol.transaction import DescribeProducersRequest
 from kafka.protocol.transaction import TopicRequest as ProducersOf
 from kafka.testing import acls
 from test.testing.data_requests import batch as one_batch
-from test.testing.guards.people import CLUSTER, TOPIC, TRANSACTION, People, codes
+from test.testing.guards.people import CLUSTER, GROUP, TOPIC, TRANSACTION, People, codes
 
 TOPICS = ['mine', 'theirs', 'nowhere']
 
@@ -211,3 +214,33 @@ def test_each_question_needs_its_own_right(people, request_of, operation):
 def test_before_2_1_epochs_were_for_brokers(people):
     people.allow('bob', acls.DESCRIBE, TOPIC, '*')
     assert codes(people.ask_as('bob', epochs('mine'))) == {31}
+
+
+@pytest.mark.parametrize('people', ['0.11'], indirect=True)
+def test_before_1_0_what_one_may_not_see_is_unknown(people):
+    people.allow('bob', acls.DESCRIBE, TOPIC, 'mine')
+    assert produce(people, version=3) == {'mine': 29, 'theirs': 3, 'nowhere': 3}
+
+
+def test_share_groups_read_what_one_may(people):
+    topic_ids = [people.state.topics[name].topic_id for name in ('mine', 'theirs')]
+    people.allow('bob', acls.READ, GROUP, 'g')
+    people.allow('bob', acls.READ, TOPIC, 'mine')
+    part = FetchedPartition(partition_index=0, acknowledgement_batches=[])
+    request = ShareFetchRequest(
+        group_id='g',
+        member_id='A' * 22,
+        share_session_epoch=0,
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1000,
+        max_records=10,
+        batch_size=10,
+        topics=[FetchedTopic(topic_id=each, partitions=[part]) for each in topic_ids],
+        forgotten_topics_data=[],
+    )
+    found = people.ask_as('bob', request)
+    codes_of = {each.topic_id: each.partitions[0].error_code for each in found.responses}
+    assert (found.error_code, codes_of[topic_ids[1]]) == (0, 29)
+    assert codes_of.get(topic_ids[0]) != 29
+    assert people.ask_as('eve', request).error_code == 30

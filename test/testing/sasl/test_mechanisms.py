@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.testing.sasl.mechanisms import LoginFailed, Plain
+from kafka.testing.sasl.mechanisms import LoginFailed, OldPlain, Plain
 from test.testing.sasl.clients import plain
 
 USERS = {'alice': 'secret', 'zoé': 'pä,ss=w'}
@@ -51,3 +51,11 @@ def test_passwords_are_not_shown():
     assert 'secret' not in repr(mechanism)
     mechanism.step(plain('alice', 'secret'))
     assert repr(mechanism) == '<Plain alice>'
+
+
+def test_before_2_0_what_is_empty_at_the_end_was_overlooked():
+    mechanism = OldPlain(USERS)
+    mechanism.step(b'\0alice\0secret\0')
+    assert mechanism.user == 'alice'
+    with pytest.raises(LoginFailed):
+        OldPlain(USERS).step(b'\0alice\0')

@@ -375,7 +375,9 @@ def share(call: Call[Any]) -> Answer:
     """Demand READ on the group, and on each topic of what is answered."""
     if _is_unsupported(call) or _may(call, acls.READ, call.request.group_id):
         return None
-    return refused(call, _DENIED)
+    response = refused(call, _DENIED)
+    response.error_code, response.responses = _DENIED, []
+    return response
 
 
 @guards(DescribeShareGroupOffsetsRequest)

@@ -145,19 +145,24 @@ class Cluster:
                 broker.node.host = server.name_of(self._host)
                 if broker.node.is_alive:
                     broker.node.port = server.listen(broker, self._host, broker.node.port)
+            self._create_first_topics()
+            if storage is not None:
+                storage.commit()  # a death before the first request must not take the topics along
         except BaseException:
             server.stop()
             if storage is not None:
                 storage.close()
             raise
         self._server = server
-        if self._topics and (storage is not None or not self.state.topics):
+        self.state.controller_id = min(self.state.alive, default=-1)
+        server.start()
+
+    def _create_first_topics(self) -> None:
+        if self._topics and (self._data is not None or not self.state.topics):
             self.state.controller_id = min(self._brokers)
             for name, partitions in self._topics.items():
                 if name not in self.state.topics:
                     self.state.create_topic(name, partitions)
-        self.state.controller_id = min(self.state.alive, default=-1)
-        server.start()
 
     def _open_storage(self) -> Optional[Storage]:
         if self._data is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import shutil
 import socket
 
 import pytest
@@ -490,6 +491,14 @@ def test_a_cluster_of_sockets(tmp_path):
             with pytest.raises(StorageError, match='in use'):
                 Cluster(data=tmp_path).start()
         assert cluster.state.storage is None
+
+
+def test_topics_of_the_start_are_there_after_a_death_before_the_first_request(tmp_path):
+    with Cluster(data=tmp_path / 'data', topics={'t': 1}):
+        shutil.copytree(str(tmp_path / 'data'), str(tmp_path / 'left'))
+    (tmp_path / 'left' / '.lock').unlink()
+    with Cluster(data=tmp_path / 'left') as cluster:
+        assert list(cluster.state.topics) == ['t']
 
 
 def test_nobody_is_answered_before_the_disk_has_it(tmp_path, monkeypatch, caplog):

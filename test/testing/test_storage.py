@@ -35,7 +35,15 @@ from kafka.testing.tokens import Principal, Tokens
 from kafka.testing.transaction import S
 from test.testing import group_requests
 from test.testing.consumer_group_members import Member, settled
-from test.testing.data_requests import TOPIC, batch, fetch, list_offsets, produce, values
+from test.testing.data_requests import (
+    TOPIC,
+    batch,
+    fetch,
+    list_offsets,
+    message_set,
+    produce,
+    values,
+)
 from test.testing.durable import Folders
 from test.testing.group_requests import Consumer, settle
 from test.testing.handlers.test_transactions import V2, Producer
@@ -80,6 +88,21 @@ def test_topics_and_records(folders, how, fsync):
     produce(found, batch(b'd'))
     last = folders.after('stop')
     assert values(fetch(last).records) == [b'a', b'b', b'c', b'd']
+
+
+@HOW
+@pytest.mark.parametrize('release', ['0.8.0', '0.9', '0.10.2'])
+@pytest.mark.parametrize('codec', [0, 1])
+def test_records_in_the_formats_of_old_releases(folders, how, release, codec):
+    magic = 1 if release == '0.10.2' else 0
+    driver = with_topic(folders, version=release)
+    for sent in ([b'a', b'b'], [b'c', b'd', b'e']):
+        assert not produce(driver, message_set(*sent, magic=magic, codec=codec)).error_code
+    found = folders.after(how, release)
+    assert values(fetch(found).records) == [b'a', b'b', b'c', b'd', b'e']
+    assert values(fetch(found, 3).records)[-2:] == [b'd', b'e']
+    assert produce(found, message_set(b'f', magic=magic)).base_offset == 5
+    assert values(fetch(folders.after_stop('2.8'), 0).records)[-2:] == [b'e', b'f']
 
 
 @HOW

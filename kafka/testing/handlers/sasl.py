@@ -23,7 +23,7 @@ _LATE = 'SaslAuthenticate request received after successful authentication'
 
 
 @handles(SaslHandshakeRequest)
-def handshake(call: Call[SaslHandshakeRequest]) -> SaslHandshakeResponse:
+def handshake(call: Call[SaslHandshakeRequest]) -> Optional[SaslHandshakeResponse]:
     """Agree on a mechanism."""
     login, state = call.login, call.state
     if login is None:
@@ -35,6 +35,9 @@ def handshake(call: Call[SaslHandshakeRequest]) -> SaslHandshakeResponse:
         names = names if state.release.version < (1, 0) else []
         return SaslHandshakeResponse(error_code=errors.ILLEGAL_SASL_STATE, mechanisms=names)
     if not login.agree(call.request.mechanism, is_bare=call.version == 0):
+        if login.is_renewal:
+            call.close_connection()
+            return None
         call.deliveries.append(and_close)
         return SaslHandshakeResponse(error_code=errors.UNSUPPORTED_SASL_MECHANISM, mechanisms=names)
     return SaslHandshakeResponse(error_code=errors.NONE, mechanisms=names)

@@ -18,6 +18,7 @@ from kafka.testing.sasl.mechanisms import (
     SCRAM_256,
     SCRAM_512,
     SINCE,
+    LoginBroken,
     LoginFailed,
     Mechanism,
     OldPlain,
@@ -288,9 +289,10 @@ class Login:
         """
         mechanism = self._mechanism
         assert mechanism is not None
+        if self._is_other_mechanism:
+            self.fail()
+            raise LoginBroken
         try:
-            if self._is_other_mechanism:
-                raise LoginFailed('The mechanism may not change, it was %s' % self._name)
             answer = mechanism.step(token)
             if mechanism.is_complete and self.principal not in (None, mechanism.principal):
                 raise LoginFailed('The principal may not change, it was %s' % self.principal)

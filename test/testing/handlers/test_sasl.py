@@ -268,15 +268,27 @@ def test_a_login_is_renewed_once_in_a_second():
     assert talk.ask(SaslHandshakeRequest(mechanism='PLAIN')).error_code == 34
 
 
-@pytest.mark.parametrize(
-    ('mechanism', 'user', 'password'),
-    [('PLAIN', 'bob', 'secret of bob'), ('SCRAM-SHA-256', 'alice', 'secret')],
-)
-def test_neither_principal_nor_mechanism_change_on_the_way(mechanism, user, password):
+def test_the_principal_does_not_change_on_the_way():
     talk = Talk(connections_max_reauth_ms=10_000)
     talk.log_in()
-    answer = talk.log_in(user, password, mechanism)
+    answer = talk.log_in('bob', 'secret of bob')
     assert (answer.error_code, talk.connection.is_closed) == (58, True)
+
+
+def test_nor_does_the_mechanism_which_is_not_even_said():
+    talk = Talk(connections_max_reauth_ms=10_000)
+    talk.log_in()
+    assert talk.ask(SaslHandshakeRequest(mechanism='SCRAM-SHA-256')).error_code == 0
+    token = ScramClient('SCRAM-SHA-256', 'alice', 'secret').first()
+    assert talk.ask(SaslAuthenticateRequest(auth_bytes=token)) is None
+    assert talk.connection.is_closed
+
+
+def test_a_login_is_not_renewed_by_a_mechanism_that_is_not_offered():
+    talk = Talk(connections_max_reauth_ms=10_000)
+    talk.log_in()
+    assert talk.ask(SaslHandshakeRequest(mechanism='GSSAPI')) is None
+    assert talk.connection.is_closed
 
 
 def test_logins_of_2_1_last():

@@ -81,11 +81,6 @@ DEVIATIONS: List[Deviation] = [
         'set for the real brokers here: servers/eras/common/common.properties',
     ),
     Deviation(
-        r'transaction-.*',
-        r'transaction_states.*\.topics\[__consumer_offsets\]\.partitions.*',
-        'the real brokers here have 5 partitions of it: servers/eras/common/common.properties',
-    ),
-    Deviation(
         r'(fetch|read-back-in-old-formats)-1-v[0-3]/.*',
         r'outcome|responses\[.*\]\.partitions\[0\]\.(error_code|high_watermark|records.*)',
         '0.11 fails to convert records that have headers, and a fetch that waits for more of them'

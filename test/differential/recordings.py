@@ -76,7 +76,9 @@ def of_embedded(release: str, only: str = '', **settings: Any) -> Recording:
 
     What a handler raised, if any did, is a step that no real broker has.
     """
-    cluster = Cluster(version=release, num_partitions=2, **settings)
+    # As the real ones here: servers/eras/common/common.properties.
+    settings = dict({'num_partitions': 2, 'offsets_topic_partitions': 5}, **settings)
+    cluster = Cluster(version=release, **settings)
     cluster.start()
     try:
         host, port = cluster.bootstrap.rsplit(':', 1)

@@ -119,7 +119,8 @@ class Storage:
             self._open()
         except OSError as error:
             raise StorageError(
-                '%s cannot be used: %s. Choose another folder' % (self.folder.path, error)
+                '%s cannot be used: %s. Choose another folder'
+                % (self.folder.path, error.strerror or error)
             ) from error
 
     def _open(self) -> None:

@@ -29,7 +29,8 @@ group, writes idempotently while answers are lost, commits and aborts transactio
 leader dies, logs in over TLS, and does what its admin client can. Beside them Kafka's command-line
 tools do the same.
 
-Made by ``python -m test.foreign --write docs/foreign_clients.rst``, from a run.
+Made by ``python -m test.foreign --write docs/foreign_clients.rst``, from a run. What needs but one
+broker that nobody hurts runs on a real one, too: ``python -m test.foreign.real 2.8.2``.
 
 A number is that of checks passed. Each compares contents: records read with records written,
 offsets, settings.

@@ -392,6 +392,14 @@ def test_a_folder_in_use(folders, tmp_path):
     assert values(fetch(folders.after_stop()).records) == [b'a']
 
 
+def test_a_file_in_place_of_a_folder(tmp_path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(
+        StorageError, match=r'file cannot be used: \w[\w ]+\. Choose another folder'
+    ):
+        Cluster(data=tmp_path / 'file').start()
+
+
 def test_a_folder_of_a_newer_release(folders):
     with_topic(folders, version='4.0')
     with pytest.raises(StorageError, match="written by release 4.0.*version='4.0'"):

@@ -224,6 +224,9 @@ class ShareGroup:
         wanted = {(topic, n) for topic, count in self._counts.values() for n in range(count)}
         missing = wanted - set(self.stored) - self._preparing
         if missing:
+            there = {topic.topic_id for topic in self._rules.topics.values()}
+            for gone in {topic_id for topic_id, _ in self.stored} - there:
+                self.forget_topic(gone)  # it was deleted
             self._preparing |= missing
             self._rules.timers.later(INITIALIZE_SECONDS, lambda: self._prepared(missing))
 

@@ -74,6 +74,20 @@ def test_partitions_that_are_added_are_assigned():
     assert member.settle().partitions == [0, 1]
 
 
+def test_topics_that_were_deleted_are_forgotten():
+    cluster = started()
+    member = reader(cluster)
+    member.fetch()
+    for number in range(3):
+        cluster.state.drop_topic(TOPIC)
+        cluster.state.create_topic(TOPIC, 1)
+        member.settle()
+        assert member.partitions == [0], number
+    (group,) = cluster.state.groups.shares.all()
+    assert len(group.stored) == 1
+    assert len(group.partitions) <= 1
+
+
 def test_a_member_that_is_silent_is_removed():
     cluster = started()
     member = reader(cluster)

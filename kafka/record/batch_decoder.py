@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import struct
 from itertools import repeat
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from kafka.errors import ProtocolError
 from kafka.record.batch_layouts import (
@@ -58,6 +58,9 @@ class Marks(NamedTuple):
 
 class _Columns:
     """Decoded records of one chunk. ``keys`` and ``headers`` None mean: none of them has any."""
+
+    #: Whether values have to be right; where they are dear, their number is enough otherwise.
+    takes_values = True
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -112,6 +115,12 @@ class _Columns:
         return map(Record, zip(offsets, stamps, keys, self.values, headers))
 
 
+class _MarkColumns(_Columns):
+    """Decoded records of one chunk whose values nobody wants."""
+
+    takes_values = False
+
+
 def decode_records(
     data: bytes, count: int, base_offset: int, base_timestamp: int, append_time: Optional[int]
 ) -> Iterator[Iterator[Record]]:
@@ -136,7 +145,7 @@ def decode_marks(
     data: bytes, count: int, base_offset: int, base_timestamp: int, append_time: Optional[int]
 ) -> Iterator[Marks]:
     """Decode as :func:`decode_records`, but without an object for each record."""
-    for columns in _decode(data, count):
+    for columns in _decode(data, count, _MarkColumns):
         if append_time is None:
             stamps = [base_timestamp + delta for delta in columns.deltas]
         else:
@@ -144,7 +153,9 @@ def decode_marks(
         yield Marks(columns.offsets(base_offset), stamps, columns.keys)
 
 
-def _decode(data: bytes, count: int) -> Iterator[_Columns]:
+def _decode(
+    data: bytes, count: int, columns_of: Callable[[int], _Columns] = _Columns
+) -> Iterator[_Columns]:
     """Decode up to :data:`CHUNK` records at a time."""
     stop = len(data)
     # Some bytes behind for the last record's look ahead.
@@ -152,7 +163,7 @@ def _decode(data: bytes, count: int) -> Iterator[_Columns]:
     del data  # it may be large, and one copy is enough
     pos = 0
     for first in range(0, count, CHUNK):
-        columns = _Columns(first)
+        columns = columns_of(first)
         last = min(count, first + CHUNK)
         try:
             pos = _decode_chunk(buf, pos, stop, last, columns)
@@ -201,6 +212,10 @@ def _even(buf: bytes, pos: int, stop: int, last: int, columns: _Columns) -> int:
         if numbers is None:
             return pos
         columns.deltas += numbers
+        if columns.keys is None and not columns.takes_values:
+            columns.values += [None] * run.records
+            pos += run.records * run.size
+            continue
         fields = run.fields(buf, pos)
         if columns.keys is None or columns.headers is None:
             columns.values += fields

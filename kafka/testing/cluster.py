@@ -8,6 +8,7 @@ Apache Kafka is needed.
 from __future__ import annotations
 
 import random
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, TypeVar, Union
 
@@ -33,6 +34,17 @@ T = TypeVar('T')
 
 HOST = '127.0.0.1'
 MAX_PORT = 65535
+OWN_ARGUMENTS = (
+    'brokers',
+    'version',
+    'host',
+    'port',
+    'topics',
+    'seed',
+    'sasl',
+    'mechanisms',
+    'tls',
+)
 
 handlers.load()  # here, so that the first cluster starts as fast as the others
 
@@ -80,8 +92,12 @@ class Cluster:
             raise ValueError('brokers must be a number from 1 on, not %r' % (brokers,))
         if not isinstance(port, int) or not 0 <= port <= MAX_PORT + 1 - brokers:
             raise ValueError('port must leave room for %d below 65536, not %r' % (brokers, port))
-        for name, partitions in dict(topics or {}).items():
+        if topics is not None and not isinstance(topics, dict):
+            raise TypeError('topics must be {name: number of partitions}, not %r' % (topics,))
+        for name, partitions in (topics or {}).items():
             _check_topic(name, partitions)
+        for setting in settings:
+            _check_setting(setting)
         settings.setdefault('replication_factor', min(brokers, 3))
         self.seed = random.randrange(2**32) if seed is None else seed
         self.timers = Timers(self._make_clock())
@@ -436,6 +452,13 @@ class Cluster:
     def forget_requests(self) -> None:
         """Begin the log of requests anew."""
         self._call(self.state.control.requests.clear)
+
+
+def _check_setting(name: str) -> None:
+    if name not in Defaults._fields:
+        near = get_close_matches(name, (*Defaults._fields, *OWN_ARGUMENTS), 1)
+        hint = ': %s?' % near[0] if near else ''
+        raise TypeError('there is no setting %r of a cluster%s' % (name, hint))
 
 
 def _check_topic(name: Any, partitions: Any) -> None:

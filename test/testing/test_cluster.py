@@ -54,7 +54,10 @@ def ask(cluster, node=0, request=None):
         ({'topics': {'': 1}}, ValueError, 'name'),
         ({'topics': {'a b': 1}}, ValueError, 'a b'),
         ({'topics': {'t': 0}}, ValueError, '1 partition or more'),
-        ({'num_partition': 3}, TypeError, 'num_partition'),
+        ({'num_partition': 3}, TypeError, r"'num_partition'.*: num_partitions\?"),
+        ({'verion': '2.8'}, TypeError, r'verion.*: version\?'),
+        ({'zzz': 1}, TypeError, "no setting 'zzz' of a cluster$"),
+        ({'topics': ['t']}, TypeError, 'must be {name: number of partitions}'),
     ],
 )
 def test_wrong_arguments_are_told(arguments, error, reason):

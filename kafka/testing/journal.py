@@ -42,11 +42,6 @@ class Journal:
     def __repr__(self) -> str:
         return '<Journal %s, %d keys, %d bytes>' % (self.path, len(self._lines), self._size)
 
-    @property
-    def waiting(self) -> int:
-        """How much was noted and is not written."""
-        return len(self._pending)
-
     def open(self) -> Dict[Key, Any]:
         """Read the file, cut off a last line that was not written whole, and return all values.
 

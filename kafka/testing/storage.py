@@ -235,6 +235,10 @@ class Storage:
         """Note that anything may be other than before."""
         self._state_changed = self._groups_changed = True
 
+    def note_groups(self) -> None:
+        """Note that groups, offsets or transactions may be other than before."""
+        self._groups_changed = True
+
     def _note_written(self, log: StoredLog, cost: int) -> None:
         self._written[log] = None
         self._unchecked[log] = self._unchecked.get(log, 0) + cost
@@ -249,27 +253,44 @@ class Storage:
             return
         now = self._state.timers.clock.monotonic()
         try:
-            if self._note_changes() or self._failed_at is None or now >= self._failed_at:
+            is_new = self._note_changes()
+            # The logs first: a transaction that has ended must have its markers.
+            self._bring_logs()
+            if is_new or self._failed_at is None or now >= self._failed_at:
                 self._journal.write()
                 self._failed_at = None
                 self._remove_deleted()
-            self._bring_logs()
         except OSError as error:
             self._failed_at = now + RETRY_SECONDS
             log.error('folder=%s: cannot be written: %s', self.folder.path, error)
             raise StorageError('%s: %s' % (self.folder.path, error)) from error
 
+    def decide(self) -> None:
+        """Have in the files what was decided, before it is carried out. Raises StorageError."""
+        self.note_groups()
+        try:
+            self.commit()
+        except StorageError:
+            self.note_groups()  # what is answered in this turn hangs on it
+            raise
+
     def _note_changes(self) -> bool:
-        """Note in the journal what has changed; return whether that is anything new."""
-        before = self._journal.waiting
+        """Note in the journal what has changed; return whether anything may have.
+
+        Sequence if it only counted what the journal had not noted: it cannot be written, the client
+        asks for the same again, there is nothing to note, and the client is told that it is done.
+        """
+        is_new = self._state_changed or self._groups_changed
         if self._state_changed:
             note_state(self._journal, self._state)
         if self._groups_changed and self._groups is not None and self._offsets is not None:
-            note_transactions(self._journal, self._state)
+            # A line may be the last that is written whole: first the offsets, then the end of the
+            # transaction that they were in.
             self._offsets.note()
+            note_transactions(self._journal, self._state)
             self._groups.note()
         self._state_changed = self._groups_changed = False
-        return self._journal.waiting > before
+        return is_new
 
     def _bring_logs(self) -> None:
         """Bring what was written to logs to the disk, and write checkpoints where it is time."""

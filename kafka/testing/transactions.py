@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Dict, Iterable, List, NamedTuple, Optional, Tu
 from kafka.testing import errors
 from kafka.testing.appending import append_marker
 from kafka.testing.configs import broker_config
+from kafka.testing.segments import StorageError
 from kafka.testing.state import NO_LEADER
 from kafka.testing.transaction import (
     IDLE,
@@ -95,7 +96,7 @@ class Transactions:
         if found.state in IDLE and found.partitions:
             found.begin(self._now_ms())  # what was written was not noted yet
         if found.state in PREPARED:
-            self._state.timers.later(0.0, partial(self._write_markers, found))
+            self._state.timers.later(0.0, partial(self._carry_out, found))
         elif found.state is S.ONGOING:
             self._watch()
 
@@ -297,7 +298,24 @@ class Transactions:
         if raised and keep_last and found.is_exhausted:
             found.next_producer_id = self.new_producer_id()
         found.prepare(commit, self._now_ms(), raised, keep_last)
-        self._state.timers.later(0.0, partial(self._write_markers, found))
+        self._state.timers.later(0.0, partial(self._carry_out, found))
+
+    def _carry_out(self, found: Transaction) -> None:
+        """Write the markers once it is on the disk how the transaction ends.
+
+        Sequence otherwise: a marker is in one log, the process is killed before the others are,
+        and the transaction, open again at the next start, is aborted when its time is over.
+        """
+        storage = self._state.storage
+        if storage is not None:
+            try:
+                storage.decide()
+            except StorageError:
+                self._state.timers.later(_RETRY_SECONDS, partial(self._carry_out, found))
+                return
+        self._write_markers(found)
+        if storage is not None:
+            storage.note_groups()
 
     def _write_markers(self, found: Transaction) -> None:
         """Write the markers that are missing; those of partitions without leader later."""
@@ -320,7 +338,7 @@ class Transactions:
                     continue
             found.partitions.discard((name, index))
         if found.partitions:
-            self._state.timers.later(_RETRY_SECONDS, partial(self._write_markers, found))
+            self._state.timers.later(_RETRY_SECONDS, partial(self._carry_out, found))
             return
         if found.groups:
             for group in self._state.offsets.end_pending(found.producer_id, commit):

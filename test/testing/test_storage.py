@@ -22,9 +22,11 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafka.protocol.session import ResponseReceived, Role, Session
+from kafka.protocol.transaction import EndTxnRequest
 from kafka.protocol.wire import ZERO_UUID
 from kafka.testing import Cluster, errors, storage
 from kafka.testing.acls import Acl
+from kafka.testing.appending import append_marker
 from kafka.testing.group_states import GroupState
 from kafka.testing.memory import MemoryCluster
 from kafka.testing.partition_log import Batch, EpochStart
@@ -44,6 +46,7 @@ from test.testing.data_requests import (
     produce,
     values,
 )
+from test.testing.drive import Driver
 from test.testing.durable import Folders
 from test.testing.group_requests import Consumer, settle
 from test.testing.handlers.test_transactions import V2, Producer
@@ -285,6 +288,66 @@ def test_a_batch_whose_transaction_was_not_noted_belongs_to_one(folders):
     assert found.state.topics['t'].partitions[0].log.last_stable_offset == 2
 
 
+class Killed(BaseException):
+    """Ends what is done, wherever it is."""
+
+
+def test_a_kill_between_the_markers_of_a_transaction(folders, monkeypatch):
+    driver = folders.start()
+    producer = Producer(driver)
+    producer.init()
+    producer.add(0, 1)
+    for index in (0, 1):
+        producer.write(index)
+
+    def append(state, waiting, partition, *more):
+        if partition.index == 1:
+            raise Killed
+        return append_marker(state, waiting, partition, *more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr('kafka.testing.transactions.append_marker', append)
+        Driver.ask(driver, EndTxnRequest('id', producer.id, producer.epoch, True), V2, 0)
+        with pytest.raises(Killed):
+            driver.advance(0.1)
+    found = folders.after_kill()
+    found.advance(100)  # nobody comes to end it
+    for partition in found.state.topics['t'].partitions:
+        assert (partition.log.open_transactions, partition.log.aborted) == ({}, [])
+
+
+def test_a_transaction_that_was_aborted_for_its_time_is_not_committed_later(folders):
+    driver = folders.start()
+    producer = Producer(driver)
+    producer.init(timeout_ms=1000)
+    producer.add(0)
+    producer.write()
+    driver.advance(30)
+    assert producer.state is S.COMPLETE_ABORT
+    producer.driver = folders.after_kill()
+    assert producer.state is not S.ONGOING
+    assert producer.end(True, V2) != errors.NONE
+
+
+def test_an_end_that_cannot_be_written_down_is_carried_out_later(folders, monkeypatch):
+    driver = folders.start()
+    producer = Producer(driver)
+    producer.init()
+    producer.add(0)
+    producer.write()
+    log = driver.state.topics['t'].partitions[0].log
+    end = log.end_offset
+    with monkeypatch.context() as patched:
+        patched.setattr(driver.storage._journal, 'write', failing(errno.ENOSPC))
+        Driver.ask(driver, EndTxnRequest('id', producer.id, producer.epoch, True), V2, 0)
+        driver.advance(0.1)
+        assert log.end_offset == end
+        with pytest.raises(StorageError):  # nobody is told
+            driver.storage.commit()
+    driver.advance(10)
+    assert (log.end_offset, producer.state) == (end + 1, S.COMPLETE_COMMIT)
+
+
 @HOW
 def test_producer_ids_do_not_come_again(folders, how):
     driver = folders.start()
@@ -486,6 +549,9 @@ def test_a_journal_that_cannot_be_written_answers_nobody_who_changed_something(f
         with pytest.raises(StorageError, match='No space left'):
             driver.storage.commit()
         driver.ask(MetadataRequest(topics=[]))  # commits, and has nothing to say
+        driver.storage.note_everything()  # somebody asked for the same once more
+        with pytest.raises(StorageError):
+            driver.storage.commit()
         driver.advance(storage.RETRY_SECONDS)
         with pytest.raises(StorageError):
             driver.storage.commit()

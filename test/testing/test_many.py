@@ -8,8 +8,6 @@ import pytest
 
 from kafka.protocol.admin.groups import DeleteGroupsRequest, DescribeGroupsRequest
 from kafka.protocol.admin.topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
     DeleteTopicsRequest,
     DeleteTopicState,
 )
@@ -26,6 +24,8 @@ from kafka.protocol.session import NEED_DATA
 from kafka.protocol.wire import ZERO_UUID
 from kafka.testing.appending import append
 from kafka.testing.partition_log import Batch
+from kafka.testing.state import Topic
+from kafka.testing.topic_checks import check_absent
 from test.testing.data_requests import NOW, batch
 from test.testing.drive import Driver
 
@@ -38,11 +38,6 @@ def topics(cluster, count):
 
 def commit(cluster, group, partition):
     cluster.state.offsets.commit(group, 't', partition, 7, -1, '', NOW)
-
-
-def create_topics(cluster, count):
-    made = [CreatableTopic('a_topic_%d' % number, 1, 1, [], []) for number in range(count)]
-    yield CreateTopicsRequest(topics=made, timeout_ms=1000)
 
 
 def delete_topics(cluster, count):
@@ -112,21 +107,20 @@ def answered(requests):
         asked = list(requests(cluster, count))
         before = time.process_time()
         for request in asked:
-            # In later versions CreateTopics tells all settings of each topic.
-            cluster.ask(request, 4 if isinstance(request, CreateTopicsRequest) else None)
+            cluster.ask(request)
         return time.process_time() - before
 
     return run
 
 
-def check(run):
+def check(run, few=FEW, many=MANY):
     """Check that eight times as many take about eight times as long.
 
     Where each looks at all others it is 64 times. A busy machine gets its tries.
     """
     run(10)  # compiles messages
     for _ in range(5):
-        ratio = run(MANY) / run(FEW)
+        ratio = run(many) / run(few)
         if ratio < 24:
             return
     raise AssertionError('it takes %.0f times as long' % ratio)
@@ -135,7 +129,6 @@ def check(run):
 @pytest.mark.parametrize(
     'requests',
     [
-        create_topics,
         delete_topics,
         metadata_by_id,
         fetch,
@@ -147,6 +140,19 @@ def check(run):
 )
 def test_requests_for_many_are_answered_in_time(requests):
     check(answered(requests))
+
+
+def test_a_new_name_is_not_compared_with_all_others():
+    def run(count):
+        state = Driver().state
+        for number in range(count):
+            state.add_topic(Topic('t_%d' % number, number.to_bytes(16, 'big'), []))
+        before = time.process_time()
+        for number in range(count):
+            check_absent(state, 'a.new.one_%d' % number)
+        return time.process_time() - before
+
+    check(run)
 
 
 def test_requests_that_come_at_once_are_not_moved_for_each_other():
@@ -163,7 +169,7 @@ def test_requests_that_come_at_once_are_not_moved_for_each_other():
         assert sum(1 for _ in answers) == count
         return taken
 
-    check(run)
+    check(run, 60, 480)
 
 
 def test_a_request_that_comes_in_pieces_is_not_copied_for_each():
@@ -194,7 +200,7 @@ def test_many_logs_are_made_smaller_without_a_look_at_all_for_each():
         assert any(partition.log.start_offset for partition in partitions)
         return time.process_time() - before
 
-    check(run)
+    check(run, 60, 480)
 
 
 def test_appending_to_one_of_many_logs_looks_at_no_other():
@@ -207,4 +213,4 @@ def test_appending_to_one_of_many_logs_looks_at_no_other():
             append(cluster.state, cluster.waiting, partition, [Batch(0, 0, 1, 2, data)])
         return time.process_time() - before
 
-    check(run)
+    check(run, 60, 480)

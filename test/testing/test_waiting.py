@@ -191,7 +191,6 @@ def test_an_answered_call_holds_nothing_that_holds_it(driver, monkeypatch):
 
     monkeypatch.setitem(HANDLERS, 3, handle)
     client = driver.client()
-    gc.collect()
     gc.disable()
     try:
         client.send(MetadataRequest(topics=[]), 0)

@@ -376,7 +376,14 @@ class ConsumerGroup:
             topic = self._rules.topics.get(name)
             if topic is not None:
                 counts[name] = topic.topic_id, len(topic.partitions)
-        before, self._counts = self._counts, counts
+        before = self._counts
+        has_unmatched = any(
+            each.regex is not None and each.regex not in self._regexes
+            for each in self.members.values()
+        )
+        if has_unmatched and all(before.get(name) == count for name, count in counts.items()):
+            return False  # what is missing may be what the new expression matches
+        self._counts = counts
         return counts != before
 
     def _names(self, member: ConsumerMember) -> Set[str]:
@@ -394,7 +401,7 @@ class ConsumerGroup:
         if wanted == set(self._regexes) and set(self._rules.topics) == self._topics_seen:
             return
         timers = self._rules.timers
-        if self._matched_at is not None:
+        if self._matched_at is not None and self._regexes:
             if timers.clock.monotonic() - self._matched_at < REGEX_SECONDS:
                 return
         self._is_matching = True

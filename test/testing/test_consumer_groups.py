@@ -410,6 +410,40 @@ def test_regular_expressions_match_whole_names(driver):
     assert len(member.owned) == 4
 
 
+def test_another_expression_counts_when_it_has_been_matched(driver):
+    driver.state.create_topic('u', 2)
+    member = Member(driver, 'a', subscribed_topic_names=None, subscribed_topic_regex='t')
+    member.join()
+    driver.advance(0.05)
+    member.heartbeat()
+    epoch = described(driver).group_epoch
+    member.heartbeat(subscribed_topic_regex='u')
+    assert (member.owned, described(driver).group_epoch) == (set(), epoch)
+    driver.advance(0.05)
+    member.acknowledge()
+    member.acknowledge()
+    assert (member.partitions, described(driver).group_epoch) == ([0, 1], epoch + 1)
+
+
+def test_an_expression_of_another_member_is_matched_after_ten_seconds(driver):
+    driver.state.create_topic('u', 2)
+    first = Member(driver, 'a', subscribed_topic_names=None, subscribed_topic_regex='t')
+    first.join()
+    driver.advance(0.05)
+    first.heartbeat()
+    second = Member(driver, 'b', subscribed_topic_names=None, subscribed_topic_regex='u')
+    second.join()
+    driver.advance(4)
+    second.heartbeat()
+    driver.advance(0.05)
+    assert second.heartbeat().assignment is None
+    driver.advance(7)
+    second.heartbeat()
+    driver.advance(0.05)
+    second.heartbeat()
+    assert second.partitions == [0, 1]
+
+
 def test_new_topics_are_matched_after_ten_seconds(driver):
     member = Member(driver, 'a', subscribed_topic_names=None, subscribed_topic_regex='t.*')
     member.join()

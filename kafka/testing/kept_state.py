@@ -117,8 +117,8 @@ def _restored_credentials(value: List[Any]) -> Dict[int, ScramCredential]:
 
 
 def _token(token: Token) -> List[Any]:
+    # Its password follows from the secret, which is not written down.
     return [
-        text_of(token.password),
         list(token.owner),
         list(token.requester),
         [list(each) for each in token.renewers],
@@ -135,10 +135,10 @@ def _restore_tokens(values: Values, state: ClusterState) -> None:
         return
     state.tokens = Tokens(state, secret)
     for token_id, value in found.items():
-        password, owner, requester, renewers, issued_ms, last_ms, expires_ms = value
+        owner, requester, renewers, issued_ms, last_ms, expires_ms = value
         token = Token(
             token_id,
-            bytes_of(password) or b'',
+            state.tokens.password_of(token_id),
             Principal(*owner),
             Principal(*requester),
             tuple(Principal(*each) for each in renewers),

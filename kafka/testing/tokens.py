@@ -91,6 +91,10 @@ class Tokens:
         """Know a token again that was written down."""
         self._by_id[token.token_id] = token
 
+    def password_of(self, token_id: str) -> bytes:
+        """Return the password of a token, which follows from its id and the secret."""
+        return hmac.new(self._secret, token_id.encode('utf-8'), hashlib.sha512).digest()
+
     def create(
         self,
         owner: Principal,
@@ -105,7 +109,7 @@ class Tokens:
         now_ms = self._state.timers.clock.wall_ms()
         token_id = text_id(self._state.new_uuid())
         longest = MOST_LIFETIME_MS if lifetime_ms <= 0 else min(lifetime_ms, MOST_LIFETIME_MS)
-        password = hmac.new(self._secret, token_id.encode('utf-8'), hashlib.sha512).digest()
+        password = self.password_of(token_id)
         token = Token(token_id, password, owner, requester, renewers, now_ms, now_ms + longest)
         self._by_id[token_id] = token
         return token

@@ -116,6 +116,8 @@ class Security:
         if self._state.authorizer is None:
             raise ValueError('nobody looks at ACLs without Cluster(authorizer=True)')
         self._state.acls.update(_entries(permission, principal, operations, **resources))
+        if self._state.storage is not None:
+            self._state.storage.note_everything()
 
 
 def _checked(sasl: Optional[Mapping[str, str]]) -> Dict[str, str]:

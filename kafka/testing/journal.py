@@ -38,6 +38,8 @@ class Journal:
         self._fd: Optional[int] = None
         self._size = 0
         self._live_bytes = 0
+        self._renew_at = RENEW_BYTES
+        self._is_moved = False  # put in the place of another, and that is not on the disk yet
 
     def __repr__(self) -> str:
         return '<Journal %s, %d keys, %d bytes>' % (self.path, len(self._lines), self._size)
@@ -109,9 +111,13 @@ class Journal:
         """Write down what was noted. Raises OSError; it is tried again the next time then."""
         if not self._pending:
             return
-        assert self._fd is not None
+        if self._fd is None:  # it could not be opened when it was written anew
+            self._fd = os.open(str(self.path), os.O_RDWR | os.O_APPEND)
         data = b''.join(self._pending)
         try:
+            if self._is_moved:
+                sync_folder(self.path.parent)
+                self._is_moved = False
             os.ftruncate(self._fd, self._size)  # something may be left of a write that failed
             written = os.write(self._fd, data)
             while written < len(data):
@@ -123,12 +129,27 @@ class Journal:
             raise
         self._pending.clear()
         self._size += len(data)
-        if self._size > max(RENEW_BYTES, RENEW_TIMES * self._live_bytes):
+        if self._size > max(self._renew_at, RENEW_TIMES * self._live_bytes):
             self._renew()
 
     def _renew(self) -> None:
-        """Write the file anew, without what is old."""
+        """Write the file anew, without what is old; if that fails it goes on as it is."""
         fresh = str(self.path) + '.new'
+        try:
+            self._size = self._put_anew(fresh)
+        except OSError as error:
+            log.warning('file=%s: is not written anew: %s', self.path, error)
+            self._renew_at = 2 * self._size
+            if os.path.exists(fresh):
+                os.unlink(fresh)
+        else:
+            self._renew_at = RENEW_BYTES
+            self._is_moved = True
+        if self._fd is None:
+            self._fd = os.open(str(self.path), os.O_RDWR | os.O_APPEND)
+
+    def _put_anew(self, fresh: str) -> int:
+        """Put another file in the place of this one; return its size. Raises OSError."""
         data = b''.join(self._lines.values())
         with open(fresh, 'wb') as file:
             os.chmod(fresh, 0o600)
@@ -137,9 +158,7 @@ class Journal:
             os.fsync(file.fileno())
         self.close()
         os.replace(fresh, str(self.path))
-        sync_folder(self.path.parent)
-        self._fd = os.open(str(self.path), os.O_RDWR | os.O_APPEND)
-        self._size = len(data)
+        return len(data)
 
     def close(self) -> None:
         """Close the file."""

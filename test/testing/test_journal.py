@@ -131,3 +131,26 @@ def test_it_is_written_anew_when_most_of_it_is_old(opened, monkeypatch):
     journal.put(('b',), 1)
     journal.write()
     assert opened()[1] == {('kept',): 'x', ('a',): 199, ('b',): 1}
+
+
+def test_a_journal_that_cannot_be_written_anew_goes_on_as_it_is(opened, monkeypatch, caplog):
+    monkeypatch.setattr(module, 'RENEW_BYTES', 1000)
+    journal, _ = opened()
+    journal._renew_at = 1000
+
+    def fail(*args):
+        raise OSError(errno.EIO, 'Input/output error')
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, 'replace', fail)
+        for number in range(60):
+            journal.put(('a',), number)
+            journal.write()
+    assert 1 <= caplog.text.count('not written anew') <= 3
+    assert opened()[1] == {('a',): 59}
+    size = journal.path.stat().st_size
+    while journal.path.stat().st_size >= size:
+        number += 1
+        journal.put(('a',), number)
+        journal.write()
+    assert opened()[1] == {('a',): number}

@@ -234,13 +234,19 @@ class SegmentFiles:
 
     # ------------------------------------------------------------ indexes
 
-    def write_index(self, base_offset: int, known: int, numbers: array[int]) -> None:
-        """Write the numbers of batches behind those of so many that are in the index already."""
+    def write_index(self, base_offset: int, known: int, numbers: array[int], fsync: bool) -> None:
+        """Write the numbers of batches behind those of so many that are in the index already.
+
+        A checkpoint that is on the disk believes them, so they must be too: an index of before a
+        compaction may be as long.
+        """
         fd = self._files.get(self.path(base_offset, '.index'))
         os.ftruncate(fd, known * COLUMNS * 8)
         data = _little(numbers).tobytes()
         if os.write(fd, data) != len(data):
             raise OSError('%s could not be written whole' % self.path(base_offset, '.index'))
+        if fsync:
+            sync_data(fd)
 
     def read_index(self, base_offset: int, count: int) -> Optional[array[int]]:
         """Return the numbers of the first batches of a segment, None if they are not there."""

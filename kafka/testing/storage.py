@@ -296,19 +296,22 @@ class Storage:
         """Bring what was written to logs to the disk, and write checkpoints where it is time."""
         while self._written:
             each = next(iter(self._written))
+            del self._written[each]  # a log that fails once is not tried again
             if self.fsync:
-                del self._written[each]  # a log that fails once is not tried again
                 each.sync()
             if each.needs_checkpoint:
                 self._checkpoint(each)
-            self._written.pop(each, None)
         if self._cost > UNCHECKED:
             self._checkpoint_largest()
 
     def _checkpoint(self, each: StoredLog) -> None:
+        has_new_start, each.has_new_start = each.has_new_start, False
         try:
             each.checkpoint()
-        except OSError as error:  # it costs time at the next start
+        except OSError as error:
+            if has_new_start:  # nobody must be told: the records would come back
+                raise
+            # Otherwise it costs time at the next start.
             log.warning('folder=%s: no checkpoint: %s', each.folder, error)
         self._unchecked.pop(each, None)
 

@@ -27,7 +27,15 @@ from kafka.testing.partition_log import (
     PartitionLog,
     Segment,
 )
-from kafka.testing.segments import COLUMNS, Head, OpenFiles, SegmentFiles, StorageError, head_at
+from kafka.testing.segments import (
+    COLUMNS,
+    Head,
+    OpenFiles,
+    SegmentFiles,
+    StorageError,
+    head_at,
+    sync_folder,
+)
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +66,10 @@ class StoredLog(PartitionLog):
         self.producers: producer_states.States = {}
         #: What recovery had to read, and the next one would have to.
         self.unchecked = 0
-        #: Whether something must be written down before it is told to anybody.
+        #: Whether something is to be written down ...
         self.needs_checkpoint = False
+        #: ... and whether that must be done before anybody is told of it.
+        self.has_new_start = False
         self._files = SegmentFiles(folder, files)
         self._fsync = fsync
         self._on_write = on_write
@@ -101,6 +111,7 @@ class StoredLog(PartitionLog):
         """Begin a new segment, unless the one that is written to is empty. Raises OSError."""
         if self.active.base_offset < self.end_offset:
             if self._has_files:
+                self.sync()  # what is closed is complete for good
                 self._files.create(self.end_offset, self._fsync)
                 self._unindexed.add(self.active.base_offset)
             super().roll(now_ms)
@@ -120,6 +131,7 @@ class StoredLog(PartitionLog):
                 del column[:count]
             self.size_bytes -= size
             self._tops = array('q', accumulate(self._stamps, max))
+        self.has_new_start = True
         self._changed()
 
     def replace(self, base_offset: int, batches: List[Batch]) -> None:
@@ -181,13 +193,15 @@ class StoredLog(PartitionLog):
             self._files.create(self.active.base_offset, self._fsync)
             self._has_files = True
         for base_offset in sorted(self._unsynced & self._unindexed):
-            self._files.sync(base_offset)  # what is closed is complete for good
+            self._files.sync(base_offset)
             self._unsynced.discard(base_offset)
         for base_offset in sorted(self._unindexed | {self.active.base_offset}):
             self._write_index(base_offset)
         self._unindexed.clear()
         self._files.write_checkpoint(self._known(), self._fsync)
         self.needs_checkpoint = False
+        if self._doomed and self._fsync:  # otherwise they could be gone, and still be in it
+            sync_folder(self.folder)
         for base_offset in self._doomed:
             self._files.remove(base_offset)
             self._indexed.pop(base_offset, None)
@@ -218,7 +232,7 @@ class StoredLog(PartitionLog):
                 'q', [at - place for at in self._places[first + known : end]]
             )
             numbers[3::COLUMNS] = self._stamps[first + known : end]
-            self._files.write_index(base_offset, known, numbers)
+            self._files.write_index(base_offset, known, numbers, self._fsync)
             self._indexed[base_offset] = end - first
 
     def _known(self) -> Dict[str, Any]:

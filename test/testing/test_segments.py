@@ -134,8 +134,8 @@ def test_zeros_are_no_batch(files):
 
 
 def test_an_index_grows_at_its_end(files):
-    files.write_index(0, 0, array('q', range(8)))
-    files.write_index(0, 1, array('q', range(10, 18)))
+    files.write_index(0, 0, array('q', range(8)), False)
+    files.write_index(0, 1, array('q', range(10, 18)), False)
     assert list(files.read_index(0, 3)) == [0, 1, 2, 3, *range(10, 18)]
     assert files.read_index(0, 4) is None
     assert files.read_index(7, 1) is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import shutil
 import socket
 
@@ -18,7 +17,6 @@ from kafka.protocol.admin.configs import (
     IncrementalAlterConfigsResource,
 )
 from kafka.protocol.admin.topics import DeleteTopicsRequest, DeleteTopicState
-from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafka.protocol.session import ResponseReceived, Role, Session
@@ -28,11 +26,11 @@ from kafka.testing import Cluster, errors, storage
 from kafka.testing.acls import Acl
 from kafka.testing.appending import append_marker
 from kafka.testing.group_states import GroupState
+from kafka.testing.kept_state import text_of
 from kafka.testing.memory import MemoryCluster
-from kafka.testing.partition_log import Batch, EpochStart
+from kafka.testing.partition_log import EpochStart
 from kafka.testing.scram import ScramCredential
 from kafka.testing.segments import StorageError
-from kafka.testing.stored_log import StoredLog
 from kafka.testing.tokens import Principal, Tokens
 from kafka.testing.transaction import S
 from test.testing import group_requests
@@ -50,6 +48,7 @@ from test.testing.drive import Driver
 from test.testing.durable import Folders
 from test.testing.group_requests import Consumer, settle
 from test.testing.handlers.test_transactions import V2, Producer
+from test.testing.test_failing_disks import failing
 
 DELETED = DeleteTopicsRequest(
     topics=[DeleteTopicState(name=TOPIC, topic_id=ZERO_UUID)], timeout_ms=1
@@ -199,7 +198,18 @@ def test_settings_users_and_what_they_may_do(folders, how):
     assert found.scram == state.scram
     assert found.features == state.features
     again = found.tokens.get(token.token_id)
+    assert text_of(token.password) not in (driver.path / 'journal').read_text()
     assert (again.password, again.expires_ms) == (token.password, token.expires_ms)
+
+
+def test_acls_of_the_program_itself_are_there_after_a_kill(tmp_path):
+    before, after = tmp_path / 'before', tmp_path / 'after'
+    with MemoryCluster(data=before, authorizer=True) as cluster:
+        cluster.allow('me', 'Read', topic='t')
+        cluster.state.storage.commit()  # as at the end of each turn
+        shutil.copytree(str(before), str(after))
+    with MemoryCluster(data=after, authorizer=True) as cluster:
+        assert len(cluster.state.acls) == 1
 
 
 @HOW
@@ -327,25 +337,6 @@ def test_a_transaction_that_was_aborted_for_its_time_is_not_committed_later(fold
     producer.driver = folders.after_kill()
     assert producer.state is not S.ONGOING
     assert producer.end(True, V2) != errors.NONE
-
-
-def test_an_end_that_cannot_be_written_down_is_carried_out_later(folders, monkeypatch):
-    driver = folders.start()
-    producer = Producer(driver)
-    producer.init()
-    producer.add(0)
-    producer.write()
-    log = driver.state.topics['t'].partitions[0].log
-    end = log.end_offset
-    with monkeypatch.context() as patched:
-        patched.setattr(driver.storage._journal, 'write', failing(errno.ENOSPC))
-        Driver.ask(driver, EndTxnRequest('id', producer.id, producer.epoch, True), V2, 0)
-        driver.advance(0.1)
-        assert log.end_offset == end
-        with pytest.raises(StorageError):  # nobody is told
-            driver.storage.commit()
-    driver.advance(10)
-    assert (log.end_offset, producer.state) == (end + 1, S.COMPLETE_COMMIT)
 
 
 @HOW
@@ -488,76 +479,6 @@ def test_a_broken_folder_is_named_and_left_alone(folders, name):
     with pytest.raises(StorageError, match='%s.*(broken|cannot be read).*[Rr]estore' % name):
         folders.start()
     assert path.read_bytes() == before
-
-
-# ------------------------------------------------------------ disks that fail
-
-
-def failing(number):
-    def fail(*args):
-        raise OSError(number, os.strerror(number))
-
-    return fail
-
-
-@pytest.mark.parametrize('number', [errno.ENOSPC, errno.EACCES])
-def test_a_produce_that_the_disk_does_not_take(folders, monkeypatch, number):
-    driver = with_topic(folders)
-    produce(driver, batch(b'a'))
-    with monkeypatch.context() as patched:
-        patched.setattr(os, 'write', failing(number))
-        answer = produce(driver, batch(b'lost'))
-        assert (answer.error_code, answer.base_offset) == (errors.KAFKA_STORAGE_ERROR, -1)
-        assert values(fetch(driver).records) == [b'a']
-    assert produce(driver, batch(b'b')).base_offset == 1
-    assert values(fetch(folders.after_kill()).records) == [b'a', b'b']
-
-
-def test_records_that_cannot_be_read(folders):
-    driver = with_topic(folders)
-    produce(driver, batch(b'a'))
-    [path] = driver.path.glob('logs/*/*.log')
-    path.write_bytes(b'')
-    assert fetch(driver).error_code == errors.KAFKA_STORAGE_ERROR
-
-
-def test_what_could_not_be_brought_to_the_disk_is_not_acknowledged(tmp_path, monkeypatch):
-    """With fsync; and nothing more is written there, since nobody knows what is on the disk."""
-    with MemoryCluster(data=tmp_path, fsync=True, topics={'t': 1}) as cluster:
-        partition = cluster.state.topics['t'].partitions[0]
-        sock = cluster.connect()
-        with monkeypatch.context() as patched:
-            patched.setattr('kafka.testing.segments.sync_data', failing(errno.EIO))
-            assert isinstance(partition.log, StoredLog)
-            partition.log._keep(batch_of_log(b'a'))
-            sock.connection.send(b'an answer')
-        assert sock.connection.is_closed
-        with pytest.raises(OSError, match='Input/output'):
-            partition.log._keep(batch_of_log(b'b'))
-
-
-def batch_of_log(value):
-    return Batch(0, 0, 5, 2, batch(value), -1)
-
-
-def test_a_journal_that_cannot_be_written_answers_nobody_who_changed_something(folders):
-    driver = with_topic(folders)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(os, 'write', failing(errno.ENOSPC))
-        driver.state.acls.add(Acl(2, 't', 3, 'User:me', '*', 3, 3))
-        driver.storage.note_everything()
-        with pytest.raises(StorageError, match='No space left'):
-            driver.storage.commit()
-        driver.ask(MetadataRequest(topics=[]))  # commits, and has nothing to say
-        driver.storage.note_everything()  # somebody asked for the same once more
-        with pytest.raises(StorageError):
-            driver.storage.commit()
-        driver.advance(storage.RETRY_SECONDS)
-        with pytest.raises(StorageError):
-            driver.storage.commit()
-    driver.advance(storage.RETRY_SECONDS)
-    driver.storage.commit()
-    assert len(folders.after_kill().state.acls) == 1
 
 
 # ------------------------------------------------------------ what the next start reads

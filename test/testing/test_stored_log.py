@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 
 import pytest
@@ -317,6 +318,35 @@ def test_damage_in_the_middle_of_what_is_read_is_an_error(opened):
     with pytest.raises(StorageError, match='is broken at byte 0 of'):
         opened()
     assert path.read_bytes() == damaged
+
+
+def test_a_segment_is_on_the_disk_before_the_next_one_is_there(opened, monkeypatch):
+    """Otherwise a power cut leaves a torn one that is not the last, which is an error."""
+    log = fill(opened(fsync=True), 1)
+    path = log.folder / ('%020d.log' % 0)
+    events = []
+    monkeypatch.setattr(
+        'kafka.testing.segments.sync_data', lambda fd: events.append(os.fstat(fd).st_ino)
+    )
+    create = log._files.create
+    monkeypatch.setattr(
+        log._files, 'create', lambda *args: (events.append('create'), create(*args))
+    )
+    log.roll(9)
+    assert events == [path.stat().st_ino, 'create']
+
+
+def test_an_index_is_on_the_disk_before_the_checkpoint_that_believes_it(opened, monkeypatch):
+    log = fill(opened(fsync=True), 1, 2)
+    log.sync()
+    events = []
+    monkeypatch.setattr(
+        'kafka.testing.segments.sync_data', lambda fd: events.append(os.fstat(fd).st_ino)
+    )
+    replace = os.replace
+    monkeypatch.setattr(os, 'replace', lambda *args: (events.append('replace'), replace(*args)))
+    log.checkpoint()
+    assert events == [(log.folder / ('%020d.index' % 0)).stat().st_ino, 'replace']
 
 
 def test_a_segment_is_replaced(opened):

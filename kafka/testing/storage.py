@@ -103,6 +103,7 @@ class Storage:
         self._state_changed = False
         self._groups_changed = False
         self._failed_at: Optional[float] = None
+        self._untold: Optional[StorageError] = None  # a failure of which no commit() has told
 
     def __repr__(self) -> str:
         return '<Storage %s>' % self.folder.path
@@ -249,6 +250,12 @@ class Storage:
 
         Raises: StorageError when that cannot be done; nobody must be told then.
         """
+        untold, self._untold = self._untold, None
+        if untold is not None:
+            raise untold
+        self._commit()
+
+    def _commit(self) -> None:
         if not (self._written or self._state_changed or self._groups_changed or self._failed_at):
             return
         now = self._state.timers.clock.monotonic()
@@ -269,9 +276,11 @@ class Storage:
         """Have in the files what was decided, before it is carried out. Raises StorageError."""
         self.note_groups()
         try:
-            self.commit()
-        except StorageError:
-            self.note_groups()  # what is answered in this turn hangs on it
+            self._commit()
+        except StorageError as error:
+            # What is answered in this turn may hang on it: commit() is still to say so.
+            self._untold = error
+            self.note_groups()
             raise
 
     def _note_changes(self) -> bool:

@@ -29,8 +29,8 @@ def folders(tmp_path):
     made.stop()
 
 
-def with_topic(folders):
-    driver = folders.start()
+def with_topic(folders, **more):
+    driver = folders.start(**more)
     driver.state.create_topic(TOPIC, assignments=[[0]])
     driver.storage.commit()
     return driver
@@ -136,3 +136,34 @@ def test_an_end_that_cannot_be_written_down_is_carried_out_later(folders, monkey
             driver.storage.commit()
     driver.advance(10)
     assert (log.end_offset, producer.state) == (end + 1, S.COMPLETE_COMMIT)
+
+
+def test_a_log_that_fails_while_a_transaction_ends_is_told(folders, monkeypatch):
+    """Its records are acknowledged at the end of the turn, and must not be then."""
+    driver = with_topic(folders, fsync=True)
+    log = driver.state.topics[TOPIC].partitions[0].log
+    with monkeypatch.context() as patched:
+        patched.setattr(log._files, 'sync', failing(errno.EIO))
+        log.append(Batch(0, 0, 5, 2, batch(b'a'), -1), 0)
+        with pytest.raises(StorageError):
+            driver.storage.decide()
+        with pytest.raises(StorageError, match='Input/output'):
+            driver.storage.commit()
+
+
+def test_the_journal_says_nothing_of_which_a_log_does_not_know(folders, monkeypatch):
+    """After a power cut a transaction that has ended would lack its markers."""
+    driver = with_topic(folders, fsync=True)
+    log = driver.state.topics[TOPIC].partitions[0].log
+    before = (driver.path / 'journal').read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(log._files, 'sync', failing(errno.EIO))
+        log.append(Batch(0, 0, 5, 2, batch(b'a'), -1), 0)
+        driver.state.acls.add(Acl(2, 't', 3, 'User:me', '*', 3, 3))
+        driver.storage.note_everything()
+        with pytest.raises(StorageError):
+            driver.storage.commit()
+        assert (driver.path / 'journal').read_bytes() == before
+    driver.advance(storage.RETRY_SECONDS)
+    driver.storage.commit()
+    assert (driver.path / 'journal').read_bytes() != before

@@ -85,11 +85,11 @@ class Tools:
     def why_not(self, step: ToolStep, version: Tuple[int, ...]) -> str:
         """Return why they do not do a step on a release; empty if they do."""
         oldest, why = OLDEST[self.release.name]
+        if not self.has(step.needs):
+            return '%s is not among the jars' % step.needs
         if version < oldest:
             return why
-        if version < step.since:
-            return 'needs %s' % '.'.join(map(str, step.since))
-        return '' if self.has(step.needs) else '%s is not among the jars' % step.needs
+        return 'needs %s' % '.'.join(map(str, step.since)) if version < step.since else ''
 
     def has(self, tool: str) -> bool:
         """Tell whether the jars hold a tool."""

@@ -184,12 +184,12 @@ class Place:
 
     def _absent(self, worker: Worker, step: Step) -> str:
         """Return why a client does not do a step on this release; empty if it does."""
-        version = self.release.version
+        version, lacks = self.release.version, dict(worker.client.lacks)
+        if step.name in lacks:
+            return lacks[step.name]
         if version < worker.client.since:
             return worker.client.why_since
-        if version < step.since:
-            return 'needs %s' % '.'.join(map(str, step.since))
-        return dict(worker.client.lacks).get(step.name, '')
+        return 'needs %s' % '.'.join(map(str, step.since)) if version < step.since else ''
 
     def _check_written(self, writer: Worker, topic: str, codec: str) -> int:
         """Check what is in the log, by looking and by the other clients. Raises AssertionError."""

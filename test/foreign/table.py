@@ -27,7 +27,7 @@ writes with every codec it has, for which the log is looked at, and which the ot
 looks up offsets, reads in a group of two that one leaves and a third one resumes, and in a share
 group, writes idempotently while answers are lost, commits and aborts transactions, goes on when a
 leader dies, logs in over TLS, and does what its admin client can. Beside them Kafka's command-line
-tools do the same.
+tools write, read and administer.
 
 Made by ``python -m test.foreign --write docs/foreign_clients.rst``, from a run. What needs but one
 broker that nobody hurts runs on a real one, too: ``python -m test.foreign.real 2.8.2``.
@@ -95,8 +95,11 @@ def _reasons(outcomes: Sequence[Outcome]) -> str:
             steps[each.absent].append(each.step)
     every = {each.step for each in outcomes}
     lines = []
-    for reason, names in steps.items():
-        what = 'every step' if set(names) == every else ', '.join(names)
+    for reason, names in sorted(steps.items(), key=lambda item: len(item[1])):
+        what = ', '.join(names)
+        others = {each.step for each in outcomes if each.absent not in ('', reason)}
+        if len(names) > 1 and others.union(names) == every:
+            what = 'all steps' if set(names) == every else 'all other steps'
         last = [each.release for each in outcomes if each.absent == reason][-1]
         if not reason.startswith('needs') and last != outcomes[-1].release:
             what += ', up to ' + last

@@ -98,7 +98,7 @@ def _reasons(outcomes: Sequence[Outcome]) -> str:
     for reason, names in sorted(steps.items(), key=lambda item: len(item[1])):
         what = ', '.join(names)
         others = {each.step for each in outcomes if each.absent not in ('', reason)}
-        if len(names) > 1 and others.union(names) == every:
+        if not reason.startswith('needs') and len(names) > 1 and others.union(names) == every:
             what = 'all steps' if set(names) == every else 'all other steps'
         last = [each.release for each in outcomes if each.absent == reason][-1]
         if not reason.startswith('needs') and last != outcomes[-1].release:

@@ -352,7 +352,7 @@ def share(client: Client, checks: Checks, topic: str) -> Any:
     config = {**client.config, 'group.id': name, 'share.acknowledgement.mode': 'explicit'}
     consumer = confluent_kafka.ShareConsumer(config)
     consumer.subscribe([topic])
-    seen = []
+    seen, errors = [], []
     end = time.monotonic() + SECONDS
     while len(seen) < 11 and time.monotonic() < end:
         for message in consumer.poll(1):
@@ -360,8 +360,8 @@ def share(client: Client, checks: Checks, topic: str) -> Any:
             kind = {b'3': kinds.RELEASE, b'5': kinds.REJECT}.get(message.value(), kinds.ACCEPT)
             is_new = seen.count(message.value()) == 1
             consumer.acknowledge(message, kind if is_new else kinds.ACCEPT)
-        errors = [each for each in consumer.commit_sync(SECONDS).values() if each is not None]
-        checks.equal('errors of a commit', errors, [])
+        errors += [each for each in consumer.commit_sync(SECONDS).values() if each is not None]
+    checks.equal('errors of commits', errors, [])
     checks.records('records', seen, [*(b'%d' % number for number in range(10)), b'3'])
     checks.equal('records that are left', [each.value() for each in consumer.poll(1)], [])
     consumer.close()

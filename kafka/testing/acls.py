@@ -6,7 +6,7 @@ are in handlers/acls.py. Nothing is refused because of them here.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Tuple
 
 UNKNOWN, ANY = 0, 1
 
@@ -20,6 +20,9 @@ CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 9, 10, 11, 1
 CREATE_TOKENS, DESCRIBE_TOKENS, TWO_PHASE_COMMIT = 13, 14, 15
 # Permissions.
 DENY, ALLOW = 2, 3
+
+#: Of types of resources, patterns, operations, permissions.
+LARGEST = (USER, PREFIXED, TWO_PHASE_COMMIT, ALLOW)
 
 WILDCARD = '*'
 CLUSTER_NAME = 'kafka-cluster'
@@ -57,14 +60,14 @@ class AclFilter(NamedTuple):
     permission_type: int
 
     @property
+    def numbers(self) -> Tuple[int, ...]:
+        """What its numbers are, in the order of LARGEST."""
+        return self.resource_type, self.pattern_type, self.operation, self.permission_type
+
+    @property
     def is_known(self) -> bool:
         """Whether all numbers in it mean something."""
-        return (
-            ANY <= self.resource_type <= USER
-            and ANY <= self.pattern_type <= PREFIXED
-            and ANY <= self.operation <= TWO_PHASE_COMMIT
-            and ANY <= self.permission_type <= ALLOW
-        )
+        return all(ANY <= each <= most for each, most in zip(self.numbers, LARGEST))
 
     def matches(self, acl: Acl) -> bool:
         """Tell whether an entry is meant."""

@@ -43,6 +43,7 @@ FROM_TOPIC, FROM_BROKER, FROM_ALL_BROKERS, FROM_FILE, FROM_DEFAULT = 1, 2, 3, 4,
 FROM_CLIENT_METRICS, FROM_GROUP = 7, 8
 
 _WIDTHS = {'INT': 31, 'LONG': 63, 'SHORT': 15}
+_LONGEST_PATTERN = 256
 _MOST_TEXT = 32768  # of one value, so that nobody fills the memory with them
 
 
@@ -289,6 +290,26 @@ def invalid_for_topics(release: str, name: str, value: str) -> Optional[str]:
     """Return what is wrong with a broker's setting that topics have by another name too."""
     behind = (key for key in topic_keys(release).values() if key.synonym == name)
     return next((wrong for key in behind for wrong in [invalid(key, value)] if wrong), None)
+
+
+#: By what client metrics choose clients (KIP-714).
+_CLIENT_PARTS = frozenset(
+    'client_instance_id client_id client_software_name client_software_version'
+    ' client_source_address client_source_port'.split()
+)
+
+
+def bad_client_match(value: str) -> Optional[str]:
+    """Return what is wrong with a choice of clients, None if nothing is."""
+    for part in split_list(value):
+        name, equals, pattern = part.partition('=')
+        if not equals or name.strip() not in _CLIENT_PARTS or len(pattern) > _LONGEST_PATTERN:
+            return 'Illegal client matching pattern: %s' % part
+        try:
+            re.compile(pattern.strip())
+        except (re.error, OverflowError, RecursionError):
+            return 'Illegal client matching pattern: %s' % part
+    return None
 
 
 def _is_typed(kind: str, value: str) -> bool:

@@ -381,7 +381,7 @@ class Groups:
         member_id = request.member_id
         if not member_id and call.version >= 4 and request.protocol_type == 'consumer':
             error = MEMBER_ID_REQUIRED
-            member_id = '%s-%s' % (call.client_id, self._rules.new_id())
+            member_id = self._rules.new_id()
         call.reply(join_refusal(call.version, error, member_id, -1))
 
     def _join_error(self, group_id: str, session_timeout_ms: int) -> int:

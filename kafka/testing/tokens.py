@@ -117,7 +117,8 @@ class Tokens:
     def renew(self, who: Principal, password: bytes, period_ms: int) -> int:
         """Let a token last longer and return until when. Raises Refused."""
         token = self._owned(who, password)
-        period_ms = FIRST_EXPIRY_MS if period_ms < 0 else period_ms
+        most_ms = MOST_LIFETIME_MS if self._state.release.has_zookeeper else FIRST_EXPIRY_MS
+        period_ms = FIRST_EXPIRY_MS if period_ms < 0 else min(period_ms, most_ms)
         token.expires_ms = min(token.last_ms, self._state.timers.clock.wall_ms() + period_ms)
         return token.expires_ms
 

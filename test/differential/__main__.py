@@ -15,15 +15,19 @@ from pathlib import Path
 from typing import List, Optional, Sequence
 
 from kafka.testing.releases import broker_release
-from test.differential import recordings
+from test.differential import recordings, report
 from test.differential.compare import Difference, compare, explained
 from test.differential.deviations import DEVIATIONS
-from test.differential.runner import Recording, is_wanted
+from test.differential.runner import Recording, hopeless, is_wanted
 
 
 def _arguments(words: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='python -m test.differential', description=__doc__)
-    parser.add_argument('--release', required=True, help='such as 2.8.2')
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument('--release', help='such as 2.8.2')
+    what.add_argument(
+        '--report', action='store_true', help='write docs/differential.rst from the kept recordings'
+    )
     parser.add_argument('--record', type=Path, help='write the real answers there')
     parser.add_argument('--against', type=Path, help='a recording in place of a real broker')
     parser.add_argument('--recorded', action='store_true', help='take the recording kept here')
@@ -40,11 +44,15 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     """Print the report; return 1 when something is not explained."""
     options = _arguments(words)
     logging.basicConfig(level=logging.DEBUG if options.verbose else logging.WARNING)
+    if options.report:
+        text = report.page(map(report.kept_result, recordings.all_kept()))
+        report.PAGE.write_text(text, encoding='utf-8')
+        return 0
     real = _real(options)
     if options.no_compare:
         return 0
     began = time.monotonic()
-    ours = recordings.of_embedded(options.release, options.only)
+    ours = recordings.of_embedded(options.release, options.only, hopeless(real))
     seconds = time.monotonic() - began
     if options.ours:
         recordings.write(options.ours, ours)

@@ -7,7 +7,7 @@ taken out when it was written down (answers.py); what is known to differ in one 
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from test.differential.deviations import Deviation
 from test.differential.runner import Recording
@@ -19,6 +19,9 @@ IDENTITY = (
     ' node_id broker_id replica_id partition_index partition index partition_id entity_type'
     ' mechanism member_id topic_id'
 ).split()
+ACL_FIELDS = (
+    'resource_type resource_name pattern_type principal host operation permission_type'.split()
+)
 ABSENT = '<absent>'
 TEXTS = ('error_message', 'batch_index_error_message', 'status_detail')
 
@@ -103,10 +106,14 @@ def _named(elements: List[Any]) -> Dict[str, Any]:
 
 def _identity(element: Dict[str, Any]) -> str:
     """Return what an element of a list is called, '' for none."""
+    if 'permission_type' in element:  # an ACL is all that it says
+        return ' '.join(str(element[key]) for key in ACL_FIELDS if key in element)
     if 'entity' in element:
         return ' '.join(sorted(' '.join(map(str, each.values())) for each in element['entity']))
     if 'offset' in element or 'base_offset' in element and 'magic' in element:
         return ''  # stored records have their order
+    if 'resource_type' in element and 'resource_name' in element:
+        return '%s %s' % (element['resource_type'], element['resource_name'])
     for key in IDENTITY:
         if element.get(key) is not None:
             return repr(element[key]) if element[key] == '' else str(element[key])
@@ -117,11 +124,15 @@ def _order(value: Any) -> Tuple[str, Any]:
     return type(value).__name__, value if value is not None else 0
 
 
+def explanation(
+    difference: Difference, version: Tuple[int, ...], deviations: List[Deviation]
+) -> Optional[Deviation]:
+    """Return the first listed deviation that explains a difference in a release, None for none."""
+    return next((each for each in deviations if each.explains(difference, version)), None)
+
+
 def explained(
     difference: Difference, version: Tuple[int, ...], deviations: List[Deviation]
 ) -> bool:
     """Tell whether a listed deviation explains a difference in a release."""
-    tests: List[Callable[[Difference, Tuple[int, ...]], bool]] = [
-        each.explains for each in deviations
-    ]
-    return any(test(difference, version) for test in tests)
+    return explanation(difference, version, deviations) is not None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import Any, List
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
 
 from kafka.testing import Cluster
-from kafka.testing.releases import broker_release
+from kafka.testing.releases import BrokerRelease, broker_release
+from test.differential import secured_brokers as secured_clusters
 from test.differential import (
     steps_admin,
     steps_basic,
@@ -18,15 +19,30 @@ from test.differential import (
     steps_formats,
     steps_groups,
     steps_later,
+    steps_secured,
+    steps_settings,
     steps_share,
     steps_streams,
     steps_transactions,
+    steps_transactions_2,
+    steps_wires,
 )
-from test.differential.runner import Recording, run
-from test.differential.script import Scenario
+from test.differential.runner import (
+    SETTLE_SECONDS,
+    Greeting,
+    Patience,
+    Recording,
+    hopeless,
+    is_wanted,
+    run,
+)
+from test.differential.script import Scenario, cases
 
 FOLDER = Path(__file__).parent / 'recorded'
-EMBEDDED_SECONDS = 1.5
+EMBEDDED_SECONDS = 8.0
+EMBEDDED_KNOWN_SECONDS = 0.1
+#: What servers/eras/common/common.properties says, as far as answers show it.
+SETTINGS: Dict[str, Any] = {'num_partitions': 2, 'offsets_topic_partitions': 5}
 
 #: Everything, in the order in which it is asked.
 SCRIPT: List[Scenario] = [
@@ -41,12 +57,27 @@ SCRIPT: List[Scenario] = [
     *steps_later.SCRIPT,
     *steps_share.SCRIPT,
     *steps_streams.SCRIPT,
+    *steps_transactions_2.SCRIPT,
+    *steps_settings.SCRIPT,
+    *steps_wires.SCRIPT,
 ]
+
+
+#: What is asked of a cluster that asks who one is.
+SECURED: List[Scenario] = [
+    each._replace(since=max(each.since, secured_clusters.SINCE)) for each in steps_secured.SCRIPT
+]
+ALL = [*SCRIPT, *SECURED]
 
 
 def kept(release: str) -> Path:
     """Return where the recording of a release is kept."""
     return FOLDER / (release + '.json.gz')
+
+
+def all_kept() -> List[str]:
+    """Return the releases of which there are recordings."""
+    return sorted(path.name[: -len('.json.gz')] for path in FOLDER.glob('*.json.gz'))
 
 
 def write(path: Path, recording: Recording) -> None:
@@ -61,29 +92,74 @@ def read(path: Path) -> Recording:
     return recording
 
 
-def of_real(release: str, only: str = '') -> Recording:
-    """Start one real broker, send it the script, stop it; return what it said."""
+def of_real(release: str, only: str = '', known: Optional[FrozenSet[str]] = None) -> Recording:
+    """Start one real broker after the other, send them the script; return what they said.
+
+    Arguments: known: steps in which nothing is to come; those of the kept recording by default.
+    """
     # Late: the recordings are read where no real broker can run.
     from servers.cluster import Cluster as RealCluster
     from servers.releases import releases
 
-    with RealCluster(releases()[release]) as cluster:
-        return run(SCRIPT, cluster.address(0), broker_release(release), only)
+    if known is None:
+        known = hopeless(read(kept(release))) if kept(release).exists() else frozenset()
+    about = broker_release(release)
+    patience = Patience(known=known, settle_seconds=SETTLE_SECONDS)
+    recording: Recording = {}
+    if _asks(SCRIPT, about, only):
+        with RealCluster(releases()[release]) as cluster:
+            recording.update(run(SCRIPT, cluster.address(0), about, only, patience))
+    if _asks(SECURED, about, only):
+        secured = secured_clusters.SecuredCluster(releases()[release])
+        with secured:
+            address = secured.sasl_address
+            recording.update(_run_secured(address, about, only, patience))
+    return recording
 
 
-def of_embedded(release: str, only: str = '', **settings: Any) -> Recording:
-    """Send the script to an embedded broker; return what it said.
+def _asks(scenarios: List[Scenario], release: BrokerRelease, only: str) -> bool:
+    return any(is_wanted(case.label, only) for case in cases(scenarios, release))
+
+
+def _run_secured(
+    address: Tuple[str, int], release: BrokerRelease, only: str, patience: Patience
+) -> Recording:
+    def greet(user: str) -> Greeting:
+        return secured_clusters.greeting(release, user)
+
+    return run(SECURED, address, release, only, patience, greet, secured_clusters.ADMIN)
+
+
+def of_embedded(
+    release: str, only: str = '', known: FrozenSet[str] = frozenset(), **settings: Any
+) -> Recording:
+    """Send the script to embedded brokers; return what they said.
 
     What a handler raised, if any did, is a step that no real broker has.
+
+    Arguments: known: steps in which nothing is to come, see Patience.
     """
-    # As the real ones here: servers/eras/common/common.properties.
-    settings = dict({'num_partitions': 2, 'offsets_topic_partitions': 5}, **settings)
-    cluster = Cluster(version=release, **settings)
+    about = broker_release(release)
+    settings = dict(SETTINGS, **settings)
+    patience = Patience(EMBEDDED_SECONDS, EMBEDDED_KNOWN_SECONDS, known, left_seconds=0.02)
+    recording: Recording = {}
+    if _asks(SCRIPT, about, only):
+        plain = Cluster(version=release, **settings)
+        recording.update(_asked(plain, lambda address: run(SCRIPT, address, about, only, patience)))
+    if _asks(SECURED, about, only):
+        secured = secured_clusters.embedded(release, **settings)
+        recording.update(
+            _asked(secured, lambda address: _run_secured(address, about, only, patience))
+        )
+    return recording
+
+
+def _asked(cluster: Cluster, ask: Callable[[Tuple[str, int]], Recording]) -> Recording:
+    """Start an embedded cluster, ask, and stop it; return what was asked and what it raised."""
     cluster.start()
     try:
         host, port = cluster.bootstrap.rsplit(':', 1)
-        address = host, int(port)
-        recording = run(SCRIPT, address, broker_release(release), only, EMBEDDED_SECONDS)
+        recording = ask((host, int(port)))
     finally:
         try:
             cluster.stop()

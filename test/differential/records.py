@@ -7,7 +7,7 @@ script's own beginning.
 from __future__ import annotations
 
 import struct
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 from zlib import crc32
 
 from kafka.codec import DEFAULT_LIMIT_BYTES
@@ -24,8 +24,14 @@ from kafka.record.legacy_records import encode_message_set
 
 #: How far from the script's beginning its own times reach, in ms.
 SPAN_MS = 1_000_000
-#: Times are larger than any other number in an answer.
-EARLIEST_TIME_MS = 1_000_000_000_000
+#: How far before now the script's own times begin.
+AGE_MS = 3_600_000
+HOUR_MS = 3_600_000
+#: Times that brokers make up are at most so far from now.
+MOST_HOURS = 400 * 24
+
+
+NameProducer = Callable[[int], str]
 
 
 def natural_magic(version: int) -> int:
@@ -84,10 +90,11 @@ def with_right_crc(data: bytes) -> bytes:
 
 
 def shown_time(value: int, base_ms: int) -> Any:
-    """Return a time that can be compared: the script's own as distances, later ones as such."""
+    """Return a time that can be compared: the script's own as distances, others in hours."""
     if base_ms <= value < base_ms + SPAN_MS:
         return 'base+%d' % (value - base_ms)
-    return '<time>' if value > EARLIEST_TIME_MS else value
+    hours = round((value - base_ms - AGE_MS) / HOUR_MS)
+    return '<now%+dh>' % hours if abs(hours) <= MOST_HOURS else value
 
 
 def shown_bytes(data: Optional[bytes]) -> Optional[str]:
@@ -101,8 +108,15 @@ def shown_bytes(data: Optional[bytes]) -> Optional[str]:
     return 'hex:' + bytes(data).hex()
 
 
-def shown(data: Optional[bytes], base_ms: int) -> Any:
-    """Return stored records as a list of batches and messages; what is cut off by its length."""
+def shown(
+    data: Optional[bytes],
+    base_ms: int,
+    name_producer: NameProducer = '<producer {}>'.format,
+) -> Any:
+    """Return stored records as a list of batches and messages; what is cut off by its length.
+
+    Arguments: name_producer: gets the id of a producer, returns what is shown of it.
+    """
     if data is None:
         return None
     data = bytes(data)
@@ -115,14 +129,17 @@ def shown(data: Optional[bytes], base_ms: int) -> Any:
             break
         entry = data[pos : pos + size]
         try:
-            found.append(_batch(entry, base_ms) if entry[16] == 2 else _message(entry, base_ms))
+            if entry[16] == 2:
+                found.append(_batch(entry, base_ms, name_producer))
+            else:
+                found.append(_message(entry, base_ms))
         except (KafkaError, struct.error) as error:
             found.append({'unreadable': type(error).__name__})
         pos += size
     return found
 
 
-def _batch(data: bytes, base_ms: int) -> Dict[str, Any]:
+def _batch(data: bytes, base_ms: int, name_producer: NameProducer) -> Dict[str, Any]:
     batch = DefaultRecordBatch(data)
     header = batch.header
     stored: Dict[str, Any] = {
@@ -133,7 +150,7 @@ def _batch(data: bytes, base_ms: int) -> Dict[str, Any]:
         'last_offset_delta': header.last_offset_delta,
         'base_timestamp': shown_time(header.base_timestamp, base_ms),
         'max_timestamp': shown_time(header.max_timestamp, base_ms),
-        'producer_id': '<id>' if header.producer_id >= 0 else header.producer_id,
+        'producer_id': name_producer(header.producer_id) if header.producer_id >= 0 else -1,
         'producer_epoch': header.producer_epoch,
         'base_sequence': header.base_sequence,
         'crc': 'right' if crc32c(data[ATTRIBUTES_POS:]) == header.crc else 'wrong',

@@ -19,6 +19,9 @@ Fields = Callable[[Any], Dict[str, Any]]
 HIGH = 32767
 REFUSED_ABOVE = 'above'
 REFUSED_BELOW = 'below'
+SETTLES = 'always'
+KRAFT_SETTLES = 'with KRaft'
+KRAFT_SETTLES_LATE = 'late with KRaft'
 
 
 class Step(NamedTuple):
@@ -28,7 +31,13 @@ class Step(NamedTuple):
     context and the answer, to remember what later steps need. ``when`` says whether the step makes
     sense there. ``frame`` stands instead of ``fields`` for bytes that are no good request.
     ``version`` is the highest that a step takes whose API is not the one whose versions the
-    scenario walks. ``is_silent``: no answer is expected (acks=0).
+    scenario walks. ``is_silent``: no answer is expected (acks=0). ``settles``: what went before may
+    reach a real broker's own view of the cluster a moment later, so that is waited for: SETTLES, or
+    KRAFT_SETTLES where only those with KRaft are late, KRAFT_SETTLES_LATE where they learn it last
+    of all. ``wire`` is
+    the connection, by the names that a case gives to its own, '' for the one of all cases; after
+    one whose answer is ``left`` there, the next step on that wire reads it, without ``fields``.
+    ``user`` is who has logged in on it.
     """
 
     name: str
@@ -39,6 +48,10 @@ class Step(NamedTuple):
     frame: Optional[Callable[[Any], bytes]] = None
     version: int = HIGH
     is_silent: bool = False
+    settles: str = ''
+    wire: str = ''
+    left: bool = False
+    user: str = ''
 
 
 class Scenario(NamedTuple):

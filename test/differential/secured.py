@@ -20,7 +20,7 @@ from kafka.testing.scram import ScramCredential
 from test.differential import recordings
 from test.differential.answers import plain
 from test.differential.compare import compare, explained
-from test.differential.runner import NOT_YET, Context, Recording, Wire, error_codes
+from test.differential.runner import NOT_YET, Context, Patience, Recording, Wire, error_codes
 from test.differential.script import request_of, served_versions
 from test.differential.secured_admin import CLUSTER_REQUESTS, TRANSACTION_REQUESTS
 from test.differential.secured_deviations import DEVIATIONS
@@ -113,7 +113,7 @@ class PersonWire(Wire):
     def exchange(self, frames: bytes, seconds: float) -> Any:
         """Log in if that was not done, and send bytes."""
         if self._socket is None:
-            talk = Talk(self._address, self._release)
+            talk = Talk(self.address, self._release)
             is_bare = self._release.version < (1, 0)
             talk.ask(ApiKey.SASL_HANDSHAKE, {'mechanism': 'PLAIN'}, 0 if is_bare else 1)
             token = plain_token(self._user, PASSWORDS[self._user])
@@ -131,7 +131,7 @@ class Person(Context):
     def __init__(
         self, address: Tuple[str, int], release: BrokerRelease, who: str, ids: Dict[str, bytes]
     ) -> None:
-        super().__init__(PersonWire(address, release, who), release)
+        super().__init__(PersonWire(address, release, who), release, Patience())
         self.who = who
         self.ids = ids
 

@@ -16,7 +16,7 @@ from kafka.protocol.api import ApiKey
 from kafka.testing.releases import BrokerRelease
 from kafka.testing.sasl.oauthbearer import unsigned_token
 from test.differential.answers import plain
-from test.differential.runner import CLOSED, Context, Recording, Wire
+from test.differential.runner import CLOSED, Context, Patience, Recording, Wire
 from test.differential.script import request_of, served_versions
 from test.testing.sasl.clients import ScramClient
 from test.testing.sasl.clients import plain as plain_token
@@ -38,7 +38,7 @@ class Talk:
         self.seconds = seconds
         self.said: List[Dict[str, Any]] = []
         self.is_closed = False
-        self._context = Context(self.wire, release, seconds)
+        self._context = Context(self.wire, release, Patience(seconds))
 
     def ask(self, api: int, fields: Dict[str, Any], version: Optional[int] = None) -> Any:
         """Send a request; return the answer, None if there is none."""

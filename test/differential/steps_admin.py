@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from test.differential.script import REFUSED_ABOVE, REFUSED_BELOW, Scenario, Step, one
+from test.differential.script import REFUSED_ABOVE, REFUSED_BELOW, SETTLES, Scenario, Step, one
+from test.differential.steps_data import FETCH, PRODUCE, batch, fetch, produce
+from test.differential.steps_fetch import LIST_OFFSETS, offsets
+from test.differential.steps_groups import OFFSET_COMMIT, OFFSET_FETCH, commit, stored
 
 METADATA = 3
 CREATE_TOPICS = 19
@@ -70,6 +73,7 @@ def _here(*words: str) -> Step:
             'allow_auto_topic_creation': False,
         },
         when=lambda c: c.version >= 4,
+        settles=SETTLES,
     )
 
 
@@ -89,10 +93,10 @@ CREATE_SCRIPT = [
             _made('assigned', 'd', -1, -1, assignments=_assigned([0], [0])),
             _made('assigned and counted', 'x5', 2, 1, assignments=_assigned([0], [0])),
             # With ZooKeeper it is made, and waits for a leader until the time is over.
-            _made('assigned to unknown', 'h', -1, -1, assignments=_assigned([7]), timeout_ms=500),
+            _made('assigned to unknown', 'h', -1, -1, assignments=_assigned([7]), timeout_ms=100),
             _made('assigned with a gap', 'x6', -1, -1, assignments=_assigned([0], start=1)),
             _made('assigned twice to one', 'x7', -1, -1, assignments=_assigned([0, 0])),
-            _made('assigned to nobody', 'x8', -1, -1, assignments=_assigned([]), timeout_ms=500),
+            _made('assigned to nobody', 'x8', -1, -1, assignments=_assigned([]), timeout_ms=100),
             _made('with config', 'e', configs=_config('retention.ms', '1000')),
             _made('bad config', 'x9', configs=_config('retention.ms', 'soon')),
             _made('unknown config', 'x10', configs=_config('no.such.config', '1')),
@@ -121,7 +125,7 @@ CREATE_SCRIPT = [
 def _delete(c: Any, *names: str) -> Dict[str, Any]:
     topics = [{'name': name} for name in names]
     # Before 1.0 delete.topic.enable was off: nothing is deleted until the time is over.
-    timeout_ms = 1000 if c.release.version < (1, 0) else 10000
+    timeout_ms = 300 if c.release.version < (1, 0) else 10000
     return {'topic_names': list(names), 'topics': topics, 'timeout_ms': timeout_ms}
 
 
@@ -171,16 +175,58 @@ DELETE_SCRIPT = [
 ]
 
 
-def _grow(
+def _still_there(c: Any) -> Dict[str, Any]:
+    return {'topics': [{'name': c.topic()}], 'allow_auto_topic_creation': False}
+
+
+#: What is left of a topic for those who go on as if it were there.
+GONE_SCRIPT = [
+    Scenario(
+        'deleted topic',
+        (DELETE_TOPICS,),
+        [
+            Step('produce', PRODUCE, lambda c: produce(c, batch(c))),
+            Step('commit', OFFSET_COMMIT, commit),
+            Step('delete', DELETE_TOPICS, lambda c: _delete(c, c.topic())),
+            Step('metadata', METADATA, _still_there, settles=SETTLES),
+            Step('produce then', PRODUCE, lambda c: produce(c, batch(c))),
+            Step('fetch', FETCH, fetch),
+            Step('latest', LIST_OFFSETS, lambda c: offsets(c, -1)),
+            Step('commit then', OFFSET_COMMIT, commit),
+            Step('stored', OFFSET_FETCH, stored),
+            Step('settings', DESCRIBE_CONFIGS, lambda c: describe_configs(TOPIC, c.topic())),
+            Step('grow', CREATE_PARTITIONS, lambda c: grow(c, 4)),
+            Step('delete again', DELETE_TOPICS, lambda c: _delete(c, c.topic())),
+        ],
+        versions='high',
+        since=(2, 0),  # before that, what goes on for how long is chance
+    ),
+    Scenario(
+        'grown topic',
+        (CREATE_PARTITIONS,),
+        [
+            Step('produce early', PRODUCE, lambda c: produce(c, batch(c), partition=3)),
+            Step('grow', CREATE_PARTITIONS, lambda c: grow(c, 4)),
+            Step('metadata', METADATA, _still_there, settles=SETTLES),
+            Step('produce', PRODUCE, lambda c: produce(c, batch(c), partition=3)),
+            Step('fetch', FETCH, lambda c: fetch(c, 0, 3)),
+        ],
+        versions='high',
+    ),
+]
+
+
+def grow(
     c: Any, count: int, name: Optional[str] = None, given: Optional[List[List[int]]] = None
 ) -> Dict[str, Any]:
+    """Return a CreatePartitions request."""
     assignments = None if given is None else [{'broker_ids': nodes} for nodes in given]
     topic = {'name': c.topic() if name is None else name, 'count': count}
     return {'topics': [dict(topic, assignments=assignments)], 'timeout_ms': 10000}
 
 
 def _g(name: str, *arguments: Any, **fields: Any) -> Step:
-    return Step(name, CREATE_PARTITIONS, lambda c: _grow(c, *arguments, **fields))
+    return Step(name, CREATE_PARTITIONS, lambda c: grow(c, *arguments, **fields))
 
 
 PARTITIONS_SCRIPT = [
@@ -200,15 +246,16 @@ PARTITIONS_SCRIPT = [
             _g('given to unknown', 6, None, [[7]]),
             _g('given to two', 6, None, [[0, 1]]),
             _g('given to nobody', 6, None, [[]]),
-            Step('validated', CREATE_PARTITIONS, lambda c: dict(_grow(c, 6), validate_only=True)),
-            Step('twice', CREATE_PARTITIONS, lambda c: {'topics': _grow(c, 7)['topics'] * 2}),
+            Step('validated', CREATE_PARTITIONS, lambda c: dict(grow(c, 6), validate_only=True)),
+            Step('twice', CREATE_PARTITIONS, lambda c: {'topics': grow(c, 7)['topics'] * 2}),
             _here('t'),
         ],
     )
 ]
 
 
-def _describe(kind: int, name: str, *keys: str, **fields: Any) -> Dict[str, Any]:
+def describe_configs(kind: int, name: str, *keys: str, **fields: Any) -> Dict[str, Any]:
+    """Return a DescribeConfigs request for one resource."""
     resource = {'resource_type': kind, 'resource_name': name}
     resources = [dict(resource, configuration_keys=list(keys) or None)]
     return dict({'resources': resources}, **fields)
@@ -230,14 +277,18 @@ BROKER_KEYS = (
 )
 
 
-def _set(kind: int, name: str, key: str, value: Optional[str], **fields: Any) -> Dict[str, Any]:
+def set_config(
+    kind: int, name: str, key: str, value: Optional[str], **fields: Any
+) -> Dict[str, Any]:
+    """Return an AlterConfigs request for one setting."""
     resource = {'resource_type': kind, 'resource_name': name, 'configs': _config(key, value)}
     return dict({'resources': [resource]}, **fields)
 
 
-def _change(
+def change_config(
     kind: int, name: str, key: str, operation: int, value: Optional[str], **fields: Any
 ) -> Dict[str, Any]:
+    """Return an IncrementalAlterConfigs request for one setting."""
     config = {'name': key, 'config_operation': operation, 'value': value}
     resource = {'resource_type': kind, 'resource_name': name, 'configs': [config]}
     return dict({'resources': [resource]}, **fields)
@@ -248,19 +299,20 @@ def _shown() -> Step:
     return Step(
         'shown',
         DESCRIBE_CONFIGS,
-        lambda c: _describe(TOPIC, c.topic(), *keys, include_synonyms=True),
+        lambda c: describe_configs(TOPIC, c.topic(), *keys, include_synonyms=True),
+        settles=SETTLES,
     )
 
 
 def _a(name: str, key: str, value: Optional[str], **fields: Any) -> Step:
-    return Step(name, ALTER_CONFIGS, lambda c: _set(TOPIC, c.topic(), key, value, **fields))
+    return Step(name, ALTER_CONFIGS, lambda c: set_config(TOPIC, c.topic(), key, value, **fields))
 
 
 def _i(name: str, key: str, operation: int, value: Optional[str], **fields: Any) -> Step:
     return Step(
         name,
         INCREMENTAL_ALTER_CONFIGS,
-        lambda c: _change(TOPIC, c.topic(), key, operation, value, **fields),
+        lambda c: change_config(TOPIC, c.topic(), key, operation, value, **fields),
     )
 
 
@@ -272,27 +324,35 @@ CONFIGS_SCRIPT = [
             Step(
                 'of a topic',
                 DESCRIBE_CONFIGS,
-                lambda c: _describe(TOPIC, c.topic(), include_synonyms=True),
+                lambda c: describe_configs(TOPIC, c.topic(), include_synonyms=True),
             ),
             Step(
                 'some',
                 DESCRIBE_CONFIGS,
-                lambda c: _describe(TOPIC, c.topic(), 'retention.ms', 'no.such.config'),
+                lambda c: describe_configs(TOPIC, c.topic(), 'retention.ms', 'no.such.config'),
             ),
-            Step('of unknown', DESCRIBE_CONFIGS, lambda c: _describe(TOPIC, 'unknown')),
-            Step('of illegal', DESCRIBE_CONFIGS, lambda c: _describe(TOPIC, 'a b')),
-            Step('of the broker', DESCRIBE_CONFIGS, lambda c: _describe(BROKER, '0', *BROKER_KEYS)),
-            Step('of all brokers', DESCRIBE_CONFIGS, lambda c: _describe(BROKER, '', *BROKER_KEYS)),
-            Step('of unknown broker', DESCRIBE_CONFIGS, lambda c: _describe(BROKER, '7')),
-            Step('of no broker', DESCRIBE_CONFIGS, lambda c: _describe(BROKER, 'x')),
-            Step('of type 0', DESCRIBE_CONFIGS, lambda c: _describe(0, 'x')),
-            Step('of type 99', DESCRIBE_CONFIGS, lambda c: _describe(99, 'x')),
-            Step('of metrics', DESCRIBE_CONFIGS, lambda c: _describe(CLIENT_METRICS, 'x')),
-            Step('of a group', DESCRIBE_CONFIGS, lambda c: _describe(GROUP, 'x')),
+            Step('of unknown', DESCRIBE_CONFIGS, lambda c: describe_configs(TOPIC, 'unknown')),
+            Step('of illegal', DESCRIBE_CONFIGS, lambda c: describe_configs(TOPIC, 'a b')),
+            Step(
+                'of the broker',
+                DESCRIBE_CONFIGS,
+                lambda c: describe_configs(BROKER, '0', *BROKER_KEYS),
+            ),
+            Step(
+                'of all brokers',
+                DESCRIBE_CONFIGS,
+                lambda c: describe_configs(BROKER, '', *BROKER_KEYS),
+            ),
+            Step('of unknown broker', DESCRIBE_CONFIGS, lambda c: describe_configs(BROKER, '7')),
+            Step('of no broker', DESCRIBE_CONFIGS, lambda c: describe_configs(BROKER, 'x')),
+            Step('of type 0', DESCRIBE_CONFIGS, lambda c: describe_configs(0, 'x')),
+            Step('of type 99', DESCRIBE_CONFIGS, lambda c: describe_configs(99, 'x')),
+            Step('of metrics', DESCRIBE_CONFIGS, lambda c: describe_configs(CLIENT_METRICS, 'x')),
+            Step('of a group', DESCRIBE_CONFIGS, lambda c: describe_configs(GROUP, 'x')),
             Step(
                 'of a logger',
                 DESCRIBE_CONFIGS,
-                lambda c: _describe(BROKER_LOGGER, '0', 'kafka.no.such.logger'),
+                lambda c: describe_configs(BROKER_LOGGER, '0', 'kafka.no.such.logger'),
             ),
             Step('of nothing', DESCRIBE_CONFIGS, lambda c: {'resources': []}),
         ],
@@ -309,17 +369,21 @@ CONFIGS_SCRIPT = [
             _a('set null', 'retention.ms', None),
             _a('validate', 'retention.ms', '5', validate_only=True),
             Step(
-                'of unknown', ALTER_CONFIGS, lambda c: _set(TOPIC, 'unknown', 'retention.ms', '1')
+                'of unknown',
+                ALTER_CONFIGS,
+                lambda c: set_config(TOPIC, 'unknown', 'retention.ms', '1'),
             ),
-            Step('of type 0', ALTER_CONFIGS, lambda c: _set(0, 'x', 'retention.ms', '1')),
+            Step('of type 0', ALTER_CONFIGS, lambda c: set_config(0, 'x', 'retention.ms', '1')),
             Step(
-                'of broker 7', ALTER_CONFIGS, lambda c: _set(BROKER, '7', 'log.retention.ms', '1')
+                'of broker 7',
+                ALTER_CONFIGS,
+                lambda c: set_config(BROKER, '7', 'log.retention.ms', '1'),
             ),
             _i('add', 'retention.ms', 0, '7200000'),
             _i('append', 'cleanup.policy', 2, 'delete'),
             _i('append the same', 'cleanup.policy', 2, 'delete'),
             _i('append to no list', 'retention.ms', 2, '1'),
-            Step('shown then', DESCRIBE_CONFIGS, _shown().fields),
+            _shown()._replace(name='shown then'),
             _i('subtract', 'cleanup.policy', 3, 'compact'),
             _i('delete', 'retention.ms', 1, None),
             _i('operation 9', 'retention.ms', 9, '1'),
@@ -330,9 +394,9 @@ CONFIGS_SCRIPT = [
             Step(
                 'of unknown incrementally',
                 INCREMENTAL_ALTER_CONFIGS,
-                lambda c: _change(TOPIC, 'unknown', 'retention.ms', 0, '1'),
+                lambda c: change_config(TOPIC, 'unknown', 'retention.ms', 0, '1'),
             ),
-            Step('shown at last', DESCRIBE_CONFIGS, _shown().fields),
+            _shown()._replace(name='shown at last'),
         ],
     ),
     one('config resources', LIST_CONFIG_RESOURCES, lambda c: {'resource_types': [CLIENT_METRICS]}),
@@ -340,17 +404,20 @@ CONFIGS_SCRIPT = [
 ]
 
 
-def _dirs(c: Any, path: str, name: Optional[str] = None) -> Dict[str, Any]:
+def move_dirs(c: Any, path: str, name: Optional[str] = None) -> Dict[str, Any]:
+    """Return an AlterReplicaLogDirs request."""
     topics = [{'name': c.topic() if name is None else name, 'partitions': [0, 9]}]
     return {'dirs': [{'path': path, 'topics': topics}]}
 
 
-def _elect(c: Any, kind: int, *parts: int, topic: Optional[str] = None) -> Dict[str, Any]:
+def elect(c: Any, kind: int, *parts: int, topic: Optional[str] = None) -> Dict[str, Any]:
+    """Return an ElectLeaders request."""
     topics = [{'topic': c.topic() if topic is None else topic, 'partitions': list(parts)}]
     return {'election_type': kind, 'topic_partitions': topics, 'timeout_ms': 10000}
 
 
-def _move(c: Any, nodes: Optional[List[int]], name: Optional[str] = None) -> Dict[str, Any]:
+def move(c: Any, nodes: Optional[List[int]], name: Optional[str] = None) -> Dict[str, Any]:
+    """Return an AlterPartitionReassignments request."""
     parts = [{'partition_index': 0, 'replicas': nodes}]
     topics = [{'name': c.topic() if name is None else name, 'partitions': parts}]
     return {'timeout_ms': 10000, 'topics': topics}
@@ -371,8 +438,8 @@ REPLICAS_SCRIPT = [
                 DESCRIBE_LOG_DIRS,
                 lambda c: {'topics': [{'topic': 'unknown', 'partitions': [0]}]},
             ),
-            Step('move to unknown', ALTER_LOG_DIRS, lambda c: _dirs(c, '/no/such/dir')),
-            Step('move unknown', ALTER_LOG_DIRS, lambda c: _dirs(c, '/no/such/dir', 'unknown')),
+            Step('move to unknown', ALTER_LOG_DIRS, lambda c: move_dirs(c, '/no/such/dir')),
+            Step('move unknown', ALTER_LOG_DIRS, lambda c: move_dirs(c, '/no/such/dir', 'unknown')),
             Step('move nothing', ALTER_LOG_DIRS, lambda c: {'dirs': []}),
         ],
     ),
@@ -380,25 +447,28 @@ REPLICAS_SCRIPT = [
         'elections',
         (ELECT_LEADERS,),
         [
-            Step('preferred', ELECT_LEADERS, lambda c: _elect(c, 0, 0, 1)),
-            Step('unclean', ELECT_LEADERS, lambda c: _elect(c, 1, 0)),
-            Step('unknown partition', ELECT_LEADERS, lambda c: _elect(c, 0, 9)),
-            Step('unknown topic', ELECT_LEADERS, lambda c: _elect(c, 0, 0, topic='unknown')),
-            Step('kind 9', ELECT_LEADERS, lambda c: _elect(c, 9, 0)),
+            Step('preferred', ELECT_LEADERS, lambda c: elect(c, 0, 0, 1)),
+            Step('unclean', ELECT_LEADERS, lambda c: elect(c, 1, 0)),
+            Step('unknown partition', ELECT_LEADERS, lambda c: elect(c, 0, 9)),
+            Step('unknown topic', ELECT_LEADERS, lambda c: elect(c, 0, 0, topic='unknown')),
+            Step('kind 9', ELECT_LEADERS, lambda c: elect(c, 9, 0)),
             Step('nothing', ELECT_LEADERS, lambda c: {'topic_partitions': []}),
+            Step(
+                'one partition twice', ELECT_LEADERS, lambda c: elect(c, 0, 1, 1), settles=SETTLES
+            ),
         ],
     ),
     Scenario(
         'reassignments',
         (ALTER_REASSIGNMENTS, LIST_REASSIGNMENTS),
         [
-            Step('to the same', ALTER_REASSIGNMENTS, lambda c: _move(c, [0])),
-            Step('to unknown', ALTER_REASSIGNMENTS, lambda c: _move(c, [7])),
-            Step('to nobody', ALTER_REASSIGNMENTS, lambda c: _move(c, [])),
-            Step('twice to one', ALTER_REASSIGNMENTS, lambda c: _move(c, [0, 0])),
-            Step('to negative', ALTER_REASSIGNMENTS, lambda c: _move(c, [-1])),
-            Step('cancel none', ALTER_REASSIGNMENTS, lambda c: _move(c, None)),
-            Step('of unknown', ALTER_REASSIGNMENTS, lambda c: _move(c, [0], 'unknown')),
+            Step('to the same', ALTER_REASSIGNMENTS, lambda c: move(c, [0])),
+            Step('to unknown', ALTER_REASSIGNMENTS, lambda c: move(c, [7])),
+            Step('to nobody', ALTER_REASSIGNMENTS, lambda c: move(c, [])),
+            Step('twice to one', ALTER_REASSIGNMENTS, lambda c: move(c, [0, 0])),
+            Step('to negative', ALTER_REASSIGNMENTS, lambda c: move(c, [-1])),
+            Step('cancel none', ALTER_REASSIGNMENTS, lambda c: move(c, None)),
+            Step('of unknown', ALTER_REASSIGNMENTS, lambda c: move(c, [0], 'unknown')),
             Step('nothing', ALTER_REASSIGNMENTS, lambda c: {'topics': []}),
             Step('list all', LIST_REASSIGNMENTS, lambda c: {'topics': None}),
             Step(
@@ -418,6 +488,7 @@ REPLICAS_SCRIPT = [
 SCRIPT = [
     *CREATE_SCRIPT,
     *DELETE_SCRIPT,
+    *GONE_SCRIPT,
     *PARTITIONS_SCRIPT,
     *CONFIGS_SCRIPT,
     *REPLICAS_SCRIPT,

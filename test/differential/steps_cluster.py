@@ -74,20 +74,21 @@ def _entity(**parts: Optional[str]) -> List[Dict[str, Any]]:
     ]
 
 
-def _quota(
+def quota(
     key: str,
     value: float,
     remove: bool = False,
     validate_only: bool = False,
     **parts: Optional[str],
 ) -> Dict[str, Any]:
+    """Return an AlterClientQuotas request."""
     ops = [{'key': key, 'value': value, 'remove': remove}]
     entries = [{'entity': _entity(**parts), 'ops': ops}]
     return {'entries': entries, 'validate_only': validate_only}
 
 
 def _q(name: str, *arguments: Any, **fields: Any) -> Step:
-    return Step(name, ALTER_QUOTAS, lambda c: _quota(*arguments, **fields))
+    return Step(name, ALTER_QUOTAS, lambda c: quota(*arguments, **fields))
 
 
 def _match(
@@ -139,7 +140,8 @@ QUOTA_SCRIPT = [
 ]
 
 
-def _user(name: str, mechanism: int = SCRAM_SHA_256, iterations: int = 4096) -> Dict[str, Any]:
+def user(name: str, mechanism: int = SCRAM_SHA_256, iterations: int = 4096) -> Dict[str, Any]:
+    """Return a request that gives a user a SCRAM credential."""
     upsertion = {
         'name': name,
         'mechanism': mechanism,
@@ -164,14 +166,14 @@ SCRAM_SCRIPT = [
         (ALTER_SCRAM,),
         [
             Step('nobody', DESCRIBE_SCRAM, lambda c: {'users': None}),
-            Step('add', ALTER_SCRAM, lambda c: _user('alice')),
-            Step('add other', ALTER_SCRAM, lambda c: _user('alice', SCRAM_SHA_512, 8192)),
-            Step('few iterations', ALTER_SCRAM, lambda c: _user('bob', iterations=10)),
-            Step('many iterations', ALTER_SCRAM, lambda c: _user('bob', iterations=1_000_000)),
-            Step('unknown mechanism', ALTER_SCRAM, lambda c: _user('bob', 9)),
-            Step('no name', ALTER_SCRAM, lambda c: _user('')),
+            Step('add', ALTER_SCRAM, lambda c: user('alice')),
+            Step('add other', ALTER_SCRAM, lambda c: user('alice', SCRAM_SHA_512, 8192)),
+            Step('few iterations', ALTER_SCRAM, lambda c: user('bob', iterations=10)),
+            Step('many iterations', ALTER_SCRAM, lambda c: user('bob', iterations=1_000_000)),
+            Step('unknown mechanism', ALTER_SCRAM, lambda c: user('bob', 9)),
+            Step('no name', ALTER_SCRAM, lambda c: user('')),
             Step('delete none', ALTER_SCRAM, lambda c: _gone('bob')),
-            Step('twice', ALTER_SCRAM, lambda c: dict(_gone('alice'), **_user('alice'))),
+            Step('twice', ALTER_SCRAM, lambda c: dict(_gone('alice'), **user('alice'))),
             Step('nothing', ALTER_SCRAM, lambda c: {'deletions': [], 'upsertions': []}),
             Step('some', DESCRIBE_SCRAM, lambda c: _users('alice', 'bob')),
             Step('same twice', DESCRIBE_SCRAM, lambda c: _users('alice', 'alice')),
@@ -183,7 +185,8 @@ SCRAM_SCRIPT = [
 ]
 
 
-def _feature(name: str, level: int, upgrade_type: int = 1, **fields: Any) -> Dict[str, Any]:
+def feature(name: str, level: int, upgrade_type: int = 1, **fields: Any) -> Dict[str, Any]:
+    """Return an UpdateFeatures request."""
     update = {'feature': name, 'max_version_level': level, 'upgrade_type': upgrade_type}
     return dict({'timeout_ms': 10000, 'feature_updates': [update]}, **fields)
 
@@ -192,7 +195,8 @@ def _voter(c: Any) -> Dict[str, Any]:
     return {'cluster_id': None, 'voter_id': 7, 'voter_directory_id': b'\x07' * 16}
 
 
-def _quorum(topic: str) -> Dict[str, Any]:
+def quorum(topic: str) -> Dict[str, Any]:
+    """Return a DescribeQuorum request."""
     return {'topics': [{'topic_name': topic, 'partitions': [{'partition_index': 0}]}]}
 
 
@@ -201,22 +205,22 @@ FEATURE_SCRIPT = [
         'features',
         (UPDATE_FEATURES,),
         [
-            Step('unknown', UPDATE_FEATURES, lambda c: _feature('no.such.feature', 1)),
-            Step('level 0 of unknown', UPDATE_FEATURES, lambda c: _feature('no.such.feature', 0)),
+            Step('unknown', UPDATE_FEATURES, lambda c: feature('no.such.feature', 1)),
+            Step('level 0 of unknown', UPDATE_FEATURES, lambda c: feature('no.such.feature', 0)),
             Step('nothing', UPDATE_FEATURES, lambda c: {'feature_updates': []}),
-            Step('no name', UPDATE_FEATURES, lambda c: _feature('', 1)),
-            Step('too high', UPDATE_FEATURES, lambda c: _feature('metadata.version', 9999)),
+            Step('no name', UPDATE_FEATURES, lambda c: feature('', 1)),
+            Step('too high', UPDATE_FEATURES, lambda c: feature('metadata.version', 9999)),
             Step(
                 'too high, validated',
                 UPDATE_FEATURES,
-                lambda c: _feature('metadata.version', 9999, validate_only=True),
+                lambda c: feature('metadata.version', 9999, validate_only=True),
             ),
-            Step('negative', UPDATE_FEATURES, lambda c: _feature('metadata.version', -1)),
-            Step('kind 9', UPDATE_FEATURES, lambda c: _feature('metadata.version', 1, 9)),
+            Step('negative', UPDATE_FEATURES, lambda c: feature('metadata.version', -1)),
+            Step('kind 9', UPDATE_FEATURES, lambda c: feature('metadata.version', 1, 9)),
         ],
     ),
-    one('quorum', DESCRIBE_QUORUM, lambda c: _quorum('__cluster_metadata')),
-    one('quorum of other', DESCRIBE_QUORUM, lambda c: _quorum('other')),
+    one('quorum', DESCRIBE_QUORUM, lambda c: quorum('__cluster_metadata')),
+    one('quorum of other', DESCRIBE_QUORUM, lambda c: quorum('other')),
     one('quorum of nothing', DESCRIBE_QUORUM, lambda c: {'topics': []}),
     one('unregister unknown', UNREGISTER_BROKER, lambda c: {'broker_id': 7}, kraft=True),
     one('unregister unknown controller', UNREGISTER_CONTROLLER, lambda c: {'controller_id': 7}),

@@ -134,6 +134,7 @@ BAD_BATCHES = [
         'null records',
         PRODUCE,
         frame=lambda c: c.frame(request_of(PRODUCE, produce(c, None), c.version), c.version),
+        versions='high',
     ),
     _bad('empty records', lambda c: b''),
     _bad('two batches', _two_batches),
@@ -273,7 +274,30 @@ SEQUENCE_SCRIPT = [
             fetch_back(),
         ],
         versions='3+',
-    )
+    ),
+    Scenario(
+        'many sequences',
+        (PRODUCE,),
+        [
+            Step(
+                'init',
+                INIT_PRODUCER_ID,
+                lambda c: {'transactional_id': None, 'transaction_timeout_ms': 1000},
+                keep=_keep_producer,
+            ),
+            *(_sequence('write %d' % n, n, count=1) for n in range(7)),
+            *(_sequence('write %d again' % n, n, count=1) for n in range(7)),
+            _sequence('two again as one', 5),
+            _sequence('one again and a new one', 6),
+            _sequence('next', 7, count=1),
+            _sequence('last of all sequences', 2**31 - 1, count=1),
+            _sequence('newer epoch by far', 0, epoch=50),
+            _sequence('epoch between', 2, epoch=20),
+            fetch_back(),
+        ],
+        versions='high',
+        since=(0, 11),
+    ),
 ]
 
 

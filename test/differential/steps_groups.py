@@ -71,7 +71,8 @@ def _c(name: str, *arguments: Any, **fields: Any) -> Step:
     return Step(name, OFFSET_COMMIT, lambda c: commit(c, *arguments, **fields))
 
 
-def _delete_offsets(c: Any, *partitions: int, group: Optional[str] = None) -> Dict[str, Any]:
+def delete_offsets(c: Any, *partitions: int, group: Optional[str] = None) -> Dict[str, Any]:
+    """Return an OffsetDelete request."""
     parts = [{'partition_index': index} for index in partitions]
     topics = [{'name': c.topic(), 'partitions': parts}]
     return {'group_id': c.group() if group is None else group, 'topics': topics}
@@ -130,11 +131,11 @@ OFFSETS_SCRIPT = [
                 when=lambda c: c.version >= 9,
             ),
             Step('describe', DESCRIBE_GROUPS, lambda c: {'groups': [c.group()]}),
-            Step('delete', OFFSET_DELETE, lambda c: _delete_offsets(c, 0, 9)),
+            Step('delete', OFFSET_DELETE, lambda c: delete_offsets(c, 0, 9)),
             Step(
                 'delete of unknown group',
                 OFFSET_DELETE,
-                lambda c: _delete_offsets(c, 0, group=c.group('u')),
+                lambda c: delete_offsets(c, 0, group=c.group('u')),
             ),
             Step('fetch after delete', OFFSET_FETCH, stored),
             Step('delete group', DELETE_GROUPS, lambda c: {'groups_names': [c.group()]}),
@@ -257,7 +258,7 @@ LIFE: List[Step] = [
     _j('join other type', '', protocol_type='connect'),
     _j('join other protocols', '', protocols=[{'name': 'x', 'metadata': b''}]),
     Step('delete with member', DELETE_GROUPS, lambda c: {'groups_names': [c.group()]}),
-    Step('delete offsets with member', OFFSET_DELETE, lambda c: _delete_offsets(c, 0)),
+    Step('delete offsets with member', OFFSET_DELETE, lambda c: delete_offsets(c, 0)),
     _kept(_j('rejoin')),
     Step('heartbeat in rebalance', HEARTBEAT, _member),
     Step('sync of nothing', SYNC_GROUP, lambda c: sync(c, assignments=[])),

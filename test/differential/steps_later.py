@@ -78,6 +78,10 @@ def _asked(c: Any, epoch: int = 0) -> Dict[str, Any]:
     return stored(c, member_id=c.values['member'], member_epoch=c.values['epoch'] + epoch)
 
 
+def _is_member(c: Any) -> bool:
+    return 'member' in c.values
+
+
 CONSUMER: List[Step] = [
     _j('join')._replace(keep=keep_epoch),
     _h('heartbeat'),
@@ -89,12 +93,12 @@ CONSUMER: List[Step] = [
     ),
     Step('describe as classic', DESCRIBE_GROUPS, lambda c: {'groups': [c.group()]}),
     Step('list', LIST_GROUPS, lambda c: {'types_filter': ['consumer']}),
-    Step('commit', OFFSET_COMMIT, _commit),
-    Step('commit in next epoch', OFFSET_COMMIT, lambda c: _commit(c, 1)),
-    Step('commit as other', OFFSET_COMMIT, lambda c: _commit(c, 0, 'other')),
+    Step('commit', OFFSET_COMMIT, _commit, when=_is_member),
+    Step('commit in next epoch', OFFSET_COMMIT, lambda c: _commit(c, 1), when=_is_member),
+    Step('commit as other', OFFSET_COMMIT, lambda c: _commit(c, 0, 'other'), when=_is_member),
     Step('commit as nobody', OFFSET_COMMIT, commit),
-    Step('fetch', OFFSET_FETCH, _asked),
-    Step('fetch in next epoch', OFFSET_FETCH, lambda c: _asked(c, 1)),
+    Step('fetch', OFFSET_FETCH, _asked, when=_is_member),
+    Step('fetch in next epoch', OFFSET_FETCH, lambda c: _asked(c, 1), when=_is_member),
     _h('heartbeat of other', 1, member_id='other'),
     _h('heartbeat in later epoch', 99),
     _h('heartbeat in epoch -3', -3),

@@ -149,7 +149,7 @@ def text_for(call: Call[Any]) -> Optional[str]:
     key, release = call.header.api_key, call.state.release
     if key in _TOLD_LATER and release.version < (2, 4):
         return None
-    if key == ApiKey.UNREGISTER_BROKER and release.version < (4, 0):
+    if key == ApiKey.UNREGISTER_BROKER and release.version < (4, 1):
         return ''
     more = _TOLD_WITH_ZOOKEEPER if release.has_zookeeper else _TOLD_WITH_KRAFT
     return DENIED if key in _TOLD or key in _TOLD_LATER or key in more else None

@@ -13,6 +13,7 @@ from kafka.protocol.transaction import (
     ListTransactionsRequest,
     TxnOffsetCommitRequest,
     WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
 )
 from kafka.testing import acls, errors
 from kafka.testing.calls import Call
@@ -146,6 +147,8 @@ def write_markers(call: Call[WriteTxnMarkersRequest]) -> Answer:
     may_alter = call.state.release.version >= (4, 0) and may_cluster(call, acls.ALTER)
     if is_broker or may_alter:
         return None
+    if not call.request.markers:
+        return WriteTxnMarkersResponse(markers=[])
     return refused(call, errors.CLUSTER_AUTHORIZATION_FAILED)
 
 

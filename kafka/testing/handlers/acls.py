@@ -35,7 +35,7 @@ _MOST_ACLS = 100_000
 def describe_acls(call: Call[DescribeAclsRequest]) -> Optional[DescribeAclsResponse]:
     """Tell the entries that a filter matches, by resource."""
     wanted = _filter(call.request)
-    if not wanted.is_known:
+    if _is_unread(call, wanted):
         call.close_connection()
         return None
     response = DescribeAclsResponse(
@@ -69,8 +69,15 @@ def describe_acls(call: Call[DescribeAclsRequest]) -> Optional[DescribeAclsRespo
     return response
 
 
+def _is_unread(call: Call[Any], wanted: AclFilter, is_new: bool = False) -> bool:
+    """Tell whether a broker does not even read a request with such a filter or entry."""
+    if call.state.release.version >= (2, 0):
+        return 0 in wanted.numbers
+    return is_new and acls.ANY in (wanted.operation, wanted.permission_type)
+
+
 def _no_text(call: Call[Any]) -> Optional[str]:
-    """Return what is said where all is well; generated messages begin with an empty text."""
+    """Return what is said where nothing is wrong: nothing, before messages were generated."""
     return '' if call.state.release.version >= (2, 5) else None
 
 
@@ -89,6 +96,8 @@ def _filter(asked: Any) -> AclFilter:
 
 def _matching(call: Call[Any], wanted: AclFilter) -> List[Acl]:
     """Return the entries that are meant; version 0 knows literal names only."""
+    if not wanted.is_known:
+        return []
     return [
         acl
         for acl in sorted(call.state.acls)
@@ -100,7 +109,7 @@ def _matching(call: Call[Any], wanted: AclFilter) -> List[Acl]:
 def create_acls(call: Call[CreateAclsRequest]) -> Optional[CreateAclsResponse]:
     """Add entries; those that are there stay."""
     made = [_made(each) for each in call.request.creations]
-    if not all(AclFilter(*acl).is_known for acl in made):
+    if any(_is_unread(call, AclFilter(*acl), is_new=True) for acl in made):
         call.close_connection()
         return None
     return CreateAclsResponse(throttle_time_ms=0, results=[_created(call, acl) for acl in made])
@@ -137,16 +146,24 @@ def _check(call: Call[CreateAclsRequest], acl: Acl) -> None:
         refuse(code, 'The only valid name for the CLUSTER resource is %s' % acls.CLUSTER_NAME)
     if not acl.resource_name:
         refuse(code, 'Invalid empty resource name')
-    if acl.pattern_type not in (acls.LITERAL, acls.PREFIXED):
-        refuse(code, 'Invalid pattern type %d' % acl.pattern_type)
-    if acls.ANY in (acl.resource_type, acl.operation, acl.permission_type):
-        refuse(code, 'ANY is for filters only')
+    is_old = call.state.release.version < (2, 0)
+    if not AclFilter(*acl).is_known:
+        refuse(code, 'An ACL has an unknown number: %s' % (acl,))
+    for_filters_only = acls.ANY in AclFilter(*acl).numbers or acl.pattern_type == acls.MATCH
+    if for_filters_only:
+        if is_old:
+            refuse(code, 'ANY is for filters only')
+        refuse(errors.UNKNOWN_SERVER_ERROR)  # brokers stumble over it
     if ':' not in acl.principal:
+        if call.state.release.has_zookeeper and not is_old:
+            refuse(errors.UNKNOWN_SERVER_ERROR)
         refuse(
             code,
             'Could not parse principal from `%s` (no colon is present separating the'
             ' principal type from the principal name)' % acl.principal,
         )
+    if not acl.host and call.state.release.version >= (4, 4):
+        refuse(code, 'Host pattern cannot be null or empty')
     if len(call.state.acls) >= _MOST_ACLS:
         refuse(errors.POLICY_VIOLATION, 'There are %d ACLs' % _MOST_ACLS)
 
@@ -155,7 +172,7 @@ def _check(call: Call[CreateAclsRequest], acl: Acl) -> None:
 def delete_acls(call: Call[DeleteAclsRequest]) -> Optional[DeleteAclsResponse]:
     """Delete the entries that filters match, and tell which."""
     filters = [_filter(each) for each in call.request.filters]
-    if not all(each.is_known for each in filters):
+    if any(_is_unread(call, each) for each in filters):
         call.close_connection()
         return None
     return DeleteAclsResponse(

@@ -185,6 +185,17 @@ def _keys(call: Call[Any], kind: int, name: str) -> Tuple[Keys, str]:
     )
 
 
+def _check_more(state: ClusterState, kind: int, name: str, value: str) -> None:
+    """Raise Refused for a value that has the right type and says nothing, or is out of bounds."""
+    wrong = None
+    if kind == configs.CLIENT_METRICS and name == 'match':
+        wrong = configs.bad_client_match(value)
+    elif kind == configs.GROUP:
+        wrong = wrong_value(state, name, value)
+    if wrong:
+        refuse(errors.INVALID_CONFIG, wrong)
+
+
 def _check(
     state: ClusterState,
     place: Tuple[int, str],
@@ -209,12 +220,13 @@ def _check(
                 errors.INVALID_REQUEST, 'Cannot update these configs dynamically: Set(%s)' % name
             )
     wrong = configs.unknown_or_invalid(keys, name, value, what)
-    if wrong is None and kind == configs.GROUP:
-        wrong = wrong_value(state, name, value)
     if wrong is None and kind == configs.BROKER:
         wrong = configs.invalid_for_topics(state.release.name, name, value)
     if wrong is None:
+        _check_more(state, kind, name, value)
         return
     zookeeper = state.release.has_zookeeper
+    if kind == configs.CLIENT_METRICS:
+        refuse(errors.INVALID_REQUEST, wrong)
     is_bad_value = key is not None and (zookeeper or kind == configs.BROKER)
     refuse(errors.INVALID_REQUEST if is_bad_value else errors.INVALID_CONFIG, wrong)

@@ -183,10 +183,32 @@ def _of_group(call: Call[DescribeConfigsRequest], name: str) -> List[DescribeCon
 def _own_or_default(
     call: Call[DescribeConfigsRequest], keys: configs.Keys, own: Any, source: int
 ) -> List[DescribeConfigsResourceResult]:
-    return [
-        _entry(call, key, [ConfigSource(name, own[name], source)] if name in own else [])
-        for name, key in sorted(keys.items())
-    ]
+    if source == configs.FROM_CLIENT_METRICS and call.state.release.version < (4, 1):
+        return [_bare(name, own[name], source) for name in sorted(own)]
+    found = []
+    for name, key in sorted(keys.items()):
+        values = [ConfigSource(name, own[name], source)] if name in own else []
+        behind = configs.broker_keys(call.state.release.name).get(key.synonym or '')
+        if source == configs.FROM_GROUP and call.state.release.version < (4, 1):
+            values = values or [ConfigSource(name, key.default or '', configs.FROM_DEFAULT)]
+        elif behind is not None:
+            values += configs.broker_values(call.state, behind, call.broker.node_id)
+        found.append(_entry(call, key, values))
+    return found
+
+
+def _bare(name: str, value: str, source: int) -> DescribeConfigsResourceResult:
+    """Return a setting of client metrics as it was told at first."""
+    return DescribeConfigsResourceResult(
+        name=name,
+        value=value,
+        read_only=False,
+        config_source=source,
+        is_sensitive=False,
+        synonyms=[],
+        config_type=0,
+        documentation='',
+    )
 
 
 def _entry(

@@ -35,7 +35,10 @@ def elect_leaders(call: Call[ElectLeadersRequest]) -> ElectLeadersResponse:
         ]
     results = []
     for each in wanted:
-        found = [_result(call, each.topic, index) for index in dict.fromkeys(each.partitions)]
+        indexes = each.partitions
+        if call.state.release.has_zookeeper:
+            indexes = list(dict.fromkeys(indexes))
+        found = [_result(call, each.topic, index) for index in indexes]
         if asked is None:
             found = [one for one in found if one.error_code != errors.ELECTION_NOT_NEEDED]
         if found:

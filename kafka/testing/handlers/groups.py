@@ -176,18 +176,21 @@ def _described_group(call: Call[DescribeGroupsRequest], group: ClassicGroup) -> 
         group_state=_state_name(call, group),
         protocol_type=group.protocol_type or '',
         protocol_data=protocol or '',
-        members=[_described_member(each, protocol) for each in group.members.values()],
+        members=[_described_member(call, each, protocol) for each in group.members.values()],
     )
 
 
-def _described_member(member: Member, protocol: Optional[str]) -> DescribedGroupMember:
+def _described_member(
+    call: Call[Any], member: Member, protocol: Optional[str]
+) -> DescribedGroupMember:
+    tells = protocol is not None or call.state.release.version >= (4, 0)
     return DescribedGroupMember(
         member_id=member.member_id,
         group_instance_id=member.instance_id,
         client_id=member.client_id,
         client_host=member.client_host,
         member_metadata=b'' if protocol is None else member.metadata(protocol),
-        member_assignment=b'' if protocol is None else member.assignment,
+        member_assignment=member.assignment if tells else b'',
     )
 
 

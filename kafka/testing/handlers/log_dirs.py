@@ -47,8 +47,8 @@ def describe_log_dirs(call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResp
         here = _here(state, each.topic, each.partitions, node_id)
         if here:
             topics.append(_topic(each.topic, here))
-    if state.release.has_zookeeper and call.request.topics is not None:
-        # These brokers name everything that they have, with what was asked for of it.
+    if (2, 0) <= state.release.version < (3, 3) and call.request.topics is not None:
+        # The last with ZooKeeper name everything that they have, with what was asked for of it.
         told = {each.name for each in topics}
         held = [p.topic for p in state.partitions() if node_id in p.replicas]
         others = [name for name in dict.fromkeys([*held, *INTERNAL]) if name not in told]

@@ -86,6 +86,15 @@ def _created(call: Call[CreateDelegationTokenRequest], owner: Principal) -> Toke
     return tokens.create(owner, who, tuple(renewers), request.max_lifetime_ms)
 
 
+def _no_time(call: Call[Any], code: int) -> int:
+    """Return what stands for a time beside an error: a controller says 0, a broker -1."""
+    of_broker = (
+        errors.DELEGATION_TOKEN_AUTH_DISABLED,
+        errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    )
+    return -1 if call.state.release.has_zookeeper or code in of_broker else 0
+
+
 @handles(RenewDelegationTokenRequest)
 def renew_token(call: Call[RenewDelegationTokenRequest]) -> RenewDelegationTokenResponse:
     """Let a token last longer."""
@@ -95,6 +104,7 @@ def renew_token(call: Call[RenewDelegationTokenRequest]) -> RenewDelegationToken
         expires_ms = tokens.renew(who, call.request.hmac, call.request.renew_period_ms)
     except Refused as refused:
         code = refused.code
+        expires_ms = _no_time(call, code)
     return RenewDelegationTokenResponse(
         error_code=code, expiry_timestamp_ms=expires_ms, throttle_time_ms=0
     )
@@ -109,6 +119,7 @@ def expire_token(call: Call[ExpireDelegationTokenRequest]) -> ExpireDelegationTo
         expires_ms = tokens.expire(who, call.request.hmac, call.request.expiry_time_period_ms)
     except Refused as refused:
         code = refused.code
+        expires_ms = _no_time(call, code)
     return ExpireDelegationTokenResponse(
         error_code=code, expiry_timestamp_ms=expires_ms, throttle_time_ms=0
     )

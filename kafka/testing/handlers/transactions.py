@@ -76,9 +76,16 @@ def _initialised(call: Call[InitProducerIdRequest], transactions: Transactions) 
 
 
 @handles(AddPartitionsToTxnRequest)
-def add_partitions(call: Call[AddPartitionsToTxnRequest]) -> AddPartitionsToTxnResponse:
-    """Add partitions to a transaction; from version 4 on to several, or ask whether they are in."""
+def add_partitions(
+    call: Call[AddPartitionsToTxnRequest],
+) -> Optional[AddPartitionsToTxnResponse]:
+    """Add partitions to a transaction; from version 4 on to several, or ask whether they are in.
+
+    Real brokers never answer a request without a transaction; they count those that are done.
+    """
     request = call.request
+    if call.version >= 4 and not request.transactions:
+        return None
     if call.version >= 4:
         return AddPartitionsToTxnResponse(
             throttle_time_ms=0,
@@ -118,7 +125,8 @@ def _added(
     error = transactions.check(*identity)
     codes = {}
     if error == errors.NONE:
-        missing = errors.TRANSACTION_ABORTABLE if call.version >= 5 else errors.INVALID_TXN_STATE
+        abortable = call.version >= 5 or call.state.release.version >= (3, 8)
+        missing = errors.TRANSACTION_ABORTABLE if abortable else errors.INVALID_TXN_STATE
         for place in wanted:
             if not transactions.has_partition(asked.transactional_id, *place):
                 codes[place] = missing

@@ -90,27 +90,43 @@ def test_acls_of_one_resource_stand_together():
 
 
 @pytest.mark.parametrize(
-    'bad',
+    ('bad', 'code', 'with_zookeeper'),
     [
-        creation(''),
-        creation(kind=acls.CLUSTER),
-        creation(pattern=acls.MATCH),
-        creation(pattern=acls.ANY),
-        creation(operation=acls.ANY),
-        creation(who='alice'),
+        (creation(''), errors.INVALID_REQUEST, errors.INVALID_REQUEST),
+        (creation(kind=acls.CLUSTER), errors.INVALID_REQUEST, errors.INVALID_REQUEST),
+        (creation(pattern=9), errors.INVALID_REQUEST, errors.INVALID_REQUEST),
+        (creation(pattern=acls.MATCH), errors.UNKNOWN_SERVER_ERROR, errors.UNKNOWN_SERVER_ERROR),
+        (creation(pattern=acls.ANY), errors.UNKNOWN_SERVER_ERROR, errors.UNKNOWN_SERVER_ERROR),
+        (creation(operation=acls.ANY), errors.UNKNOWN_SERVER_ERROR, errors.UNKNOWN_SERVER_ERROR),
+        (creation(who='alice'), errors.INVALID_REQUEST, errors.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_bad_acls_are_refused(bad):
+def test_bad_acls_are_refused(bad, code, with_zookeeper):
+    for release, expected in (('4.4', code), ('2.8', with_zookeeper)):
+        driver = Driver(release, authorizer=True, super_users=('ANONYMOUS',))
+        assert create(driver, bad, creation()) == [expected, errors.NONE]
+        assert len(driver.state.acls) == 1
+
+
+@pytest.mark.parametrize('release', ['0.11', '4.4'])
+def test_numbers_for_unknown_close_the_connection_since_2_0(release):
+    driver = Driver(release, authorizer=True, super_users=('ANONYMOUS',))
+    request = everything()
+    request.pattern_type_filter = acls.LITERAL
+    request.operation = 0
+    if release == '0.11':
+        assert driver.ask(request).resources == []
+    else:
+        with pytest.raises(AssertionError, match='closed'):
+            driver.ask(request)
+
+
+def test_numbers_without_meaning_match_nothing():
     driver = Driver(authorizer=True, super_users=('ANONYMOUS',))
-    assert create(driver, bad, creation()) == [errors.INVALID_REQUEST, errors.NONE]
-    assert len(driver.state.acls) == 1
-
-
-def test_numbers_without_meaning_close_the_connection():
+    create(driver, creation())
     request = everything()
     request.operation = 99
-    with pytest.raises(AssertionError, match='closed'):
-        Driver(authorizer=True, super_users=('ANONYMOUS',)).ask(request)
+    assert driver.ask(request).resources == []
 
 
 # ------------------------------------------------------------ quotas

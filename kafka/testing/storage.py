@@ -164,6 +164,10 @@ class Storage:
         for topic in state.topics.values():
             self.adopt(topic)
         self._deleted = {key[1]: value for key, value in values.items() if key[0] == 'deleted'}
+        # A topic that is there as well: not all lines of its deletion were written.
+        for topic in state.topics.values():
+            if self._deleted.pop(topic.topic_id.hex(), None) is not None:
+                self._journal.forget(('deleted', topic.topic_id.hex()))
         restore_transactions(values, state, self._waiting)
         self._offsets = KeptOffsets(self._journal, state)
         self._offsets.restore(values)

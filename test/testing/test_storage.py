@@ -212,6 +212,23 @@ def test_acls_of_the_program_itself_are_there_after_a_kill(tmp_path):
         assert len(cluster.state.acls) == 1
 
 
+def test_a_deletion_that_was_written_in_part_did_not_happen(folders, monkeypatch):
+    """A kill or a power cut may leave some lines of what was written to the journal at once."""
+    driver = with_topic(folders)
+    produce(driver, batch(b'a'))
+    with monkeypatch.context() as patched:
+        patched.setattr(storage.shutil, 'rmtree', lambda *args, **more: None)
+        driver.ask(DELETED)
+    journal = driver.path / 'journal'
+    lines = journal.read_bytes().splitlines(keepends=True)
+    [at] = [at for at, line in enumerate(lines) if b'[["deleted",' in line]
+    journal.write_bytes(b''.join(lines[: at + 1]))
+    found = folders.after_kill()
+    assert TOPIC in found.state.topics
+    assert values(fetch(found).records) == [b'a']
+    assert values(fetch(folders.after_kill()).records) == [b'a']
+
+
 @HOW
 def test_committed_offsets(folders, how):
     driver = with_topic(folders, version='2.8')

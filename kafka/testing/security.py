@@ -132,6 +132,8 @@ def _checked(sasl: Optional[Mapping[str, str]]) -> Dict[str, str]:
             raise ValueError(
                 'a user and its password have one character or more, none 0: %r' % user
             )
+        if any('\ud800' <= each <= '\udfff' for each in user + password):
+            raise ValueError('a user and its password must be texts that UTF-8 has: %r' % user)
     return users
 
 

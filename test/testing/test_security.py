@@ -54,6 +54,7 @@ def test_the_files_of_a_certificate_may_be_ones_own():
         ({'sasl': 'alice:secret'}, TypeError, 'not str'),
         ({'sasl': {'alice': b'secret'}}, TypeError, "see that of 'alice'"),
         ({'sasl': {'': 'secret'}}, ValueError, 'one character'),
+        ({'sasl': {'alice': 'secret\udcff'}}, ValueError, "UTF-8 has: 'alice'"),
         ({'sasl': {'alice': ''}}, ValueError, "'alice'"),
         ({'sasl': {'alice': 'sec\0ret'}}, ValueError, "'alice'"),
     ],

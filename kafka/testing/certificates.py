@@ -55,8 +55,14 @@ def local_tls(host: str = '') -> Tls:
 @lru_cache(maxsize=None)
 def _made(host: str) -> Tls:
     folder = tempfile.mkdtemp(prefix='kafka-testing-')
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(_remove, folder, os.getpid())
     return Tls(*make_certificate(folder, hosts=filter(None, [*LOCAL_HOSTS, host])))
+
+
+def _remove(folder: str, owner: int) -> None:
+    """Delete a folder at the end of the process that made it, and not of one that was forked."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_address(host: str) -> bool:

@@ -82,3 +82,12 @@ def test_what_openssl_says_is_told(tmp_path, monkeypatch):
 def test_brokers_of_one_process_share_a_certificate():
     assert local_tls() is local_tls('127.0.0.1')
     assert os.path.exists(local_tls().certificate)
+
+
+def test_a_forked_process_leaves_the_files_where_they_are(tmp_path):
+    folder = tmp_path / 'made'
+    folder.mkdir()
+    certificates._remove(str(folder), os.getpid() + 1)
+    assert folder.exists()
+    certificates._remove(str(folder), os.getpid())
+    assert not folder.exists()

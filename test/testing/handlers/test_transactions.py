@@ -257,7 +257,7 @@ def test_brokers_ask_whether_a_partition_is_in():
     _, producer = begun()
     producer.add(0)
     assert producer.add(0, version=4, verify_only=True) == errors.NONE
-    assert producer.add(1, version=4, verify_only=True) == errors.INVALID_TXN_STATE
+    assert producer.add(1, version=4, verify_only=True) == errors.TRANSACTION_ABORTABLE
     assert producer.add(1, version=5, verify_only=True) == errors.TRANSACTION_ABORTABLE
 
 

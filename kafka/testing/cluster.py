@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, TypeVar, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, TypeVar, Union
 
 from kafka.testing import handlers
 from kafka.testing.acls import ALLOW, DENY
@@ -98,6 +98,7 @@ class Cluster:
             _check_topic(name, partitions)
         for setting in settings:
             _check_setting(setting)
+        racks = settings['racks'] = _racks(settings.get('racks', ()), brokers)
         settings.setdefault('replication_factor', min(brokers, 3))
         self.seed = random.randrange(2**32) if seed is None else seed
         self.timers = Timers(self._make_clock())
@@ -112,7 +113,8 @@ class Cluster:
         self._was_stored = False
         self._brokers: Dict[int, Broker] = {}
         for node_id in range(brokers):
-            node = Node(node_id, host, port + node_id if port else 0)
+            rack = racks[node_id] if racks else None
+            node = Node(node_id, host, port + node_id if port else 0, rack)
             self.state.nodes[node_id] = node
             self._brokers[node_id] = Broker(node, self.state, self.waiting)
         self._paused: Dict[int, Timer] = {}  # by node: when the others give it up
@@ -466,3 +468,10 @@ def _check_topic(name: Any, partitions: Any) -> None:
         raise ValueError('no name of a topic: %r' % (name,))
     if not isinstance(partitions, int) or partitions < 1:
         raise ValueError('topic %r must have 1 partition or more, not %r' % (name, partitions))
+
+
+def _racks(racks: Any, brokers: int) -> Tuple[str, ...]:
+    is_list = isinstance(racks, (list, tuple)) and all(isinstance(rack, str) for rack in racks)
+    if not is_list or len(racks) not in (0, brokers):
+        raise ValueError('racks must be a list with one for each broker, not %r' % (racks,))
+    return tuple(racks)

@@ -43,6 +43,8 @@ FROM_TOPIC, FROM_BROKER, FROM_ALL_BROKERS, FROM_FILE, FROM_DEFAULT = 1, 2, 3, 4,
 FROM_CLIENT_METRICS, FROM_GROUP = 7, 8
 
 _WIDTHS = {'INT': 31, 'LONG': 63, 'SHORT': 15}
+RACK_AWARE_SELECTOR = 'org.apache.kafka.common.replica.RackAwareReplicaSelector'
+
 _LONGEST_PATTERN = 256
 _MOST_TEXT = 32768  # of one value, so that nobody fills the memory with them
 
@@ -231,6 +233,9 @@ def static_values(state: ClusterState, node_id: int) -> Dict[str, str]:
         address = 'PLAINTEXT://%s:%d' % (node.host, node.port)
         values['listeners'] = values['advertised.listeners'] = address
         values['broker.id' if state.release.has_zookeeper else 'node.id'] = str(node_id)
+        if node.rack is not None:
+            values['broker.rack'] = node.rack
+            values['replica.selector.class'] = RACK_AWARE_SELECTOR
     return values
 
 

@@ -125,6 +125,7 @@ class Defaults(NamedTuple):
 
     num_partitions: int = 1
     replication_factor: int = 1
+    racks: Tuple[str, ...] = ()  # one for each broker; readers are sent to replicas in theirs
     auto_create_topics: bool = True
     delete_topic_enable: Optional[bool] = None  # as the release has it: from 1.0 on
     message_max_bytes: int = 1048588

@@ -8,7 +8,9 @@ import pytest
 
 from kafka import KafkaClient
 from kafka.errors import KafkaError
+from kafka.protocol.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.session import Role, Session
 from kafka.testing import LATER, Cluster
 from kafka.testing.configs import topic_config
@@ -57,6 +59,8 @@ def ask(cluster, node=0, request=None):
         ({'num_partition': 3}, TypeError, r"'num_partition'.*: num_partitions\?"),
         ({'verion': '2.8'}, TypeError, r'verion.*: version\?'),
         ({'zzz': 1}, TypeError, "no setting 'zzz' of a cluster$"),
+        ({'brokers': 2, 'racks': ['a']}, ValueError, 'one for each broker'),
+        ({'brokers': 2, 'racks': 'ab'}, ValueError, 'one for each broker'),
         ({'topics': ['t']}, TypeError, 'must be {name: number of partitions}'),
     ],
 )
@@ -297,3 +301,21 @@ def test_a_seed_is_made_up_where_none_is_given():
 
 def test_it_shows_what_it_is(cluster):
     assert repr(cluster) == ('<MemoryCluster 4.4 at 127.0.0.1:9092,127.0.0.1:9093,127.0.0.1:9094>')
+
+
+def test_readers_are_sent_to_a_replica_in_their_rack():
+    asked = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+    topic = FetchTopic(topic='t', partitions=[asked])
+    with MemoryCluster(2, '2.8', racks=['north', 'south'], topics={'t': 1}) as cluster:
+        leader = cluster.leader('t', 0)
+        for node, rack in enumerate(['north', 'south']):
+            session = Session(Role.CLIENT)
+            session.adopt(BrokerVersions(dict(cluster._brokers[leader].served)))
+            sock = cluster.connect(leader)
+            sock.send(
+                session.send(FetchRequest(max_wait_ms=0, min_bytes=0, topics=[topic], rack_id=rack))
+            )
+            cluster.run_until(lambda sock=sock: sock.is_ready)
+            session.receive_data(sock.recv(65536))
+            data = session.next_event().response.responses[0].partitions[0]
+            assert data.preferred_read_replica == (-1 if node == leader else node)

@@ -2,7 +2,8 @@
 
     python3 test/run.py                      everything that can run here
     python3 test/run.py --no-brokers         without the tests on brokers, embedded or real
-    python3 test/run.py --python 3.8         with that Python (repeatable; "all", "others")
+    python3 test/run.py --python 3.8         with that Python (repeatable; "all"; "others" than
+                                             this one, without the tests marked "once")
     python3 test/run.py --lint               format, rules and types in place of the tests
     python3 test/run.py --docs               the documentation in place of the tests
     python3 test/run.py -- -k codec -x       what follows -- goes to pytest
@@ -333,11 +334,13 @@ def test(options, report):
     if not pythons:
         return
     kinds = usable_kinds(next(iter(pythons.values())), options, report)
+    # Other Pythons leave out what would only say the same again.
+    which = 'not integration and not once' if 'others' in options.python else 'not integration'
     without = [
         Pytest(
             'tests without brokers, Python %s' % version,
             python,
-            ['-m', 'not integration', *options.pytest],
+            ['-m', which, *options.pytest],
         )
         for version, python in pythons.items()
     ]

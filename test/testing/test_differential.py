@@ -10,6 +10,8 @@ from test.differential.compare import compare, explained
 from test.differential.deviations import DEVIATIONS
 from test.differential.runner import hopeless
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize('release', recordings.all_kept())
 def test_embedded_broker_answers_as_recorded(release):

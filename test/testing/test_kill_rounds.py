@@ -9,6 +9,8 @@ import pytest
 
 from test.testing.kill_rounds import Ledger, Sent, measure, one_round, tear, verify
 
+pytestmark = pytest.mark.once
+
 
 def test_acknowledged_records_survive_kills(tmp_path, caplog):
     caplog.set_level(logging.CRITICAL, 'kafka')

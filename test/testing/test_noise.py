@@ -16,6 +16,8 @@ from kafka.testing.calls import HANDLERS
 from test.testing.drive import Driver
 from test.testing.filled_messages import filled, made_by_chance
 
+pytestmark = pytest.mark.once
+
 #: Together 100,000 in the thorough profile.
 RELEASES = ['0.8.0', '0.8.2', '0.9', '0.10.2', '0.11', '1.1', '2.8', '3.9', '4.0', '4.4']
 BATCH = encode_message_batch([b'k', None], [b'v' * 20, None], 1_600_000_000_000, 0, None)

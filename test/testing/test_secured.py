@@ -9,6 +9,8 @@ from test.differential import recordings, secured
 from test.differential.compare import compare, explained
 from test.differential.secured_deviations import DEVIATIONS
 
+pytestmark = pytest.mark.once
+
 RECORDED = sorted(path.name[: -len('.json.gz')] for path in secured.FOLDER.glob('*.json.gz'))
 
 

@@ -20,6 +20,7 @@ from test.differential.runner import hopeless
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.real,
+    pytest.mark.timeout(900),  # thousands of requests, to two clusters one after the other
     pytest.mark.releases(some=('0.8.2.2', '2.8.2', '4.4.0')),
 ]
 

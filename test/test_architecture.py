@@ -66,7 +66,7 @@ MAY_USE = {
     # And stands in for connections of blocking clients where there are none.
     'socket': (set(), {'kafka.conn', 'kafka.testing.memory', 'kafka.testing.server'}),
     # It encrypts bytes there, without a socket.
-    'ssl': (set(), {'kafka.testing.tls'}),
+    'ssl': (set(), {'kafka.testing.security.tls'}),
     'selectors': (set(), {'kafka.testing.server'}),
     'select': (set(), set()),
     'asyncio': (set(), set()),
@@ -76,7 +76,7 @@ MAY_USE = {
     # 0.9.5's consumer that reads in several processes.
     'multiprocessing': (set(), {'kafka.consumer.processes', 'kafka.consumer.multiprocess'}),
     # A certificate is made by the program openssl where no package can.
-    'subprocess': (set(), {'kafka.testing.certificates'}),
+    'subprocess': (set(), {'kafka.testing.security.certificates'}),
     # A message of 1.x is stamped where it is made.
     'time': (OUTSIDE, {'kafka.protocol.message'}),
     # A message without key may go anywhere.

@@ -20,21 +20,23 @@ TESTED_IN = {
 }
 # What is one subject in kafka/testing is tested together.
 _FAMILIES = """
-test_classic_group: group_members group_states
-test_consumer_groups: consumer_group
-test_produced_batches: log_settings
-test_storage: kept_state kept_offsets kept_groups
-handlers/test_cluster_admin: features handlers/cluster handlers/elections handlers/log_dirs
-handlers/test_cluster_admin: handlers/reassignments handlers/topic_partitions handlers/voters
+groups/test_classic_group: groups/group_members groups/group_states
+groups/test_consumer_groups: groups/consumer_group
+logs/test_produced_batches: logs/log_settings
+storage/test_cluster_storage: storage/kept_state storage/kept_offsets storage/kept_groups
+handlers/test_cluster_admin: settings/features handlers/cluster handlers/elections
+handlers/test_cluster_admin: handlers/log_dirs handlers/reassignments handlers/topic_partitions
+handlers/test_cluster_admin: handlers/voters
 handlers/test_configs: handlers/alter_configs
 handlers/test_fetch: located
-handlers/test_groups: groups
-handlers/test_share_groups: share_group share_groups
-handlers/test_streams_groups: streams_group streams_groups
+handlers/test_groups: groups/registry
+handlers/test_share_groups: groups/share_group groups/share_groups
+handlers/test_streams_groups: groups/streams_group groups/streams_groups
 handlers/test_security_admin: handlers/acls handlers/quotas handlers/tokens handlers/users
 handlers/test_topics_admin: topic_checks handlers/create_topics handlers/delete_topics
 handlers/test_topics_admin: handlers/partitions
-handlers/test_transactions: transactions handlers/producers handlers/transactional_offsets
+handlers/test_transactions: transactions/coordinator handlers/producers
+handlers/test_transactions: handlers/transactional_offsets
 """
 for test, family in re.findall('(.+): (.+)', _FAMILIES):
     for name in family.split():

@@ -17,9 +17,9 @@ from kafka.cli.broker_security import SecurityOptions
 from kafka.cli.run import Usage
 from kafka.testing import Cluster
 from kafka.testing.cluster import HOST
+from kafka.testing.logs.segments import StorageError
 from kafka.testing.releases import NEWEST
-from kafka.testing.segments import StorageError
-from kafka.testing.tls import CertificateError
+from kafka.testing.security.tls import CertificateError
 
 USAGE = f"""\
 usage: python -m kafka broker [OPTIONS]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from kafka.cli.run import Usage
-from kafka.testing.security import Security
-from kafka.testing.tls import Tls
+from kafka.testing.security.options import Security
+from kafka.testing.security.tls import Tls
 
 #: Users and passwords, as in the file of ``--users``.
 VARIABLE = 'KAFKA_BROKER_USERS'

@@ -14,9 +14,9 @@ from kafka.late_imports import import_late
 if TYPE_CHECKING:
     from kafka.testing.cluster import Cluster
     from kafka.testing.control import LATER
+    from kafka.testing.logs.segments import StorageError
     from kafka.testing.memory import MemoryCluster
-    from kafka.testing.segments import StorageError
-    from kafka.testing.tls import Tls
+    from kafka.testing.security.tls import Tls
 
 __all__ = ['LATER', 'Cluster', 'MemoryCluster', 'StorageError', 'Tls']
 
@@ -24,8 +24,8 @@ _HOMES = {
     'Cluster': 'cluster',
     'LATER': 'control',
     'MemoryCluster': 'memory',
-    'StorageError': 'segments',
-    'Tls': 'tls',
+    'StorageError': 'logs.segments',
+    'Tls': 'security.tls',
 }
 
 

@@ -14,8 +14,8 @@ from kafka.testing.calls import HANDLERS, Call
 from kafka.testing.connection import Connection
 from kafka.testing.guards.rules import guarded
 from kafka.testing.releases import TELEMETRY
+from kafka.testing.security.tls import TlsEnd
 from kafka.testing.state import ClusterState, Node
-from kafka.testing.tls import TlsEnd
 from kafka.testing.waiting import Waiting
 
 #: What bytes of a client go to.

@@ -27,7 +27,7 @@ from kafka.protocol.wire import Message
 if TYPE_CHECKING:
     from kafka.testing.broker import Broker
     from kafka.testing.connection import Connection
-    from kafka.testing.sasl.login import Login
+    from kafka.testing.security.sasl.login import Login
     from kafka.testing.state import ClusterState
 
 R = TypeVar('R', bound=Message)

@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, TypeVar, Union
 
 from kafka.testing import handlers
-from kafka.testing.acls import ALLOW, DENY
 from kafka.testing.broker import Broker
-from kafka.testing.configs import topic_keys, unknown_or_invalid
 from kafka.testing.control import ControlHandler, Received
 from kafka.testing.faults import Faults
 from kafka.testing.handlers.metadata import is_legal_name
-from kafka.testing.log_settings import log_settings
+from kafka.testing.logs.log_settings import log_settings
+from kafka.testing.logs.retention import compact_now, delete_all
 from kafka.testing.releases import NEWEST, broker_release
-from kafka.testing.retention import compact_now, delete_all
-from kafka.testing.security import Security
+from kafka.testing.security.acls import ALLOW, DENY
+from kafka.testing.security.options import Security
+from kafka.testing.security.tls import Tls
 from kafka.testing.server import Server
+from kafka.testing.settings.configs import topic_keys, unknown_or_invalid
 from kafka.testing.state import ClusterState, Defaults, Node
-from kafka.testing.storage import Storage
+from kafka.testing.storage.cluster_storage import Storage
 from kafka.testing.timers import Clock, SystemClock, Timer, Timers
-from kafka.testing.tls import Tls
 from kafka.testing.waiting import Waiting
 
 T = TypeVar('T')
@@ -64,12 +64,12 @@ class Cluster:
     fields of ``kafka.testing.state.Defaults``.
 
     Attributes: seed: with which a run repeats; faults: which requests go wrong, see
-    ``kafka.testing.faults.Faults``; security: see ``kafka.testing.security.Security``.
+    ``kafka.testing.faults.Faults``; security: see ``kafka.testing.security.options.Security``.
 
     Raises: ValueError for a release that is not there, fewer than one broker, ports that end before
     the brokers do, a topic that cannot be, what of security the release has not; TypeError for a
     setting that does not exist; from start() OSError when a port is taken, and
-    ``kafka.testing.tls.CertificateError`` when no certificate can be made or used.
+    ``kafka.testing.security.tls.CertificateError`` when no certificate can be made or used.
     """
 
     def __init__(

@@ -18,8 +18,8 @@ from kafka.testing.calls import ANONYMOUS, LOCAL_HOST, Call, ClientSoftware, Del
 from kafka.testing.error_answers import error_answer
 from kafka.testing.errors import ILLEGAL_SASL_STATE
 from kafka.testing.lenient_reader import TooManyParts, read_leniently
-from kafka.testing.sasl.login import MAX_REQUEST_BYTES, MAX_TOKEN_BYTES, Login, Verdict
-from kafka.testing.sasl.mechanisms import LoginBroken, LoginFailed
+from kafka.testing.security.sasl.login import MAX_REQUEST_BYTES, MAX_TOKEN_BYTES, Login, Verdict
+from kafka.testing.security.sasl.mechanisms import LoginBroken, LoginFailed
 from kafka.testing.timers import Timer
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from typing import (
 from kafka.protocol.api import ApiKey
 from kafka.protocol.wire import Message, Struct
 from kafka.testing.faults import Faults, api_key
-from kafka.testing.secrets import without_secrets
+from kafka.testing.security.secrets import without_secrets
 
 if TYPE_CHECKING:
     from kafka.testing.calls import Call

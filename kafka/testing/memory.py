@@ -31,7 +31,7 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optio
 from kafka.errors import IllegalStateError
 from kafka.testing.broker import Broker, Endpoint
 from kafka.testing.cluster import Cluster
-from kafka.testing.segments import StorageError
+from kafka.testing.logs.segments import StorageError
 from kafka.testing.timers import Clock, Timers, VirtualClock
 
 T = TypeVar('T')

@@ -18,8 +18,8 @@ from itertools import islice
 from typing import Any, Callable, Deque, Dict, List, Optional, Set, Tuple, TypeVar
 
 from kafka.testing.broker import Broker, Endpoint
-from kafka.testing.segments import StorageError
-from kafka.testing.storage import Storage
+from kafka.testing.logs.segments import StorageError
+from kafka.testing.storage.cluster_storage import Storage
 from kafka.testing.timers import Timers
 
 T = TypeVar('T')

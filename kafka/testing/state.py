@@ -13,14 +13,14 @@ import uuid
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 from zlib import crc32
 
-from kafka.testing.acls import Acl
-from kafka.testing.authorizer import Authorizer
 from kafka.testing.control import Control
-from kafka.testing.features import first_features
-from kafka.testing.groups import Groups
-from kafka.testing.partition_log import PartitionLog
+from kafka.testing.groups.registry import Groups
+from kafka.testing.groups.stored_offsets import StoredOffsets
+from kafka.testing.logs.partition_log import PartitionLog
 from kafka.testing.releases import BrokerRelease
-from kafka.testing.stored_offsets import StoredOffsets
+from kafka.testing.security.acls import Acl
+from kafka.testing.security.authorizer import Authorizer
+from kafka.testing.settings.features import first_features
 from kafka.testing.timers import Timers
 
 NO_LEADER = -1

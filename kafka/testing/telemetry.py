@@ -11,7 +11,6 @@ import zlib
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Tuple
 
-from kafka.testing.configs import CLIENT_METRICS
 from kafka.testing.errors import (
     INVALID_REQUEST,
     NONE,
@@ -20,7 +19,8 @@ from kafka.testing.errors import (
     UNKNOWN_SUBSCRIPTION_ID,
     UNSUPPORTED_COMPRESSION_TYPE,
 )
-from kafka.testing.regex import Effort, Pattern
+from kafka.testing.groups.regex import Effort, Pattern
+from kafka.testing.settings.configs import CLIENT_METRICS
 
 if TYPE_CHECKING:
     from kafka.testing.calls import Call

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from kafka.protocol.api import ApiKey
-from kafka.testing import Cluster, acls
+from kafka.testing import Cluster
 from kafka.testing.releases import BrokerRelease, broker_release
-from kafka.testing.scram import ScramCredential
+from kafka.testing.security import acls
+from kafka.testing.security.scram import ScramCredential
 from test.differential import recordings
 from test.differential.answers import plain
 from test.differential.compare import compare, explained
@@ -41,7 +42,7 @@ from test.differential.secured_steps import (
     TOPIC_REQUESTS,
     Ask,
 )
-from test.testing.sasl.clients import plain as plain_token
+from test.testing.security.sasl.clients import plain as plain_token
 
 FOLDER = Path(__file__).parent / 'recorded_secured'
 MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER']

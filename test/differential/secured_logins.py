@@ -14,12 +14,12 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from kafka.protocol.api import ApiKey
 from kafka.testing.releases import BrokerRelease
-from kafka.testing.sasl.oauthbearer import unsigned_token
+from kafka.testing.security.sasl.oauthbearer import unsigned_token
 from test.differential.answers import plain
 from test.differential.runner import CLOSED, Context, Patience, Recording, Wire
 from test.differential.script import request_of, served_versions
-from test.testing.sasl.clients import ScramClient
-from test.testing.sasl.clients import plain as plain_token
+from test.testing.security.sasl.clients import ScramClient
+from test.testing.security.sasl.clients import plain as plain_token
 
 PASSWORDS = {name: name + '-secret' for name in ('admin', 'alice', 'bob', 'carol', 'dave')}
 #: Has no password but in SCRAM.

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from kafka.testing import Cluster
-from kafka.testing.certificates import local_tls, make_certificate
-from kafka.testing.sasl.oauthbearer import unsigned_token
+from kafka.testing.security.certificates import local_tls, make_certificate
+from kafka.testing.security.sasl.oauthbearer import unsigned_token
 
 confluent_kafka = pytest.importorskip('confluent_kafka')
 

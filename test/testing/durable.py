@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any, List
 
-from kafka.testing.storage import Storage
+from kafka.testing.storage.cluster_storage import Storage
 from test.testing.drive import Driver
 
 

@@ -29,9 +29,9 @@ from kafka.common import FetchRequest, KafkaError, ProduceRequest
 from kafka.protocol import create_message_set
 from kafka.record.default_records import encode_batch
 from kafka.testing import Cluster
-from kafka.testing.partition_log import Batch
-from kafka.testing.segments import sealed
-from kafka.testing.storage import Storage
+from kafka.testing.logs.partition_log import Batch
+from kafka.testing.logs.segments import sealed
+from kafka.testing.storage.cluster_storage import Storage
 from test.sources import ROOT
 
 TOPIC = 'kill-rounds'

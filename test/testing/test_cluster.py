@@ -13,9 +13,9 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.session import Role, Session
 from kafka.testing import LATER, Cluster
-from kafka.testing.configs import topic_config
 from kafka.testing.faults import DropRequest
 from kafka.testing.memory import MemoryCluster
+from kafka.testing.settings.configs import topic_config
 
 
 @pytest.fixture

@@ -9,13 +9,14 @@ import pytest
 
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.transaction import EndTxnRequest
-from kafka.testing import errors, storage
-from kafka.testing.acls import Acl
+from kafka.testing import errors
+from kafka.testing.logs.partition_log import Batch
+from kafka.testing.logs.segments import StorageError
+from kafka.testing.logs.stored_log import StoredLog
 from kafka.testing.memory import MemoryCluster
-from kafka.testing.partition_log import Batch
-from kafka.testing.segments import StorageError
-from kafka.testing.stored_log import StoredLog
-from kafka.testing.transaction import S
+from kafka.testing.security.acls import Acl
+from kafka.testing.storage import cluster_storage as storage
+from kafka.testing.transactions.transaction import S
 from test.testing.data_requests import TOPIC, batch, fetch, list_offsets, produce, values
 from test.testing.drive import Driver
 from test.testing.durable import Folders
@@ -70,7 +71,7 @@ def test_what_could_not_be_brought_to_the_disk_is_not_acknowledged(tmp_path, mon
         partition = cluster.state.topics['t'].partitions[0]
         sock = cluster.connect()
         with monkeypatch.context() as patched:
-            patched.setattr('kafka.testing.segments.sync_data', failing(errno.EIO))
+            patched.setattr('kafka.testing.logs.segments.sync_data', failing(errno.EIO))
             assert isinstance(partition.log, StoredLog)
             partition.log._keep(batch_of_log(b'a'))
             sock.connection.send(b'an answer')

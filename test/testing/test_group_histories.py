@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka.testing.group_members import JoinCall
-from kafka.testing.group_states import GroupState
+from kafka.testing.groups.group_members import JoinCall
+from kafka.testing.groups.group_states import GroupState
 
 from .drive import Driver
 from .group_requests import heartbeat, join, sync

@@ -22,8 +22,8 @@ from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
 from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafka.protocol.session import NEED_DATA
 from kafka.protocol.wire import ZERO_UUID
-from kafka.testing.appending import append
-from kafka.testing.partition_log import Batch
+from kafka.testing.logs.appending import append
+from kafka.testing.logs.partition_log import Batch
 from kafka.testing.state import Topic
 from kafka.testing.topic_checks import check_absent
 from test.testing.data_requests import NOW, batch

@@ -31,7 +31,7 @@ from kafka.record.default_records import encode_batch
 from kafka.testing import LATER, Cluster
 from kafka.testing import server as server_module
 from kafka.testing.broker import Broker
-from kafka.testing.partition_log import Batch
+from kafka.testing.logs.partition_log import Batch
 from kafka.testing.releases import broker_release
 from kafka.testing.server import Server
 from kafka.testing.state import ClusterState, Defaults, Node

@@ -1,7 +1,7 @@
 """What each API of an embedded broker demands of who asks, and what it answers if that is missing.
 
 A guard meets a request before its handler, where brokers have an authorizer: one module for each
-family, as in handlers/. The decision itself is :mod:`kafka.testing.authorizer`'s.
+family, as in handlers/. The decision itself is :mod:`kafka.testing.security.authorizer`'s.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from kafka.protocol.admin.users import (
     DescribeUserScramCredentialsRequest,
 )
 from kafka.protocol.api import ApiKey
-from kafka.testing import acls, errors
+from kafka.testing import errors
 from kafka.testing.calls import ANONYMOUS, Call
 from kafka.testing.error_answers import items_with
 from kafka.testing.guards.rules import (
@@ -42,6 +42,7 @@ from kafka.testing.guards.rules import (
     tell,
     text_for,
 )
+from kafka.testing.security import acls
 
 #: What is demanded on the cluster, and nothing else.
 DEMANDS: Dict[int, int] = {

@@ -9,7 +9,7 @@ from kafka.protocol.admin.configs import (
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 )
-from kafka.testing import acls, configs, errors
+from kafka.testing import errors
 from kafka.testing.calls import Call
 from kafka.testing.guards.rules import (
     DENIED,
@@ -20,6 +20,8 @@ from kafka.testing.guards.rules import (
     refuse_by_code,
     topic_code,
 )
+from kafka.testing.security import acls
+from kafka.testing.settings import configs
 
 _DENIED = (
     errors.TOPIC_AUTHORIZATION_FAILED,

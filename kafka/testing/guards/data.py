@@ -12,7 +12,7 @@ from kafka.protocol.fetch import OffsetForLeaderEpochRequest
 from kafka.protocol.list_offsets import ListOffsetsRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.transaction import DescribeProducersRequest
-from kafka.testing import acls, errors
+from kafka.testing import errors
 from kafka.testing.calls import Call
 from kafka.testing.guards.rules import (
     Answer,
@@ -23,7 +23,8 @@ from kafka.testing.guards.rules import (
     topic_code,
 )
 from kafka.testing.guards.transactions import IDEMPOTENT_BY_TOPIC
-from kafka.testing.sasl.login import and_close
+from kafka.testing.security import acls
+from kafka.testing.security.sasl.login import and_close
 
 # Where these stand in a batch of records.
 _MAGIC_AT, _TRANSACTIONAL_AT, _PRODUCER_AT, _PRODUCER_END = 16, 22, 43, 51

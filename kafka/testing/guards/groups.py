@@ -34,7 +34,7 @@ from kafka.protocol.streams import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupTopologyDescriptionUpdateRequest,
 )
-from kafka.testing import acls, errors
+from kafka.testing import errors
 from kafka.testing.calls import Call
 from kafka.testing.guards.rules import (
     Answer,
@@ -47,6 +47,7 @@ from kafka.testing.guards.rules import (
     refuse_topics,
     refused,
 )
+from kafka.testing.security import acls
 
 _DENIED = errors.GROUP_AUTHORIZATION_FAILED
 _REFUSALS = {

@@ -11,9 +11,10 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Type, T
 
 from kafka.protocol.api import ApiKey
 from kafka.protocol.wire import ZERO_UUID, Message, Struct
-from kafka.testing import acls, errors
+from kafka.testing import errors
 from kafka.testing.calls import Call
 from kafka.testing.error_answers import answer_with, items_with
+from kafka.testing.security import acls
 
 M = TypeVar('M', bound=Message)
 

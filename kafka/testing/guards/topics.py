@@ -21,7 +21,7 @@ from kafka.protocol.metadata import (
     MetadataResponseTopic,
 )
 from kafka.protocol.wire import ZERO_UUID
-from kafka.testing import acls, errors
+from kafka.testing import errors
 from kafka.testing.calls import Call
 from kafka.testing.guards.cluster import cluster_operations
 from kafka.testing.guards.rules import (
@@ -40,6 +40,7 @@ from kafka.testing.guards.rules import (
     topic_code,
     topic_name,
 )
+from kafka.testing.security import acls
 
 
 @guards(MetadataRequest)

@@ -15,7 +15,7 @@ from kafka.protocol.transaction import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from kafka.testing import acls, errors
+from kafka.testing import errors
 from kafka.testing.calls import Call
 from kafka.testing.error_answers import items_with
 from kafka.testing.guards.rules import (
@@ -30,6 +30,7 @@ from kafka.testing.guards.rules import (
     refused,
     topic_code,
 )
+from kafka.testing.security import acls
 from kafka.testing.topic_checks import INTERNAL
 
 _DENIED = errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

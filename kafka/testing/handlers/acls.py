@@ -22,9 +22,10 @@ from kafka.protocol.admin.acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
-from kafka.testing import acls, errors
-from kafka.testing.acls import Acl, AclFilter
+from kafka.testing import errors
 from kafka.testing.calls import Call, handles
+from kafka.testing.security import acls
+from kafka.testing.security.acls import Acl, AclFilter
 from kafka.testing.topic_checks import Refused, refuse
 
 _DISABLED = 'No Authorizer is configured.'

@@ -15,11 +15,12 @@ from kafka.protocol.admin.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from kafka.testing import configs, errors
+from kafka.testing import errors
 from kafka.testing.calls import Call, handles
-from kafka.testing.configs import ConfigKey, Keys, split_list
-from kafka.testing.group_settings import wrong_value
+from kafka.testing.groups.group_settings import wrong_value
 from kafka.testing.handlers.configs import check_broker
+from kafka.testing.settings import configs
+from kafka.testing.settings.configs import ConfigKey, Keys, split_list
 from kafka.testing.state import ClusterState
 from kafka.testing.topic_checks import Refused, check_name, refuse
 

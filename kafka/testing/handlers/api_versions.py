@@ -14,8 +14,8 @@ from kafka.protocol.api_versions import (
 )
 from kafka.testing.calls import HANDLERS, Call, handles
 from kafka.testing.errors import INVALID_REQUEST, NONE, REBOOTSTRAP_REQUIRED
-from kafka.testing.features import Levels, supported_features
 from kafka.testing.releases import TELEMETRY
+from kafka.testing.settings.features import Levels, supported_features
 
 #: What names and versions of client software look like.
 _SOFTWARE = re.compile(r'[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?')

@@ -24,9 +24,9 @@ from kafka.protocol.admin.cluster import (
 )
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
-from kafka.testing.features import supported_features
 from kafka.testing.handlers.create_topics import is_wrong_node
-from kafka.testing.operations import cluster_operations
+from kafka.testing.security.operations import cluster_operations
+from kafka.testing.settings.features import supported_features
 from kafka.testing.state import ClusterState
 from kafka.testing.topic_checks import Refused, refuse
 

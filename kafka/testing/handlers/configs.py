@@ -18,9 +18,10 @@ from kafka.protocol.admin.configs import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
-from kafka.testing import configs, errors
+from kafka.testing import errors
 from kafka.testing.calls import Call, handles
-from kafka.testing.configs import ConfigKey, ConfigSource
+from kafka.testing.settings import configs
+from kafka.testing.settings.configs import ConfigKey, ConfigSource
 from kafka.testing.topic_checks import Refused, check_name, refuse
 
 _LOGGERS = ('kafka', 'org.apache.kafka', 'root')

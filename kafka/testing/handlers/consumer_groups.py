@@ -1,7 +1,7 @@
 """KIP-848 groups of an embedded cluster: ConsumerGroupHeartbeat and ConsumerGroupDescribe.
 
-Owns the way from requests to :mod:`kafka.testing.consumer_groups` and back. Releases before 4.0
-list these APIs, and refuse them unless they are told otherwise.
+Owns the way from requests to :mod:`kafka.testing.groups.consumer_groups` and back. Releases before
+4.0 list these APIs, and refuse them unless they are told otherwise.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from kafka.protocol.admin.groups import (
 )
 from kafka.protocol.group import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from kafka.testing.calls import Call, handles
-from kafka.testing.consumer_group import ConsumerGroup, ConsumerMember
-from kafka.testing.consumer_groups import Refusal
 from kafka.testing.errors import (
     GROUP_ID_NOT_FOUND,
     INVALID_GROUP_ID,
@@ -27,9 +25,11 @@ from kafka.testing.errors import (
     NOT_COORDINATOR,
     UNSUPPORTED_VERSION,
 )
+from kafka.testing.groups.consumer_group import ConsumerGroup, ConsumerMember
+from kafka.testing.groups.consumer_groups import Refusal
+from kafka.testing.groups.server_assignors import TopicPartition
 from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
-from kafka.testing.operations import group_operations
-from kafka.testing.server_assignors import TopicPartition
+from kafka.testing.security.operations import group_operations
 
 _KIND_CONSUMER = 1
 

@@ -13,8 +13,9 @@ from kafka.protocol.admin.topics import (
     CreateTopicsResponse,
 )
 from kafka.protocol.wire import ZERO_UUID, Message
-from kafka.testing import configs, errors
+from kafka.testing import errors
 from kafka.testing.calls import Call, handles
+from kafka.testing.settings import configs
 from kafka.testing.state import NO_LEADER, ClusterState
 from kafka.testing.topic_checks import (
     Refused,

@@ -18,7 +18,7 @@ from kafka.testing.errors import (
     POLICY_VIOLATION,
 )
 from kafka.testing.located import find_topic, led_partition
-from kafka.testing.log_settings import log_settings
+from kafka.testing.logs.log_settings import log_settings
 
 #: Stands for the high watermark.
 END = -1

@@ -2,7 +2,8 @@
 
 Owns the way from the request to the answer: when there is enough to say, what each partition says,
 and how the limits are shared out. Sessions are :mod:`kafka.testing.fetch_sessions`, where records
-lie :mod:`kafka.testing.partition_log`, older formats :mod:`kafka.testing.down_conversion`.
+lie :mod:`kafka.testing.logs.partition_log`, older formats
+:mod:`kafka.testing.logs.down_conversion`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,6 @@ from kafka.protocol.fetch import (
 )
 from kafka.protocol.primitives import Pieces
 from kafka.testing.calls import Call, handles
-from kafka.testing.configs import broker_config
-from kafka.testing.down_conversion import DownConverter, HeadersError, filled_up
 from kafka.testing.errors import (
     FENCED_LEADER_EPOCH,
     KAFKA_STORAGE_ERROR,
@@ -48,7 +47,9 @@ from kafka.testing.located import (
     leader_endpoints,
     led_partition,
 )
-from kafka.testing.segments import StorageError
+from kafka.testing.logs.down_conversion import DownConverter, HeadersError, filled_up
+from kafka.testing.logs.segments import StorageError
+from kafka.testing.settings.configs import broker_config
 from kafka.testing.state import Partition, Topic
 
 log = logging.getLogger(__name__)

@@ -1,8 +1,8 @@
 """Classic groups of an embedded cluster: membership (protocol guide; KIP-345, KIP-394) and what
 administrators ask of groups of any kind (KIP-222, KIP-229, KIP-518, KIP-848, KIP-1043).
 
-Owns the way from requests to :mod:`kafka.testing.groups` and back, and who answers them: the
-coordinator.
+Owns the way from requests to :mod:`kafka.testing.groups.registry` and back, and who answers them:
+the coordinator.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from kafka.protocol.group import (
 )
 from kafka.protocol.wire import Message
 from kafka.testing.calls import Call, handles
-from kafka.testing.classic_group import ClassicGroup
 from kafka.testing.errors import (
     GROUP_ID_NOT_FOUND,
     INCONSISTENT_GROUP_PROTOCOL,
@@ -41,9 +40,10 @@ from kafka.testing.errors import (
     NOT_COORDINATOR,
     UNKNOWN_SERVER_ERROR,
 )
-from kafka.testing.group_members import JoinCall, Member, join_refusal
-from kafka.testing.group_states import GroupState
-from kafka.testing.operations import group_operations
+from kafka.testing.groups.classic_group import ClassicGroup
+from kafka.testing.groups.group_members import JoinCall, Member, join_refusal
+from kafka.testing.groups.group_states import GroupState
+from kafka.testing.security.operations import group_operations
 
 CLIENT_HOST = '/127.0.0.1'
 

@@ -27,9 +27,9 @@ from kafka.testing.errors import (
     UNSUPPORTED_VERSION,
 )
 from kafka.testing.located import epoch_error, find_topic, held_partition, led_partition
-from kafka.testing.log_settings import log_settings
-from kafka.testing.partition_log import PartitionLog
-from kafka.testing.record_times import first_record_at
+from kafka.testing.logs.log_settings import log_settings
+from kafka.testing.logs.partition_log import PartitionLog
+from kafka.testing.logs.record_times import first_record_at
 from kafka.testing.state import Partition
 
 LATEST = -1

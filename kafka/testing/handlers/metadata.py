@@ -27,7 +27,7 @@ from kafka.testing.errors import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kafka.testing.operations import cluster_operations, topic_operations
+from kafka.testing.security.operations import cluster_operations, topic_operations
 from kafka.testing.state import NO_LEADER, ClusterState, Partition, Topic
 
 _LEGAL_NAME = re.compile(r'[a-zA-Z0-9._-]+')

@@ -16,7 +16,7 @@ from kafka.protocol.wire import ZERO_UUID
 from kafka.testing.calls import Call, handles
 from kafka.testing.errors import NONE
 from kafka.testing.located import epoch_error, find_topic, led_partition
-from kafka.testing.log_settings import log_settings
+from kafka.testing.logs.log_settings import log_settings
 
 
 @handles(OffsetForLeaderEpochRequest)

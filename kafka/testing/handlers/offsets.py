@@ -2,7 +2,7 @@
 
 Owns what these answer: version 0 through ZooKeeper and any broker (0.8.1 to 3.2), later ones at
 the group's coordinator (KIP-211, KIP-320, KIP-447, KIP-496, KIP-709, KIP-848). Offsets themselves
-are in :mod:`kafka.testing.stored_offsets`.
+are in :mod:`kafka.testing.groups.stored_offsets`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from kafka.testing.errors import (
     UNSTABLE_OFFSET_COMMIT,
     UNSUPPORTED_VERSION,
 )
+from kafka.testing.groups.stored_offsets import NO_EPOCH, NO_OFFSET
 from kafka.testing.handlers.groups import is_coordinator
 from kafka.testing.state import Topic
-from kafka.testing.stored_offsets import NO_EPOCH, NO_OFFSET
 
 # ------------------------------------------------------------ commit
 

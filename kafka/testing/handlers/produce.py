@@ -1,7 +1,8 @@
 """Produce in an embedded cluster: every version, every kind of acknowledgement.
 
 Owns who may write where and how that is answered. Which records are taken is
-:mod:`kafka.testing.produced_batches`' business, where they go :mod:`kafka.testing.appending`'s.
+:mod:`kafka.testing.logs.produced_batches`' business, where they go
+:mod:`kafka.testing.logs.appending`'s.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from kafka.protocol.produce import (
     TopicProduceResponse,
 )
 from kafka.protocol.wire import Message
-from kafka.testing.appending import append
 from kafka.testing.calls import Call, handles
 from kafka.testing.errors import (
     INVALID_REQUIRED_ACKS,
@@ -34,11 +34,12 @@ from kafka.testing.errors import (
     UNKNOWN_SERVER_ERROR,
 )
 from kafka.testing.located import find_topic, leader_endpoints, led_partition
-from kafka.testing.log_settings import log_settings
-from kafka.testing.partition_log import Batch
-from kafka.testing.produced_batches import RefusedRecords, Rules, produced_batches
+from kafka.testing.logs.appending import append
+from kafka.testing.logs.log_settings import log_settings
+from kafka.testing.logs.partition_log import Batch
+from kafka.testing.logs.produced_batches import RefusedRecords, Rules, produced_batches
 from kafka.testing.state import Partition, Topic
-from kafka.testing.transactional_writes import transaction_error
+from kafka.testing.transactions.transactional_writes import transaction_error
 
 ALL = -1
 _INTERNAL = ('__consumer_offsets', '__transaction_state')

@@ -19,10 +19,10 @@ from kafka.protocol.transaction import (
 )
 from kafka.protocol.wire import ZERO_UUID
 from kafka.testing import errors
-from kafka.testing.appending import append_marker
 from kafka.testing.calls import Call, handles
 from kafka.testing.located import find_topic, held_partition, led_partition
-from kafka.testing.producer_states import ProducerState as States
+from kafka.testing.logs.appending import append_marker
+from kafka.testing.logs.producer_states import ProducerState as States
 from kafka.testing.state import Partition
 
 

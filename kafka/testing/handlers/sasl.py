@@ -1,7 +1,7 @@
 """SaslHandshake and SaslAuthenticate of an embedded broker (KIP-43, KIP-152, KIP-368).
 
 Where there is no SASL they are out of place, as brokers say it. What a login is, and when it may be
-begun anew, is :mod:`kafka.testing.sasl.login`'s business.
+begun anew, is :mod:`kafka.testing.security.sasl.login`'s business.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from kafka.protocol.sasl import (
 )
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
-from kafka.testing.sasl.login import and_close
-from kafka.testing.sasl.mechanisms import LoginBroken, LoginFailed
+from kafka.testing.security.sasl.login import and_close
+from kafka.testing.security.sasl.mechanisms import LoginBroken, LoginFailed
 
 _LATE = 'SaslAuthenticate request received after successful authentication'
 

@@ -1,8 +1,8 @@
 """ShareFetch and ShareAcknowledge of an embedded cluster (KIP-932; KIP-1206 and KIP-1222 in v2).
 
 Owns the way from requests to answers: when there is enough to say, how the limits are shared out,
-and which acknowledgements make no sense. Sessions are :mod:`kafka.testing.share_sessions`, who gets
-which records is :mod:`kafka.testing.share_partition`.
+and which acknowledgements make no sense. Sessions are :mod:`kafka.testing.groups.share_sessions`,
+who gets which records is :mod:`kafka.testing.groups.share_partition`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from kafka.protocol.share import (
     ShareFetchRequest,
     ShareFetchResponse,
 )
-from kafka.testing import acls
 from kafka.testing.calls import Call, handles
-from kafka.testing.configs import broker_config
 from kafka.testing.errors import (
     INVALID_REQUEST,
     NONE,
@@ -36,26 +34,28 @@ from kafka.testing.errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
-from kafka.testing.group_settings import group_config
-from kafka.testing.handlers.share_groups import has_share_groups
-from kafka.testing.in_flight import Acquired
-from kafka.testing.located import find_topic, leader_endpoints, led_partition
-from kafka.testing.partition_log import Batch
-from kafka.testing.server_assignors import TopicPartition
-from kafka.testing.share_partition import (
+from kafka.testing.groups.group_settings import group_config
+from kafka.testing.groups.in_flight import Acquired
+from kafka.testing.groups.server_assignors import TopicPartition
+from kafka.testing.groups.share_partition import (
     RENEW,
     Acknowledgement,
     LogRange,
     SharePartition,
     Wish,
 )
-from kafka.testing.share_sessions import (
+from kafka.testing.groups.share_sessions import (
     FINAL_EPOCH,
     FIRST_EPOCH,
     SessionKey,
     ShareSession,
     ShareSessions,
 )
+from kafka.testing.handlers.share_groups import has_share_groups
+from kafka.testing.located import find_topic, leader_endpoints, led_partition
+from kafka.testing.logs.partition_log import Batch
+from kafka.testing.security import acls
+from kafka.testing.settings.configs import broker_config
 from kafka.testing.state import Partition
 
 _LONGEST_MEMBER_ID = 36

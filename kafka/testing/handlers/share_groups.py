@@ -1,7 +1,7 @@
 """Share groups of an embedded cluster: ShareGroupHeartbeat and ShareGroupDescribe (KIP-932).
 
-Owns the way from requests to :mod:`kafka.testing.share_groups` and back. Releases in which the
-feature ``share.version`` is 0 list these APIs and refuse them.
+Owns the way from requests to :mod:`kafka.testing.groups.share_groups` and back. Releases in which
+the feature ``share.version`` is 0 list these APIs and refuse them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from kafka.testing.errors import (
     NOT_COORDINATOR,
     UNSUPPORTED_VERSION,
 )
+from kafka.testing.groups.share_group import ShareMember
+from kafka.testing.groups.share_groups import ShareRefusal
 from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
-from kafka.testing.operations import group_operations
-from kafka.testing.share_group import ShareMember
-from kafka.testing.share_groups import ShareRefusal
+from kafka.testing.security.operations import group_operations
 
 
 def has_share_groups(call: Call[Any]) -> bool:

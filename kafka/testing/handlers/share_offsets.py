@@ -1,6 +1,7 @@
 """Where share groups begin to read: described, altered and deleted by administrators (KIP-932).
 
-Owns the way from these requests to :mod:`kafka.testing.share_group` and back; the lag is KIP-1226.
+Owns the way from these requests to :mod:`kafka.testing.groups.share_group` and back; the lag is
+KIP-1226.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from kafka.testing.errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
+from kafka.testing.groups.share_group import ShareGroup
+from kafka.testing.groups.share_partition import NO_OFFSET
 from kafka.testing.handlers.groups import is_coordinator
 from kafka.testing.handlers.share_groups import has_share_groups
-from kafka.testing.share_group import ShareGroup
-from kafka.testing.share_partition import NO_OFFSET
 from kafka.testing.state import Topic
 
 _TEXTS = {

@@ -1,6 +1,6 @@
 """Streams groups of an embedded cluster: heartbeats and descriptions (KIP-1071).
 
-Owns the way from requests to :mod:`kafka.testing.streams_groups` and back. Descriptions of
+Owns the way from requests to :mod:`kafka.testing.groups.streams_groups` and back. Descriptions of
 topologies (KIP-1331) are never asked for: real brokers need a plugin to keep them.
 """
 
@@ -30,11 +30,11 @@ from kafka.testing.errors import (
     NOT_COORDINATOR,
     UNSUPPORTED_VERSION,
 )
+from kafka.testing.groups.streams_group import StreamsGroup, StreamsMember
+from kafka.testing.groups.streams_groups import StreamsRefusal, by_part
+from kafka.testing.groups.streams_topology import Task
 from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
-from kafka.testing.operations import group_operations
-from kafka.testing.streams_group import StreamsGroup, StreamsMember
-from kafka.testing.streams_groups import StreamsRefusal, by_part
-from kafka.testing.streams_topology import Task
+from kafka.testing.security.operations import group_operations
 
 #: What is said of the description of a topology that was asked for.
 _NOT_AVAILABLE = 1

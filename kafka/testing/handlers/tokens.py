@@ -19,9 +19,10 @@ from kafka.protocol.admin.tokens import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
-from kafka.testing import acls, errors
+from kafka.testing import errors
 from kafka.testing.calls import Call, handles
-from kafka.testing.tokens import Principal, Token, Tokens
+from kafka.testing.security import acls
+from kafka.testing.security.tokens import Principal, Token, Tokens
 from kafka.testing.topic_checks import Refused, refuse
 
 _NOBODY = 'ANONYMOUS'

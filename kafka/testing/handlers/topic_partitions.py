@@ -14,7 +14,7 @@ from kafka.protocol.metadata import (
 from kafka.protocol.wire import ZERO_UUID
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
-from kafka.testing.operations import topic_operations
+from kafka.testing.security.operations import topic_operations
 from kafka.testing.state import NO_LEADER, Partition, Topic
 from kafka.testing.topic_checks import Refused, check_name
 

@@ -16,7 +16,7 @@ from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.handlers.groups import is_coordinator
 from kafka.testing.state import Topic
-from kafka.testing.transactions import fenced_code, transactions_of
+from kafka.testing.transactions.coordinator import fenced_code, transactions_of
 
 #: From this version on the request adds the group to the transaction (KIP-890).
 _ADDS_GROUP = 5

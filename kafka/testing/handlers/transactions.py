@@ -31,10 +31,15 @@ from kafka.protocol.transaction import (
 )
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
+from kafka.testing.groups.regex import Effort, Pattern
 from kafka.testing.handlers.groups import is_coordinator
-from kafka.testing.regex import Effort, Pattern
-from kafka.testing.transaction import NO_EPOCH, NO_PRODUCER_ID, S, Transaction
-from kafka.testing.transactions import Identity, Transactions, fenced_code, transactions_of
+from kafka.testing.transactions.coordinator import (
+    Identity,
+    Transactions,
+    fenced_code,
+    transactions_of,
+)
+from kafka.testing.transactions.transaction import NO_EPOCH, NO_PRODUCER_ID, S, Transaction
 
 OFFSETS_TOPIC = '__consumer_offsets'
 

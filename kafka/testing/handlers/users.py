@@ -22,7 +22,12 @@ from kafka.protocol.admin.users import (
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.handlers.create_topics import is_wrong_node
-from kafka.testing.scram import FEWEST_ITERATIONS, MECHANISMS, MOST_ITERATIONS, ScramCredential
+from kafka.testing.security.scram import (
+    FEWEST_ITERATIONS,
+    MECHANISMS,
+    MOST_ITERATIONS,
+    ScramCredential,
+)
 from kafka.testing.topic_checks import Refused, refuse
 
 _MOST_USERS = 100_000

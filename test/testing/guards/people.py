@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from kafka.testing.acls import ALLOW, CLUSTER, CLUSTER_NAME, DENY, GROUP, LITERAL, TOPIC, Acl
-from kafka.testing.acls import TRANSACTIONAL_ID as TRANSACTION
+from kafka.testing.security.acls import (
+    ALLOW,
+    CLUSTER,
+    CLUSTER_NAME,
+    DENY,
+    GROUP,
+    LITERAL,
+    TOPIC,
+    Acl,
+)
+from kafka.testing.security.acls import TRANSACTIONAL_ID as TRANSACTION
 from test.testing.drive import Driver
 
 __all__ = ['CLUSTER', 'GROUP', 'TOPIC', 'TRANSACTION', 'People', 'codes']

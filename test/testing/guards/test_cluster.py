@@ -11,9 +11,9 @@ from kafka.protocol.admin.tokens import (
     DescribeDelegationTokenRequest,
 )
 from kafka.protocol.api import ApiKey, request_class
-from kafka.testing import acls
 from kafka.testing.calls import HANDLERS
 from kafka.testing.guards.cluster import DEMANDS
+from kafka.testing.security import acls
 from test.testing.filled_messages import filled
 from test.testing.guards.people import CLUSTER, People, codes
 

@@ -14,7 +14,8 @@ from kafka.protocol.admin.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
-from kafka.testing import acls, configs
+from kafka.testing.security import acls
+from kafka.testing.settings import configs
 from test.testing.guards.people import CLUSTER, GROUP, TOPIC, People
 
 PLACES = [(configs.TOPIC, 't'), (configs.BROKER, '0'), (configs.GROUP, 'g')]

@@ -28,7 +28,7 @@ from kafka.protocol.share import FetchTopic as FetchedTopic
 from kafka.protocol.share import ShareFetchRequest
 from kafka.protocol.transaction import DescribeProducersRequest
 from kafka.protocol.transaction import TopicRequest as ProducersOf
-from kafka.testing import acls
+from kafka.testing.security import acls
 from test.testing.data_requests import batch as one_batch
 from test.testing.guards.people import CLUSTER, GROUP, TOPIC, TRANSACTION, People, codes
 

@@ -25,7 +25,7 @@ from kafka.protocol.commit import (
 )
 from kafka.protocol.find_coordinator import FindCoordinatorRequest
 from kafka.protocol.group import ConsumerGroupHeartbeatRequest
-from kafka.testing import acls
+from kafka.testing.security import acls
 from test.testing.filled_messages import filled
 from test.testing.guards.people import CLUSTER, GROUP, TOPIC, TRANSACTION, People, codes
 

@@ -7,10 +7,11 @@ import pytest
 from kafka.protocol.api import ApiKey, request_class
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
 from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from kafka.testing import acls, guards
+from kafka.testing import guards
 from kafka.testing.calls import HANDLERS
 from kafka.testing.guards.rules import GUARDS
 from kafka.testing.releases import broker_release
+from kafka.testing.security import acls
 from test.testing.filled_messages import filled
 from test.testing.guards.people import AUTHORIZATION, TOPIC, People, codes
 

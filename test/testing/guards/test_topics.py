@@ -19,7 +19,7 @@ from kafka.protocol.metadata import (
 )
 from kafka.protocol.metadata import TopicRequest as DescribedTopic
 from kafka.protocol.wire import ZERO_UUID
-from kafka.testing import acls
+from kafka.testing.security import acls
 from test.testing.guards.people import CLUSTER, TOPIC, People
 
 NONE_GIVEN = -0x80000000

@@ -16,7 +16,7 @@ from kafka.protocol.transaction import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from kafka.testing import acls
+from kafka.testing.security import acls
 from test.testing.guards.people import CLUSTER, GROUP, TOPIC, TRANSACTION, People, codes
 
 

@@ -15,7 +15,8 @@ from kafka.protocol.admin.configs import (
     IncrementalAlterConfigsResource,
     ListConfigResourcesRequest,
 )
-from kafka.testing import configs, errors
+from kafka.testing import errors
+from kafka.testing.settings import configs
 from test.testing.drive import Driver
 
 SET, DELETE, APPEND, SUBTRACT = range(4)

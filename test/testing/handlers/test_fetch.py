@@ -14,7 +14,6 @@ from kafka.protocol.fetch import (
     ForgottenTopic,
 )
 from kafka.record.memory_records import MemoryRecords
-from kafka.testing.appending import append_marker
 from kafka.testing.errors import (
     FENCED_LEADER_EPOCH,
     FETCH_SESSION_ID_NOT_FOUND,
@@ -29,6 +28,7 @@ from kafka.testing.errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_COMPRESSION_TYPE,
 )
+from kafka.testing.logs.appending import append_marker
 from test.testing.data_requests import (
     TOPIC,
     batch,

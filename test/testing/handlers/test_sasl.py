@@ -12,11 +12,11 @@ from kafka.protocol.admin.users import AlterUserScramCredentialsRequest, ScramCr
 from kafka.protocol.api_versions import ApiVersionsRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
-from kafka.testing.sasl.login import Sasl, chosen_mechanisms
-from kafka.testing.sasl.oauthbearer import unsigned_token
-from kafka.testing.scram import ScramCredential
+from kafka.testing.security.sasl.login import Sasl, chosen_mechanisms
+from kafka.testing.security.sasl.oauthbearer import unsigned_token
+from kafka.testing.security.scram import ScramCredential
 from test.testing.drive import Driver
-from test.testing.sasl.clients import ScramClient, log_in, plain
+from test.testing.security.sasl.clients import ScramClient, log_in, plain
 
 ALL = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER']
 VERSIONS = ApiVersionsRequest(client_software_name='x', client_software_version='1')

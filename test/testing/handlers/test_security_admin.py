@@ -33,7 +33,8 @@ from kafka.protocol.admin.users import (
     ScramCredentialUpsertion,
     UserName,
 )
-from kafka.testing import acls, errors
+from kafka.testing import errors
+from kafka.testing.security import acls
 from test.testing.drive import Driver
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.testing.appending import append, append_marker
 from kafka.testing.errors import (
     INVALID_RECORD_STATE,
     INVALID_REQUEST,
@@ -18,8 +17,9 @@ from kafka.testing.errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
-from kafka.testing.partition_log import Batch
-from kafka.testing.share_partition import ACCEPT, REJECT, RELEASE, RENEW
+from kafka.testing.groups.share_partition import ACCEPT, REJECT, RELEASE, RENEW
+from kafka.testing.logs.appending import append, append_marker
+from kafka.testing.logs.partition_log import Batch
 from test.testing.data_requests import NOW, TOPIC, batch
 from test.testing.share_members import (
     ShareMember,

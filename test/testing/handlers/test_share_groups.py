@@ -20,7 +20,7 @@ from kafka.testing.errors import (
     UNKNOWN_MEMBER_ID,
     UNSUPPORTED_VERSION,
 )
-from kafka.testing.share_groups import ShareGroups
+from kafka.testing.groups.share_groups import ShareGroups
 from test.testing.consumer_group_members import Member
 from test.testing.data_requests import TOPIC
 from test.testing.group_requests import join

@@ -24,7 +24,7 @@ from kafka.testing.errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
-from kafka.testing.share_partition import ACCEPT, RELEASE
+from kafka.testing.groups.share_partition import ACCEPT, RELEASE
 from test.testing.data_requests import TOPIC
 from test.testing.share_members import GROUP, acquired, described, reader, started, values, write
 

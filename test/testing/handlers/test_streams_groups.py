@@ -33,8 +33,8 @@ from kafka.testing.errors import (
     UNRELEASED_INSTANCE_ID,
     UNSUPPORTED_VERSION,
 )
-from kafka.testing.streams_groups import by_part
-from kafka.testing.streams_topology import (
+from kafka.testing.groups.streams_groups import by_part
+from kafka.testing.groups.streams_topology import (
     ASSIGNMENT_DELAYED,
     MISSING_INTERNAL_TOPICS,
     MISSING_SOURCE_TOPICS,
@@ -45,7 +45,7 @@ from test.testing import share_members
 from test.testing.consumer_group_members import Member
 from test.testing.data_requests import driver
 from test.testing.group_requests import join
-from test.testing.test_streams_topology import info, part, topology
+from test.testing.groups.test_streams_topology import info, part, topology
 
 GROUP = share_members.GROUP
 

@@ -28,8 +28,8 @@ from kafka.protocol.transaction import (
     WriteTxnMarkersRequest,
 )
 from kafka.testing import errors
-from kafka.testing.appending import append
-from kafka.testing.transaction import LAST_EPOCH, S
+from kafka.testing.logs.appending import append
+from kafka.testing.transactions.transaction import LAST_EPOCH, S
 from test.testing.drive import Driver
 from test.testing.handlers.transactional import batch_of
 
@@ -582,7 +582,7 @@ def test_administrators_end_hanging_transactions(release):
 
 
 def test_ids_do_not_grow_without_limit(monkeypatch):
-    monkeypatch.setattr('kafka.testing.transactions._MOST_IDS', 2)
+    monkeypatch.setattr('kafka.testing.transactions.coordinator._MOST_IDS', 2)
     driver = Driver()
     for name in 'abc':
         assert Producer(driver, name).init() == errors.NONE

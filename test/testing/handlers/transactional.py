@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka.record.default_records import encode_batch
-from kafka.testing.partition_log import Batch
+from kafka.testing.logs.partition_log import Batch
 
 
 def batch_of(producer_id: int, producer_epoch: int, base_sequence: int) -> Batch:

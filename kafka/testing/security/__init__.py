@@ -1,0 +1,1 @@
+"""Who logs in and how, over what, and who may do what."""

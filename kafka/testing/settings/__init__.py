@@ -1,0 +1,1 @@
+"""Settings of brokers, topics, groups and client metrics, and features of the cluster."""

@@ -1,0 +1,339 @@
+"""What makes an embedded cluster durable: its folder, its journal and the files of its logs.
+
+Owns when something is on the disk. Records are in the files of their log when they are appended,
+everything else is noted in the journal by :meth:`Storage.commit`, which is called before answers go
+out: once for all that was done in a turn of the loop, with one fsync for each file if that is
+wanted. What fails then is answered to nobody. The way of each value into the journal and back is in
+kept_state.py, kept_offsets.py and kept_groups.py.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Union
+
+from kafka.protocol.api import ApiKey
+from kafka.testing.calls import Call
+from kafka.testing.logs.segments import OpenFiles, StorageError
+from kafka.testing.logs.stored_log import StoredLog
+from kafka.testing.releases import RELEASES
+from kafka.testing.state import ClusterState, Topic
+from kafka.testing.storage.data_folder import DataFolder
+from kafka.testing.storage.journal import Journal, Key
+from kafka.testing.storage.kept_groups import KeptGroups
+from kafka.testing.storage.kept_offsets import KeptOffsets, note_transactions, restore_transactions
+from kafka.testing.storage.kept_state import note_state, restore_state
+from kafka.testing.waiting import Waiting
+
+log = logging.getLogger(__name__)
+
+#: So much may lie in all logs together that the next start has to read.
+UNCHECKED = 4 * 1024 * 1024
+#: After a failure the same is not tried again for so many seconds.
+RETRY_SECONDS = 1.0
+
+#: Requests that change nothing but logs.
+_QUIET = frozenset(
+    {
+        ApiKey.PRODUCE,
+        ApiKey.FETCH,
+        ApiKey.LIST_OFFSETS,
+        ApiKey.METADATA,
+        ApiKey.OFFSET_FETCH,
+        ApiKey.FIND_COORDINATOR,
+        ApiKey.HEARTBEAT,
+        ApiKey.DESCRIBE_GROUPS,
+        ApiKey.LIST_GROUPS,
+        ApiKey.SASL_HANDSHAKE,
+        ApiKey.API_VERSIONS,
+        ApiKey.DELETE_RECORDS,
+        ApiKey.OFFSET_FOR_LEADER_EPOCH,
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.DESCRIBE_LOG_DIRS,
+        ApiKey.SASL_AUTHENTICATE,
+        ApiKey.DESCRIBE_CLUSTER,
+    }
+)
+#: Requests that change groups, offsets and transactions, but no topics or settings.
+_OF_GROUPS = frozenset(
+    {
+        ApiKey.OFFSET_COMMIT,
+        ApiKey.JOIN_GROUP,
+        ApiKey.LEAVE_GROUP,
+        ApiKey.SYNC_GROUP,
+        ApiKey.INIT_PRODUCER_ID,
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        ApiKey.END_TXN,
+        ApiKey.WRITE_TXN_MARKERS,
+        ApiKey.TXN_OFFSET_COMMIT,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+    }
+)
+
+
+class Storage:
+    """The files of one cluster.
+
+    Arguments: path: of its folder, made if it is not there; fsync: whether what is acknowledged is
+    on the disk, and so survives a power cut too; state, waiting: those of the cluster.
+    """
+
+    def __init__(
+        self, path: Union[str, Path], fsync: bool, state: ClusterState, waiting: Waiting
+    ) -> None:
+        self.folder = DataFolder(Path(path))
+        self.fsync = fsync
+        self._state = state
+        self._waiting = waiting
+        self._files = OpenFiles()
+        self._journal = Journal(self.folder.path / 'journal', fsync)
+        self._offsets: Optional[KeptOffsets] = None
+        self._groups: Optional[KeptGroups] = None
+        self._written: Dict[StoredLog, None] = {}  # in order
+        self._unchecked: Dict[StoredLog, int] = {}  # what the next start has to read of each
+        self._cost = 0  # of all of them, or a bit more
+        self._deleted: Dict[str, List[int]] = {}  # by topic id, the partitions whose logs go
+        self._state_changed = False
+        self._groups_changed = False
+        self._failed_at: Optional[float] = None
+        self._untold: Optional[StorageError] = None  # a failure of which no commit() has told
+
+    def __repr__(self) -> str:
+        return '<Storage %s>' % self.folder.path
+
+    # ------------------------------------------------------------ start and stop
+
+    def open(self) -> None:
+        """Take the folder and let the cluster know what is in it.
+
+        Raises: StorageError when another process has it, or it holds what no embedded cluster of
+            this release can go on with: nothing is changed then; when the system refuses it.
+        """
+        try:
+            self._open()
+        except OSError as error:
+            raise StorageError(
+                '%s cannot be used: %s. Choose another folder'
+                % (self.folder.path, error.strerror or error)
+            ) from error
+
+    def _open(self) -> None:
+        state, known = self._state, self.folder.open()
+        try:
+            self._check(known)
+            if not known:  # before anything else is there: it tells whose folder this is
+                self.folder.save({'version': state.release.name})
+            values = self._journal.open()
+            # Ids must not come again, also where a seed decides.
+            starts = values.get(('starts',), 0)
+            if starts:
+                state.chance.seed('start %d %r' % (starts, state.chance.getrandbits(64)))
+                state.cluster_id = values.get(('cluster_id',), state.cluster_id)
+            self._restore(values)
+            state.storage = self
+            self._journal.put(('starts',), starts + 1)
+            self._journal.put(('cluster_id',), state.cluster_id)
+            self.note_everything()
+            self.commit()
+            self.folder.save({'version': state.release.name})
+        except BaseException:
+            state.storage = None
+            self._journal.close()
+            self._files.close_all()
+            self.folder.close()
+            raise
+
+    def _check(self, known: Dict[str, Any]) -> None:
+        before, now = known.get('version'), self._state.release.name
+        if before in RELEASES and RELEASES.index(before) > RELEASES.index(now):
+            raise StorageError(
+                '%s was written by release %s, which %s cannot read: start it with version=%r'
+                % (self.folder.path, before, now, before)
+            )
+
+    def _restore(self, values: Dict[Key, Any]) -> None:
+        state = self._state
+        restore_state(values, state)
+        for topic in state.topics.values():
+            self.adopt(topic)
+        self._deleted = {key[1]: value for key, value in values.items() if key[0] == 'deleted'}
+        # A topic that is there as well: not all lines of its deletion were written.
+        for topic in state.topics.values():
+            if self._deleted.pop(topic.topic_id.hex(), None) is not None:
+                self._journal.forget(('deleted', topic.topic_id.hex()))
+        restore_transactions(values, state, self._waiting)
+        self._offsets = KeptOffsets(self._journal, state)
+        self._offsets.restore(values)
+        self._groups = KeptGroups(self._journal, state)
+        self._groups.restore(values)
+
+    def close(self) -> None:
+        """Bring everything to the disk and let others use the folder. Raises StorageError."""
+        try:
+            self.note_everything()
+            self.commit()
+            for topic in self._state.topics.values():
+                for partition in topic.partitions:
+                    if isinstance(partition.log, StoredLog):
+                        partition.log.close()
+        except OSError as error:
+            raise StorageError('%s: %s' % (self.folder.path, error)) from error
+        finally:
+            self._state.storage = None
+            self._journal.close()
+            self._files.close_all()
+            self.folder.close()
+
+    # ------------------------------------------------------------ topics
+
+    def adopt(self, topic: Topic) -> None:
+        """Keep the records of a topic from now on. Raises StorageError, OSError."""
+        for partition in topic.partitions:
+            if not isinstance(partition.log, StoredLog):
+                folder = self.folder.log_folder(topic.topic_id.hex(), partition.index)
+                made = StoredLog(folder, self._files, self.fsync, self._note_written)
+                made.recover()
+                self._unchecked[made] = made.unchecked
+                partition.log, partition.producers = made, made.producers
+        self.note_everything()
+
+    def discard(self, topic: Topic) -> None:
+        """Delete the records of a topic once it is noted that it is gone."""
+        numbers = [partition.index for partition in topic.partitions]
+        self._deleted[topic.topic_id.hex()] = numbers
+        self._journal.put(('deleted', topic.topic_id.hex()), numbers)
+        for partition in topic.partitions:
+            if isinstance(partition.log, StoredLog):
+                self._written.pop(partition.log, None)
+                self._unchecked.pop(partition.log, None)
+        self.note_everything()
+
+    def _remove_deleted(self) -> None:
+        deleted, self._deleted = self._deleted, {}
+        for topic_id, numbers in deleted.items():
+            for number in numbers:
+                folder = self.folder.log_folder(topic_id, number)
+                self._files.close_in(folder)
+                shutil.rmtree(str(folder), ignore_errors=True)
+            self._journal.forget(('deleted', topic_id))
+
+    # ------------------------------------------------------------ what has changed
+
+    def note(self, call: Call[Any]) -> None:
+        """Note that a request was handled."""
+        api_key = call.header.api_key
+        if api_key == ApiKey.PRODUCE and call.request.transactional_id is not None:
+            self._groups_changed = True  # it may have been added to a transaction
+        if api_key not in _QUIET:
+            self._groups_changed = True
+            if api_key not in _OF_GROUPS:
+                self._state_changed = True
+
+    def note_everything(self) -> None:
+        """Note that anything may be other than before."""
+        self._state_changed = self._groups_changed = True
+
+    def note_groups(self) -> None:
+        """Note that groups, offsets or transactions may be other than before."""
+        self._groups_changed = True
+
+    def _note_written(self, log: StoredLog, cost: int) -> None:
+        self._written[log] = None
+        self._unchecked[log] = self._unchecked.get(log, 0) + cost
+        self._cost += cost
+
+    def commit(self) -> None:
+        """Bring to the files what was done since the last time, before anybody is told of it.
+
+        Raises: StorageError when that cannot be done; nobody must be told then.
+        """
+        untold, self._untold = self._untold, None
+        if untold is not None:
+            raise untold
+        self._commit()
+
+    def _commit(self) -> None:
+        if not (self._written or self._state_changed or self._groups_changed or self._failed_at):
+            return
+        now = self._state.timers.clock.monotonic()
+        try:
+            is_new = self._note_changes()
+            # The logs first: a transaction that has ended must have its markers.
+            self._bring_logs()
+            if is_new or self._failed_at is None or now >= self._failed_at:
+                self._journal.write()
+                self._failed_at = None
+                self._remove_deleted()
+        except OSError as error:
+            self._failed_at = now + RETRY_SECONDS
+            log.error('folder=%s: cannot be written: %s', self.folder.path, error)
+            raise StorageError('%s: %s' % (self.folder.path, error)) from error
+
+    def decide(self) -> None:
+        """Have in the files what was decided, before it is carried out. Raises StorageError."""
+        self.note_groups()
+        try:
+            self._commit()
+        except StorageError as error:
+            # What is answered in this turn may hang on it: commit() is still to say so.
+            self._untold = error
+            self.note_groups()
+            raise
+
+    def _note_changes(self) -> bool:
+        """Note in the journal what has changed; return whether anything may have.
+
+        Sequence if it only counted what the journal had not noted: it cannot be written, the client
+        asks for the same again, there is nothing to note, and the client is told that it is done.
+        """
+        is_new = self._state_changed or self._groups_changed
+        if self._state_changed:
+            note_state(self._journal, self._state)
+        if self._groups_changed and self._groups is not None and self._offsets is not None:
+            # A line may be the last that is written whole: first the offsets, then the end of the
+            # transaction that they were in.
+            self._offsets.note()
+            note_transactions(self._journal, self._state)
+            self._groups.note()
+        self._state_changed = self._groups_changed = False
+        return is_new
+
+    def _bring_logs(self) -> None:
+        """Bring what was written to logs to the disk, and write checkpoints where it is time."""
+        while self._written:
+            each = next(iter(self._written))
+            del self._written[each]  # a log that fails once is not tried again
+            if self.fsync:
+                each.sync()
+            if each.needs_checkpoint:
+                self._checkpoint(each)
+        if self._cost > UNCHECKED:
+            self._checkpoint_largest()
+
+    def _checkpoint(self, each: StoredLog) -> None:
+        has_new_start, each.has_new_start = each.has_new_start, False
+        try:
+            each.checkpoint()
+        except OSError as error:
+            if has_new_start:  # nobody must be told: the records would come back
+                raise
+            # Otherwise it costs time at the next start.
+            log.warning('folder=%s: no checkpoint: %s', each.folder, error)
+        self._unchecked.pop(each, None)
+
+    def _checkpoint_largest(self) -> None:
+        """Write checkpoints until the next start has little to read."""
+        left = sum(self._unchecked.values())
+        costs = sorted(self._unchecked.items(), key=lambda item: item[1], reverse=True)
+        for each, cost in costs:
+            if left > UNCHECKED // 2:
+                self._checkpoint(each)
+                left -= cost
+        self._cost = left

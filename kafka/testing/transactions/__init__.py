@@ -1,0 +1,1 @@
+"""Producer ids, transactions and their coordinators."""

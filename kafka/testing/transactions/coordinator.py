@@ -1,0 +1,398 @@
+"""The transaction coordinators of an embedded cluster: producer ids, transactions, their end.
+
+Owns what coordinators decide, for all nodes together; which node may be asked is checked in
+handlers/transactions.py. One transactional id is in transaction.py. Follows KIP-98, KIP-360,
+KIP-588 and KIP-890; codes are those of the newest versions, which :func:`fenced_code` translates.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+from kafka.testing import errors
+from kafka.testing.logs.appending import append_marker
+from kafka.testing.logs.segments import StorageError
+from kafka.testing.settings.configs import broker_config
+from kafka.testing.state import NO_LEADER
+from kafka.testing.transactions.transaction import (
+    IDLE,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    PREPARED,
+    S,
+    Transaction,
+)
+
+if TYPE_CHECKING:
+    from kafka.testing.broker import Broker
+    from kafka.testing.state import ClusterState
+    from kafka.testing.waiting import Waiting
+
+#: How often a marker is tried again whose partition nobody leads.
+_RETRY_SECONDS = 0.1
+#: A transactional id is forgotten after so long without use.
+_EXPIRES_MS = 7 * 24 * 3600 * 1000
+_MOST_IDS = 100_000
+
+TopicPartition = Tuple[str, int]
+
+
+class Identity(NamedTuple):
+    """An answer with the producer id and epoch to go on with, or with an error."""
+
+    error_code: int
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_EPOCH
+
+
+class Transactions:
+    """All transactional ids of a cluster.
+
+    Arguments: state: the cluster's; waiting: whom markers and committed offsets wake.
+    """
+
+    def __init__(self, state: ClusterState, waiting: Waiting) -> None:
+        self._state = state
+        self._waiting = waiting
+        self._by_id: Dict[str, Transaction] = {}
+        self._next_producer_id = 0
+        self._is_watching = False
+
+    def __repr__(self) -> str:
+        return '<Transactions, %d ids>' % len(self._by_id)
+
+    def get(self, transactional_id: str) -> Optional[Transaction]:
+        """Return what is known of a transactional id, None for nothing."""
+        found = self._by_id.get(transactional_id)
+        if found and found.state in IDLE and found.changed_ms + _EXPIRES_MS < self._now_ms():
+            found.move_to(S.DEAD, self._now_ms())
+            del self._by_id[transactional_id]
+            return None
+        return found
+
+    @property
+    def all(self) -> List[Transaction]:
+        """All that are known, in the order of their ids."""
+        return [self._by_id[each] for each in sorted(self._by_id)]
+
+    def new_producer_id(self) -> int:
+        """Return a producer id that nobody has."""
+        self._next_producer_id += 1
+        return self._next_producer_id - 1
+
+    def continue_producer_ids(self, first: int) -> None:
+        """Give out no producer id below a number: they are in logs that were read again."""
+        self._next_producer_id = max(self._next_producer_id, first)
+
+    @property
+    def next_producer_id(self) -> int:
+        """The next one that somebody gets."""
+        return self._next_producer_id
+
+    def take_back(self, found: Transaction) -> None:
+        """Know a transactional id again that was written down, and go on with what it was at."""
+        self._by_id[found.transactional_id] = found
+        if found.state in IDLE and found.partitions:
+            found.begin(self._now_ms())  # what was written was not noted yet
+        if found.state in PREPARED:
+            self._state.timers.later(0.0, partial(self._carry_out, found))
+        elif found.state is S.ONGOING:
+            self._watch()
+
+    # ------------------------------------------------------------ InitProducerId
+
+    def init(
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        expected: Optional[Tuple[int, int]],
+    ) -> Identity:
+        """Give a transactional id to a producer, with a new epoch; abort what was open.
+
+        Arguments: expected: the producer id and epoch that the producer has, None for none.
+        """
+        if not transactional_id:
+            return Identity(errors.INVALID_REQUEST)
+        if not 0 < timeout_ms <= self._setting('transaction.max.timeout.ms'):
+            return Identity(errors.INVALID_TRANSACTION_TIMEOUT)
+        found = self.get(transactional_id)
+        if found is None:
+            if len(self._by_id) >= _MOST_IDS and not self._forget_oldest():
+                return Identity(errors.COORDINATOR_NOT_AVAILABLE)
+            found = Transaction(transactional_id, self.new_producer_id(), self._now_ms())
+            self._by_id[transactional_id] = found
+        if expected is not None and not found.is_known(*expected):
+            return Identity(errors.PRODUCER_FENCED)
+        if found.state is S.ONGOING:
+            # The producer comes again, and gets an epoch above the one that fences others.
+            self._end(found, commit=False, raised=True, keep_last=False)
+            return Identity(errors.CONCURRENT_TRANSACTIONS)
+        if found.state in PREPARED:
+            return Identity(errors.CONCURRENT_TRANSACTIONS)
+        fresh = self.new_producer_id() if found.is_exhausted else NO_PRODUCER_ID
+        epoch = None if expected is None else expected[1]
+        if not found.take_over(epoch, timeout_ms, fresh, self._now_ms()):
+            return Identity(errors.PRODUCER_FENCED)
+        return Identity(errors.NONE, found.producer_id, found.producer_epoch)
+
+    def _forget_oldest(self) -> bool:
+        """Make room for another id; return whether there is any."""
+        idle = [each for each in self._by_id.values() if each.state in IDLE]
+        if not idle:
+            return False
+        del self._by_id[min(idle, key=lambda each: each.changed_ms).transactional_id]
+        return True
+
+    # ------------------------------------------------------------ what belongs to a transaction
+
+    def check(self, transactional_id: str, producer_id: int, producer_epoch: int) -> int:
+        """Return why a producer may not add to a transaction, NONE if it may."""
+        if not transactional_id:
+            return errors.INVALID_REQUEST
+        found = self.get(transactional_id)
+        if found is None or found.producer_id != producer_id:
+            return errors.INVALID_PRODUCER_ID_MAPPING
+        if found.producer_epoch != producer_epoch:
+            return errors.PRODUCER_FENCED
+        return errors.CONCURRENT_TRANSACTIONS if found.state in PREPARED else errors.NONE
+
+    def add(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Iterable[TopicPartition] = (),
+        groups: Iterable[str] = (),
+    ) -> int:
+        """Add partitions and groups to a transaction; return NONE or the code of an error."""
+        error = self.check(transactional_id, producer_id, producer_epoch)
+        if error != errors.NONE:
+            return error
+        found = self._by_id[transactional_id]
+        is_first = found.state is not S.ONGOING
+        found.begin(self._now_ms())
+        found.partitions.update(partitions)
+        found.groups.update(groups)
+        if is_first:
+            self._watch()
+        return errors.NONE
+
+    def has_partition(self, transactional_id: str, topic: str, partition: int) -> bool:
+        """Tell whether a partition is in the open transaction of an id."""
+        found = self.get(transactional_id)
+        return found is not None and (topic, partition) in found.partitions
+
+    def has_group(self, transactional_id: str, group: str) -> bool:
+        """Tell whether a group's offsets may be in the open transaction of an id.
+
+        As brokers see it: a transaction holds the partition in which the group's offsets lie.
+        """
+        found = self.get(transactional_id)
+        wanted = self.offsets_partition(group)
+        return found is not None and wanted in map(self.offsets_partition, found.groups)
+
+    def offsets_partition(self, group: str) -> int:
+        """Return in which partition of the topic of offsets a group's would lie."""
+        return _java_hash(group) % self._setting('offsets.topic.num.partitions')
+
+    def check_write(
+        self,
+        transactional_id: Optional[str],
+        producer_id: int,
+        producer_epoch: int,
+        topic: str,
+        partition: int,
+        produce_version: int,
+    ) -> int:
+        """Return why a transactional batch may not be written, NONE if it may (KIP-890).
+
+        Leaders ask this before a producer's first batch in a partition. From Produce v12 on the
+        partition is added; below it must have been, from 3.6 on.
+        """
+        if not transactional_id:
+            return errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        place = (topic, partition)
+        if produce_version >= 12:
+            error = self.add(transactional_id, producer_id, producer_epoch, [place])
+            return fenced_code(error, newest=False)
+        if self._state.release.version < (3, 6):
+            return errors.NONE
+        error = self.check(transactional_id, producer_id, producer_epoch)
+        if error == errors.CONCURRENT_TRANSACTIONS:
+            return errors.NOT_ENOUGH_REPLICAS  # what old clients wait at
+        if error != errors.NONE:
+            return fenced_code(error, newest=False)
+        if place in self._by_id[transactional_id].partitions:
+            return errors.NONE
+        abortable = produce_version >= 11
+        return errors.TRANSACTION_ABORTABLE if abortable else errors.INVALID_TXN_STATE
+
+    # ------------------------------------------------------------ the end
+
+    def end_without_raising(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, commit: bool
+    ) -> Identity:
+        """Commit or abort as EndTxn did up to version 4: the epoch stays."""
+        if not transactional_id:
+            return Identity(errors.INVALID_REQUEST)
+        found = self.get(transactional_id)
+        if found is None or found.producer_id != producer_id:
+            return Identity(errors.INVALID_PRODUCER_ID_MAPPING)
+        is_later = producer_epoch > found.producer_epoch and self._state.release.version < (2, 5)
+        if found.producer_epoch != producer_epoch and not is_later:
+            return Identity(errors.PRODUCER_FENCED)
+        if found.state is S.ONGOING and is_later:
+            # The end was decided before the epoch was looked at, and then no marker was written:
+            # the transaction never ends.
+            found.prepare(commit, self._now_ms(), raised=False, keep_last=True)
+            return Identity(errors.PRODUCER_FENCED)
+        if found.state is S.ONGOING:
+            self._end(found, commit, raised=False, keep_last=True)
+            return Identity(errors.NONE, producer_id, producer_epoch)
+        wanted = (
+            (S.PREPARE_COMMIT, S.COMPLETE_COMMIT)
+            if commit
+            else (
+                S.PREPARE_ABORT,
+                S.COMPLETE_ABORT,
+            )
+        )
+        if found.state not in wanted:
+            return Identity(errors.INVALID_TXN_STATE)
+        if found.state in PREPARED:
+            return Identity(errors.CONCURRENT_TRANSACTIONS)
+        return Identity(errors.NONE, producer_id, producer_epoch)
+
+    def end(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, commit: bool
+    ) -> Identity:
+        """Commit or abort as EndTxn does from version 5 on: the epoch goes up (KIP-890)."""
+        if not transactional_id:
+            return Identity(errors.INVALID_REQUEST)
+        found = self.get(transactional_id)
+        if found is None:
+            return Identity(errors.INVALID_PRODUCER_ID_MAPPING)
+        is_repeated = found.is_repeated(producer_id, producer_epoch) and found.state is not S.EMPTY
+        is_current = (producer_id, producer_epoch) == (found.producer_id, found.producer_epoch)
+        if producer_id != found.producer_id and not is_repeated:
+            return Identity(errors.INVALID_PRODUCER_ID_MAPPING)
+        if found.state in PREPARED:
+            if not is_repeated:
+                return Identity(errors.PRODUCER_FENCED)
+            is_same = commit == (found.state is S.PREPARE_COMMIT)
+            return Identity(errors.CONCURRENT_TRANSACTIONS if is_same else errors.INVALID_TXN_STATE)
+        if found.state in (S.COMPLETE_COMMIT, S.COMPLETE_ABORT) and is_repeated:
+            if commit != (found.state is S.COMPLETE_COMMIT):
+                return Identity(errors.INVALID_TXN_STATE)
+            return Identity(errors.NONE, *found.next_identity)
+        if not is_current:
+            return Identity(errors.PRODUCER_FENCED)
+        if found.state is not S.ONGOING and commit:
+            return Identity(errors.INVALID_TXN_STATE)
+        self._end(found, commit, raised=True, keep_last=True)
+        return Identity(errors.NONE, *found.next_identity)
+
+    def _end(self, found: Transaction, commit: bool, raised: bool, keep_last: bool) -> None:
+        """Decide the end of a transaction, and let the markers be written next."""
+        if raised and keep_last and found.is_exhausted:
+            found.next_producer_id = self.new_producer_id()
+        found.prepare(commit, self._now_ms(), raised, keep_last)
+        self._state.timers.later(0.0, partial(self._carry_out, found))
+
+    def _carry_out(self, found: Transaction) -> None:
+        """Write the markers once it is on the disk how the transaction ends.
+
+        Sequence otherwise: a marker is in one log, the process is killed before the others are,
+        and the transaction, open again at the next start, is aborted when its time is over.
+        """
+        storage = self._state.storage
+        if storage is not None:
+            try:
+                storage.decide()
+            except StorageError:
+                self._state.timers.later(_RETRY_SECONDS, partial(self._carry_out, found))
+                return
+        self._write_markers(found)
+        if storage is not None:
+            storage.note_groups()
+
+    def _write_markers(self, found: Transaction) -> None:
+        """Write the markers that are missing; those of partitions without leader later."""
+        commit = found.state is S.PREPARE_COMMIT
+        for name, index in sorted(found.partitions):
+            topic = self._state.topics.get(name)
+            partition = topic.partition(index) if topic else None
+            if partition is not None:
+                if partition.leader == NO_LEADER:
+                    continue
+                error = append_marker(
+                    self._state,
+                    self._waiting,
+                    partition,
+                    found.producer_id,
+                    found.producer_epoch,
+                    commit,
+                )
+                if error == errors.KAFKA_STORAGE_ERROR:
+                    continue
+            found.partitions.discard((name, index))
+        if found.partitions:
+            self._state.timers.later(_RETRY_SECONDS, partial(self._carry_out, found))
+            return
+        if found.groups:
+            for group in self._state.offsets.end_pending(found.producer_id, commit):
+                self._waiting.touch(('group', group))
+        found.complete(self._now_ms())
+
+    # ------------------------------------------------------------ time
+
+    def _watch(self) -> None:
+        """Look for transactions whose time is over, every 10 seconds while any is open."""
+        if self._is_watching:
+            return
+        self._is_watching = True
+        period = self._setting('transaction.abort.timed.out.transaction.cleanup.interval.ms') / 1000
+        now = self._state.timers.clock.monotonic()
+        self._state.timers.later(period * (now // period + 1) - now, self._abort_late)
+
+    def _abort_late(self) -> None:
+        self._is_watching = False
+        now_ms = self._now_ms()
+        for each in self.all:
+            if each.state is S.ONGOING and each.started_ms + each.timeout_ms < now_ms:
+                # Its producer may come back with the epoch that it has (KIP-588).
+                self._end(each, commit=False, raised=True, keep_last=True)
+        if any(each.state is S.ONGOING for each in self._by_id.values()):
+            self._watch()
+
+    def _setting(self, name: str) -> int:
+        return int(broker_config(self._state, self._state.controller_id, name))
+
+    def _now_ms(self) -> int:
+        return self._state.timers.clock.wall_ms()
+
+
+def fenced_code(code: int, newest: bool) -> int:
+    """Return a code as a version says it: PRODUCER_FENCED is new in 2.7 (KIP-588)."""
+    if code == errors.PRODUCER_FENCED and not newest:
+        return errors.INVALID_PRODUCER_EPOCH
+    return code
+
+
+def _java_hash(text: str) -> int:
+    """Return the hash by which brokers spread groups, without its sign bit."""
+    units = text.encode('utf-16-be')
+    found = 0
+    for high, low in zip(units[::2], units[1::2]):
+        found = (31 * found + (high << 8) + low) & 0xFFFFFFFF
+    return found & 0x7FFFFFFF if found < 2**31 else (2**32 - found) & 0x7FFFFFFF
+
+
+def transactions_of(broker: Broker) -> Transactions:
+    """Return the transactions of a broker's cluster."""
+    state = broker.state
+    if state.transactions is None:
+        state.transactions = Transactions(state, broker.waiting)
+    found: Transactions = state.transactions
+    return found

@@ -26,8 +26,11 @@ EXTRAS = {
     'crc32c': ['crc32c'],
     'py2': ['fissix'],
     'tls': ['cryptography'],
+    'gssapi': ['gssapi'],
+    'msk': ['botocore'],
 }
-EXTRAS['all'] = sorted({package for packages in EXTRAS.values() for package in packages})
+# Not gssapi: it is compiled against the Kerberos of the system, which not everybody has.
+EXTRAS['all'] = sorted({each for name, some in EXTRAS.items() if name != 'gssapi' for each in some})
 
 setup(
     name='kafka-evergreen',

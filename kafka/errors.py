@@ -29,6 +29,7 @@ class KafkaError(RuntimeError):
     invalid_metadata: bool = False
     refind_coordinator: bool = False
     fatal: bool = False
+    stage: Optional[str] = None  # of connecting: DNS, TCP, proxy, TLS, SASL, ApiVersions, Metadata
 
     def _title(self) -> str:
         return type(self).__name__
@@ -360,6 +361,7 @@ class LogDirNotFoundError(BrokerResponseError, errno=57):
     """The broker has no such log directory."""
 class SaslAuthenticationFailedError(FatalBrokerError, errno=58):
     """The credentials were refused."""
+    login_again = False  # whether a login on a new connection, at once, may end otherwise
 class UnknownProducerIdError(BrokerResponseError, errno=59):
     """The broker has forgotten this producer id."""
 class ReassignmentInProgressError(BrokerResponseError, errno=60):

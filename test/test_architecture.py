@@ -43,6 +43,7 @@ FLOOR = {
     'kafka.request_connection': 'drivers',
     'kafka.stored_offsets': 'drivers',
     'kafka.conn': 'net',
+    'kafka.net': 'net',
     'kafka.partitioner': 'machines',
     'kafka.protocol': 'wire',
     'kafka.record': 'wire',
@@ -66,7 +67,7 @@ MAY_USE = {
     # And stands in for connections of blocking clients where there are none.
     'socket': (set(), {'kafka.conn', 'kafka.testing.memory', 'kafka.testing.server'}),
     # It encrypts bytes there, without a socket.
-    'ssl': (set(), {'kafka.testing.security.tls'}),
+    'ssl': (set(), {'kafka.net.security', 'kafka.net.tls', 'kafka.testing.security.tls'}),
     'selectors': (set(), {'kafka.testing.server'}),
     'select': (set(), set()),
     'asyncio': (set(), set()),
@@ -104,8 +105,10 @@ MAY_USE = {
 # Packages that need not be installed, each known to one file.
 OPTIONAL = {
     'backports': 'kafka.codec',
+    'botocore': 'kafka.net.sasl.msk',
     'crc32c': 'kafka.record.crc32c',
     'fissix': 'kafka.cli.python2',
+    'gssapi': 'kafka.net.sasl.gssapi',
     'google_crc32c': 'kafka.record.crc32c',
     'isal': 'kafka.codec',
     'lz4': 'kafka.codec',
@@ -148,6 +151,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/consumer/processes.py: check_sendable': 'what a foreign object raises when pickled',
     'kafka/exchange.py: abandon': 'a connection that a program brought along may fail in any way',
     'kafka/blocking_verbs.py: BlockingVerbs._send_broker_unaware_request': 'any failure: next host',
+    'kafka/net/sasl/oauth.py: _provided': 'told as the failure of the provider of tokens',
     'kafka/future.py: Future._run': 'logged: nobody waits for a callback',
     'kafka/util.py: ReentrantTimer._run': 'a timer thread survives its callback, as in 0.9.5',
     'kafka/testing/broker.py: Broker.handle': 'closes the connection; kept for the end of the test',

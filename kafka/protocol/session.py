@@ -17,20 +17,20 @@ A driver moves bytes and nothing else::
             write(event.data)
         ...
 
-The states and the moves between them are the table TRANSITIONS and nothing else. SASL will be a
-state between NEGOTIATING and READY: its tokens travel as frames, so it needs a row in the table and
-a branch in ``_take_frame``.
+The states and the moves between them are the table TRANSITIONS and nothing else; it stands in
+session_states.py, with the events. A login over SASL is one of the states: who logs in says
+begin_login(), sends the steps, and says end_login(). What the steps say is not known here.
 
 On one connection a broker answers strictly in the order of the requests, so the correlation id of a
 response is checked and never searched for. The one exception, old brokers that ignore a request
 they do not know, is the business of probe.py.
 
-Follows the protocol guide ("Network"), KIP-35 and KIP-511 (versions), KIP-219 (throttling).
+Follows the protocol guide ("Network"), KIP-35 and KIP-511 (versions), KIP-43, KIP-152 and KIP-368
+(logins), KIP-219 (throttling).
 """
 
 from __future__ import annotations
 
-import enum
 import struct
 from collections import deque
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple, Union
@@ -55,6 +55,22 @@ from kafka.protocol.negotiation import (
     read_versions,
     versions_request,
 )
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from kafka.protocol.session_states import (
+    NEED_DATA,
+    TRANSITIONS,
+    ConnectionClosed,
+    Event,
+    Input,
+    LoginAnswered,
+    RequestReceived,
+    ResponseReceived,
+    Role,
+    SendData,
+    State,
+    UnsupportedRequest,
+    VersionsNegotiated,
+)
 from kafka.protocol.wire import Message
 from kafka.version import __version__
 
@@ -64,6 +80,7 @@ __all__ = [
     'ConnectionClosed',
     'Event',
     'Input',
+    'LoginAnswered',
     'RequestReceived',
     'ResponseReceived',
     'Role',
@@ -77,136 +94,14 @@ __all__ = [
 
 MAX_CORRELATION_ID = 2**31 - 1
 
+# Longer frames come from no broker that one logs in to; brokers take no longer ones either.
+MAX_LOGIN_BYTES = 512 * 1024
+
+# What a state must allow for frames to be expected in it; ADOPT in those that are not listed.
+_RECEIVING = {State.READY: Input.SEND, State.LOGGING_IN: Input.STEP}
+_LOGIN_STEPS = (SaslHandshakeRequest, SaslAuthenticateRequest)
+
 _HEADER_START = struct.Struct('>hhi')  # api key, api version, correlation id
-
-
-class Role(enum.Enum):
-    """Which end of the connection a session is."""
-
-    CLIENT = 'client'
-    SERVER = 'server'
-
-
-class State(enum.Enum):
-    """What may be said now."""
-
-    FRESH = 'fresh'  # connected; the client knows nothing of the broker yet
-    NEGOTIATING = 'negotiating'  # the client has asked for the broker's versions
-    READY = 'ready'  # requests and responses flow
-    CLOSED = 'closed'  # one side has closed the connection
-    FAILED = 'failed'  # the peer broke the protocol; only closing is left
-
-    __hash__ = object.__hash__  # members are single; Enum's own is a call of Python
-
-
-class Input(enum.Enum):
-    """What moves a session from state to state."""
-
-    NEGOTIATE = 'ask for versions'
-    ADOPT = 'learn the versions'
-    SEND = 'send'
-    CLOSE = 'close'
-    FAIL = 'fail'
-
-    __hash__ = object.__hash__
-
-
-# A server starts READY: asking for versions is a request to it like any other.
-TRANSITIONS: Dict[State, Dict[Input, State]] = {
-    State.FRESH: {
-        Input.NEGOTIATE: State.NEGOTIATING,
-        Input.ADOPT: State.READY,
-        Input.CLOSE: State.CLOSED,
-        Input.FAIL: State.FAILED,
-    },
-    State.NEGOTIATING: {
-        Input.NEGOTIATE: State.NEGOTIATING,  # once more, in another version
-        Input.ADOPT: State.READY,
-        Input.CLOSE: State.CLOSED,
-        Input.FAIL: State.FAILED,
-    },
-    State.READY: {
-        Input.NEGOTIATE: State.NEGOTIATING,  # anew: features may rise, SASL may show more
-        Input.ADOPT: State.READY,
-        Input.SEND: State.READY,
-        Input.CLOSE: State.CLOSED,
-        Input.FAIL: State.FAILED,
-    },
-    State.CLOSED: {Input.CLOSE: State.CLOSED},
-    State.FAILED: {Input.CLOSE: State.CLOSED},
-}
-
-
-class NeedData(NamedTuple):
-    """Nothing more can be said before more bytes arrive."""
-
-
-class SendData(NamedTuple):
-    """Bytes the session itself has to send now."""
-
-    data: bytes
-
-
-class VersionsNegotiated(NamedTuple):
-    """The client knows the broker's versions; requests may be sent."""
-
-    versions: BrokerVersions
-    throttle_time_ms: int
-    client_throttles: bool
-
-
-class ResponseReceived(NamedTuple):
-    """The answer to the oldest unanswered request.
-
-    When ``client_throttles``, the broker has not waited itself: nothing may be sent to it for
-    ``throttle_time_ms`` (KIP-219). Otherwise that time has already passed.
-    """
-
-    correlation_id: int
-    request: Message
-    version: int
-    response: Message
-    throttle_time_ms: int
-    client_throttles: bool
-
-
-class RequestReceived(NamedTuple):
-    """A client's request. One that is not answered (acks=0) needs no respond()."""
-
-    header: RequestHeader
-    request: Message
-
-
-class UnsupportedRequest(NamedTuple):
-    """A client's request for an API or version this server does not serve.
-
-    What to do is the server's choice: brokers close the connection, except that they answer
-    ApiVersions in version 0 with error 35.
-    """
-
-    header: RequestHeader  # without client id, which can't be read in an unknown version
-    supported: Optional[Tuple[int, int]]  # None: the API is unknown
-    data: bytes  # the whole frame
-
-
-class ConnectionClosed(NamedTuple):
-    """The peer closed the connection."""
-
-    inside_frame: bool  # in the middle of a frame, which is lost
-    unanswered: Tuple[Message, ...]  # a client's requests that will stay without answer
-
-
-NEED_DATA = NeedData()
-
-Event = Union[
-    NeedData,
-    SendData,
-    VersionsNegotiated,
-    ResponseReceived,
-    RequestReceived,
-    UnsupportedRequest,
-    ConnectionClosed,
-]
 
 
 class _Sent(NamedTuple):
@@ -291,6 +186,8 @@ class Session:
         self._sent: Deque[_Sent] = deque()  # client: waiting for answers, oldest first
         self._asked: Deque[RequestHeader] = deque()  # server: to be answered, oldest first
         self._to_send: Deque[SendData] = deque()
+        self._max_frame_bytes = max_frame_bytes
+        self._awaits_token = False  # client: the next frame is a bare token
         self._peer_closed = False
 
     def __repr__(self) -> str:
@@ -348,7 +245,7 @@ class Session:
 
         For drivers that cut the stream themselves; not to be mixed with receive_data().
         """
-        self._require(Input.SEND if self.state is State.READY else Input.ADOPT)
+        self._require(_RECEIVING.get(self.state, Input.ADOPT))
         try:
             return self._take_frame(data)
         except KafkaError:
@@ -389,15 +286,16 @@ class Session:
 
     # ------------------------------------------------------------ the client's end
 
-    def negotiate(self) -> bytes:
+    def negotiate(self, version: int = ApiVersionsRequest.max_version) -> bytes:
         """Return the bytes that ask for the broker's versions; VersionsNegotiated follows.
 
-        Asked in the highest version known here; the session repeats the question (SendData) in a
-        lower one if the broker wants that.
+        Asked in the highest version known here, or in the one given: 0 before a login, because old
+        brokers take what they cannot read there for a token. The session repeats the question
+        (SendData) in a lower version if the broker wants that.
         """
         self._only(Role.CLIENT)
         self._require(Input.NEGOTIATE)
-        return self._ask_versions(ApiVersionsRequest.max_version)
+        return self._ask_versions(version)
 
     def adopt(self, versions: BrokerVersions) -> None:
         """Take over what is already known of the broker, instead of asking it."""
@@ -456,8 +354,9 @@ class Session:
         be sent in that version. After an error nothing has changed.
         """
         self._only(Role.CLIENT)
-        self._require(Input.SEND)
-        if self._max_in_flight is not None and len(self._sent) >= self._max_in_flight:
+        if self.state is not State.READY:
+            self._require(Input.STEP if isinstance(request, _LOGIN_STEPS) else Input.SEND)
+        elif self._max_in_flight is not None and len(self._sent) >= self._max_in_flight:
             raise TooManyInFlightRequests('%d requests wait for answers' % len(self._sent))
         chosen = self.choose_version(request, version, highest)
         if correlation_id is None:
@@ -475,6 +374,9 @@ class Session:
         return data
 
     def _take_response(self, data: bytes) -> Event:
+        if self._awaits_token:
+            self._awaits_token = False
+            return LoginAnswered(data)
         if len(data) < 4:
             raise ProtocolError('a response of %d bytes has no correlation id' % len(data))
         correlation_id = int.from_bytes(data[:4], 'big', signed=True)
@@ -493,8 +395,35 @@ class Session:
             return self._take_versions(data, sent)
         response_cls = api.response_class(_key(sent.request))
         _, response = api.decode_response(response_cls, data, sent.version)
+        if self.state is State.LOGGING_IN and isinstance(sent.request, _LOGIN_STEPS):
+            return LoginAnswered(response)
         wait_ms, client_throttles = _throttle(response, sent.version)
         return ResponseReceived(*sent, response, wait_ms, client_throttles)
+
+    # ------------------------------------------------------------ logins
+
+    def begin_login(self) -> None:
+        """Note that a login follows: until end_login() only its steps are sent.
+
+        They are SaslHandshake and SaslAuthenticate by send(), or send_token(); each is answered by
+        a LoginAnswered. Answers to earlier requests, if there are any, come before.
+        """
+        self._only(Role.CLIENT)
+        self._move(Input.BEGIN_LOGIN)
+        if not self._sent:
+            self._frames.max_frame_bytes = min(MAX_LOGIN_BYTES, self._max_frame_bytes)
+
+    def send_token(self, token: bytes) -> bytes:
+        """Return the bytes of a step without a header, as before SaslAuthenticate (KIP-152)."""
+        self._move(Input.STEP)
+        self._awaits_token = True
+        return frame(token)
+
+    def end_login(self) -> None:
+        """Note that the login is done, and requests may flow."""
+        self._move(Input.END_LOGIN)
+        self._frames.max_frame_bytes = self._max_frame_bytes
+        self._awaits_token = False
 
     # ------------------------------------------------------------ versions
 

@@ -366,6 +366,9 @@ def session_in(state):
         me.negotiate()
     elif state is State.READY:
         me.adopt(BrokerVersions({3: (0, 9)}))
+    elif state is State.LOGGING_IN:
+        me.adopt(BrokerVersions({3: (0, 9), 36: (0, 2)}))
+        me.begin_login()
     elif state is State.CLOSED:
         me.close()
     elif state is State.FAILED:
@@ -380,6 +383,9 @@ ACTS = {
     Input.NEGOTIATE: Session.negotiate,
     Input.ADOPT: lambda me: me.adopt(BrokerVersions({})),
     Input.SEND: lambda me: me.send(METADATA),
+    Input.BEGIN_LOGIN: Session.begin_login,
+    Input.STEP: lambda me: me.send_token(b''),
+    Input.END_LOGIN: Session.end_login,
     Input.CLOSE: Session.close,
 }
 

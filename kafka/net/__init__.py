@@ -1,0 +1,1 @@
+"""The network floor: an I/O loop, connections to brokers and what secures them."""

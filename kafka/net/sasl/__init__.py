@@ -1,0 +1,81 @@
+"""Logging in over SASL: the mechanisms by their names, and the login itself."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Type
+
+from kafka.errors import KafkaConfigurationError
+from kafka.net.sasl.gssapi import Gssapi
+from kafka.net.sasl.login import (
+    LoggedIn,
+    Login,
+    authenticate,
+    authenticate_bare,
+    is_step,
+    renewal_seconds,
+)
+from kafka.net.sasl.mechanism import Exchange, Mechanism, SaslMechanism, adapted
+from kafka.net.sasl.msk import AwsMskIam
+from kafka.net.sasl.oauth import AbstractTokenProvider, OAuthBearer
+from kafka.net.sasl.plain import Plain
+from kafka.net.sasl.scram import ScramSha256, ScramSha512
+from kafka.net.security import SaslSettings
+
+__all__ = [
+    'AbstractTokenProvider',
+    'Exchange',
+    'LoggedIn',
+    'Login',
+    'Mechanism',
+    'SaslMechanism',
+    'authenticate',
+    'authenticate_bare',
+    'get_sasl_mechanism',
+    'is_step',
+    'mechanism',
+    'register_sasl_mechanism',
+    'renewal_seconds',
+]
+
+_registered: Dict[str, Type[Any]] = {
+    cls.name: cls for cls in (Plain, ScramSha256, ScramSha512, OAuthBearer, Gssapi, AwsMskIam)
+}
+
+
+def register_sasl_mechanism(name: str, cls: Type[Any], overwrite: bool = False) -> None:
+    """Let clients log in by a mechanism of the program (2.3).
+
+    Arguments: cls: a Mechanism, or a class in the shape of SaslMechanism; overwrite: replace one
+    that is there.
+    Raises KafkaConfigurationError for a class that is neither, ValueError for a name that is taken.
+    """
+    adapted(name, cls)
+    if not overwrite and name in _registered:
+        raise ValueError('there is a SASL mechanism %s; overwrite=True replaces it' % name)
+    _registered[name] = cls
+
+
+def get_sasl_mechanism(name: str) -> Type[Any]:
+    """Return the class of a mechanism. Raises KafkaConfigurationError for one that there is not."""
+    try:
+        return _registered[name]
+    except KeyError:
+        raise KafkaConfigurationError(
+            'no sasl_mechanism %r; there are %s, and what register_sasl_mechanism() adds'
+            % (name, ', '.join(known_mechanisms()))
+        ) from None
+
+
+def known_mechanisms() -> List[str]:
+    """Return the names of all that there are."""
+    return sorted(_registered)
+
+
+def mechanism(settings: SaslSettings, host: str, now: float) -> Mechanism:
+    """Return what logs in once.
+
+    Arguments: host: the broker's name as it was given or advertised; now: seconds since the epoch.
+    Raises KafkaConfigurationError for a mechanism that there is not.
+    """
+    cls = adapted(settings.mechanism, get_sasl_mechanism(settings.mechanism))
+    return cls(settings, host, now)

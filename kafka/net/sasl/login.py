@@ -1,0 +1,216 @@
+"""A login over SASL on a session: which steps follow each other, and what refusals mean.
+
+Owns the way of the tokens: SaslHandshake, then SaslAuthenticate (KIP-152) or, to brokers before
+1.0, bare frames (KIP-43); the same once more before a login ends (KIP-368). Does not own: what the
+tokens say (the mechanisms), the bytes' way (whoever drives it).
+
+A driver holds back other requests and moves bytes::
+
+    mechanism.prepare()                                    # may take time
+    steps = authenticate(session, mechanism)
+    data = next(steps)
+    while True:
+        write(data)
+        event = ...                                        # the session's next of is_step(event)
+        data = steps.send(event)                           # None if the broker has closed
+
+StopIteration carries what came of it, a LoggedIn, whose ``unsent`` is to be written still. Answers
+to earlier requests come in between where a login is renewed; they are whose they are.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Generator, NamedTuple, NoReturn, Optional, Type
+
+from kafka.errors import (
+    BrokerResponseError,
+    IllegalSaslStateError,
+    KafkaError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+    error_for_code,
+)
+from kafka.net.failures import SaslError
+from kafka.net.sasl.mechanism import Mechanism, failed
+from kafka.protocol.api import ApiKey
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from kafka.protocol.session import Event, LoginAnswered, Session, State, VersionsNegotiated
+
+__all__ = ['LoggedIn', 'Login', 'authenticate', 'authenticate_bare', 'is_step', 'renewal_seconds']
+
+#: When a login is renewed, as parts of its life (KIP-368).
+RENEW_EARLIEST, RENEW_LATEST = 0.85, 0.95
+#: No mechanism takes as many steps; who goes on answering wants to keep us busy.
+MAX_STEPS = 32
+
+
+class LoggedIn(NamedTuple):
+    """A login that went well."""
+
+    lifetime_ms: int  # how long it lasts; 0 for ever
+    unsent: bytes  # to be written still; the broker does not answer it
+
+
+Login = Generator[bytes, Optional[Event], LoggedIn]
+
+
+def is_step(event: Event) -> bool:
+    """Tell whether an event is the answer that a login waits for."""
+    return isinstance(event, (LoginAnswered, VersionsNegotiated))
+
+
+def renewal_seconds(lifetime_ms: int, part: Optional[float] = None) -> Optional[float]:
+    """Return after how many seconds to log in again, None for never.
+
+    Arguments: part: of the login's life; chosen by chance within the bounds of KIP-368 if None.
+    """
+    if lifetime_ms <= 0:
+        return None
+    return lifetime_ms / 1000 * (part or random.uniform(RENEW_EARLIEST, RENEW_LATEST))
+
+
+def authenticate(session: Session, mechanism: Mechanism) -> Login:
+    """Log in on a session that is fresh, or ready: then the versions are known, or it is a renewal.
+
+    After the first login ask for the versions once more: what was asked before was version 0 of
+    ApiVersions, which tells no features.
+
+    Raises, with ``stage`` 'SASL': SaslAuthenticationFailedError for credentials that are refused,
+    or a broker that cannot prove to know them; UnsupportedSaslMechanismError, naming those that
+    there are; IllegalSaslStateError; SaslError when the broker closes or answers something else.
+    """
+    if session.state is State.FRESH:
+        event = yield session.negotiate(version=0)
+        if event is None:
+            raise SaslError(
+                'the broker closed the connection when asked for its versions; this port may want'
+                ' TLS (security_protocol=SASL_SSL), or belong to a broker before 0.10'
+            )
+    version = 1 if ApiKey.SASL_AUTHENTICATE in session.versions.ranges else 0
+    session.begin_login()
+    handshake = SaslHandshakeRequest(mechanism=mechanism.name)
+    _check_handshake((yield session.send(handshake, version=version)), mechanism)
+    steps = _walk if version else _walk_bare
+    result = yield from steps(session, mechanism)
+    session.end_login()
+    return result
+
+
+def authenticate_bare(session: Session, mechanism: Mechanism) -> Login:
+    """Log in at a broker of 0.9, which knows GSSAPI alone and takes its tokens at once.
+
+    On a session that has adopted the broker's versions. Raises as authenticate().
+    """
+    session.begin_login()
+    result = yield from _walk_bare(session, mechanism)
+    session.end_login()
+    return result
+
+
+def _check_handshake(event: Optional[Event], mechanism: Mechanism) -> None:
+    if event is None:
+        raise SaslError(
+            'the broker closed the connection at the SASL handshake: is this a listener with SASL?'
+        )
+    answer = event.answer if isinstance(event, LoginAnswered) else None
+    if not isinstance(answer, SaslHandshakeResponse):
+        raise SaslError('the broker answered the SASL handshake with something else')
+    if answer.error_code == UnsupportedSaslMechanismError.errno:
+        _raise(
+            UnsupportedSaslMechanismError,
+            'the broker does not offer %s on this listener, but %s: see sasl_mechanism'
+            % (mechanism.name, ', '.join(answer.mechanisms) or 'nothing'),
+        )
+    if answer.error_code == IllegalSaslStateError.errno:
+        _raise(
+            IllegalSaslStateError,
+            'the broker takes no login here: this listener has no SASL'
+            ' (security_protocol must be PLAINTEXT or SSL), or logins that do not end',
+        )
+    if answer.error_code:
+        _raise(error_for_code(answer.error_code), 'the answer to the SASL handshake')
+
+
+def _raise(cls: Type[BrokerResponseError], text: str) -> NoReturn:
+    error = cls(text)
+    error.stage = 'SASL'
+    raise error
+
+
+def _walk(session: Session, mechanism: Mechanism) -> Login:
+    """Take the steps of a mechanism in SaslAuthenticate."""
+    steps = mechanism.exchange()
+    token = next(steps)
+    for _ in range(MAX_STEPS):
+        event = yield session.send(SaslAuthenticateRequest(auth_bytes=token))
+        if event is None:
+            raise _closed(mechanism)
+        answer = event.answer if isinstance(event, LoginAnswered) else None
+        if not isinstance(answer, SaslAuthenticateResponse):
+            raise SaslError('the broker answered a step of the login with something else')
+        if answer.error_code:
+            raise _refused(answer, mechanism)
+        try:
+            token = steps.send(bytes(answer.auth_bytes))
+        except StopIteration:
+            return LoggedIn(answer.session_lifetime_ms, b'')
+    raise SaslError('the login by %s did not end after %d steps' % (mechanism.name, MAX_STEPS))
+
+
+def _walk_bare(session: Session, mechanism: Mechanism) -> Login:
+    """Take the steps of a mechanism in frames of their own."""
+    steps = mechanism.exchange()
+    token = next(steps)
+    for _ in range(MAX_STEPS):
+        data = session.send_token(token)
+        if mechanism.ends_unanswered:
+            return LoggedIn(0, data)
+        event = yield data
+        if event is None:
+            # Before 1.0 that is all a broker says to wrong credentials.
+            error = _closed(mechanism)
+            raise _with_retry(failed(' '.join(map(str, error.args))), mechanism)
+        answer = event.answer if isinstance(event, LoginAnswered) else None
+        if not isinstance(answer, bytes):
+            raise SaslError('the broker answered a step of the login with something else')
+        try:
+            token = steps.send(answer)
+        except StopIteration:
+            return LoggedIn(0, b'')
+    raise SaslError('the login by %s did not end after %d steps' % (mechanism.name, MAX_STEPS))
+
+
+def _closed(mechanism: Mechanism) -> SaslError:
+    return SaslError(
+        'the broker closed the connection during the login by %s: credentials that it refuses, or'
+        ' a mechanism that it is not set up for%s' % (mechanism.name, _hint(mechanism))
+    )
+
+
+def _refused(answer: SaslAuthenticateResponse, mechanism: Mechanism) -> KafkaError:
+    text = 'the broker refused the login by %s' % mechanism.name
+    if answer.error_message:
+        text += ': ' + answer.error_message[:500]
+    text += _hint(mechanism)
+    if answer.error_code == SaslAuthenticationFailedError.errno:
+        return _with_retry(failed(text), mechanism)
+    error = error_for_code(answer.error_code)(text)
+    error.stage = 'SASL'
+    return error
+
+
+def _with_retry(
+    error: SaslAuthenticationFailedError, mechanism: Mechanism
+) -> SaslAuthenticationFailedError:
+    error.login_again = mechanism.refused()
+    return error
+
+
+def _hint(mechanism: Mechanism) -> str:
+    return '; ' + mechanism.hint if mechanism.hint else ''

@@ -1,0 +1,270 @@
+"""How a client secures its connections, as its options say it: TLS, SASL, a proxy.
+
+Owns the values and their checks; nothing is read, connected or imported here. What is done with
+them: tls.py, sasl/, proxy.py. The options and their names are those of 1.x to 3.x, the same for
+every client of every era. Secrets are never shown; they are part of a pickle, which carries the
+configuration to other processes.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
+
+from kafka.errors import KafkaConfigurationError
+from kafka.net import proxy as proxies
+from kafka.net import tls
+
+__all__ = ['OPTIONS', 'SaslSettings', 'SecuritySettings', 'TlsSettings']
+
+log = logging.getLogger(__name__)
+
+PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = 'PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'
+PROTOCOLS = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
+
+#: The options, with their defaults.
+OPTIONS: Dict[str, Any] = {
+    'security_protocol': PLAINTEXT,
+    'ssl_context': None,
+    'ssl_check_hostname': True,
+    'ssl_cafile': None,
+    'ssl_certfile': None,
+    'ssl_keyfile': None,
+    'ssl_password': None,
+    'ssl_crlfile': None,
+    'ssl_ciphers': None,
+    'sasl_mechanism': None,
+    'sasl_plain_username': None,
+    'sasl_plain_password': None,
+    'sasl_kerberos_service_name': 'kafka',
+    'sasl_kerberos_domain_name': None,
+    'sasl_kerberos_name': None,
+    'sasl_oauth_token_provider': None,
+    'socks5_proxy': None,
+    'proxy_url': None,
+}
+
+# Mechanisms that need a user and a password.
+_WITH_PASSWORD = ('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512')
+
+Text = Union[str, bytes]
+
+
+class TlsSettings(NamedTuple):
+    """How connections are encrypted, and who is believed to be who.
+
+    ``context`` is used as it is, whatever the rest says. ``cafile``, ``certfile``, ``keyfile`` and
+    ``crlfile`` are paths of PEM files, or the PEM text itself; ``certfile`` may hold the key too.
+    ``password`` of the key is text, or a callable that returns it.
+    """
+
+    context: Optional[ssl.SSLContext] = None
+    check_hostname: bool = True
+    cafile: Optional[Text] = None
+    certfile: Optional[Text] = None
+    keyfile: Optional[Text] = None
+    password: Any = None
+    crlfile: Optional[Text] = None
+    ciphers: Optional[str] = None
+
+    def __repr__(self) -> str:
+        if self.context is not None:
+            return '<TlsSettings with a context of the program>'
+        return '<TlsSettings cafile=%s certfile=%s check_hostname=%s>' % (
+            tls.shown_file(self.cafile),
+            tls.shown_file(self.certfile),
+            self.check_hostname,
+        )
+
+
+class PasswordForm:
+    """What a client has learned: whether its brokers keep passwords as they are (scram.py)."""
+
+    def __init__(self) -> None:
+        self.is_as_given = False
+
+    def __repr__(self) -> str:
+        return '<PasswordForm is_as_given=%s>' % self.is_as_given
+
+
+class SaslSettings(NamedTuple):
+    """How a client logs in. ``options`` are all options given, for mechanisms of the program."""
+
+    mechanism: str
+    username: Optional[str] = None
+    password: Optional[str] = None
+    kerberos_service_name: str = 'kafka'
+    kerberos_domain_name: Optional[str] = None
+    kerberos_name: Any = None
+    token_provider: Any = None
+    is_encrypted: bool = False  # whether what is sent is
+    options: Mapping[str, Any] = {}
+    form: Optional[PasswordForm] = None
+
+    def __repr__(self) -> str:
+        return '<SaslSettings mechanism=%s username=%s>' % (self.mechanism, self.username)
+
+
+class SecuritySettings:
+    """What secures the connections of one client; not to be changed.
+
+    Attributes: protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; tls: TlsSettings, None without
+    TLS; sasl: SaslSettings, None without a login; proxy: the URL of a proxy (proxy.py), or None.
+    """
+
+    def __init__(
+        self,
+        protocol: str = PLAINTEXT,
+        tls: Optional[TlsSettings] = None,
+        sasl: Optional[SaslSettings] = None,
+        proxy: Optional[str] = None,
+    ) -> None:
+        self.protocol = protocol
+        self.tls = tls
+        self.sasl = sasl
+        self.proxy = proxy
+        self._context: Optional[ssl.SSLContext] = None
+
+    def __repr__(self) -> str:
+        parts = [repr(each) for each in (self.tls, self.sasl) if each is not None]
+        if self.proxy is not None:
+            parts.append('proxy=' + proxies.shown(self.proxy))
+        return '<SecuritySettings %s>' % ' '.join([self.protocol, *parts])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SecuritySettings):
+            return NotImplemented
+        return self._parts() == other._parts()
+
+    __hash__ = object.__hash__
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        if self.tls is not None and self.tls.context is not None:
+            raise KafkaConfigurationError(
+                'a client with an ssl_context cannot be pickled, because no SSLContext can:'
+                ' give ssl_cafile, ssl_certfile and so on instead'
+            )
+        return type(self), (self.protocol, self.tls, self.sasl, self.proxy)
+
+    def _parts(self) -> Tuple[Any, ...]:
+        sasl = None if self.sasl is None else self.sasl._replace(form=None)
+        return self.protocol, self.tls, sasl, self.proxy
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to do between connecting and the first request."""
+        return self.tls is None and self.sasl is None and self.proxy is None
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context of TLS connections, made once; a constructor may call it to check.
+
+        Raises KafkaConfigurationError naming the option and the file that cannot be used.
+        """
+        assert self.tls is not None
+        if self._context is None:
+            self._context = tls.make_context(self.tls)
+        return self._context
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> SecuritySettings:
+        """Return what options say; those that are not about security are passed over.
+
+        Raises KafkaConfigurationError for values that cannot be meant or do not go together. Files
+        are not looked at yet, see context().
+        """
+        given = {name: options.get(name, default) for name, default in OPTIONS.items()}
+        protocol = _protocol(given['security_protocol'])
+        return cls(
+            protocol,
+            _tls_settings(given) if protocol.endswith('SSL') else None,
+            _sasl_settings(given, protocol, options) if protocol.startswith('SASL') else None,
+            _proxy(given, protocol),
+        )
+
+
+def _protocol(value: Any) -> str:
+    text = value.upper() if isinstance(value, str) else value
+    if text not in PROTOCOLS:
+        raise KafkaConfigurationError(
+            'security_protocol must be one of %s, not %r' % (', '.join(PROTOCOLS), value)
+        )
+    assert isinstance(text, str)
+    return text
+
+
+def _tls_settings(given: Mapping[str, Any]) -> TlsSettings:
+    context = given['ssl_context']
+    if context is not None:
+        if not isinstance(context, ssl.SSLContext):
+            raise KafkaConfigurationError(
+                'ssl_context must be an ssl.SSLContext, not %s' % type(context).__name__
+            )
+        if context.verify_mode == ssl.CERT_NONE:
+            log.warning('The ssl_context given verifies no certificate: anybody can pose as broker')
+        return TlsSettings(context=context)
+    for name in ('ssl_cafile', 'ssl_certfile', 'ssl_keyfile', 'ssl_crlfile'):
+        if not isinstance(given[name], (str, bytes, type(None))) and not hasattr(
+            given[name], '__fspath__'
+        ):
+            raise KafkaConfigurationError(
+                '%s must be a path or PEM text, not %s' % (name, type(given[name]).__name__)
+            )
+    if given['ssl_keyfile'] and not given['ssl_certfile']:
+        raise KafkaConfigurationError('ssl_keyfile is of no use without ssl_certfile')
+    if not given['ssl_check_hostname']:
+        log.warning('ssl_check_hostname is off: whoever has a certificate can pose as broker')
+    return TlsSettings(
+        None,
+        bool(given['ssl_check_hostname']),
+        given['ssl_cafile'],
+        given['ssl_certfile'],
+        given['ssl_keyfile'],
+        given['ssl_password'],
+        given['ssl_crlfile'],
+        given['ssl_ciphers'],
+    )
+
+
+def _sasl_settings(
+    given: Mapping[str, Any], protocol: str, options: Mapping[str, Any]
+) -> SaslSettings:
+    mechanism = given['sasl_mechanism']
+    if not isinstance(mechanism, str) or not mechanism:
+        raise KafkaConfigurationError(
+            'security_protocol=%s needs a sasl_mechanism, such as PLAIN or SCRAM-SHA-512; got %r'
+            % (protocol, mechanism)
+        )
+    mechanism = mechanism.upper()
+    user, password = given['sasl_plain_username'], given['sasl_plain_password']
+    if mechanism in _WITH_PASSWORD:
+        for name, value in (('sasl_plain_username', user), ('sasl_plain_password', password)):
+            if not isinstance(value, str) or not value:
+                raise KafkaConfigurationError(
+                    'sasl_mechanism=%s needs %s, a text that is not empty' % (mechanism, name)
+                )
+    if mechanism == 'PLAIN' and not protocol.endswith('SSL'):
+        log.warning('SASL PLAIN without TLS: the password is sent in the clear')
+    if mechanism == 'OAUTHBEARER' and given['sasl_oauth_token_provider'] is None:
+        raise KafkaConfigurationError('OAUTHBEARER needs a sasl_oauth_token_provider')
+    return SaslSettings(
+        mechanism,
+        user,
+        password,
+        given['sasl_kerberos_service_name'],
+        given['sasl_kerberos_domain_name'],
+        given['sasl_kerberos_name'],
+        given['sasl_oauth_token_provider'],
+        protocol.endswith('SSL'),
+        dict(options),
+        PasswordForm(),
+    )
+
+
+def _proxy(given: Mapping[str, Any], protocol: str) -> Optional[str]:
+    if given['sasl_mechanism'] is not None and not protocol.startswith('SASL'):
+        log.warning('sasl_mechanism is of no effect with security_protocol=%s', protocol)
+    url = given['proxy_url'] if given['proxy_url'] is not None else given['socks5_proxy']
+    if url is not None:
+        proxies.parse(url)
+    return url  # type: ignore[no-any-return]

@@ -1,0 +1,348 @@
+"""TLS for a client: the context from its settings, and a connection's end without a socket.
+
+Owns the reading of certificates and keys (files or PEM text), the encryption of bytes, and the
+words for what goes wrong in a handshake. Does not own: sockets, time-outs, the settings
+(security.py). Follows RFC 8446 as far as the standard library does; nothing below TLS 1.2.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, Union
+
+from kafka.errors import KafkaConfigurationError
+from kafka.net.failures import TlsCertificateError, TlsError
+
+if TYPE_CHECKING:
+    from kafka.net.security import TlsSettings
+
+__all__ = ['TlsClient', 'make_context', 'shown_file']
+
+READ_BYTES = 256 * 1024
+PEM_MARK = '-----BEGIN '
+
+Text = Union[str, bytes]
+
+
+# ---------------------------------------------------------------- the context
+
+
+def make_context(settings: TlsSettings) -> ssl.SSLContext:
+    """Return the context that settings ask for: TLS 1.2 or later, certificates checked.
+
+    Raises KafkaConfigurationError naming the option, the file and what is wrong with it.
+    """
+    if settings.context is not None:
+        return settings.context
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = settings.check_hostname
+    _load_authorities(context, settings)
+    if settings.certfile:
+        _load_certificate(context, settings)
+    if settings.crlfile:
+        _load_revocations(context, settings.crlfile)
+    if settings.ciphers:
+        try:
+            context.set_ciphers(settings.ciphers)
+        except ssl.SSLError as error:
+            raise KafkaConfigurationError(
+                'ssl_ciphers=%r names no cipher that OpenSSL has' % settings.ciphers
+            ) from error
+    return context
+
+
+def _load_authorities(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    cafile = settings.cafile
+    if not cafile:
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+        return
+    try:
+        if _is_pem(cafile):
+            context.load_verify_locations(cadata=_text(cafile))
+        else:
+            context.load_verify_locations(cafile=cafile)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise _unusable('ssl_cafile', cafile, error, 'a certificate') from error
+
+
+def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    certfile, keyfile = settings.certfile, settings.keyfile or None
+    assert certfile is not None
+    names = 'ssl_certfile' if keyfile is None else 'ssl_certfile and ssl_keyfile'
+    try:
+        with _Files(certfile, keyfile) as (certificate, key):
+            context.load_cert_chain(certificate, key, _password(settings.password))
+    except (OSError, ValueError) as error:
+        text = str(error).lower()
+        if 'mismatch' in text:
+            what = 'a key that belongs to the certificate'
+        elif settings.password is not None:
+            what = 'a certificate and its key; or ssl_password is not that of the key'
+        else:
+            what = 'a certificate and its key'
+        raise _unusable(names, certfile, error, what) from error
+
+
+def _password(password: Any) -> Callable[[], Text]:
+    """Return what OpenSSL calls for the password; without it, it would ask at the terminal."""
+    if password is None:
+        return _no_password
+    return password if callable(password) else lambda: password
+
+
+def _no_password() -> str:
+    raise KafkaConfigurationError('the key of ssl_keyfile is encrypted: give its ssl_password')
+
+
+def _load_revocations(context: ssl.SSLContext, crlfile: Text) -> None:
+    try:
+        with _Files(crlfile, None) as (path, _):
+            context.load_verify_locations(cafile=path)
+    except (OSError, ValueError) as error:
+        raise _unusable('ssl_crlfile', crlfile, error, 'a list of revoked certificates') from error
+    context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+
+
+def _unusable(option: str, file: Text, error: Exception, what: str) -> KafkaConfigurationError:
+    if isinstance(error, ssl.SSLError):
+        reason = 'it does not hold %s (%s)' % (what, error.reason or 'unreadable')
+    elif isinstance(error, OSError):
+        reason = error.strerror or type(error).__name__
+    else:
+        reason = 'it does not hold ' + what
+    return KafkaConfigurationError('%s: cannot use %s: %s' % (option, shown_file(file), reason))
+
+
+def _text(pem: Text) -> str:
+    return pem.decode('ascii', 'replace') if isinstance(pem, bytes) else pem
+
+
+def _is_pem(value: Any) -> bool:
+    return isinstance(value, (str, bytes)) and PEM_MARK in _text(value)
+
+
+def shown_file(value: Any) -> str:
+    """Return what may be said of a file: its path, and of PEM text that it is some."""
+    if value is None:
+        return 'None'
+    return 'PEM text' if _is_pem(value) else repr(os.fspath(value))
+
+
+class _Files:
+    """Paths of what OpenSSL reads from files only; PEM text lies in one for a moment.
+
+    Only the owner may read these files, and they are gone when the ``with`` block ends.
+    """
+
+    def __init__(self, *values: Optional[Text]) -> None:
+        self._values = values
+        self._made: list[str] = []
+
+    def __enter__(self) -> Tuple[Any, ...]:
+        try:
+            return tuple(self._path(value) for value in self._values)
+        except OSError:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        while self._made:
+            os.unlink(self._made.pop())
+
+    def _path(self, value: Optional[Text]) -> Optional[Text]:
+        if not _is_pem(value):
+            return value
+        assert value is not None
+        number, path = tempfile.mkstemp(prefix='kafka-', suffix='.pem')
+        self._made.append(path)
+        with os.fdopen(number, 'wb') as file:
+            file.write(value if isinstance(value, bytes) else value.encode('utf-8'))
+        return path
+
+
+# ---------------------------------------------------------------- the connection
+
+
+class TlsClient:
+    """The client's end of one TLS connection: bytes in, bytes out.
+
+    Arguments: context: what is accepted; server_hostname: the broker's name or address as it was
+    given, before it was looked up.
+
+    A driver gives what arrives to receive(), then calls handshake() until it returns True, then
+    read(); whenever something was called, it sends what outgoing() returns.
+    """
+
+    def __init__(self, context: ssl.SSLContext, server_hostname: str) -> None:
+        self.host = server_hostname.rstrip('.')
+        self.is_ended = False  # the peer has closed: read() returns nothing more
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._head = b''
+        self._is_open = False
+        try:
+            self._tls = context.wrap_bio(
+                self._incoming, self._outgoing, server_hostname=self.host or None
+            )
+        except (ValueError, UnicodeError) as error:
+            raise TlsError('%r can be no name in a certificate' % server_hostname) from error
+
+    def __repr__(self) -> str:
+        state = 'ended' if self.is_ended else 'open' if self._is_open else 'in handshake'
+        return '<TlsClient host=%s %s>' % (self.host, state)
+
+    @property
+    def version(self) -> Optional[str]:
+        """The version agreed on, such as TLSv1.3; None before."""
+        return self._tls.version()
+
+    def receive(self, data: bytes) -> None:
+        """Take what arrived; empty when the peer has closed."""
+        if len(self._head) < 8:
+            self._head += bytes(data[: 8 - len(self._head)])
+        if data:
+            self._incoming.write(data)
+        else:
+            self._incoming.write_eof()
+
+    def outgoing(self) -> bytes:
+        """Return what is to be sent now."""
+        return self._outgoing.read()
+
+    def handshake(self) -> bool:
+        """Go on with the handshake; True once it is done. Raises TlsError."""
+        if self._is_open:
+            return True
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        except OSError as error:  # ssl.SSLError is one
+            raise self._failure(error) from error
+        self._is_open = True
+        return True
+
+    def read(self, size: int = READ_BYTES) -> bytes:
+        """Return bytes that can be decrypted now, empty if there are none. Raises TlsError.
+
+        With TLS 1.3 a broker refuses the client's certificate only here.
+        """
+        if self.is_ended:
+            return b''
+        try:
+            data = self._tls.read(size)
+        except ssl.SSLWantReadError:
+            return b''
+        except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+            data = b''
+        except OSError as error:
+            raise self._failure(error) from error
+        self.is_ended = not data
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Encrypt bytes; outgoing() returns them. Raises TlsError."""
+        if not data:
+            return
+        try:
+            self._tls.write(data)
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def close(self) -> None:
+        """Say goodbye; outgoing() returns it. The peer's goodbye is not waited for."""
+        if not self._is_open:
+            return
+        try:
+            self._tls.unwrap()
+        except OSError:
+            pass  # the connection is broken, or the peer says nothing more
+
+    def _failure(self, error: OSError) -> TlsError:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return TlsCertificateError(_of_verification(error, self.host))
+        reason = (getattr(error, 'reason', None) or '').upper()
+        for part, text in _ALERTS:
+            if part in reason:
+                return TlsCertificateError(text % self.host)
+        stranger = _stranger(self._head)
+        if stranger is not None and not self._is_open:
+            return TlsError('%s does not speak TLS here: it sent %s' % (self.host, stranger))
+        if isinstance(error, ssl.SSLEOFError) or 'EOF' in reason:
+            return TlsError(
+                '%s closed the connection during the TLS handshake. So does a listener without TLS:'
+                ' then security_protocol must be PLAINTEXT or SASL_PLAINTEXT, or the port is'
+                ' another; and one that demands a certificate: then give ssl_certfile' % self.host
+            )
+        for part, text in _DISAGREEMENTS:
+            if part in reason:
+                return TlsError(text % self.host)
+        return TlsError('TLS with %s failed: %s' % (self.host, reason or type(error).__name__))
+
+
+# What a broker says of our certificate by an alert.
+_SEE = '; see ssl_certfile, and the trust store of the broker'
+_ALERTS = (
+    ('CERTIFICATE_REQUIRED', '%s demands a certificate of the client: give ssl_certfile'),
+    ('ALERT_BAD_CERTIFICATE', '%s does not accept the certificate given, or demands one' + _SEE),
+    ('ALERT_UNKNOWN_CA', '%s does not know the authority behind the certificate given' + _SEE),
+    ('ALERT_CERTIFICATE_UNKNOWN', '%s does not accept the certificate given' + _SEE),
+    ('ALERT_CERTIFICATE_EXPIRED', '%s finds the certificate given expired (ssl_certfile)'),
+    ('ALERT_CERTIFICATE_REVOKED', '%s finds the certificate given revoked (ssl_certfile)'),
+)
+_NO_VERSION = '%s and this client share no version of TLS: nothing below 1.2 is taken here'
+_NO_CIPHER = '%s and this client agree on no cipher (ssl_ciphers)'
+_DISAGREEMENTS = (
+    ('PROTOCOL_VERSION', _NO_VERSION),
+    ('UNSUPPORTED_PROTOCOL', _NO_VERSION),
+    ('HANDSHAKE_FAILURE', _NO_CIPHER + ', or it demands a certificate (ssl_certfile)'),
+    ('NO_SHARED_CIPHER', _NO_CIPHER),
+)
+
+# Codes of OpenSSL's verification.
+_NOT_YET_VALID, _EXPIRED, _REVOKED, _NO_CRL = 9, 10, 23, 3
+_SELF_SIGNED, _SELF_SIGNED_IN_CHAIN, _NO_ISSUER, _NO_LEAF_ISSUER = 18, 19, 20, 21
+_WRONG_NAME, _WRONG_ADDRESS = 62, 64
+
+
+def _of_verification(error: ssl.SSLCertVerificationError, host: str) -> str:
+    code = error.verify_code
+    if code in (_WRONG_NAME, _WRONG_ADDRESS):
+        return (
+            'the certificate of %s is for another name: connect by a name that it has, or correct'
+            ' the advertised.listeners or the certificate of the broker (%s)'
+            % (host, error.verify_message)
+        )
+    if code in (_SELF_SIGNED, _SELF_SIGNED_IN_CHAIN, _NO_ISSUER, _NO_LEAF_ISSUER):
+        return (
+            'the certificate of %s is signed by nobody that is trusted here: give the authority as'
+            ' ssl_cafile (%s)' % (host, error.verify_message)
+        )
+    if code in (_EXPIRED, _NOT_YET_VALID):
+        return 'the certificate of %s %s: renew it at the broker, or correct the clock here' % (
+            host,
+            'has expired' if code == _EXPIRED else 'is not valid yet',
+        )
+    if code == _REVOKED:
+        return 'the certificate of %s was revoked (ssl_crlfile)' % host
+    if code == _NO_CRL:
+        return 'ssl_crlfile has no list of the authority that signed the certificate of %s' % host
+    return 'the certificate of %s is not accepted: %s' % (host, error.verify_message)
+
+
+# What TLS begins with: an alert or a handshake, of version 3.
+_ALERT, _HANDSHAKE = 21, 22
+
+
+def _stranger(head: bytes) -> Optional[str]:
+    """Say what the first bytes of a peer are, unless they are TLS."""
+    if not head or (head[0] in (_ALERT, _HANDSHAKE) and head[1:2] in (b'', b'\x03')):
+        return None
+    if head.startswith(b'HTTP'):
+        return 'an HTTP answer; this is a web server or a proxy'
+    if head.startswith(b'SSH-'):
+        return 'the greeting of an SSH server'
+    return 'bytes that are no TLS (%s...); is this a listener without TLS?' % head[:4].hex()

@@ -527,6 +527,12 @@ class IncompatibleBrokerVersion(UnsupportedVersionError):
     """The broker is too old for what the call needs."""
 
 
+class FencedEpochError(ProducerFencedError, InvalidProducerEpochError):
+    """A leader knows a newer epoch of the transactional id, made by whom it cannot say."""
+
+    errno, message, fatal = 47, 'INVALID_PRODUCER_EPOCH', False  # the coordinator can say
+
+
 class UnrecognizedBrokerError(UnknownError):
     """A code that is newer than this table; ``errno`` tells which."""
 

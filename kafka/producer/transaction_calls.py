@@ -1,0 +1,201 @@
+"""The requests that transactions are made of, and the codes in their answers.
+
+Owns how the state of a producer becomes messages and back (KIP-98, KIP-360, KIP-447, KIP-890);
+pure. When which is sent is decided by :mod:`kafka.producer.transaction_state`, what a code means by
+:mod:`kafka.producer.transaction_verdicts`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+
+from kafka.producer.sequences import NOBODY, Identity
+from kafka.producer.transaction_verdicts import CallKind
+from kafka.protocol.transaction import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+#: The lowest and highest version of each call in transactions of version 1 and 2 (KIP-890).
+#: AddPartitionsToTxn from v4 on is for brokers. TxnOffsetCommit v6 names topics by id.
+Versions = Tuple[int, int]
+V1_VERSIONS: Mapping[CallKind, Versions] = {
+    CallKind.INIT_PRODUCER_ID: (0, 6),
+    CallKind.ADD_PARTITIONS: (0, 3),
+    CallKind.ADD_OFFSETS: (0, 4),
+    CallKind.COMMIT_OFFSETS: (0, 4),
+    CallKind.END: (0, 4),
+}
+V2_VERSIONS: Mapping[CallKind, Versions] = {
+    **V1_VERSIONS,
+    CallKind.COMMIT_OFFSETS: (5, 5),
+    CallKind.END: (5, 5),
+}
+#: Those of Produce: from 12 on a request *means* version 2.
+PRODUCE_V1: Versions = (3, 11)
+PRODUCE_V2: Versions = (12, 13)
+#: TxnOffsetCommit from here on says which member of the group commits, so that it can be fenced.
+SAYS_MEMBER = 3
+#: InitProducerId from here on can raise the epoch of an id.
+RAISES_EPOCH = 3
+
+
+class GroupMember(NamedTuple):
+    """The consumer whose offsets are committed; only with a generation it can be fenced."""
+
+    group_id: str
+    generation_id: int = -1
+    member_id: str = ''
+    group_instance_id: Optional[str] = None
+
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+
+
+class Ask(NamedTuple):
+    """A call that has to be made now.
+
+    lowest, highest: the versions it may have; key: whose coordinator answers it, None for any
+    broker; is_of_group: whether the key is a group and not a transactional id; about: for texts.
+    """
+
+    kind: CallKind
+    request: Any
+    lowest: int
+    highest: int
+    key: Optional[str]
+    is_of_group: bool
+    about: str
+
+
+class Caller(NamedTuple):
+    """Who asks: the transactional id, None for an idempotent producer, and the producer id."""
+
+    transactional_id: Optional[str]
+    identity: Identity
+    is_v2: bool
+
+    def ask(
+        self, kind: CallKind, request: Any, key: Optional[str], is_of_group: bool = False
+    ) -> Ask:
+        """Return a call with the versions of this kind of transaction."""
+        lowest, highest = (V2_VERSIONS if self.is_v2 else V1_VERSIONS)[kind]
+        about = 'the producer'
+        if self.transactional_id is not None:
+            about = 'transactional id %r' % self.transactional_id
+        return Ask(kind, request, lowest, highest, key, is_of_group, about)
+
+
+def init_producer_id(caller: Caller, timeout_ms: int, raises: bool) -> Ask:
+    """Return the call for a producer id.
+
+    Arguments: raises: whether the present one is to be kept and its epoch raised.
+    """
+    identity = caller.identity if raises else NOBODY
+    request = InitProducerIdRequest(
+        transactional_id=caller.transactional_id,
+        transaction_timeout_ms=timeout_ms,
+        producer_id=identity.producer_id,
+        producer_epoch=identity.epoch,
+    )
+    ask = caller.ask(CallKind.INIT_PRODUCER_ID, request, caller.transactional_id)
+    return ask._replace(lowest=RAISES_EPOCH) if raises else ask
+
+
+def add_partitions(caller: Caller, partitions: Iterable[TopicPartition]) -> Ask:
+    """Return the call that adds partitions to a transaction."""
+    by_topic: Dict[str, List[int]] = {}
+    for topic, partition in sorted(partitions):
+        by_topic.setdefault(str(topic), []).append(partition)
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=caller.transactional_id or '',
+        v3_and_below_producer_id=caller.identity.producer_id,
+        v3_and_below_producer_epoch=caller.identity.epoch,
+        v3_and_below_topics=[
+            AddPartitionsToTxnTopic(name=name, partitions=indexes)
+            for name, indexes in by_topic.items()
+        ],
+    )
+    return caller.ask(CallKind.ADD_PARTITIONS, request, caller.transactional_id)
+
+
+def added_partitions(response: AddPartitionsToTxnResponse) -> Dict[TopicPartition, int]:
+    """Return the code of each partition of an answer."""
+    return {
+        TopicPartition(topic.name, each.partition_index): each.partition_error_code
+        for topic in response.results_by_topic_v3_and_below
+        for each in topic.results_by_partition
+    }
+
+
+def add_offsets(caller: Caller, group_id: str) -> Ask:
+    """Return the call that adds a group's offsets to a transaction."""
+    request = AddOffsetsToTxnRequest(
+        transactional_id=caller.transactional_id or '',
+        producer_id=caller.identity.producer_id,
+        producer_epoch=caller.identity.epoch,
+        group_id=group_id,
+    )
+    return caller.ask(CallKind.ADD_OFFSETS, request, caller.transactional_id)
+
+
+def commit_offsets(caller: Caller, member: GroupMember, offsets: Offsets, may_fence: bool) -> Ask:
+    """Return the call that commits offsets as part of a transaction.
+
+    Arguments: may_fence: whether the broker's version can be told who the member is.
+    """
+    by_topic: Dict[str, List[TxnOffsetCommitRequestPartition]] = {}
+    for (topic, partition), offset in sorted(offsets.items(), key=lambda item: item[0]):
+        epoch = offset.leader_epoch
+        by_topic.setdefault(str(topic), []).append(
+            TxnOffsetCommitRequestPartition(
+                partition_index=partition,
+                committed_offset=offset.offset,
+                committed_leader_epoch=-1 if epoch is None else epoch,
+                committed_metadata=offset.metadata or '',
+            )
+        )
+    request = TxnOffsetCommitRequest(
+        transactional_id=caller.transactional_id or '',
+        group_id=member.group_id,
+        producer_id=caller.identity.producer_id,
+        producer_epoch=caller.identity.epoch,
+        topics=[
+            TxnOffsetCommitRequestTopic(name=name, partitions=partitions)
+            for name, partitions in by_topic.items()
+        ],
+    )
+    if may_fence:
+        request.generation_id_or_member_epoch = member.generation_id
+        request.member_id = member.member_id
+        request.group_instance_id = member.group_instance_id
+    return caller.ask(CallKind.COMMIT_OFFSETS, request, member.group_id, is_of_group=True)
+
+
+def committed_offsets(response: TxnOffsetCommitResponse) -> Dict[TopicPartition, int]:
+    """Return the code of each partition of an answer."""
+    return {
+        TopicPartition(topic.name, each.partition_index): each.error_code
+        for topic in response.topics
+        for each in topic.partitions
+    }
+
+
+def end(caller: Caller, commits: bool) -> Ask:
+    """Return the call that ends a transaction."""
+    request = EndTxnRequest(
+        transactional_id=caller.transactional_id or '',
+        producer_id=caller.identity.producer_id,
+        producer_epoch=caller.identity.epoch,
+        committed=commits,
+    )
+    return caller.ask(CallKind.END, request, caller.transactional_id)

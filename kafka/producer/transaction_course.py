@@ -1,0 +1,527 @@
+"""The course of transactions: what callers want, what must be asked, what answers change.
+
+Owns the moves of the table in :mod:`kafka.producer.transaction_table`: both parts of KIP-890
+("version 2": writing adds partitions, and each end raises the epoch) and what was before it
+("version 1"); abortable and fatal errors; and what follows when nobody knows whether a call was
+carried out.
+Requests are those of :mod:`kafka.producer.transaction_calls`, outcomes those of
+:mod:`kafka.producer.transaction_verdicts`; batches are :mod:`kafka.producer.transaction_state`'s.
+Pure.
+
+What follows from an unknown outcome: the same call again, until it is answered. A commit never
+becomes an abort, and nothing begins before the end is known. A request of version 1 that was lost
+may still arrive in the next transaction, so that one gets a new epoch first, where brokers have
+that (KIP-360).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Mapping, NamedTuple, Optional, Sequence, Set
+
+from kafka import errors
+from kafka.errors import BrokerResponseError, IllegalStateError, KafkaError, ProtocolError
+from kafka.producer import transaction_calls as calls
+from kafka.producer.sequences import NOBODY, Identity, Sequences
+from kafka.producer.transaction_calls import Ask, Caller, GroupMember, Offsets
+from kafka.producer.transaction_operations import OffsetsOperation, Operation
+from kafka.producer.transaction_table import Event, State, following
+from kafka.producer.transaction_verdicts import (
+    CallKind,
+    Outcome,
+    error_of_call,
+    outcome_of,
+    outcome_of_end,
+)
+from kafka.producer.verdicts import (
+    Kind,
+)
+from kafka.structs import TopicPartition
+
+CONCURRENT_TRANSACTIONS = 51
+INVALID_TXN_STATE = 48
+OPERATION_NOT_ATTEMPTED = 55
+#: The first AddPartitionsToTxn of a transaction finds the last one still being finished, briefly.
+FIRST_BACKOFF_MS = 20
+
+
+#: What callers call, for texts.
+_VERBS: Mapping[Event, str] = {
+    Event.INITIALIZE: 'init_transactions()',
+    Event.BEGIN: 'begin_transaction()',
+    Event.COMMIT: 'commit_transaction()',
+    Event.ABORT: 'abort_transaction()',
+}
+
+
+class Step(NamedTuple):
+    """What the driver does after an answer.
+
+    backoff_ms: how long it waits before the next call: 0 not at all, None as usual after an error;
+    refinds: whether the coordinator has to be looked up again first.
+    """
+
+    backoff_ms: Optional[int] = 0
+    refinds: bool = False
+
+
+_GO_ON = Step()
+
+
+class TransactionCourse:
+    """The transactions of one producer; TransactionState adds its batches.
+
+    Arguments: transactional_id: None for a producer that is idempotent only; timeout_ms: after
+        which the coordinator aborts a transaction by itself.
+
+    Attributes: kind; state; error: the first one of the open transaction, or the fatal one;
+    sequences; is_v2: whether the open or next transaction is of version 2; refuses_send: whether
+    check_send() raises; on_need: called when needs() may have something new to say.
+    """
+
+    def __init__(self, transactional_id: Optional[str] = None, timeout_ms: int = 60000) -> None:
+        self.kind = Kind.IDEMPOTENT if transactional_id is None else Kind.TRANSACTIONAL
+        self.transactional_id = transactional_id
+        self.timeout_ms = timeout_ms
+        self.state = State.UNINITIALIZED
+        self.error: Optional[KafkaError] = None
+        self.sequences = Sequences(self.is_transactional)
+        self.is_v2 = False
+        self.refuses_send = self.is_transactional
+        self.on_need: Callable[[], None] = lambda: None
+        self._operation: Optional[Operation] = None
+        self._offsets: Deque[OffsetsOperation] = deque()
+        # What brokers can do; the driver knows.
+        self._v2_is_there = False
+        self._raises_epoch = True
+        self._may_fence = True
+        self._wants_identity = False
+        self._renews = False  # the producer id is kept, and its epoch raised
+        self._forget_transaction()
+
+    def _forget_transaction(self) -> None:
+        self._wanted: Set[TopicPartition] = set()
+        self._adding: Set[TopicPartition] = set()
+        self._added: Set[TopicPartition] = set()
+        self._groups: Set[str] = set()
+        self._is_started = False  # the coordinator knows of it
+        self._may_be_started = False  # or may, from a call without an answer
+        self._needs_epoch = False
+        self._end_is_asked = False
+        self._end_was_lost = False
+
+    def __repr__(self) -> str:
+        identity = self.sequences.identity
+        return '<%s %s %s, producer %d epoch %d>' % (
+            type(self).__name__,
+            'idempotent' if self.transactional_id is None else repr(self.transactional_id),
+            self.state.value,
+            identity.producer_id,
+            identity.epoch,
+        )
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it has a transactional id."""
+        return self.kind is Kind.TRANSACTIONAL
+
+    @property
+    def is_fatal(self) -> bool:
+        """Whether nothing but closing is left."""
+        return self.state is State.FATAL_ERROR
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether a transaction is being committed or aborted."""
+        return self.state in (State.COMMITTING, State.ABORTING)
+
+    def _move(self, event: Event) -> None:
+        self.state = following(self.state, event)
+        self.refuses_send = (
+            self.state is not State.IN_TRANSACTION if self.is_transactional else self.is_fatal
+        )
+        self.on_need()
+
+    # ------------------------------------------------------------ the caller
+
+    def check_send(self) -> None:
+        """Raise unless a record may be sent now.
+
+        Raises IllegalStateError outside of a transaction; after an error KafkaError, which names
+        the cause.
+        """
+        if not self.refuses_send:
+            return
+        self._check_error('send()')
+        raise IllegalStateError('send() needs an open transaction: call begin_transaction() first')
+
+    def _check_error(self, what: str) -> None:
+        if self.is_fatal:
+            raise self._again('%s is not possible any more, close the producer: %s', what)
+        if self.state is State.ABORTABLE_ERROR:
+            raise self._again('%s is not possible, call abort_transaction(): %s', what)
+
+    def _again(self, text: str, what: str) -> KafkaError:
+        """Return the error as a new one of the same class, if that takes a text."""
+        cause = self.error
+        kind = type(cause) if isinstance(cause, BrokerResponseError) else KafkaError
+        error = kind(text % (what, cause))
+        error.__cause__ = cause
+        return error
+
+    def _resumed(self, event: Event, what: str) -> Optional[Operation]:
+        """Return the operation that a repeated call goes on with.
+
+        Raises IllegalStateError while another one is under way, or is done and its caller does not
+        know.
+        """
+        pending = self._operation
+        if pending is None or pending.is_told:
+            return None
+        if pending.event is not event:
+            raise IllegalStateError(
+                '%s is not possible: %s was called before and its outcome is not known to the'
+                ' caller yet. Call it again first' % (what, _VERBS[pending.event])
+            )
+        return pending
+
+    def _check_transactional(self, what: str) -> None:
+        if not self.is_transactional:
+            raise IllegalStateError(
+                '%s needs a transactional producer: set transactional_id' % what
+            )
+
+    def initialize(self) -> Operation:
+        """Ask for the producer id of the transactional id; done at once if there is one."""
+        what = _VERBS[Event.INITIALIZE]
+        self._check_transactional(what)
+        pending = self._resumed(Event.INITIALIZE, what)
+        if pending is not None:
+            return pending
+        if self.is_fatal:
+            self._check_error(what)
+        operation = Operation(Event.INITIALIZE)
+        if self.sequences.identity != NOBODY:
+            operation.finish()
+            operation.is_told = True
+            return operation
+        self.error = None
+        self._operation = operation
+        self._move(Event.INITIALIZE)
+        return operation
+
+    def begin(self) -> None:
+        """Begin a transaction. Raises IllegalStateError or, after an error, KafkaError."""
+        what = _VERBS[Event.BEGIN]
+        self._check_transactional(what)
+        self._resumed(Event.BEGIN, what)
+        self._check_error(what)
+        self._move(Event.BEGIN)
+        self.sequences.begins_at_zero = self.is_v2
+
+    def commit(self) -> Operation:
+        """Begin to commit, or go on with it. Raises as begin()."""
+        return self._end(Event.COMMIT)
+
+    def abort(self) -> Operation:
+        """Begin to abort, or go on with it. Raises as begin(), but not after an abortable error."""
+        return self._end(Event.ABORT)
+
+    def _end(self, event: Event) -> Operation:
+        what = _VERBS[event]
+        self._check_transactional(what)
+        pending = self._resumed(event, what)
+        if pending is not None:
+            return pending
+        if self.is_fatal or event is Event.COMMIT:
+            self._check_error(what)
+        state = following(self.state, event)
+        assert state in (State.COMMITTING, State.ABORTING)
+        self._operation = Operation(event)
+        if event is Event.ABORT:
+            self._drop_asked(errors.TransactionAbortedError('the transaction is being aborted'))
+        self._move(event)
+        return self._operation
+
+    def send_offsets(self, offsets: Offsets, member: GroupMember) -> OffsetsOperation:
+        """Let offsets of a group take part in the transaction; a repeated call goes on."""
+        what = 'send_offsets_to_transaction()'
+        self._check_transactional(what)
+        self._check_error(what)
+        if self.state is not State.IN_TRANSACTION:
+            raise IllegalStateError('%s needs an open transaction' % what)
+        for pending in self._offsets:
+            if pending.asked == offsets and pending.member == member:
+                return pending
+        operation = OffsetsOperation(offsets, member)
+        if offsets:
+            self._offsets.append(operation)
+            self.on_need()
+        else:
+            operation.finish()
+        return operation
+
+    # ------------------------------------------------------------ errors
+
+    def _make_abortable(self, error: Optional[KafkaError]) -> None:
+        """Let nothing but an abort be possible; the first error is the one that is told."""
+        if self.state is State.FATAL_ERROR:
+            return
+        self._needs_epoch = True
+        if self.state is State.ABORTING:
+            return
+        if self.state is not State.ABORTABLE_ERROR:
+            self.error = error
+        self._drop_asked(self.error)
+        if self._operation is not None:
+            self._operation.finish(self.error)
+        self._move(Event.ABORTABLE)
+
+    def _fail(self, error: Optional[KafkaError]) -> None:
+        """End the producer."""
+        if not self.is_fatal:
+            self.error = error
+        self._drop_asked(error)
+        if self._operation is not None:
+            self._operation.finish(error)
+        self._move(Event.FATAL)
+
+    def _drop_asked(self, error: Optional[KafkaError]) -> None:
+        """Give up what was to be added to the transaction."""
+        for operation in self._offsets:
+            operation.finish(error)
+        self._offsets.clear()
+        self._wanted.clear()
+        self._adding.clear()
+
+    # ------------------------------------------------------------ the driver
+
+    def set_brokers(
+        self, v2: bool, raises_epoch: bool = True, may_fence: bool = True, remembered: int = 5
+    ) -> None:
+        """Tell what the brokers can do; it holds from the next transaction on.
+
+        Arguments: v2: the feature transaction.version is 2 or more; raises_epoch: InitProducerId v3
+            is there; may_fence: TxnOffsetCommit v3 is; remembered: batches per producer and
+            partition that leaders know again, 1 on 0.11.
+        """
+        self._v2_is_there = v2
+        self._raises_epoch = raises_epoch
+        self._may_fence = may_fence
+        self.sequences.most_in_flight = remembered
+
+    def needs(self, is_flushed: bool) -> Optional[Ask]:
+        """Return the one call to make now, the same until it is answered; None for none.
+
+        Arguments: is_flushed: whether no batch waits to be sent, or for its answer.
+        """
+        if self.state is State.INITIALIZING:
+            return calls.init_producer_id(self._caller, self.timeout_ms, self._renews)
+        if not self.is_transactional:
+            return self._needs_identity()
+        if self.state in (State.IN_TRANSACTION, State.COMMITTING):
+            if not self._adding and self._wanted:
+                self._adding, self._wanted = self._wanted, set()
+            if self._adding:
+                return calls.add_partitions(self._caller, self._adding)
+            if self._offsets:
+                return self._offsets_ask(self._offsets[0])
+        if not self.is_ending or not is_flushed or self.sequences.has_outstanding:
+            return None
+        if self._is_started or self._may_be_started:
+            self._end_is_asked = True
+            return calls.end(self._caller, self.state is State.COMMITTING)
+        self._ended(None)
+        return self.needs(is_flushed)
+
+    @property
+    def _caller(self) -> Caller:
+        return Caller(self.transactional_id, self.sequences.identity, self.is_v2)
+
+    def _needs_identity(self) -> Optional[Ask]:
+        is_used_up = self.sequences.needs_identity and self.sequences.identity != NOBODY
+        if self.is_fatal or not (self._wants_identity or is_used_up):
+            return None
+        if (
+            self.state not in (State.UNINITIALIZED, State.READY)
+            or not self.sequences.needs_identity
+        ):
+            return None
+        self._move(Event.INITIALIZE)
+        return calls.init_producer_id(self._caller, self.timeout_ms, raises=False)
+
+    def _offsets_ask(self, operation: OffsetsOperation) -> Ask:
+        member = operation.member
+        if self.is_v2:
+            self._is_started = True
+        elif member.group_id not in self._groups:
+            return calls.add_offsets(self._caller, member.group_id)
+        return calls.commit_offsets(self._caller, member, operation.left, self._may_fence)
+
+    def on_call_lost(self, ask: Ask) -> Step:
+        """Take note that a call got no answer: it may have been carried out."""
+        if ask.kind in (CallKind.ADD_PARTITIONS, CallKind.ADD_OFFSETS):
+            self._may_be_started = True
+        if ask.kind is CallKind.END:
+            self._end_was_lost = True
+        if ask.kind is not CallKind.INIT_PRODUCER_ID:
+            self._needs_epoch = True
+        return Step(None, refinds=True)
+
+    def on_call_refused(self, ask: Ask, error: KafkaError) -> Step:
+        """Take note that a call cannot be made at all, as by a broker that is too old."""
+        return self._conclude(ask, Outcome.FATAL, error)
+
+    def on_answer(self, ask: Ask, response: Any) -> Step:
+        """Take the answer to a call; return what to do before the next."""
+        if self.is_fatal:
+            return _GO_ON
+        if ask.kind is CallKind.ADD_PARTITIONS:
+            return self._on_added(ask, calls.added_partitions(response))
+        if ask.kind is CallKind.COMMIT_OFFSETS:
+            return self._on_offsets(ask, calls.committed_offsets(response))
+        code: int = response.error_code
+        if ask.kind is CallKind.END:
+            return self._on_end(ask, response)
+        outcome = outcome_of(ask.kind, code)
+        if outcome is not Outcome.DONE:
+            return self._conclude(ask, outcome, error_of_call(ask.kind, code, ask.about))
+        if ask.kind is CallKind.ADD_OFFSETS:
+            self._groups.add(ask.request.group_id)
+            self._is_started = True
+        else:
+            self._on_identity(Identity(response.producer_id, response.producer_epoch))
+        return _GO_ON
+
+    def _conclude(self, ask: Ask, outcome: Outcome, error: KafkaError) -> Step:
+        """Do what an error of a call demands."""
+        if outcome in (Outcome.RETRY, Outcome.REFIND):
+            return Step(None, refinds=outcome is Outcome.REFIND)
+        is_out = not (self.is_v2 or self._raises_epoch)
+        if outcome is Outcome.FATAL or outcome is Outcome.ABORTABLE_OR_FATAL and is_out:
+            self._fail(error)
+        else:
+            self._make_abortable(error)
+        return _GO_ON
+
+    def _on_added(self, ask: Ask, codes: Dict[TopicPartition, int]) -> Step:
+        """Take the answer to AddPartitionsToTxn, which adds all partitions or none."""
+        outcomes = {place: outcome_of(ask.kind, code) for place, code in codes.items()}
+        missing = [place for place in self._adding if place not in codes]
+        if missing and self._adding:
+            return self._conclude(ask, Outcome.ABORTABLE, _unanswered(ask, missing))
+        for outcome in (Outcome.FATAL, Outcome.ABORTABLE_OR_FATAL, Outcome.ABORTABLE):
+            guilty = [place for place, each in outcomes.items() if each is outcome]
+            # OPERATION_NOT_ATTEMPTED is the fault of another one, which may only have to wait.
+            own = [place for place in guilty if codes[place] != OPERATION_NOT_ATTEMPTED]
+            if own:
+                about = '%s of %s' % (_named(own[0]), ask.about)
+                return self._conclude(ask, outcome, error_of_call(ask.kind, codes[own[0]], about))
+        if all(each is Outcome.DONE for each in outcomes.values()):
+            self._added |= self._adding
+            self._adding.clear()
+            self._is_started = True
+            return _GO_ON
+        is_first = CONCURRENT_TRANSACTIONS in codes.values() and not self._is_started
+        refinds = Outcome.REFIND in outcomes.values()
+        if not refinds and Outcome.RETRY not in outcomes.values():
+            code = OPERATION_NOT_ATTEMPTED
+            return self._conclude(ask, Outcome.ABORTABLE, error_of_call(ask.kind, code, ask.about))
+        return Step(FIRST_BACKOFF_MS if is_first else None, refinds)
+
+    def _on_offsets(self, ask: Ask, codes: Dict[TopicPartition, int]) -> Step:
+        """Take the answer to TxnOffsetCommit; only what failed for a while is sent again."""
+        if not self._offsets:
+            return _GO_ON  # given up meanwhile
+        operation = self._offsets[0]
+        outcomes = {place: outcome_of(ask.kind, code) for place, code in codes.items()}
+        missing = [place for place in operation.left if place not in codes]
+        if missing:
+            return self._conclude(ask, Outcome.FATAL, _unanswered(ask, missing))
+        for outcome in (Outcome.FATAL, Outcome.ABORTABLE):
+            for place, each in outcomes.items():
+                if each is outcome:
+                    about = 'group %r, %s' % (operation.member.group_id, _named(place))
+                    error = error_of_call(ask.kind, codes[place], about)
+                    return self._conclude(ask, outcome, error)
+        for place, each in outcomes.items():
+            if each is Outcome.DONE:
+                operation.left.pop(place, None)
+        if operation.left:
+            return Step(None, refinds=Outcome.REFIND in outcomes.values())
+        self._offsets.popleft()
+        operation.finish()
+        self.on_need()
+        return _GO_ON
+
+    def _on_end(self, ask: Ask, response: Any) -> Step:
+        code: int = response.error_code
+        commits = self.state is State.COMMITTING
+        outcome = outcome_of_end(code, commits)
+        if outcome is Outcome.DONE:
+            if not self.is_v2:
+                self._ended(None)
+            elif response.producer_id < 0:
+                self._fail(ProtocolError('EndTxn for %s: no next producer id' % ask.about))
+            else:
+                self._ended(Identity(response.producer_id, response.producer_epoch))
+            return _GO_ON
+        if code == INVALID_TXN_STATE and not commits and not self._is_started:
+            self._ended(None)  # what nobody answered had not been carried out either
+            return _GO_ON
+        if outcome is Outcome.ABORTABLE_OR_FATAL and not commits and self._raises_epoch:
+            self._needs_epoch = True
+            self._ended(None)  # the coordinator has forgotten it all
+            return _GO_ON
+        error = error_of_call(ask.kind, code, ask.about)
+        if outcome is Outcome.FATAL and commits and self._end_was_lost:
+            error = _with_text(error, 'whether the transaction was committed is not known')
+        return self._conclude(ask, outcome, error)
+
+    def _on_identity(self, identity: Identity) -> None:
+        if identity.producer_id < 0 or identity.epoch < 0:
+            self._fail(ProtocolError('InitProducerId: the broker gave no producer id'))
+            return
+        if self.is_transactional:
+            self.sequences.restart(identity)
+            self.is_v2 = self._v2_is_there
+        else:
+            self.sequences.begin(identity)
+        self._renews = False
+        self._move(Event.INITIALIZED)
+        if self._operation is not None:
+            self._operation.finish()
+
+    def _ended(self, identity: Optional[Identity]) -> None:
+        """Be ready for the next transaction, or ask for a new epoch first.
+
+        Arguments: identity: that the coordinator gave for the next one (version 2).
+        """
+        if identity is not None:
+            self.sequences.restart(identity)
+        is_lost = not self.is_v2 and (self._needs_epoch or self.sequences.needs_epoch)
+        changes = self._v2_is_there and not self.is_v2
+        is_nobody = self.sequences.identity == NOBODY
+        renews = is_nobody or (is_lost or changes) and self._raises_epoch
+        self._renews = renews and not is_nobody
+        self.is_v2 = self.is_v2 and self._v2_is_there
+        self.error = None
+        self._forget_transaction()
+        self._move(Event.RENEW if renews else Event.ENDED)
+        if self._operation is not None and not renews:
+            self._operation.finish()
+
+
+def _named(topic_partition: TopicPartition) -> str:
+    return '%s-%d' % (str(topic_partition[0]), topic_partition[1])
+
+
+def _unanswered(ask: Ask, missing: Sequence[TopicPartition]) -> KafkaError:
+    return ProtocolError(
+        '%s for %s: the broker says nothing about %s'
+        % (ask.kind.value, ask.about, _named(missing[0]))
+    )
+
+
+def _with_text(error: KafkaError, text: str) -> KafkaError:
+    return type(error)('%s. %s' % (error.args[0] if error.args else '', text))

@@ -1,0 +1,52 @@
+"""What callers of a transactional producer wait for.
+
+Owns the outcome of one call of theirs, which outlives the wait for it; what it takes to get there
+is the business of :mod:`kafka.producer.transaction_state`. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from kafka.errors import KafkaError
+from kafka.producer.transaction_calls import GroupMember, Offsets
+from kafka.producer.transaction_table import Event
+
+
+class Operation:
+    """What a caller waits for. It goes on when the wait ends early, and a repeated call finds it.
+
+    Attributes: event: what was called; is_done; error: None if it went well; is_told: whether the
+    caller has seen that it is done, so that another may begin.
+    """
+
+    __slots__ = ('error', 'event', 'is_done', 'is_told')
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.is_done = False
+        self.is_told = False
+        self.error: Optional[KafkaError] = None
+
+    def finish(self, error: Optional[KafkaError] = None) -> None:
+        """Note the outcome, once."""
+        if not self.is_done:
+            self.is_done, self.error = True, error
+
+    def tell(self) -> None:
+        """Raise its error, if any, to the caller who waited."""
+        self.is_told = True
+        if self.error is not None:
+            raise self.error
+
+
+class OffsetsOperation(Operation):
+    """Offsets on their way into a transaction; ``left`` are those not yet taken."""
+
+    __slots__ = ('asked', 'left', 'member')
+
+    def __init__(self, offsets: Offsets, member: GroupMember) -> None:
+        super().__init__(Event.COMMIT)
+        self.asked = dict(offsets)
+        self.left = dict(offsets)
+        self.member = member

@@ -1,0 +1,114 @@
+"""The states of a transactional producer and what may follow what: the table, and nothing else.
+
+Follows KIP-98, KIP-360 and KIP-890. An idempotent producer without transactional id uses the first
+three states and the last.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Dict, Mapping
+
+from kafka.errors import IllegalStateError
+
+
+class State(enum.Enum):
+    """What a producer is in."""
+
+    UNINITIALIZED = 'uninitialized'  # nobody has given it a producer id
+    INITIALIZING = 'initializing'  # it asks for a producer id, or for a new epoch
+    READY = 'ready'  # between transactions
+    IN_TRANSACTION = 'in transaction'
+    COMMITTING = 'committing'  # what was sent is flushed, then the end is asked for
+    ABORTING = 'aborting'
+    ABORTABLE_ERROR = 'abortable error'  # the transaction can only be aborted
+    FATAL_ERROR = 'fatal error'  # the producer can only be closed
+
+
+class Event(enum.Enum):
+    """What happens to it."""
+
+    INITIALIZE = 'initialize'  # a producer id, or a new epoch, is to be asked for
+    INITIALIZED = 'initialized'  # it was given
+    BEGIN = 'begin'
+    COMMIT = 'commit'
+    ABORT = 'abort'
+    ENDED = 'ended'  # the transaction is over, and the next may begin
+    RENEW = 'renew'  # it is over, and the next needs a new epoch from the coordinator
+    ABORTABLE = 'abortable'  # an error that costs the transaction
+    START_OVER = 'start over'  # the error was told to those whom it concerns
+    FATAL = 'fatal'  # an error that costs the producer
+
+
+_S, _E = State, Event
+
+#: What follows. What is not here is a mistake of the caller, or of this package.
+TRANSITIONS: Mapping[State, Mapping[Event, State]] = {
+    _S.UNINITIALIZED: {
+        _E.INITIALIZE: _S.INITIALIZING,
+        _E.FATAL: _S.FATAL_ERROR,
+    },
+    _S.INITIALIZING: {
+        _E.INITIALIZED: _S.READY,
+        _E.ABORTABLE: _S.ABORTABLE_ERROR,
+        _E.FATAL: _S.FATAL_ERROR,
+    },
+    _S.READY: {
+        _E.BEGIN: _S.IN_TRANSACTION,
+        _E.INITIALIZE: _S.INITIALIZING,  # the epochs of an idempotent producer are used up
+        _E.FATAL: _S.FATAL_ERROR,
+    },
+    _S.IN_TRANSACTION: {
+        _E.COMMIT: _S.COMMITTING,
+        _E.ABORT: _S.ABORTING,
+        _E.ABORTABLE: _S.ABORTABLE_ERROR,
+        _E.FATAL: _S.FATAL_ERROR,
+    },
+    _S.COMMITTING: {
+        _E.ENDED: _S.READY,
+        _E.RENEW: _S.INITIALIZING,
+        _E.ABORTABLE: _S.ABORTABLE_ERROR,
+        _E.FATAL: _S.FATAL_ERROR,
+    },
+    _S.ABORTING: {
+        _E.ENDED: _S.READY,
+        _E.RENEW: _S.INITIALIZING,
+        _E.ABORTABLE: _S.ABORTING,  # it is being aborted
+        _E.FATAL: _S.FATAL_ERROR,
+    },
+    _S.ABORTABLE_ERROR: {
+        _E.INITIALIZE: _S.INITIALIZING,  # if what failed was to initialize
+        _E.ABORT: _S.ABORTING,
+        _E.ABORTABLE: _S.ABORTABLE_ERROR,
+        _E.START_OVER: _S.UNINITIALIZED,  # without transactional id nothing has to be aborted
+        _E.FATAL: _S.FATAL_ERROR,
+    },
+    _S.FATAL_ERROR: {
+        _E.ABORTABLE: _S.FATAL_ERROR,
+        _E.FATAL: _S.FATAL_ERROR,
+    },
+}
+
+#: The states in which records may still be on their way to brokers.
+SENDING = frozenset([_S.IN_TRANSACTION, _S.COMMITTING, _S.ABORTING, _S.ABORTABLE_ERROR])
+
+_ADVICE: Dict[State, str] = {
+    _S.UNINITIALIZED: 'call init_transactions() first',
+    _S.INITIALIZING: 'repeat init_transactions(), or what has to be finished, until it returns',
+    _S.READY: 'call begin_transaction() first',
+    _S.IN_TRANSACTION: 'commit or abort the open transaction first',
+    _S.COMMITTING: 'repeat commit_transaction() until it returns',
+    _S.ABORTING: 'repeat abort_transaction() until it returns',
+    _S.ABORTABLE_ERROR: 'call abort_transaction()',
+    _S.FATAL_ERROR: 'close the producer',
+}
+
+
+def following(state: State, event: Event) -> State:
+    """Return the state after an event. Raises IllegalStateError if it cannot happen there."""
+    found = TRANSITIONS[state].get(event)
+    if found is None:
+        raise IllegalStateError(
+            'a producer that is %r cannot %s: %s' % (state.value, event.value, _ADVICE[state])
+        )
+    return found

@@ -1,0 +1,123 @@
+"""What a producer does about each error code of the calls that transactions are made of.
+
+Owns the one table of it (KIP-98, KIP-360, KIP-447, KIP-588, KIP-890); pure. What a Produce response
+says is in :mod:`kafka.producer.verdicts`.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Dict, Mapping
+
+from kafka import errors
+from kafka.errors import KafkaError
+
+
+class CallKind(enum.Enum):
+    """The calls; their names in texts."""
+
+    INIT_PRODUCER_ID = 'InitProducerId'
+    ADD_PARTITIONS = 'AddPartitionsToTxn'
+    ADD_OFFSETS = 'AddOffsetsToTxn'
+    COMMIT_OFFSETS = 'TxnOffsetCommit'
+    END = 'EndTxn'
+
+
+class Outcome(enum.Enum):
+    """What follows from an answer."""
+
+    DONE = 'done'
+    RETRY = 'retry'  # the same call, after back-off
+    REFIND = 'refind'  # ask who coordinates, then retry
+    ABORTABLE = 'abortable'
+    ABORTABLE_OR_FATAL = 'abortable if a new epoch can be had, otherwise fatal'
+    FATAL = 'fatal'
+
+
+_DONE, _RETRY, _REFIND = Outcome.DONE, Outcome.RETRY, Outcome.REFIND
+_ABORTABLE, _EITHER, _FATAL = Outcome.ABORTABLE, Outcome.ABORTABLE_OR_FATAL, Outcome.FATAL
+
+#: Codes that mean the same in all calls.
+_ALWAYS: Dict[int, Outcome] = {
+    0: _DONE,
+    # COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
+    15: _REFIND,
+    16: _REFIND,
+    # INVALID_PRODUCER_EPOCH of old versions, PRODUCER_FENCED: another producer has the id.
+    47: _FATAL,
+    90: _FATAL,
+    # INVALID_TXN_STATE, INVALID_PRODUCER_ID_MAPPING
+    48: _FATAL,
+    49: _FATAL,
+}
+
+#: By call and code; -1000 for every other code that is not retriable by its nature.
+OTHER = -1000
+TABLE: Mapping[CallKind, Mapping[int, Outcome]] = {
+    CallKind.INIT_PRODUCER_ID: {
+        # TRANSACTIONAL_ID_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED: rights may come.
+        53: _ABORTABLE,
+        31: _ABORTABLE,
+        120: _ABORTABLE,
+        OTHER: _FATAL,
+    },
+    CallKind.ADD_PARTITIONS: {
+        53: _FATAL,
+        # UNKNOWN_PRODUCER_ID
+        59: _EITHER,
+        # TOPIC_AUTHORIZATION_FAILED; OPERATION_NOT_ATTEMPTED: another partition was bad.
+        29: _ABORTABLE,
+        55: _ABORTABLE,
+        OTHER: _ABORTABLE,
+    },
+    CallKind.ADD_OFFSETS: {
+        53: _FATAL,
+        59: _EITHER,
+        120: _ABORTABLE,
+        # GROUP_AUTHORIZATION_FAILED
+        30: _ABORTABLE,
+        OTHER: _FATAL,
+    },
+    CallKind.COMMIT_OFFSETS: {
+        # REQUEST_TIMED_OUT: this coordinator may be cut off.
+        7: _REFIND,
+        53: _FATAL,
+        120: _ABORTABLE,
+        30: _ABORTABLE,
+        # ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID: the group has moved on.
+        22: _ABORTABLE,
+        25: _ABORTABLE,
+        82: _ABORTABLE,
+        OTHER: _FATAL,
+    },
+    CallKind.END: {
+        53: _FATAL,
+        59: _EITHER,
+        # For an abort it is fatal; see outcome_of_end().
+        120: _ABORTABLE,
+        OTHER: _FATAL,
+    },
+}
+
+
+def outcome_of(call: CallKind, code: int) -> Outcome:
+    """Return what follows from a code that a call was answered with."""
+    found = _ALWAYS.get(code) or TABLE[call].get(code)
+    if found is not None:
+        return found
+    return _RETRY if errors.error_for_code(code).retriable else TABLE[call][OTHER]
+
+
+def outcome_of_end(code: int, commits: bool) -> Outcome:
+    """Return what follows from the answer to EndTxn: an abort that cannot be done is fatal."""
+    found = outcome_of(CallKind.END, code)
+    return _FATAL if found is _ABORTABLE and not commits else found
+
+
+def error_of_call(call: CallKind, code: int, about: str) -> KafkaError:
+    """Return the error of a code, which names the call and what it was about.
+
+    Old versions say INVALID_PRODUCER_EPOCH of a fenced producer; the error is the same for all.
+    """
+    kind = errors.ProducerFencedError if code == 47 else errors.for_code(code)
+    return kind('%s for %s: %s' % (call.value, about, kind.description))

@@ -1,0 +1,227 @@
+"""What a producer does about each error code of a Produce response: the one table of it.
+
+Owns the table and what follows from a row alone: the error a caller gets, and which records it is
+about. It does not own what follows from the order of batches: rows that say ``SEQUENCE`` are judged
+by :mod:`kafka.producer.sequences`, and what an error does to a transaction by
+:mod:`kafka.producer.transaction_state`. Follows the error codes of the protocol guide, KIP-98,
+KIP-360, KIP-467 and KIP-890; pure.
+
+A producer is one of three kinds. A *plain* one has no producer id, so that a retry may store a
+record twice. An *idempotent* one has an id, and a *transactional* one a transactional id as well.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Dict, Mapping, NamedTuple, Optional
+
+from kafka import errors
+from kafka.errors import KafkaError
+from kafka.protocol.produce import PartitionProduceResponse
+
+MOST_SHOWN = 300  # characters of a broker's own text
+
+
+class Kind(enum.Enum):
+    """How a producer guards against duplicates."""
+
+    PLAIN = 'plain'
+    IDEMPOTENT = 'idempotent'
+    TRANSACTIONAL = 'transactional'
+
+
+class Reaction(enum.Enum):
+    """What a row of the table says."""
+
+    DONE = 'done'  # stored
+    RETRY = 'retry'  # the same request to the same node, after back-off
+    REFRESH = 'refresh'  # metadata, then to whoever leads now
+    SPLIT = 'split'  # into smaller batches; one record alone: fail
+    FAIL = 'fail'  # tell the caller and go on
+    ABORTABLE = 'abortable'  # fail, and the open transaction can only be aborted
+    FATAL = 'fatal'  # fail, and the producer is finished
+    SEQUENCE = 'sequence'  # depends on what else is under way in that partition
+
+
+class Action(enum.Enum):
+    """What the sender does with a batch."""
+
+    DONE = 'done'  # resolve its futures
+    RETRY = 'retry'  # queue it again, unless its time or its retries are over
+    SPLIT = 'split'  # replace it by smaller ones
+    FAIL = 'fail'  # fail its futures
+    IGNORE = 'ignore'  # its futures were failed before; nothing is left to do
+
+
+class Verdict(NamedTuple):
+    """What the sender does with one batch of a Produce response.
+
+    error: why it failed or is tried again, None if it is done; refresh_metadata: ask who leads;
+    base_offset: -1 if the broker did not say; record_errors: by index, for records with an error of
+    their own (the others get ``error``).
+    """
+
+    action: Action
+    error: Optional[KafkaError] = None
+    refresh_metadata: bool = False
+    base_offset: int = -1
+    record_errors: Mapping[int, KafkaError] = {}
+
+
+class Row(NamedTuple):
+    """What each kind of producer does about a code."""
+
+    plain: Reaction
+    idempotent: Reaction
+    transactional: Reaction
+
+
+_DONE = Row(Reaction.DONE, Reaction.DONE, Reaction.DONE)
+_RETRY = Row(Reaction.RETRY, Reaction.RETRY, Reaction.RETRY)
+_REFRESH = Row(Reaction.REFRESH, Reaction.REFRESH, Reaction.REFRESH)
+_SPLIT = Row(Reaction.SPLIT, Reaction.SPLIT, Reaction.SPLIT)
+_FAIL = Row(Reaction.FAIL, Reaction.FAIL, Reaction.ABORTABLE)
+_FATAL = Row(Reaction.FAIL, Reaction.FATAL, Reaction.FATAL)
+_SEQUENCE = Row(Reaction.FAIL, Reaction.SEQUENCE, Reaction.SEQUENCE)
+
+#: The table. A code that is not here: as its class says if that is retriable, else as _FAIL.
+ROWS: Dict[int, Row] = {
+    0: _DONE,
+    # CORRUPT_MESSAGE: damaged on its way, which the next try need not be.
+    2: _RETRY,
+    # UNKNOWN_TOPIC_OR_PARTITION: this broker does not host it; normal right after creation.
+    3: _REFRESH,
+    # LEADER_NOT_AVAILABLE
+    5: _REFRESH,
+    # NOT_LEADER_OR_FOLLOWER: from v10 on the answer says who leads.
+    6: _REFRESH,
+    # REQUEST_TIMED_OUT: the leader has written, the replicas did not follow in time.
+    7: _RETRY,
+    # MESSAGE_TOO_LARGE
+    10: _SPLIT,
+    # INVALID_TOPIC_EXCEPTION, RECORD_LIST_TOO_LARGE
+    17: _FAIL,
+    18: _FAIL,
+    # NOT_ENOUGH_REPLICAS: nothing was written. In a V1 transaction a disguise for trouble with the
+    # coordinator too, which passes.
+    19: _RETRY,
+    # NOT_ENOUGH_REPLICAS_AFTER_APPEND: the leader has written here too.
+    20: _RETRY,
+    # INVALID_REQUIRED_ACKS, TOPIC_AUTHORIZATION_FAILED
+    21: _FAIL,
+    29: _FAIL,
+    # CLUSTER_AUTHORIZATION_FAILED: no right to write idempotently.
+    31: _FATAL,
+    # INVALID_TIMESTAMP: v8 and later say of which records.
+    32: _FAIL,
+    # UNSUPPORTED_VERSION: the broker is too old for producer ids.
+    35: _FATAL,
+    # UNSUPPORTED_FOR_MESSAGE_FORMAT
+    43: _FAIL,
+    # OUT_OF_ORDER_SEQUENCE_NUMBER
+    45: _SEQUENCE,
+    # DUPLICATE_SEQUENCE_NUMBER: it is stored; where is unknown.
+    46: _DONE,
+    # INVALID_PRODUCER_EPOCH: leaders say it of fenced producers too; the coordinator decides.
+    47: _SEQUENCE,
+    # INVALID_TXN_STATE: the partition is not in the transaction (below v11).
+    48: _FAIL,
+    # INVALID_PRODUCER_ID_MAPPING
+    49: _FATAL,
+    # CONCURRENT_TRANSACTIONS: the last transaction is still being finished.
+    51: _RETRY,
+    # TRANSACTIONAL_ID_AUTHORIZATION_FAILED: also a transactional batch without transactional id.
+    53: _FATAL,
+    # KAFKA_STORAGE_ERROR
+    56: _REFRESH,
+    # UNKNOWN_PRODUCER_ID: the broker has forgotten the producer.
+    59: _SEQUENCE,
+    # UNSUPPORTED_COMPRESSION_TYPE: this version cannot carry the codec.
+    76: _FAIL,
+    # INVALID_RECORD: v8 and later say which.
+    87: _FAIL,
+    # PRODUCER_FENCED: a newer producer has the transactional id.
+    90: _FATAL,
+    # UNKNOWN_TOPIC_ID: the topic may have been created anew, under a new id.
+    100: _REFRESH,
+    # TRANSACTION_ABORTABLE (KIP-890)
+    120: _FAIL,
+}
+
+
+def row_of(code: int) -> Row:
+    """Return the row of a code."""
+    row = ROWS.get(code)
+    if row is not None:
+        return row
+    error = errors.error_for_code(code)
+    if error.refresh_metadata:
+        return _REFRESH
+    return _RETRY if error.retriable else _FAIL
+
+
+def reaction_to(kind: Kind, code: int) -> Reaction:
+    """Return what a kind of producer does about a code."""
+    row = row_of(code)
+    if kind is Kind.PLAIN:
+        return row.plain
+    return row.idempotent if kind is Kind.IDEMPOTENT else row.transactional
+
+
+def verdict_of(
+    reaction: Reaction, response: PartitionProduceResponse, where: str, record_count: int
+) -> Verdict:
+    """Return the verdict of a row that depends on nothing else.
+
+    Arguments: where: topic and partition, for the text of errors; record_count: of the batch.
+    Raises ValueError for SEQUENCE, which no row decides by itself.
+    """
+    if reaction is Reaction.DONE:
+        return Verdict(Action.DONE, base_offset=response.base_offset)
+    if reaction is Reaction.SEQUENCE:
+        raise ValueError('code %d needs to be judged by sequences' % response.error_code)
+    if reaction in (Reaction.RETRY, Reaction.REFRESH):
+        error = error_of(response, where)
+        return Verdict(Action.RETRY, error, reaction is Reaction.REFRESH)
+    if reaction is Reaction.SPLIT and record_count > 1:
+        return Verdict(Action.SPLIT, error_of(response, where))
+    return failure(response, where)
+
+
+def plain_verdict(response: PartitionProduceResponse, where: str, record_count: int) -> Verdict:
+    """Return the verdict for a producer without producer id; arguments as verdict_of()."""
+    reaction = reaction_to(Kind.PLAIN, response.error_code)
+    return verdict_of(reaction, response, where, record_count)
+
+
+def lost_verdict(error: KafkaError) -> Verdict:
+    """Return the verdict on a batch whose request got no answer: it may be stored or not."""
+    return Verdict(Action.RETRY, error, refresh_metadata=True)
+
+
+def failure(response: PartitionProduceResponse, where: str) -> Verdict:
+    """Return the verdict that fails a batch: guilty records and their mates are told apart."""
+    own = {
+        each.batch_index: errors.for_code(response.error_code)(
+            '%s: %s' % (where, _shown(each.batch_index_error_message or response.error_message))
+        )
+        for each in response.record_errors
+    }
+    if not own:
+        return Verdict(Action.FAIL, error_of(response, where))
+    mates = KafkaError(
+        '%s: not written, because %d other record%s of its batch broke a rule of the topic'
+        % (where, len(own), '' if len(own) == 1 else 's')
+    )
+    return Verdict(Action.FAIL, mates, record_errors=own)
+
+
+def error_of(response: PartitionProduceResponse, where: str) -> KafkaError:
+    """Return the error of a response as an exception that names topic and partition."""
+    kind = errors.for_code(response.error_code)
+    text = response.error_message or kind.description or ''
+    return kind('%s: %s' % (where, _shown(text)))
+
+
+def _shown(text: Optional[str]) -> str:
+    return (text or 'the broker gives no reason')[:MOST_SHOWN]

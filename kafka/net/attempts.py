@@ -1,0 +1,78 @@
+"""What went wrong on the way to a broker, as data: one Attempt for each try.
+
+Owns: the stages of a connection, and how a failure carries the one it happened in. Does not own:
+connecting (broker.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, TypeVar
+
+from kafka.errors import KafkaError
+
+__all__ = ['STAGES', 'Attempt', 'at_stage', 'describe', 'stage_of']
+
+#: In the order in which a connection goes through them.
+STAGES = ('DNS', 'TCP', 'proxy', 'TLS', 'SASL', 'ApiVersions', 'Metadata')
+
+E = TypeVar('E', bound=BaseException)
+
+
+class Attempt(NamedTuple):
+    """One try to reach a broker that failed.
+
+    Attributes: address: host and port as they were configured or listed; ip: what the name was
+    resolved to, None before; stage: how far it came, one of STAGES; seconds: how long it took;
+    error; hint: what may be the cause, '' for none.
+    """
+
+    address: str
+    ip: Optional[str]
+    stage: str
+    seconds: float
+    error: BaseException
+    hint: str
+
+    def __str__(self) -> str:
+        where = self.address if self.ip in (None, '') else '%s (%s)' % (self.address, self.ip)
+        text = '%s: %s after %.3g s: %s' % (where, self.stage, self.seconds, self.error)
+        return '%s; %s' % (text, self.hint) if self.hint else text
+
+
+def at_stage(error: E, stage: str) -> E:
+    """Note the stage in which an error happened, unless it is noted there; return the error."""
+    noted: Any = error
+    if getattr(error, 'stage', None) is None:
+        noted.stage = stage
+    return error
+
+
+def stage_of(error: BaseException, default: str) -> str:
+    """Return the stage that was noted in an error."""
+    return getattr(error, 'stage', None) or default
+
+
+def hint_for(stage: str, error: BaseException) -> str:
+    """Return what may be the cause of a failure, '' for nothing that is worth saying."""
+    text = ' '.join(map(str, error.args)) if isinstance(error, KafkaError) else str(error)
+    for sign, hint in _HINTS:
+        if sign[0] in ('', stage) and sign[1] in text:
+            return hint
+    return ''
+
+
+_HINTS = (
+    (('', 'an HTTP answer'), 'answered with HTTP: is this the port of a web server?'),
+    (('', 'this port wants TLS'), 'looks like TLS: security_protocol SSL or SASL_SSL?'),
+    (('', 'speaks TLS'), 'looks like TLS: security_protocol SSL or SASL_SSL?'),
+    (('', 'may want TLS'), 'closed without an answer: does the port want TLS or SASL?'),
+    (('', 'WRONG_VERSION_NUMBER'), 'does not speak TLS: security_protocol PLAINTEXT?'),
+    (('TCP', 'refused'), 'nothing listens there'),
+    (('DNS', ''), 'the name is not known here'),
+)
+
+
+def describe(attempts: Any, most: int = 5) -> str:
+    """Return the last attempts as text, the latest at the end."""
+    shown = list(attempts)[-most:]
+    return '; '.join(str(each) for each in shown)

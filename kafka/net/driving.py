@@ -1,0 +1,433 @@
+"""Who runs the turns of a loop: the callers that wait for it, or the thread in the background.
+
+Owns: the turn and its handing over, the background thread, sleeping and waking. Does not own: tasks
+and timers (tasks.py), what a socket does (transport.py).
+
+**The turn** is a lock. Whoever holds it runs turns: it polls, runs timers, runs what is ready. A
+call that blocks takes the turn if it is free and runs the loop itself until it has what it waits
+for, so that a lone ``send(); get()`` needs no switch of threads. If another has it, the call
+parks; the one in the turn looks after each turn who of those parked is done, and on leaving calls
+one of them to take over.
+
+**The background thread** runs turns when no caller does and something is *owed*: calls are ready, a
+timer is due, or a transport expects an answer (``owed``). It is started when a caller leaves
+something behind, or calls without waiting. When callers come it gives way. When nothing is owed it
+rests, without the turn, until the next timer; for as long as anything is connected it looks once
+a second whether a broker has hung up.
+
+**Lazy calls** come from programs that send and do not wait. The first one wakes the background
+thread, or ends the poll. For the next 50 ms nobody sleeps for longer than a millisecond, and calls
+that come meanwhile wake nobody: to be woken for each record would cost more than to look.
+
+The flags are read and written by several threads without a lock. Each pair that must not miss each
+other does "tell, then look": whoever brings a call appends it and then looks who sleeps; whoever is
+going to sleep says so and then looks whether there are calls.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from typing import Any, Callable, List, Optional
+
+from kafka.errors import IllegalStateError
+from kafka.net.interrupts import Interrupts
+from kafka.net.poller import Poller
+from kafka.net.tasks import Scheduler
+
+__all__ = ['Driving']
+
+log = logging.getLogger(__name__)
+
+#: Seconds that a poll or a rest takes at most while lazy calls come.
+NAP = 0.001
+#: The same for a rest while a caller has the turn: it does what is owed.
+LONG_NAP = 0.005
+#: Seconds for which that goes on after the last of them.
+ALERT = 0.05
+#: Seconds after which somebody looks at connections that nobody uses.
+HEARTBEAT = 1.0
+#: Seconds after which ready calls no longer have precedence over sockets.
+POLL_AT_LEAST = 0.005
+#: Longest sleep of a primitive; where Ctrl-C does not end one, it is looked for so often.
+SLICE = 0.2 if os.name == 'nt' else 3600.0
+
+# What a poll is, for whoever may have to end it.
+NO_POLL, SHORT_POLL, LONG_POLL = 0, 1, 2
+
+
+class _Parked:
+    """A thread that waits while another one runs the turn."""
+
+    __slots__ = ('_lock', 'done')
+
+    def __init__(self, done: Callable[[], Any]) -> None:
+        self.done = done
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for a call, at most so many seconds."""
+        self._lock.acquire(timeout=max(0.0, min(seconds, SLICE)))
+
+    def call(self) -> None:
+        """End the sleep; the next one, if none is under way."""
+        try:
+            self._lock.release()
+        except RuntimeError:  # it was called already
+            pass
+
+    def is_done(self) -> bool:
+        """Ask whether it has what it waits for; an error is for its own thread to find."""
+        try:
+            return bool(self.done())
+        except Exception:
+            return True
+
+
+class Driving(Scheduler):
+    """A scheduler whose turns are run by callers and by a thread in the background.
+
+    Arguments: name: of that thread.
+
+    Attributes: owed: how many transports expect something; they count themselves.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.owed = 0
+        self._pid = os.getpid()
+        self._forked = False
+        self._closing = False
+        self._poller = Poller()
+        # Held by whoever runs turns: guards tasks, timers and all that coroutines touch.
+        self._turn = threading.Lock()
+        self._driver: Optional[int] = None  # the thread in the turn
+        self._parked: List[_Parked] = []
+        self._turns = 0
+        self._polling = NO_POLL
+        self._polled_at = 0.0
+        self._next_due = math.inf  # as it was when the turn was left
+        self._lazy = False  # a lazy call came
+        self._alert_until = 0.0
+        # Guards the start of the thread.
+        self._thread_lock = threading.Lock()
+        self._thread: Optional[threading.Thread] = None
+        self._bell = threading.Lock()  # released to wake the thread
+        self._bell.acquire()
+        self._rests_until = 0.0  # of a rest that calls must end; 0: there is none
+        _loops.add(self)
+
+    def time(self) -> float:
+        """Return seconds that never go back."""
+        return time.monotonic()
+
+    def wall(self) -> float:
+        """Return seconds since the epoch."""
+        return time.time()
+
+    # ------------------------------------------------------------ calls from any thread
+
+    def call_threadsafe(self, call: Callable[..., Any], *args: Any) -> None:
+        """Call something in the next turn, from any thread. Raises IllegalStateError after close().
+
+        Raises it in the child of a fork as well.
+        """
+        self._check_usable()
+        self._ready.append((call, args))
+        self._rouse()
+
+    def call_lazily(self, call: Callable[..., Any], *args: Any) -> None:
+        """Call something within some milliseconds, from any thread; errors as call_threadsafe().
+
+        Costs a fraction of a microsecond but for the first one in a while.
+        """
+        if self._closing or self._forked:
+            self._check_usable()
+        self._ready.append((call, args))
+        self._lazy = True
+        if self._polling == SHORT_POLL:
+            return
+        if self._polling or (not self._turn.locked() and self._rests_until):
+            self._rouse()
+        elif self._thread is None and not self._turn.locked():
+            self._rouse()
+
+    def _rouse(self) -> None:
+        """See to it that somebody runs a turn soon."""
+        if self._polling:
+            self._poller.wake()
+        elif not self._turn.locked():
+            self._ring()
+
+    def _check_usable(self) -> None:
+        if self._forked or os.getpid() != self._pid:
+            raise IllegalStateError(
+                'this client was made in process %d and cannot be used in process %d, which was'
+                ' forked from it: make a new one here' % (self._pid, os.getpid())
+            )
+        if self._closing:
+            raise IllegalStateError('the client is closed')
+
+    # ------------------------------------------------------------ waiting
+
+    def wait(self, done: Any, timeout: Optional[float]) -> bool:
+        """Block until something has happened; tell whether it has.
+
+        Arguments:
+            done: a function without arguments, asked again and again and maybe in other threads;
+                or an object with the attribute ``is_done``. It has to change in turns of the loop.
+            timeout: seconds; None for no end. With 0 one turn is run if nobody else runs any.
+
+        Raises IllegalStateError in a call of the loop itself, which would wait for itself; after
+        close(); and in the child of a fork.
+        """
+        ask = done if callable(done) else lambda: done.is_done
+        if ask():
+            return True
+        self._check_caller()
+        return self._wait_until(ask, math.inf if timeout is None else self.time() + timeout)
+
+    def _check_caller(self) -> None:
+        if self._driver == threading.get_ident():
+            raise IllegalStateError(
+                'a call that blocks was made in a callback: there it would wait for itself'
+            )
+        self._check_usable()
+
+    def _wait_until(self, done: Callable[[], Any], deadline: float) -> bool:
+        has_parked = False
+        try:
+            while True:
+                interrupts = Interrupts(self._poller.wake)
+                interrupts.begin()
+                try:
+                    if self._turn.acquire(False):
+                        self._drive(done, deadline, interrupts)
+                finally:
+                    interrupts.end()
+                if done():
+                    return True
+                self._check_usable()
+                if self.time() >= deadline:
+                    return False
+                has_parked = True
+                self._park(done, deadline)
+        finally:
+            if has_parked:  # maybe it was called to take over, and does not
+                self._pass_on()
+
+    def _drive(self, done: Callable[[], Any], deadline: float, interrupts: Interrupts) -> None:
+        """Run turns, which this thread holds, until something is done; leave the turn."""
+        self._driver = threading.get_ident()
+        try:
+            while not self._closing:
+                self._run_turn(deadline)
+                if done() or interrupts.is_due or self.time() >= deadline:
+                    return
+        finally:
+            self._leave()
+
+    def _park(self, done: Callable[[], Any], deadline: float) -> None:
+        """Sleep until called, if somebody else has the turn."""
+        parked = _Parked(done)
+        self._parked.append(parked)
+        try:
+            if self._turn.locked() and not parked.is_done():
+                if self._polling and (self._ready or self._driver == self._background_id()):
+                    self._poller.wake()  # which lets the background give way
+                parked.sleep(deadline - self.time())
+        finally:
+            self._parked.remove(parked)
+
+    def _leave(self) -> None:
+        """Leave the turn to others, and see to it that there are some if anything is owed."""
+        self._next_due = self._next_time() or math.inf
+        self._driver = None
+        self._turn.release()
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Find somebody for a turn that is free."""
+        if self._turn.locked():
+            return
+        for parked in self._parked[:1]:
+            parked.call()
+            return
+        if self._is_owed() or self._next_due < self._rests_until:
+            if self._rests_until or self._thread is None:
+                self._ring()
+        elif self._thread is None and (self._poller.sockets or self._next_due < math.inf):
+            self._ring()
+
+    def _is_owed(self) -> bool:
+        return bool(self._ready) or self.owed > 0
+
+    # ------------------------------------------------------------ one turn
+
+    def _run_turn(self, deadline: float) -> None:
+        """Poll, run what is due and what is ready, and call those who wait for it."""
+        now = self.time()
+        if self._lazy:
+            self._lazy = False
+            self._alert_until = now + ALERT
+        if not self._ready or now - self._polled_at > POLL_AT_LEAST:
+            self._poll(now, deadline)
+            now = self.time()
+            self._polled_at = now
+        self._run_timers(now)
+        self._run_ready()
+        self._turns += 1
+        if self._parked:
+            for parked in list(self._parked):
+                if parked.is_done():
+                    parked.call()
+
+    def _poll(self, now: float, deadline: float) -> None:
+        due = self._next_time()
+        until = deadline if due is None else min(due, deadline)
+        seconds = max(0.0, min(until - now, SLICE))
+        if now < self._alert_until:
+            seconds = min(seconds, NAP)
+        self._poller.open()  # a wake-up before that would be lost
+        self._polling = SHORT_POLL if seconds <= NAP else LONG_POLL
+        try:
+            if self._ready or self._closing or self._must_give_way():
+                seconds = 0
+            happened = self._poller.poll(seconds)
+        finally:
+            self._polling = NO_POLL
+        for on_ready, events in happened:
+            self._guarded(on_ready, (events,))
+
+    def _must_give_way(self) -> bool:
+        return bool(self._parked) and self._driver == self._background_id()
+
+    # ------------------------------------------------------------ the background
+
+    def start(self) -> None:
+        """Start the background thread now, and not when it is needed first."""
+        self._check_usable()
+        self._ring()
+
+    def _background_id(self) -> Optional[int]:
+        return None if self._thread is None else self._thread.ident
+
+    def _ring(self) -> None:
+        """Wake the background thread, or start it."""
+        if self._thread is None:
+            with self._thread_lock:
+                if self._thread is None and not self._closing:
+                    self._start_thread()
+            return
+        try:
+            self._bell.release()
+        except RuntimeError:  # it was rung already
+            pass
+
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._background, name=self.name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is about to end: callers have to do without
+            if not _is_ending():
+                raise
+        else:
+            self._thread = thread
+
+    def _background(self) -> None:
+        seen = self._turns
+        while not self._closing:
+            now = self.time()
+            if self._has_work(now) and (self._turns == seen or self._ready):
+                if self._turn.acquire(False):
+                    self._drive_in_background()
+            now, seen = self.time(), self._turns
+            if self._lazy or self._is_owed():
+                self._alert_until = max(self._alert_until, now + ALERT)
+            self._rest(now)
+
+    def _has_work(self, now: float) -> bool:
+        if self._turn.locked():
+            return False
+        return self._is_owed() or self._next_due <= now or self._heartbeat() <= now
+
+    def _heartbeat(self) -> float:
+        """Return when somebody has to look at the sockets."""
+        return self._polled_at + HEARTBEAT if self._poller.sockets else math.inf
+
+    def _drive_in_background(self) -> None:
+        """Run turns until nothing is owed or a caller wants the turn."""
+        self._driver = threading.get_ident()
+        try:
+            deadline = 0.0  # of the first turn, for which there may be nothing to wait
+            while not self._closing:
+                self._run_turn(deadline)
+                if self._parked or not self._is_owed():
+                    return
+                deadline = math.inf
+        finally:
+            self._leave()
+
+    def _rest(self, now: float) -> None:
+        """Sleep until there is work, or until it is to be looked for."""
+        if now < self._alert_until:
+            self._bell.acquire(timeout=LONG_NAP if self._turn.locked() else NAP)
+            return
+        until = min(self._next_due, self._heartbeat(), now + SLICE)
+        self._rests_until = until
+        try:
+            # Told that it rests; now look again.
+            if self._lazy or (self._is_owed() and not self._turn.locked()):
+                return
+            self._bell.acquire(timeout=max(0.0, until - now))
+        finally:
+            self._rests_until = 0.0
+
+    # ------------------------------------------------------------ the end
+
+    def _stop_background(self, seconds: float) -> None:
+        """Let the background thread end, and wait so long for that."""
+        self._poller.wake()
+        thread = self._thread
+        if thread is None or thread is threading.current_thread():
+            return
+        self._ring()
+        if not _is_ending():
+            thread.join(seconds)
+
+    def _abandon(self) -> None:
+        """Let go of everything in the child of a fork: nothing of it may touch the parent's."""
+        self._forked = True
+        self._closing = True
+        self._thread = None
+        # Coroutines that are let go run what is behind their ``finally``. Here they must not.
+        _left_behind.append((self._tasks, self._ready, self._timers))
+        self._tasks, self._ready, self._timers = {}, deque(), []
+        self._poller.close()
+
+
+_left_behind: List[Any] = []
+
+
+def _is_ending() -> bool:
+    return sys.is_finalizing()
+
+
+_loops: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for loop in list(_loops):
+        loop._abandon()
+
+
+if hasattr(os, 'register_at_fork'):
+    os.register_at_fork(after_in_child=_after_fork)

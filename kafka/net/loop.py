@@ -1,0 +1,159 @@
+"""The loop: coroutines, timers and sockets of one client, driven by its callers.
+
+Owns: what a client uses of the network floor (the contract is told in tasks.py). Does not own: who
+runs the turns (driving.py), how a connection is made (transport.py), names (resolver.py).
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Coroutine, Dict, List, Optional, TypeVar
+
+from kafka.errors import IllegalStateError, KafkaTimeoutError
+from kafka.net.driving import Driving
+from kafka.net.poller import Poller
+from kafka.net.resolver import Address, Resolver
+from kafka.net.tasks import Task
+from kafka.net.transport import SocketOptions, Transport, open_transport
+
+__all__ = ['Loop']
+
+T = TypeVar('T')
+
+
+class Loop(Driving):
+    """Runs the coroutines of one client.
+
+    Arguments: name: of the background thread, as ``<client id>-network-thread``.
+
+    Making one opens nothing and starts nothing. After a fork the child gets IllegalStateError from
+    every call; the parent goes on.
+    """
+
+    def __init__(self, name: str = 'kafka-network-thread') -> None:
+        super().__init__(name)
+        self._resolver = Resolver(self)
+        self._transports: Dict[Transport, None] = {}
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return '<Loop %s %s tasks=%d sockets=%d>' % (
+            self.name,
+            'closed' if self._closing else 'open',
+            len(self._tasks),
+            self._poller.sockets,
+        )
+
+    # ------------------------------------------------------------ from any thread
+
+    def run(self, coroutine: Coroutine[Any, Any, T], timeout: Optional[float]) -> T:
+        """Run a coroutine from any thread and return what it returns.
+
+        Arguments: timeout: seconds; None for no end.
+
+        Raises KafkaTimeoutError at the end of the time, when the coroutine is cancelled; what the
+        coroutine raises; and as wait().
+        """
+        try:
+            self._check_caller()
+        except IllegalStateError:
+            coroutine.close()
+            raise
+        task = Task(self, coroutine)
+        self._tasks[task] = None
+        self._ready.append((task._step, ()))
+        try:
+            finished = self.wait(lambda: task.done, timeout)
+        except BaseException:
+            self._give_up(task)
+            raise
+        if not finished:
+            self._give_up(task)
+            raise KafkaTimeoutError('%s took longer than %s seconds' % (task.name, timeout))
+        return task.result()
+
+    def _give_up(self, task: Task[Any]) -> None:
+        try:
+            self.call_threadsafe(task.cancel)
+        except IllegalStateError:  # closed meanwhile, which cancels everything
+            pass
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Cancel all coroutines, close all connections and end the background thread.
+
+        Arguments: timeout: seconds that all of it may take. Coroutines that do not end by then,
+        or a thread that runs the turn and does not leave it, are left behind.
+
+        May be called again, from any thread, and from a call of the loop, behind which it ends.
+        """
+        if self._forked or self._closed:
+            return
+        deadline = self.time() + timeout
+        if self._driver == threading.get_ident():
+            self._closing = True
+            self.call_soon(self._close_all)
+            return
+        if not self._closing:
+            try:
+                self._ready.append((self._cancel_all, ()))
+                self.wait(lambda: not self._tasks, max(0.0, timeout / 2))
+            except IllegalStateError:  # another thread was quicker
+                pass
+        self._closing = True
+        self._stop_background(max(0.0, deadline - self.time()))
+        if self._turn.acquire(timeout=max(0.0, deadline - self.time())):
+            try:
+                self._close_all()
+            finally:
+                self._turn.release()
+        for parked in list(self._parked):
+            parked.call()
+
+    def _cancel_all(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+
+    def _close_all(self) -> None:
+        """Close what is open, in the turn."""
+        self._closed = True
+        for transport in list(self._transports):
+            transport.close()
+        self._drop_all()
+        self._poller.close()
+
+    # ------------------------------------------------------------ in a turn
+
+    @property
+    def poller(self) -> Poller:
+        """What sockets are registered with."""
+        return self._poller
+
+    async def resolve(self, host: str, port: int, timeout: float) -> List[Address]:
+        """Return all addresses of a host.
+
+        Raises KafkaConnectionError for a name that is not known, KafkaTimeoutError when that takes
+        longer than `timeout` seconds.
+        """
+        return await self._resolver.resolve(host, port, timeout)
+
+    async def connect(
+        self, address: Address, timeout: float, options: Optional[SocketOptions] = None
+    ) -> Transport:
+        """Return a connection to an address.
+
+        Raises KafkaConnectionError when it cannot be reached, KafkaTimeoutError when that is not
+        known after `timeout` seconds.
+        """
+        transport = await open_transport(self, address, options or SocketOptions(), timeout)
+        self._transports[transport] = None
+        return transport
+
+    def forget_transport(self, transport: Transport) -> None:
+        """Let go of a transport that was closed."""
+        self._transports.pop(transport, None)
+
+    def _abandon(self) -> None:
+        super()._abandon()
+        for transport in list(self._transports):
+            transport.abandon()
+        self._transports.clear()

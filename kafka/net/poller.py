@@ -1,0 +1,92 @@
+"""What a loop sleeps in: a selector, and a way to be woken from other threads.
+
+Owns both. Does not own: what happens when a socket is ready (transport.py), and who polls
+(driving.py). Modules are asked for their names when they are needed, so that programs patched by
+gevent or eventlet get theirs.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+from typing import Any, Callable, List, Optional, Tuple
+
+__all__ = ['READ', 'WRITE', 'Poller']
+
+READ = selectors.EVENT_READ
+WRITE = selectors.EVENT_WRITE
+
+OnReady = Callable[[int], Any]
+
+
+class Poller:
+    """Waits for sockets and for a wake-up. Nothing is opened before the first register() or poll().
+
+    All but wake() is for whoever runs the turn.
+    """
+
+    def __init__(self) -> None:
+        self._selector: Optional[selectors.BaseSelector] = None
+        self._sender: Optional[socket.socket] = None
+        self._receiver: Optional[socket.socket] = None
+        self.sockets = 0  # registered by others
+
+    def __repr__(self) -> str:
+        return '<Poller of %d sockets>' % self.sockets
+
+    def open(self) -> selectors.BaseSelector:
+        """Return the selector, made now if there is none."""
+        if self._selector is None:
+            selector = selectors.DefaultSelector()
+            receiver, sender = socket.socketpair()
+            receiver.setblocking(False)
+            sender.setblocking(False)
+            selector.register(receiver, READ, self._on_woken)
+            self._receiver, self._sender = receiver, sender
+            self._selector = selector
+        return self._selector
+
+    def register(self, sock: socket.socket, events: int, on_ready: OnReady) -> None:
+        """Call ``on_ready(events)`` in the turns in which the socket is ready."""
+        self.open().register(sock, events, on_ready)
+        self.sockets += 1
+
+    def modify(self, sock: socket.socket, events: int, on_ready: OnReady) -> None:
+        """Wait for other events of a registered socket."""
+        self.open().modify(sock, events, on_ready)
+
+    def unregister(self, sock: socket.socket) -> None:
+        """Wait for nothing of a socket any more; it is still open."""
+        if self._selector is not None:
+            self._selector.unregister(sock)
+            self.sockets -= 1
+
+    def poll(self, seconds: Optional[float]) -> List[Tuple[OnReady, int]]:
+        """Return what is ready, after at most so many seconds; None for no end."""
+        return [(key.data, events) for key, events in self.open().select(seconds)]
+
+    def wake(self) -> None:
+        """End a poll, from any thread or signal handler; the next one if none is under way."""
+        sender = self._sender
+        if sender is not None:
+            try:
+                sender.send(b'\0')
+            except BlockingIOError:  # a thousand wake-ups wait there already
+                pass
+            except OSError:  # closed meanwhile: nobody polls any more
+                pass
+
+    def _on_woken(self, events: Any) -> None:
+        assert self._receiver is not None
+        try:
+            self._receiver.recv(4096)
+        except BlockingIOError:
+            pass
+
+    def close(self) -> None:
+        """Close what was opened. In a child after a fork this touches nothing of the parent's."""
+        for each in (self._selector, self._sender, self._receiver):
+            if each is not None:
+                each.close()
+        self._selector = self._sender = self._receiver = None
+        self.sockets = 0

@@ -1,0 +1,443 @@
+"""Coroutines, what they wait for, and timers: the part of a loop that has no clock and no thread.
+
+Owns: Task, Waiter, Event, Timer, and Scheduler, which keeps them in order. Does not own: who runs
+it and when (loop.py on the machine's clock and sockets, test/simulation/loop.py on a virtual one).
+
+The contract of a loop, which both keep, is Scheduler plus::
+
+    time(), wall()                       seconds, monotonic and since the epoch
+    call_threadsafe(fn, *args)           from any thread, at once
+    call_lazily(fn, *args)               from any thread, within some milliseconds; cheap
+    run(coroutine, timeout)              block until it is done; KafkaTimeoutError
+    wait(done, timeout)                  block until done() or done.is_done; tells whether it is
+    await connect(address, timeout)      a transport
+    await resolve(host, port, timeout)   addresses
+    close(timeout)
+
+A coroutine runs until it awaits something that is not ready. It is cancelled by TaskCancelled,
+which is no Exception, so that ``except KafkaError`` and ``except Exception`` let it pass; who waits
+for a cancelled task gets Cancelled, which is a KafkaError.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections import deque
+from typing import (
+    Any,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Deque,
+    Dict,
+    Generator,
+    Generic,
+    List,
+    Optional,
+    Tuple,
+    TypeVar,
+    cast,
+)
+
+from kafka.errors import Cancelled, IllegalStateError, KafkaTimeoutError
+
+__all__ = ['Event', 'Scheduler', 'Task', 'TaskCancelled', 'Timer', 'Waiter']
+
+log = logging.getLogger(__name__)
+
+T = TypeVar('T')
+
+#: From so many timers on those that were cancelled are looked for.
+CLEAN_AT = 1024
+
+
+class TaskCancelled(BaseException):
+    """Raised inside a coroutine that was cancelled; to be passed on."""
+
+
+class Waiter(Generic[T]):
+    """Parks one coroutine until it is woken with a value or an error; the first one counts.
+
+    Awaited after that it returns or raises at once. To be woken in a turn of the loop only.
+    """
+
+    __slots__ = ('_error', '_task', '_value', 'done')
+
+    def __init__(self) -> None:
+        self.done = False
+        self._value: Any = None
+        self._error: Optional[BaseException] = None
+        self._task: Optional[Task[Any]] = None
+
+    def __repr__(self) -> str:
+        return '<Waiter %s>' % ('done' if self.done else 'pending')
+
+    def wake(self, value: Any = None) -> bool:
+        """Let the coroutine go on with a value. Returns False if it was woken before."""
+        return self._finish(value, None)
+
+    def fail(self, error: BaseException) -> bool:
+        """Let the coroutine go on with an error. Returns False if it was woken before."""
+        return self._finish(None, error)
+
+    def _finish(self, value: Any, error: Optional[BaseException]) -> bool:
+        if self.done:
+            return False
+        self.done = True
+        self._value, self._error = value, error
+        task, self._task = self._task, None
+        if task is not None:
+            task._resume()
+        return True
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if not self.done:
+            yield self
+        if self._error is not None:
+            raise self._error
+        return cast(T, self._value)
+
+
+class Event:
+    """A flag that any number of coroutines may wait for."""
+
+    __slots__ = ('_waiters', 'is_set')
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._waiters: List[Waiter[None]] = []
+
+    def __repr__(self) -> str:
+        return '<Event %s, %d wait>' % ('set' if self.is_set else 'clear', len(self._waiters))
+
+    def set(self) -> None:
+        """Raise the flag and let all go on who wait for it."""
+        self.is_set = True
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            waiter.wake()
+
+    def clear(self) -> None:
+        """Lower the flag."""
+        self.is_set = False
+
+    async def wait(self) -> None:
+        """Return once the flag is up."""
+        if self.is_set:
+            return
+        waiter: Waiter[None] = Waiter()
+        self._waiters.append(waiter)
+        try:
+            await waiter
+        finally:
+            if waiter in self._waiters:  # cancelled
+                self._waiters.remove(waiter)
+
+
+class Timer:
+    """A call that waits for its time; ``cancel()`` is allowed always."""
+
+    __slots__ = ('_args', '_call', 'when')
+
+    def __init__(self, when: float, call: Callable[..., Any], args: Tuple[Any, ...]) -> None:
+        self.when = when
+        self._call: Optional[Callable[..., Any]] = call
+        self._args = args
+
+    def __repr__(self) -> str:
+        return '<Timer at %.3f%s>' % (self.when, '' if self._call else ', over')
+
+    @property
+    def waits(self) -> bool:
+        """Whether it was neither run nor cancelled."""
+        return self._call is not None
+
+    def cancel(self) -> None:
+        """Forget the call."""
+        self._call, self._args = None, ()
+
+    def run(self) -> None:
+        """Make the call, once."""
+        call, args = self._call, self._args
+        self._call, self._args = None, ()
+        if call is not None:
+            call(*args)
+
+
+class Task(Generic[T]):
+    """A coroutine on its way. Await it for its result; ``cancel()`` ends it early.
+
+    Attributes: done; name: of the coroutine, for logs.
+    """
+
+    __slots__ = (
+        '__weakref__',
+        '_asked',
+        '_callbacks',
+        '_cancelling',
+        '_coroutine',
+        '_error',
+        '_parked',
+        '_running',
+        '_scheduler',
+        '_value',
+        'done',
+    )
+
+    def __init__(self, scheduler: Scheduler, coroutine: Coroutine[Any, Any, T]) -> None:
+        self.done = False
+        self._scheduler = scheduler
+        self._coroutine = coroutine
+        self._value: Optional[T] = None
+        self._error: Optional[BaseException] = None
+        self._parked: Optional[Waiter[Any]] = None
+        self._cancelling = False
+        self._running = False
+        self._asked = False  # whether anybody looked at the outcome
+        self._callbacks: List[Callable[[Task[T]], Any]] = []
+
+    def __repr__(self) -> str:
+        return '<Task %s %s>' % (self.name, 'done' if self.done else 'pending')
+
+    def __del__(self) -> None:
+        error = getattr(self, '_error', None)
+        if error is not None and not self._asked and not isinstance(error, Cancelled):
+            log.error('%s failed and nobody asked', self.name, exc_info=error)
+
+    @property
+    def name(self) -> str:
+        """The name of the coroutine."""
+        return str(getattr(self._coroutine, '__qualname__', self._coroutine))
+
+    @property
+    def exception(self) -> Optional[BaseException]:
+        """What it ended with, if that was an error."""
+        self._asked = True
+        return self._error
+
+    def result(self) -> T:
+        """Return what the coroutine returned, or raise what it raised.
+
+        Raises Cancelled if it was cancelled, IllegalStateError while it runs.
+        """
+        self._asked = True
+        if not self.done:
+            raise IllegalStateError('%s is not done' % self.name)
+        if self._error is not None:
+            raise self._error
+        return cast(T, self._value)
+
+    def add_done_callback(self, call: Callable[[Task[T]], Any]) -> None:
+        """Call something with the task when it is done, in a turn; at once if it is."""
+        self._asked = True
+        if self.done:
+            call(self)
+        else:
+            self._callbacks.append(call)
+
+    def cancel(self) -> bool:
+        """Raise TaskCancelled where the coroutine waits. Returns False if it is done.
+
+        In a turn of the loop. A coroutine that is running gets it when it waits next.
+        """
+        if self.done:
+            return False
+        self._cancelling = True
+        if self._parked is not None:
+            self._parked._task = None
+            self._resume()
+        return True
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if not self.done:
+            waiter: Waiter[None] = Waiter()
+            self.add_done_callback(lambda task: waiter.wake())
+            yield from waiter.__await__()
+        return self.result()
+
+    def _resume(self) -> None:
+        self._parked = None
+        self._scheduler.call_soon(self._step)
+
+    def _step(self) -> None:
+        """Let the coroutine run until it waits for something."""
+        if self.done or self._running:
+            return
+        self._running = True
+        try:
+            if self._cancelling:
+                self._cancelling = False
+                parked = self._coroutine.throw(TaskCancelled())
+            else:
+                parked = self._coroutine.send(None)
+        except StopIteration as stop:
+            self._finish(stop.value, None)
+        except TaskCancelled:
+            self._finish(None, Cancelled('%s was cancelled' % self.name))
+        except Exception as error:  # belongs to whoever waits for the task
+            self._finish(None, error)
+        except BaseException as error:  # the process is to end, or a signal's handler raised
+            self._finish(None, Cancelled('%s was ended by %r' % (self.name, error)))
+            raise
+        else:
+            self._park(parked)
+        finally:
+            self._running = False
+
+    def _park(self, parked: Optional[Waiter[Any]]) -> None:
+        if parked is None or parked.done or self._cancelling:
+            self._scheduler.call_soon(self._step)
+        else:
+            self._parked = parked
+            parked._task = self
+
+    def _finish(self, value: Optional[T], error: Optional[BaseException]) -> None:
+        self.done = True
+        self._value, self._error = value, error
+        self._scheduler._forget(self)
+        callbacks, self._callbacks = self._callbacks, []
+        for call in callbacks:
+            self._scheduler.call_soon(call, self)
+
+    def _drop(self) -> None:
+        """End at once: the coroutine has had its time."""
+        self.done = True
+        self._error = Cancelled('%s was left behind' % self.name)
+        if self._running:  # it is itself that ends the loop, and cannot be closed
+            return
+        try:
+            self._coroutine.close()
+        except Exception:  # what it does on its way out must not keep the others from ending
+            log.exception('%s failed while it was left behind', self.name)
+
+
+class Scheduler:
+    """Tasks and timers in their order. Of one thread at a time, the one that runs the turn."""
+
+    def __init__(self) -> None:
+        # Any thread may append: that is atomic.
+        self._ready: Deque[Tuple[Callable[..., Any], Tuple[Any, ...]]] = deque()
+        self._timers: List[Tuple[float, int, Timer]] = []
+        self._timers_made = 0
+        self._clean_at = CLEAN_AT
+        self._tasks: Dict[Task[Any], None] = {}  # in the order they began
+
+    def time(self) -> float:
+        """Return seconds that never go back."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ in a turn
+
+    def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Task[T]:
+        """Begin a coroutine; it runs first after the caller has returned to the loop."""
+        task = Task(self, coroutine)
+        self._tasks[task] = None
+        self.call_soon(task._step)
+        return task
+
+    def call_soon(self, call: Callable[..., Any], *args: Any) -> None:
+        """Call something after the caller has returned to the loop."""
+        self._ready.append((call, args))
+
+    def call_later(self, seconds: float, call: Callable[..., Any], *args: Any) -> Timer:
+        """Call something after so many seconds; those of one time in the order they were given."""
+        timer = Timer(self.time() + max(0.0, seconds), call, args)
+        self._timers_made += 1
+        heapq.heappush(self._timers, (timer.when, self._timers_made, timer))
+        if len(self._timers) >= self._clean_at:
+            self._timers = [each for each in self._timers if each[2].waits]
+            heapq.heapify(self._timers)
+            self._clean_at = max(CLEAN_AT, 2 * len(self._timers))
+        return timer
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after so many seconds."""
+        waiter: Waiter[None] = Waiter()
+        timer = self.call_later(seconds, waiter.wake)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+
+    async def within(self, seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return what the coroutine returns. Raises KafkaTimeoutError, and cancels it, if that
+        takes longer than so many seconds.
+        """
+        task = self.spawn(coroutine)
+        expired: Waiter[None] = Waiter()
+
+        def expire() -> None:
+            expired.wake()
+            task.cancel()
+
+        timer = self.call_later(seconds, expire)
+        try:
+            return await task
+        except Cancelled as error:
+            if not expired.done:
+                raise
+            raise KafkaTimeoutError('it took longer than %.3g seconds' % seconds) from error
+        finally:
+            timer.cancel()
+            task.cancel()
+
+    async def gather(self, *coroutines: Coroutine[Any, Any, T]) -> List[T]:
+        """Run all at once; return what they return, in their order, when all are done.
+
+        Raises what the first of them raised that did; the others are cancelled.
+        """
+        tasks = [self.spawn(each) for each in coroutines]
+        try:
+            return [await task for task in tasks]
+        finally:
+            for task in tasks:
+                task.cancel()
+                task._asked = True
+
+    # ------------------------------------------------------------ for who runs it
+
+    def _next_time(self) -> Optional[float]:
+        """Return when the next timer is due, None if there is none."""
+        timers = self._timers
+        while timers and not timers[0][2].waits:
+            heapq.heappop(timers)
+        return timers[0][0] if timers else None
+
+    def _run_timers(self, now: float) -> None:
+        """Run what was due up to a time."""
+        timers = self._timers
+        while timers and timers[0][0] <= now:
+            timer = heapq.heappop(timers)[2]
+            self._guarded(timer.run, ())
+            timers = self._timers  # may have been cleaned
+
+    def _run_ready(self) -> None:
+        """Run what is ready now, and not what becomes ready by that."""
+        ready = self._ready
+        for _ in range(len(ready)):
+            call, args = ready.popleft()
+            self._guarded(call, args)
+
+    def _guarded(self, call: Callable[..., Any], args: Tuple[Any, ...]) -> None:
+        try:
+            call(*args)
+        except Exception:
+            # Nobody waits for a call, and it must not keep the others from being made.
+            log.exception('a call of the loop failed: %r', call)
+
+    def _forget(self, task: Task[Any]) -> None:
+        self._tasks.pop(task, None)
+
+    def _drop_all(self) -> None:
+        """End and forget everything."""
+        tasks, self._tasks = self._tasks, {}
+        for task in tasks:
+            task._drop()
+        self._ready.clear()
+        self._timers.clear()
+
+
+async def awaited(thing: Awaitable[T]) -> T:
+    """Return what awaiting something returns: a coroutine of a Waiter or a Task."""
+    return await thing

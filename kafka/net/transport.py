@@ -1,0 +1,335 @@
+"""One TCP connection of a loop: bytes out, bytes in, awaited where they are not ready.
+
+Owns: the socket. Does not own: what the bytes mean, TLS, time-outs of requests (broker.py).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections import deque
+from typing import (
+    Any,
+    Deque,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+    Union,
+)
+
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+from kafka.net.attempts import at_stage
+from kafka.net.poller import READ, WRITE, Poller
+from kafka.net.resolver import Address
+from kafka.net.tasks import Timer, Waiter
+
+__all__ = ['SocketOptions', 'Transport', 'open_transport']
+
+Bytes = Union[bytes, bytearray, memoryview]
+
+#: So many bytes are read at once.
+READ_BYTES = 128 * 1024
+#: A system call takes so many pieces at most; POSIX promises 16, everybody has 1024.
+MAX_PIECES = 512
+
+_UNDER_WAY = (errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY, errno.EINTR)
+
+
+class SocketOptions(NamedTuple):
+    """What is set on each socket: sizes of the kernel's buffers in bytes, and any others.
+
+    None leaves a size to the system; others are (level, option, value).
+    """
+
+    send_buffer_bytes: Optional[int] = None
+    receive_buffer_bytes: Optional[int] = None
+    others: Tuple[Tuple[int, int, Any], ...] = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
+
+    def apply(self, sock: socket.socket) -> None:
+        """Set them."""
+        for level, option, value in self.others:
+            sock.setsockopt(level, option, value)
+        if self.send_buffer_bytes is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.send_buffer_bytes)
+        if self.receive_buffer_bytes is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.receive_buffer_bytes)
+
+
+class SocketLoop(Protocol):
+    """What a transport needs of its loop."""
+
+    owed: int
+
+    @property
+    def poller(self) -> Poller:
+        """What sockets are registered with."""
+
+    def call_later(self, seconds: float, call: Any, *args: Any) -> Timer:
+        """Call something after so many seconds."""
+
+    def forget_transport(self, transport: Transport) -> None:
+        """Let go of a transport that was closed."""
+
+
+class Transport:
+    """A connection. All of it is for turns of its loop.
+
+    Attributes: peername: host and port of the other end; is_closed.
+    """
+
+    def __init__(self, loop: SocketLoop, sock: socket.socket, address: Address) -> None:
+        self.peername = address.ip, int(address.sockaddr[1])
+        self.is_closed = False
+        self._loop = loop
+        self._sock = sock
+        self._events = 0  # what the poller was asked for
+        self._reader: Optional[Waiter[bytes]] = None
+        self._unsent: Deque[memoryview] = deque()
+        self._drained: List[Waiter[None]] = []
+        self._broken: Optional[KafkaConnectionError] = None
+        self._expecting = False
+
+    def __repr__(self) -> str:
+        state = 'closed' if self.is_closed else 'broken' if self._broken else 'open'
+        return '<Transport to %s:%s %s>' % (*self.peername, state)
+
+    @property
+    def expecting(self) -> bool:
+        """Whether an answer is due. Whoever sends says so: only then somebody waits for it."""
+        return self._expecting
+
+    @expecting.setter
+    def expecting(self, expecting: bool) -> None:
+        if expecting != self._expecting:
+            self._expecting = expecting
+            self._loop.owed += 1 if expecting else -1
+
+    # ------------------------------------------------------------ out
+
+    def write(self, buffers: Iterable[Bytes]) -> None:
+        """Send what the system takes now, and the rest when it takes it.
+
+        Raises KafkaConnectionError when the connection has ended.
+        """
+        self._check()
+        pieces = [each for each in buffers if len(each)]
+        if not self._unsent:
+            pieces = self._send_now(pieces)
+        if pieces:
+            self._unsent.extend(map(_view, pieces))
+            self._want(self._events | WRITE)
+
+    async def send(self, buffers: Iterable[Bytes]) -> None:
+        """Send everything: returns when the system has taken it. Raises as write()."""
+        self.write(buffers)
+        while self._unsent:
+            waiter: Waiter[None] = Waiter()
+            self._drained.append(waiter)
+            await waiter
+
+    @property
+    def unsent_bytes(self) -> int:
+        """How many bytes wait for the system to take them."""
+        return sum(map(len, self._unsent))
+
+    def _send_now(self, pieces: Sequence[Bytes]) -> List[Bytes]:
+        """Return what the system does not take."""
+        rest = list(pieces)
+        while rest:
+            try:
+                sent = self._send_some(rest[:MAX_PIECES])
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError as error:
+                raise self._break(error) from error
+            rest = _behind(rest, sent)
+        return rest
+
+    def _send_some(self, pieces: List[Bytes]) -> int:
+        if len(pieces) == 1 or not hasattr(self._sock, 'sendmsg'):
+            return self._sock.send(pieces[0])
+        return self._sock.sendmsg(pieces)
+
+    def _on_writable(self) -> None:
+        try:
+            rest = self._send_now(list(self._unsent))
+        except KafkaConnectionError:
+            return  # those who wait were told
+        self._unsent = deque(map(_view, rest))
+        if not rest:
+            self._want(self._events & ~WRITE)
+            drained, self._drained = self._drained, []
+            for waiter in drained:
+                waiter.wake()
+
+    # ------------------------------------------------------------ in
+
+    async def recv(self) -> bytes:
+        """Return the next bytes, b'' at the end of the stream.
+
+        Raises KafkaConnectionError when the connection breaks, or is closed meanwhile.
+        """
+        self._check()
+        waiter: Waiter[bytes] = Waiter()
+        self._reader = waiter
+        if not self._events & READ:
+            self._want(self._events | READ)
+        try:
+            return await waiter
+        finally:
+            self._reader = None
+
+    def _on_readable(self) -> None:
+        if self._reader is None or self._reader.done:
+            self._want(self._events & ~READ)  # until somebody reads: the poller asks each time
+            return
+        try:
+            data = self._sock.recv(READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._break(error)
+            return
+        self._reader.wake(data)
+
+    # ------------------------------------------------------------ both
+
+    def _on_ready(self, events: int) -> None:
+        if events & WRITE and not self.is_closed:
+            self._on_writable()
+        if events & READ and not self.is_closed:
+            self._on_readable()
+
+    def _want(self, events: int) -> None:
+        """Ask the poller for these events from now on."""
+        if self.is_closed or events == self._events:
+            return
+        poller = self._loop.poller
+        if not self._events:
+            poller.register(self._sock, events, self._on_ready)
+        elif not events:
+            poller.unregister(self._sock)
+        else:
+            poller.modify(self._sock, events, self._on_ready)
+        self._events = events
+
+    def _check(self) -> None:
+        if self._broken is not None:
+            raise self._broken
+        if self.is_closed:
+            raise KafkaConnectionError('the connection to %s:%s is closed' % self.peername)
+
+    def _break(self, cause: OSError) -> KafkaConnectionError:
+        """Note that the connection has ended, and tell who waits for it."""
+        error = KafkaConnectionError(
+            'the connection to %s:%s broke: %s' % (*self.peername, cause.strerror or cause)
+        )
+        error.__cause__ = cause
+        self._broken = error
+        self._want(0)
+        self._fail(error)
+        return error
+
+    def _fail(self, error: KafkaConnectionError) -> None:
+        self._unsent.clear()
+        waiters: List[Waiter[Any]] = [*self._drained]
+        self._drained = []
+        if self._reader is not None:
+            waiters.append(self._reader)
+        for waiter in waiters:
+            waiter.fail(error)
+
+    def close(self) -> None:
+        """Close the connection; who waits for it gets KafkaConnectionError."""
+        if self.is_closed:
+            return
+        self._want(0)
+        self.is_closed = True
+        self.expecting = False
+        self._sock.close()
+        self._loop.forget_transport(self)
+        self._fail(KafkaConnectionError('the connection to %s:%s was closed' % self.peername))
+
+    def abandon(self) -> None:
+        """Close the socket of a child after a fork; the parent's stays as it is."""
+        self.is_closed = True
+        self._sock.close()
+
+
+def _view(data: Bytes) -> memoryview:
+    return data if isinstance(data, memoryview) else memoryview(data)
+
+
+def _behind(pieces: List[Bytes], sent: int) -> List[Bytes]:
+    """Return what is left of the pieces behind so many bytes."""
+    for position, piece in enumerate(pieces):
+        if sent < len(piece):
+            rest = pieces[position:]
+            if sent:
+                rest[0] = _view(piece)[sent:]
+            return rest
+        sent -= len(piece)
+    return []
+
+
+async def open_transport(
+    loop: Any, address: Address, options: SocketOptions, timeout: float
+) -> Transport:
+    """Connect to an address.
+
+    Raises KafkaConnectionError, with the stage TCP, when it cannot be reached, and
+    KafkaTimeoutError when that is not known after `timeout` seconds.
+    """
+    try:
+        sock = socket.socket(address.family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise _unreachable(address, error.errno or 0) from error
+    try:
+        sock.setblocking(False)
+        options.apply(sock)
+        code = sock.connect_ex(address.sockaddr)
+        if code in _UNDER_WAY:
+            await _connected(loop, sock, address, timeout)
+            code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise _unreachable(address, code)
+    except OSError as error:
+        sock.close()
+        raise _unreachable(address, error.errno or 0) from error
+    except BaseException:
+        sock.close()
+        raise
+    return Transport(loop, sock, address)
+
+
+async def _connected(
+    loop: SocketLoop, sock: socket.socket, address: Address, timeout: float
+) -> None:
+    """Wait until the system has connected or given up."""
+    waiter: Waiter[None] = Waiter()
+    late = KafkaTimeoutError(
+        '%s:%s did not answer within %.3g seconds' % (*address.sockaddr[:2], timeout)
+    )
+    timer = loop.call_later(timeout, waiter.fail, at_stage(late, 'TCP'))
+    loop.poller.register(sock, WRITE, waiter.wake)
+    loop.owed += 1
+    try:
+        await waiter
+    finally:
+        loop.owed -= 1
+        timer.cancel()
+        loop.poller.unregister(sock)
+
+
+def _unreachable(address: Address, code: int) -> KafkaConnectionError:
+    cause = OSError(code, os.strerror(code))
+    error = KafkaConnectionError(
+        '%s:%s cannot be reached: %s' % (*address.sockaddr[:2], cause.strerror)
+    )
+    error.__cause__ = cause
+    return at_stage(error, 'TCP')

@@ -1,0 +1,91 @@
+"""Ctrl-C while turns are run: noted, and told behind them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from kafka.net.interrupts import Interrupts
+
+pytestmark = pytest.mark.skipif(os.name == 'nt', reason='signals of POSIX')
+
+
+@pytest.fixture
+def handler():
+    """Set a handler that notes its calls; return the notes."""
+    calls = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: calls.append(number))
+    yield calls
+    signal.signal(signal.SIGINT, before)
+
+
+def test_the_handler_is_called_behind_and_not_inside(handler):
+    woken = []
+    interrupts = Interrupts(lambda: woken.append(1))
+    interrupts.begin()
+    signal.raise_signal(signal.SIGINT)
+    assert interrupts.is_due
+    assert (handler, woken) == ([], [1])
+    interrupts.end()
+    assert handler == [signal.SIGINT]
+    assert not interrupts.is_due
+
+
+def test_nothing_came_nothing_is_told(handler):
+    before = signal.getsignal(signal.SIGINT)
+    interrupts = Interrupts(int)
+    interrupts.begin()
+    interrupts.end()
+    assert handler == []
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_the_handler_raises_goes_to_the_caller():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        interrupts = Interrupts(int)
+        interrupts.begin()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.end()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_an_ignored_signal_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        interrupts = Interrupts(int)
+        interrupts.begin()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        interrupts.end()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_handler_that_was_set_meanwhile_stays(handler):
+    interrupts = Interrupts(int)
+    interrupts.begin()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    interrupts.end()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_other_threads_touch_nothing(handler):
+    before = signal.getsignal(signal.SIGINT)
+    seen = []
+
+    def run():
+        interrupts = Interrupts(int)
+        interrupts.begin()
+        seen.append(signal.getsignal(signal.SIGINT))
+        interrupts.end()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [before]

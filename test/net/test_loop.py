@@ -1,0 +1,302 @@
+"""The loop: time-outs, calls from other threads, closing, forks, the end of the interpreter."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+from kafka.errors import IllegalStateError, KafkaTimeoutError
+from kafka.net.loop import Loop
+
+
+@pytest.fixture
+def loop():
+    made = Loop('test-network-thread')
+    yield made
+    made.close()
+
+
+async def returns(value):
+    return value
+
+
+def until(condition):
+    """Wait for what other threads do."""
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def threads_named(name):
+    return [each for each in threading.enumerate() if each.name == name]
+
+
+def test_making_a_loop_starts_and_opens_nothing(loop):
+    assert threads_named('test-network-thread') == []
+    assert loop._poller._selector is None
+    assert repr(loop) == '<Loop test-network-thread open tasks=0 sockets=0>'
+
+
+def test_run_returns_what_the_coroutine_returns(loop):
+    assert loop.run(returns(3), 1) == 3
+
+
+def test_run_raises_what_the_coroutine_raises(loop):
+    async def fail():
+        raise KeyError('x')
+
+    with pytest.raises(KeyError):
+        loop.run(fail(), 1)
+
+
+def test_a_call_without_anything_left_behind_starts_no_thread(loop):
+    loop.run(loop.sleep(0.001), 1)
+    assert threads_named('test-network-thread') == []
+
+
+@pytest.mark.parametrize('timeout', [0.05, 0.3])
+def test_the_time_out_is_kept_within_a_tenth(loop, timeout):
+    began = time.monotonic()
+    with pytest.raises(KafkaTimeoutError, match='sleep took longer than'):
+        loop.run(loop.sleep(30), timeout)
+    assert timeout <= time.monotonic() - began < timeout * 1.1 + 0.1  # a busy machine
+    assert loop.run(returns(1), 1) == 1
+    loop.wait(lambda: not loop._tasks, 1)
+    assert not loop._tasks  # it was cancelled
+
+
+def test_wait_tells_whether_it_is_done(loop):
+    assert loop.wait(lambda: True, 0) is True
+    assert loop.wait(lambda: False, 0.01) is False
+
+
+def test_wait_takes_an_object_with_is_done(loop):
+    class Outcome:
+        is_done = False
+
+    outcome = Outcome()
+    loop.call_threadsafe(setattr, outcome, 'is_done', True)
+    assert loop.wait(outcome, 1) is True
+
+
+def test_a_threadsafe_call_needs_nobody_who_waits(loop):
+    called = threading.Event()
+    loop.call_threadsafe(called.set)
+    assert called.wait(5)
+    assert len(threads_named('test-network-thread')) == 1
+
+
+def test_a_threadsafe_call_ends_the_sleep_of_a_caller(loop):
+    came = []
+    caller = threading.Thread(target=loop.wait, args=(lambda: came, 30))
+    caller.start()
+    loop.call_threadsafe(came.append, 1)
+    caller.join(10)
+    assert not caller.is_alive()
+
+
+def test_a_lazy_call_is_made_soon(loop):
+    for _ in range(3):
+        called = threading.Event()
+        loop.call_lazily(called.set)
+        assert called.wait(5)
+
+
+def test_a_lazy_call_is_made_soon_while_a_caller_sleeps(loop):
+    came = []
+    caller = threading.Thread(target=loop.wait, args=(lambda: len(came) == 3, 30))
+    caller.start()
+    for number in range(3):
+        loop.call_lazily(came.append, number)
+    caller.join(10)
+    assert not caller.is_alive()
+
+
+def test_timers_run_without_a_caller(loop):
+    called = threading.Event()
+    loop.call_threadsafe(loop.call_later, 0.02, called.set)
+    assert called.wait(5)
+
+
+def test_a_blocking_call_inside_a_callback_is_refused_at_once(loop):
+    async def outer():
+        loop.run(returns(1), 5)
+
+    with pytest.raises(IllegalStateError, match='in a callback'):
+        loop.run(outer(), 1)
+
+
+def test_every_call_after_close_is_refused(loop):
+    loop.call_threadsafe(int)
+    loop.close()
+    loop.close()
+    assert threads_named('test-network-thread') == []
+    for call in (
+        lambda: loop.run(returns(1), 1),
+        lambda: loop.wait(lambda: False, 1),
+        lambda: loop.call_threadsafe(int),
+        lambda: loop.call_lazily(int),
+        loop.start,
+    ):
+        with pytest.raises(IllegalStateError, match='closed'):
+            call()
+
+
+def test_close_lets_coroutines_clean_up(loop):
+    seen = []
+
+    async def work():
+        try:
+            await loop.sleep(60)
+        finally:
+            await loop.sleep(0.01)
+            seen.append('cleaned')
+
+    loop.call_threadsafe(loop.spawn, work())
+    loop.wait(lambda: loop._tasks, 1)
+    loop.close()
+    assert seen == ['cleaned']
+
+
+def test_close_is_bounded_by_its_time_out(loop):
+    async def stubborn():
+        try:
+            await loop.sleep(60)
+        finally:
+            await loop.sleep(60)
+
+    loop.call_threadsafe(loop.spawn, stubborn())
+    began = time.monotonic()
+    loop.close(0.2)
+    assert time.monotonic() - began < 1
+
+
+def test_close_ends_a_caller_that_waits(loop):
+    raised = []
+
+    def call():
+        try:
+            loop.wait(lambda: False, 60)
+        except IllegalStateError as error:
+            raised.append(error)
+
+    callers = [threading.Thread(target=call) for _ in range(3)]
+    for caller in callers:
+        caller.start()
+    until(lambda: loop._turn.locked() and len(loop._parked) == 2)
+    loop.close()
+    for caller in callers:
+        caller.join(5)
+    assert [caller.is_alive() for caller in callers] == [False] * 3
+    assert len(raised) == 3
+
+
+def test_close_from_a_call_of_the_loop_ends_behind_it(loop):
+    loop.call_threadsafe(loop.close)
+    for thread in threads_named('test-network-thread'):
+        thread.join(5)
+    assert threads_named('test-network-thread') == []
+
+
+def run_program(text, **kwargs):
+    """Run a program that uses a loop; return what it printed."""
+    done = subprocess.run(
+        [sys.executable, '-W', 'error', '-c', textwrap.dedent(text)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=os.path.dirname(os.path.dirname(os.path.dirname(__file__))),
+        **kwargs,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ''
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='no fork on this system')
+def test_the_child_of_a_fork_gets_an_error_at_once_and_the_parent_goes_on():
+    printed = run_program("""
+        import os, sys, time
+        from kafka.errors import IllegalStateError
+        from kafka.net.loop import Loop
+
+        loop = Loop()
+        loop.call_threadsafe(loop.spawn, loop.sleep(60))
+        loop.run(loop.sleep(0.01), 1)
+        child = os.fork()
+        if not child:
+            for call in (lambda: loop.run(loop.sleep(0), 9), lambda: loop.call_threadsafe(int)):
+                began = time.monotonic()
+                try:
+                    call()
+                except IllegalStateError as error:
+                    assert 'forked' in str(error)
+                    assert time.monotonic() - began < 1
+                else:
+                    os._exit(7)
+            loop.close()
+            fresh = Loop()
+            fresh.run(fresh.sleep(0.01), 5)
+            fresh.close()
+            os._exit(3)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) if sys.version_info >= (3, 9)
+              else os.waitpid(child, 0)[1] >> 8)
+        loop.run(loop.sleep(0.01), 1)
+        loop.close()
+        print('parent')
+    """)
+    assert printed == ['3', 'parent']
+
+
+def test_the_interpreter_ends_while_work_is_pending():
+    printed = run_program("""
+        from kafka.net.loop import Loop
+
+        loop = Loop()
+        loop.call_threadsafe(loop.spawn, loop.sleep(60))
+        loop.run(loop.sleep(0.01), 1)
+        print('end')
+    """)
+    assert printed == ['end']
+
+
+@pytest.mark.skipif(os.name == 'nt', reason='signals of POSIX')
+@pytest.mark.parametrize('parked', [False, True])
+def test_ctrl_c_ends_a_blocked_call_and_the_loop_goes_on(parked):
+    """In the one that drives, and in one that waits behind another thread."""
+    printed = run_program(
+        """
+        import os, signal, sys, threading, time
+        from kafka.net.loop import Loop
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        loop = Loop()
+        if %r:
+            over = []
+            other = threading.Thread(target=loop.wait, args=(lambda: over, 60))
+            other.start()
+            while not loop._turn.locked():
+                time.sleep(0.001)
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        began = time.monotonic()
+        try:
+            loop.run(loop.sleep(30), 30)
+        except KeyboardInterrupt:
+            print('interrupted', time.monotonic() - began < 5)
+        print(loop.run(loop.sleep(0.01), 5))
+        print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+        if %r:
+            loop.call_threadsafe(over.append, 1)
+            other.join()
+        loop.close()
+    """
+        % (parked, parked)
+    )
+    assert printed == ['interrupted', 'True', 'None', 'True']

@@ -1,0 +1,71 @@
+"""Names of hosts: written out, known, unknown, and look-ups that hang."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import pytest
+
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+from kafka.net import resolver
+from kafka.net.loop import Loop
+from kafka.net.resolver import Address, literal
+
+
+@pytest.fixture
+def loop():
+    made = Loop()
+    yield made
+    made.close()
+
+
+def test_a_literal_needs_no_look_up(loop, monkeypatch):
+    monkeypatch.setattr(socket, 'getaddrinfo', None)
+    assert loop.run(loop.resolve('127.0.0.1', 9092, 1), 5) == [
+        Address(socket.AF_INET, ('127.0.0.1', 9092))
+    ]
+    assert literal('::1', 5) == [Address(socket.AF_INET6, ('::1', 5, 0, 0))]
+    assert literal('localhost', 5) == []
+
+
+def test_a_name_gives_all_its_addresses_once(loop, monkeypatch):
+    def answer(host, port, *rest):
+        one = (socket.AF_INET, socket.SOCK_STREAM, 6, '', ('10.0.0.1', port))
+        two = (socket.AF_INET, socket.SOCK_STREAM, 6, '', ('10.0.0.2', port))
+        return [one, two, one]
+
+    monkeypatch.setattr(socket, 'getaddrinfo', answer)
+    found = loop.run(loop.resolve('broker', 9092, 1), 5)
+    assert [each.ip for each in found] == ['10.0.0.1', '10.0.0.2']
+
+
+def test_an_unknown_name_says_its_stage(loop, monkeypatch):
+    def fail(*args):
+        raise socket.gaierror(-2, 'Name or service not known')
+
+    monkeypatch.setattr(socket, 'getaddrinfo', fail)
+    with pytest.raises(KafkaConnectionError, match='broker cannot be resolved') as raised:
+        loop.run(loop.resolve('broker', 9092, 1), 5)
+    assert raised.value.stage == 'DNS'
+
+
+def test_a_name_that_is_none(loop):
+    with pytest.raises(KafkaConnectionError, match='cannot be resolved'):
+        loop.run(loop.resolve('a' * 70 + '.example', 9092, 1), 5)
+
+
+def test_look_ups_that_hang_hold_nothing_up_and_are_few(loop, monkeypatch):
+    end = threading.Event()
+    monkeypatch.setattr(socket, 'getaddrinfo', lambda *args: end.wait(30) and [])
+    monkeypatch.setattr(resolver, 'MAX_LOOKUPS', 1)
+    began = time.monotonic()
+    with pytest.raises(KafkaTimeoutError, match='no address of broker') as raised:
+        loop.run(loop.resolve('broker', 9092, 0.1), 5)
+    assert 0.1 <= time.monotonic() - began < 1
+    assert raised.value.stage == 'DNS'
+    with pytest.raises(KafkaConnectionError, match='1 look-ups of names hang'):
+        loop.run(loop.resolve('other', 9092, 0.1), 5)
+    end.set()
+    assert loop.wait(lambda: loop._resolver._running == 0, 5)

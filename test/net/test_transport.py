@@ -1,0 +1,172 @@
+"""Connections of a loop: pieces, peers that do not read, ends of all kinds."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import time
+
+import pytest
+
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+from kafka.net.loop import Loop
+from kafka.net.resolver import Address
+from kafka.net.transport import SocketOptions, _behind
+
+
+@pytest.fixture
+def loop():
+    made = Loop()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def listener():
+    with socket.create_server(('127.0.0.1', 0)) as made:
+        made.settimeout(10)
+        yield made
+
+
+def address_of(listener):
+    return Address(socket.AF_INET, listener.getsockname())
+
+
+@pytest.fixture
+def pair(loop, listener):
+    """Return a transport and the socket at its other end."""
+    transport = loop.run(loop.connect(address_of(listener), 5), 10)
+    peer, _ = listener.accept()
+    peer.settimeout(10)
+    with peer:
+        yield transport, peer
+
+
+def test_bytes_go_out_in_order(loop, pair):
+    transport, peer = pair
+    loop.run(transport.send([b'ab', b'', b'c', memoryview(b'de')]), 5)
+    assert peer.recv(10) == b'abcde'
+    assert transport.peername == peer.getsockname()
+
+
+def test_bytes_come_in(loop, pair):
+    transport, peer = pair
+    peer.sendall(b'hello')
+    assert loop.run(transport.recv(), 5) == b'hello'
+    peer.close()
+    assert loop.run(transport.recv(), 5) == b''
+
+
+def test_what_nobody_reads_now_is_read_later(loop, pair):
+    """And does not keep the loop busy meanwhile."""
+    transport, peer = pair
+    peer.sendall(b'a')
+    assert loop.run(transport.recv(), 5) == b'a'
+    peer.sendall(b'b')
+    turns = loop._turns
+    loop.wait(lambda: False, 0.1)
+    assert loop._turns - turns < 10
+    assert loop.run(transport.recv(), 5) == b'b'
+
+
+def test_a_peer_that_does_not_read_holds_the_sender_up(loop, pair):
+    transport, peer = pair
+    big = bytes(20_000_000)
+    with pytest.raises(KafkaTimeoutError):
+        loop.run(transport.send([big]), 0.2)
+    assert 0 < transport.unsent_bytes < len(big)
+    left = len(big)
+    while left:
+        loop.wait(lambda: False, 0)
+        left -= len(peer.recv(1_000_000))
+    assert transport.unsent_bytes == 0
+
+
+def test_more_pieces_than_a_system_call_takes(loop, pair):
+    transport, peer = pair
+    loop.run(transport.send([b'x'] * 5000), 5)
+    got = b''
+    while len(got) < 5000:
+        got += peer.recv(10000)
+
+
+def test_closing_wakes_who_reads(loop, pair):
+    transport, _ = pair
+
+    async def read():
+        reading = loop.spawn(transport.recv())
+        await loop.sleep(0.01)
+        transport.close()
+        await reading
+
+    with pytest.raises(KafkaConnectionError, match='was closed'):
+        loop.run(read(), 5)
+    with pytest.raises(KafkaConnectionError, match='is closed'):
+        loop.run(transport.send([b'x']), 5)
+    with pytest.raises(KafkaConnectionError, match='is closed'):
+        loop.run(transport.recv(), 5)
+    assert repr(transport).endswith('closed>')
+    assert loop._poller.sockets == 0
+
+
+def test_a_reset_breaks_reading_and_writing(loop, pair):
+    transport, peer = pair
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    peer.close()
+    with pytest.raises(KafkaConnectionError, match='broke: '):
+        loop.run(transport.recv(), 5)
+    with pytest.raises(KafkaConnectionError, match='broke: '):
+        loop.run(transport.send([b'x']), 5)
+
+
+def test_expecting_something_is_owed_by_the_loop(loop, pair):
+    transport, _ = pair
+    assert loop.owed == 0
+    transport.expecting = True
+    transport.expecting = True
+    assert loop.owed == 1
+    transport.close()
+    assert loop.owed == 0
+
+
+def test_a_port_where_nobody_listens(loop):
+    with socket.socket() as taken:
+        taken.bind(('127.0.0.1', 0))  # and does not listen
+        with pytest.raises(KafkaConnectionError, match='cannot be reached') as raised:
+            loop.run(loop.connect(address_of(taken), 5), 10)
+    assert raised.value.stage == 'TCP'
+
+
+def test_an_address_that_never_answers(loop):
+    """A listener whose queue is full drops what comes, as a firewall does."""
+    with socket.create_server(('127.0.0.1', 0), backlog=0) as full, contextlib.ExitStack() as held:
+        for _ in range(4):
+            each = held.enter_context(socket.socket())
+            each.setblocking(False)
+            each.connect_ex(full.getsockname())
+        began = time.monotonic()
+        with pytest.raises(KafkaTimeoutError, match='did not answer') as raised:
+            loop.run(loop.connect(address_of(full), 0.2), 10)
+        assert 0.2 <= time.monotonic() - began < 1
+    assert raised.value.stage == 'TCP'
+    assert loop.owed == 0
+
+
+def test_an_address_of_no_family_here(loop):
+    with pytest.raises(KafkaConnectionError):
+        loop.run(loop.connect(Address(12345, ('127.0.0.1', 1)), 5), 10)
+
+
+def test_socket_options_are_set(loop, listener):
+    options = SocketOptions(send_buffer_bytes=70000, receive_buffer_bytes=80000)
+    transport = loop.run(loop.connect(address_of(listener), 5, options), 10)
+    sock = transport._sock
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) >= 70000
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) >= 80000
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@pytest.mark.parametrize('sent', range(7))
+def test_what_is_left_behind_a_part(sent):
+    assert b''.join(_behind([b'ab', b'c', b'def'], sent)) == b'abcdef'[sent:]

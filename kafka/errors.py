@@ -233,8 +233,7 @@ class FatalBrokerError(BrokerResponseError):
     fatal = True
 
 
-# The table: one class per code, its meaning beneath it; the text comes from the class name unless
-# one is given.
+# The table: one class per code, its meaning beneath; the text is the class name's unless given.
 # fmt: off
 class NoError(BrokerResponseError, errno=0, message='NO_ERROR'):
     """The request succeeded."""

@@ -44,6 +44,12 @@ FLOOR = {
     'kafka.consumer.kafka': 'faces',
     'kafka.consumer.subscription_state': 'machines',
     'kafka.producer': 'clients',
+    'kafka.producer.buffer': 'machines',
+    'kafka.producer.future': 'machines',
+    'kafka.producer.many_records': 'machines',
+    'kafka.producer.producer_batch': 'machines',
+    'kafka.producer.record_accumulator': 'machines',
+    'kafka.producer.topic_queue': 'machines',
     'kafka.producer.plain_state': 'machines',
     'kafka.producer.sequences': 'machines',
     'kafka.producer.transaction_calls': 'machines',
@@ -117,7 +123,7 @@ MAY_USE = {
     # A message of 1.x is stamped where it is made.
     'time': (OUTSIDE, {'kafka.protocol.message'}),
     # A message without key may go anywhere.
-    'random': (OUTSIDE, {'kafka.partitioner.default'}),
+    'random': (OUTSIDE, {'kafka.partitioner.default', 'kafka.partitioner.sticky'}),
     # The timer of 0.9.5 and futures log what a callback raises: nobody waits for it.
     'logging': (OUTSIDE, {'kafka.future', 'kafka.util'}),
     # The compiler writes one function per message and version; a program that is run is code.

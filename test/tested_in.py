@@ -23,6 +23,8 @@ TESTED_IN = {
     'kafka/net/attempts.py': 'test/net/test_broker.py',
     'kafka/net/driving.py': 'test/net/test_loop.py',
     'kafka/net/poller.py': 'test/net/test_transport.py',
+    'kafka/producer/many_records.py': 'test/producer/test_record_accumulator.py',
+    'kafka/producer/topic_queue.py': 'test/producer/test_record_accumulator.py',
     'kafka/producer/transaction_calls.py': 'test/producer/test_transaction_state.py',
     'kafka/producer/transaction_course.py': 'test/producer/test_transaction_state.py',
     'kafka/producer/transaction_operations.py': 'test/producer/test_transaction_state.py',

@@ -1,4 +1,4 @@
-"""The partitioner of 1.x: by the key as the Java client chooses, at random without one."""
+"""The partitioner of 1.x to 3.x: by the key as the Java client chooses, at random without one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from kafka.partitioner.hashed import murmur2
 
 
 class DefaultPartitioner:
-    """Choose a partition by the hash of the key, or any that is available (1.x)."""
+    """Choose a partition by the hash of the key, or any that is available (1.x).
+
+    Given to KafkaProducer, which has one unless it is told otherwise, records without key go to one
+    partition for a while (KIP-794) instead of each to another.
+    """
 
     def __repr__(self) -> str:
         return '<DefaultPartitioner>'
@@ -26,3 +30,24 @@ class DefaultPartitioner:
         if key is None:
             return random.choice(available or all_partitions)
         return all_partitions[(murmur2(key) & 0x7FFFFFFF) % len(all_partitions)]
+
+    def partition(
+        self,
+        topic: Any,
+        key: Any,
+        serialized_key: Any,
+        value: Any,
+        serialized_value: Any,
+        cluster: Any,
+    ) -> int:
+        """Return the partition id for a record (3.0).
+
+        Arguments: topic; key, value: as the program gave them; serialized_key, serialized_value:
+        bytes or None; cluster: what is known of the cluster, a ClusterMetadata.
+        Raises: ValueError when the topic is not known.
+        """
+        partitions = cluster.partitions_for_topic(topic)
+        if not partitions:
+            raise ValueError('the topic %r is not known' % (topic,))
+        available = cluster.available_partitions_for_topic(topic) or ()
+        return self(serialized_key, sorted(partitions), sorted(available))

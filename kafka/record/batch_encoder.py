@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import chain, repeat
-from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
 from kafka.errors import ProtocolError
 from kafka.record.record import Header
@@ -19,6 +19,8 @@ from kafka.record.util import VARINTS
 
 RecordFields = Tuple[int, Optional[bytes], Optional[bytes], Sequence[Header]]
 
+# Timestamps in a batch up to which each has tables of its own.
+_MOST_TIMES = 64
 # Offset deltas of which the varints are kept.
 _KEPT = 8192
 
@@ -74,6 +76,44 @@ def encode_messages(keys: Sequence[Optional[bytes]], values: Sequence[Optional[b
         _complain([(0, key, value, ()) for key, value in zip(keys, values)], error)
 
 
+def encode_columns(
+    values: Sequence[Optional[bytes]],
+    keys: Optional[Sequence[Optional[bytes]]],
+    headers: Optional[Sequence[Sequence[Header]]],
+    deltas: Sequence[Tuple[int, int]],
+) -> bytes:
+    """
+    Encode columns of records, as a producer collects them.
+
+    ``keys`` and ``headers`` None mean that no record has any. ``deltas`` holds where a timestamp
+    begins and its distance (ms) to the base timestamp; the first begins at 0. Raises as
+    :func:`encode_records`.
+    """
+    if not values:
+        return b''
+    try:
+        if headers is None and len(deltas) <= _MOST_TIMES:
+            try:
+                if keys is None and len(deltas) == 1 and not deltas[0][1]:
+                    return _encode_alike(None, values)  # type: ignore[arg-type]
+                encoded = _encode_stamped(keys, values, deltas)  # type: ignore[arg-type]
+                if encoded is not None:
+                    return encoded
+            except TypeError:  # a look for None in all of them would be dear
+                if None not in values and (keys is None or None not in keys):
+                    raise
+        ends = [start for start, _ in deltas[1:]] + [len(values)]
+        times = chain.from_iterable(
+            repeat(delta, end - start) for (start, delta), end in zip(deltas, ends)
+        )
+        return _encode_full(
+            times, keys or [None] * len(values), values, headers or [()] * len(values), 0
+        )
+    except (TypeError, ValueError, AttributeError) as error:
+        rows = zip(repeat(0), keys or repeat(None), values, headers or repeat(()))
+        _complain(list(rows), error)
+
+
 def _complain(records: Sequence[Any], error: Exception) -> NoReturn:
     """Raise what says which field of which record is wrong."""
     for index, record in enumerate(records):
@@ -103,19 +143,21 @@ class _Heads(Dict[int, bytes]):
     """
     Map a value's length to what stands before the offset delta of a record without headers.
 
-    That is the header count of the record before, the record's length, the attributes and a
-    timestamp delta of 0. ``width`` is how many bytes the offset delta has, ``key_bytes`` the key
-    with its length.
+    That is the header count of the record before, the record's length, the attributes and the
+    ``delta`` of the timestamp. ``width`` is how many bytes the offset delta has, ``key_bytes`` the
+    key with its length.
     """
 
-    def __init__(self, width: int, key_bytes: int) -> None:
-        self.fixed = 2 + width + key_bytes + 1
+    def __init__(self, width: int, key_bytes: int, delta: bytes = b'\x00') -> None:
+        self.fixed = 1 + len(delta) + width + key_bytes + 1
+        self.delta = delta
+        self.most = 65536 if delta == b'\x00' else 1024
 
     def __missing__(self, length: int) -> bytes:
-        if len(self) >= 65536:
+        if len(self) >= self.most:
             self.clear()
         size = self.fixed + len(VARINTS[length]) + length
-        head = self[length] = b'\x00%b\x00\x00' % VARINTS[size]
+        head = self[length] = b'\x00%b\x00%b' % (VARINTS[size], self.delta)
         return head
 
 
@@ -176,6 +218,67 @@ def _encode_alike(key: Optional[bytes], values: Sequence[bytes]) -> bytes:
         columns = (_heads(lengths, key_bytes), _offsets(count), middles, values)
         parts = list(chain.from_iterable(zip(*columns)))
     # Each record begins with the header count of the one before it.
+    parts[0] = parts[0][1:]
+    parts.append(b'\x00')
+    return b''.join(parts)
+
+
+@lru_cache(maxsize=128)
+def _heads_at(width: int, delta: int) -> _Heads:
+    return _Heads(width, 1, VARINTS[delta])
+
+
+class _KeyedHeads(Dict[int, bytes]):
+    """As _Heads, by the length of key and value together; ``fixed`` is all else in the record."""
+
+    def __init__(self, fixed: int, delta: bytes) -> None:
+        self.fixed = fixed + len(delta)
+        self.delta = delta
+
+    def __missing__(self, length: int) -> bytes:
+        if len(self) >= 1024:
+            self.clear()
+        head = self[length] = b'\x00%b\x00%b' % (VARINTS[self.fixed + length], self.delta)
+        return head
+
+
+@lru_cache(maxsize=256)
+def _keyed_heads_at(widths: int, delta: int) -> _KeyedHeads:
+    # Besides what the varints of offset, key and value need: attributes, header count.
+    return _KeyedHeads(2 + widths, VARINTS[delta])
+
+
+def _encode_stamped(
+    keys: Optional[Sequence[bytes]], values: Sequence[bytes], deltas: Sequence[Tuple[int, int]]
+) -> Optional[bytes]:
+    """
+    Encode records without headers, of which many in a row have the same time.
+
+    None where lengths of keys or values have varints of different widths.
+    """
+    count = len(values)
+    lengths = list(map(len, values))
+    table: Callable[[int, int], Dict[int, bytes]] = _heads_at
+    totals, more = lengths, 0
+    middles: List[Iterable[bytes]] = [map(_MIDDLES.__getitem__, lengths)]
+    if keys is not None:
+        key_lengths = list(map(len, keys))
+        more = 1 + len(VARINTS[max(lengths)])
+        if max(key_lengths) > 63 or len(VARINTS[min(lengths)]) != more - 1:
+            return None
+        table, totals = _keyed_heads_at, list(map(int.__add__, key_lengths, lengths))
+        varint = VARINTS.__getitem__
+        middles = [map(varint, key_lengths), keys, map(varint, lengths)]
+    cuts = sorted({*(start for start, _ in deltas), *(at for at in _WIDENS if at < count), count})
+    by_start = dict(deltas)
+    width, current = 0, 0
+    heads: List[Iterable[bytes]] = []
+    for start, end in zip(cuts, cuts[1:]):
+        width += start in _WIDENS
+        current = by_start.get(start, current)
+        heads.append(map(table(width + more, current).__getitem__, totals[start:end]))
+    columns = (chain.from_iterable(heads), _offsets(count), *middles, values)
+    parts = list(chain.from_iterable(zip(*columns)))
     parts[0] = parts[0][1:]
     parts.append(b'\x00')
     return b''.join(parts)

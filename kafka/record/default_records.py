@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import struct
 from itertools import chain
-from typing import Callable, Iterator, NamedTuple, Optional, Sequence, TypeVar
+from typing import Callable, Iterator, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
 from kafka.record.batch_decoder import Marks, decode_columns, decode_marks, decode_records
-from kafka.record.batch_encoder import RecordFields, encode_messages, encode_records
+from kafka.record.batch_encoder import (
+    RecordFields,
+    encode_columns,
+    encode_messages,
+    encode_records,
+)
 from kafka.record.columns import Columns
 from kafka.record.crc32c import crc32c
-from kafka.record.record import Record
+from kafka.record.record import Header, Record
 from kafka.record.util import Buffer
 
 T = TypeVar('T')
@@ -129,7 +134,56 @@ def encode_message_batch(
     )
 
 
+def encode_column_batch(
+    values: Sequence[Optional[bytes]],
+    keys: Optional[Sequence[Optional[bytes]]],
+    headers: Optional[Sequence[Sequence[Header]]],
+    stamps: Sequence[Tuple[int, int]],
+    *,
+    codec: int = 0,
+    compresslevel: Optional[int] = None,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+) -> bytearray:
+    """
+    Encode one batch of magic 2 of columns, as a producer collects them.
+
+    ``keys`` and ``headers`` None mean that no record has any; ``stamps`` holds where a timestamp
+    begins and the timestamp (ms), the first one at 0. Raises as :func:`encode_batch`.
+    """
+    base = stamps[0][1]
+    deltas = [(start, timestamp - base) for start, timestamp in stamps]
+    payload = codecs.compress(codec, encode_columns(values, keys, headers, deltas), compresslevel)
+    attributes = codec | (TRANSACTIONAL_MASK if transactional else 0)
+    length, count = HEADER.size - 12 + len(payload), len(values)
+    latest = max(timestamp for _, timestamp in stamps)
+    return _assembled(
+        payload,
+        BatchHeader(
+            0,
+            length,
+            -1,
+            2,
+            0,
+            attributes,
+            count - 1,
+            base,
+            latest,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            count,
+        ),
+    )
+
+
 def _assemble(payload: bytes, header: BatchHeader) -> bytes:
+    return bytes(_assembled(payload, header))
+
+
+def _assembled(payload: bytes, header: BatchHeader) -> bytearray:
     """Put header and compressed records together, and the checksum in its place."""
     try:
         batch = bytearray(HEADER.pack(*header))
@@ -139,7 +193,7 @@ def _assemble(payload: bytes, header: BatchHeader) -> bytes:
     with memoryview(batch) as view:
         crc = crc32c(view[ATTRIBUTES_POS:])
     _CRC_INTO(batch, 17, crc)
-    return bytes(batch)
+    return batch
 
 
 class DefaultRecordBatch:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.errors import ProtocolError
-from kafka.record.batch_encoder import encode_messages, encode_records
+from kafka.record.batch_encoder import encode_columns, encode_messages, encode_records
 from test.record import oracle
 from test.record.oracle import R
 from test.record.strategies import EDGES, rows
@@ -109,3 +109,42 @@ def test_wrong_types_are_named(wrong, complaint):
 def test_a_timestamp_too_far_from_the_first_is_refused():
     with pytest.raises(ProtocolError, match='64-bit'):
         encode_records([(-(1 << 62), None, b'', ()), (1 << 63, None, b'', ())], -(1 << 62))
+
+
+STAMPS = st.lists(st.tuples(st.integers(0, 300), st.integers(-5, 100_000)), max_size=80)
+
+
+@given(st.lists(st.integers(0, 200), min_size=1, max_size=300), STAMPS)
+def test_columns_with_times_are_the_records_one_by_one(sizes, stamps):
+    values = [bytes(size) for size in sizes]
+    deltas = sorted({0: 0, **{start: at for start, at in stamps if start < len(values)}}.items())
+    times = [next(at for start, at in reversed(deltas) if start <= n) for n in range(len(values))]
+    records = [(at, None, value, ()) for at, value in zip(times, values)]
+    written = b''.join(oracle.write_record(R(i, *row), 0, 0) for i, row in enumerate(records))
+    assert encode_columns(values, None, None, deltas) == written
+
+
+@given(st.lists(st.tuples(st.sampled_from(EDGES), st.integers(0, 70)), min_size=1), STAMPS)
+def test_columns_with_keys(sizes, stamps):
+    values, keys = [bytes(n) for n, _ in sizes], [b'k' * n for _, n in sizes]
+    deltas = sorted({0: 0, **{start: at for start, at in stamps if start < len(values)}}.items())
+    times = [next(at for start, at in reversed(deltas) if start <= n) for n in range(len(values))]
+    records = zip(times, keys, values)
+    written = b''.join(oracle.write_record(R(i, *row, ()), 0, 0) for i, row in enumerate(records))
+    assert encode_columns(values, keys, None, deltas) == written
+
+
+@given(rows())
+def test_columns_of_any_mixture(records):
+    times, keys, values, headers = map(list, zip(*records))
+    deltas = [(n, at - times[0]) for n, at in enumerate(times)]
+    assert encode_columns(values, keys, headers, deltas) == obvious(records)
+
+
+def test_wrong_types_in_columns_are_named():
+    with pytest.raises(TypeError, match='value of record 1 must be bytes or None, not str'):
+        encode_columns([b'', ''], None, None, [(0, 0)])
+
+
+def test_no_columns():
+    assert encode_columns([], None, None, [(0, 0)]) == b''

@@ -1,0 +1,145 @@
+"""The memory of a producer: who may have how much of it, and who waits for some, in order.
+
+Owns the count of bytes and the queue of those who wait; pure, and guarded by whoever holds it. The
+bytes themselves live in batches. SimpleBufferPool is the pool of 1.x, for programs that use it.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import deque
+from typing import Deque, List, Optional
+
+from kafka.errors import IllegalStateError, KafkaTimeoutError
+
+
+class Ticket:
+    """A place in the queue for memory. Attributes: size: bytes; granted: whether it has them."""
+
+    __slots__ = ('granted', 'size')
+
+    def __init__(self, size: int, granted: bool = False) -> None:
+        self.size = size
+        self.granted = granted
+
+    def __repr__(self) -> str:
+        return '<Ticket %d bytes, %s>' % (self.size, 'granted' if self.granted else 'waits')
+
+
+class BufferMemory:
+    """So many bytes, given out first come, first served.
+
+    What turned out to need more than it was given may exceed the total for a moment; nobody gets
+    any then. Not locked: the accumulator holds its lock.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.used = 0
+        self._waiting: Deque[Ticket] = deque()
+
+    def __repr__(self) -> str:
+        return '<BufferMemory %d of %d bytes used, %d wait>' % (
+            self.used,
+            self.total,
+            len(self._waiting),
+        )
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def take(self, size: int) -> bool:
+        """Take bytes if there are so many and nobody waits; return whether it did."""
+        if self._waiting or self.used + size > self.total:
+            return False
+        self.used += size
+        return True
+
+    def queue_up(self, size: int) -> Ticket:
+        """Return a place in the queue for bytes, granted at once where that is possible."""
+        ticket = Ticket(size, self.take(size))
+        if not ticket.granted:
+            self._waiting.append(ticket)
+        return ticket
+
+    def adjust(self, size: int) -> None:
+        """Count bytes that are in use already, or that are not (negative)."""
+        self.used += size
+        if self.used < 0:
+            raise IllegalStateError('more memory was given back than taken')
+        waiting = self._waiting
+        while waiting and self.used + waiting[0].size <= self.total:
+            ticket = waiting.popleft()
+            self.used += ticket.size
+            ticket.granted = True
+
+    def release(self, size: int) -> None:
+        """Give bytes back; the first in the queue get them."""
+        self.adjust(-size)
+
+    def leave(self, ticket: Ticket) -> None:
+        """Give up a place in the queue, and what was granted for it."""
+        if ticket.granted:
+            ticket.granted = False
+            self.release(ticket.size)
+        elif ticket in self._waiting:
+            self._waiting.remove(ticket)
+            self.adjust(0)  # a large one that leaves may let smaller ones pass
+
+
+class SimpleBufferPool:
+    """Buffers of one size, some of which may be used again (1.x).
+
+    Arguments: memory: bytes of all buffers together; poolable_size: bytes of one.
+    """
+
+    def __init__(self, memory: int, poolable_size: int) -> None:
+        self._poolable_size = poolable_size
+        self._left = memory // poolable_size if poolable_size else 0
+        self._free: List[io.BytesIO] = []
+        self._waiting = 0
+        # Guards all of the above.
+        self._changed = threading.Condition()
+
+    def __repr__(self) -> str:
+        return '<SimpleBufferPool of %d bytes, %d left, %d wait>' % (
+            self._poolable_size,
+            self._left,
+            self._waiting,
+        )
+
+    def allocate(self, size: int, max_time_to_block_ms: Optional[float]) -> io.BytesIO:
+        """Return an empty buffer.
+
+        Arguments: size: bytes that will be written, not looked at; max_time_to_block_ms: how long
+        to wait for one to be given back.
+        Raises: KafkaTimeoutError when none was.
+        """
+        seconds = None if max_time_to_block_ms is None else max_time_to_block_ms / 1000.0
+        with self._changed:
+            self._waiting += 1
+            try:
+                if not self._changed.wait_for(lambda: self._left > 0, seconds):
+                    raise KafkaTimeoutError(
+                        'no buffer became free within %s ms' % max_time_to_block_ms
+                    )
+            finally:
+                self._waiting -= 1
+            self._left -= 1
+            return self._free.pop() if self._free else io.BytesIO()
+
+    def deallocate(self, buf: io.BytesIO) -> None:
+        """Give a buffer back; it is empty when it is used again."""
+        buf.seek(0)
+        buf.truncate()
+        with self._changed:
+            self._free.append(buf)
+            self._left += 1
+            self._changed.notify()
+
+    def queued(self) -> int:
+        """Return how many wait for a buffer."""
+        return self._waiting

@@ -1,0 +1,338 @@
+"""What a producer gives for a record: a future, and where the record was stored.
+
+Owns the futures of KafkaProducer. They hold nothing but a batch and a place in it, so that one
+costs next to nothing until somebody asks: what became of a record is known to its batch
+(:mod:`kafka.producer.producer_batch`), which knows of a future only when a callback was added to
+it. The interface is that of 1.x to 3.x.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+    overload,
+)
+
+from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.future import Future
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.producer.producer_batch import ProducerBatch
+
+_F = TypeVar('_F', bound='FutureRecordMetadata')
+
+
+class _Fields(NamedTuple):
+    topic: Any
+    partition: int
+    topic_partition: TopicPartition
+    offset: int
+    timestamp: Optional[int]
+    checksum: Optional[int] = None
+    serialized_key_size: int = -1
+    serialized_value_size: int = -1
+    serialized_header_size: int = -1
+
+
+class RecordMetadata(_Fields):
+    """Where a record was stored, in the layout of 1.4.4 to 2.0 (those before are its beginning).
+
+    Attributes: offset: -1 with acks=0; timestamp: ms since the epoch, that of the record unless the
+    topic is stamped by the broker; checksum: None; serialized_..._size: bytes, -1 where there is
+    no key, value or header; log_start_offset: where the log begins, -1 if unknown (2.0).
+
+    Also built from (TopicPartition, base offset, timestamp, relative offset), as in 1.x.
+    """
+
+    log_start_offset: int = -1
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> RecordMetadata:
+        """Take the fields in order or by name, or the arguments of 1.x."""
+        if args and isinstance(args[0], TopicPartition):
+            return cls._of_offset(*args, **kwargs)
+        return super().__new__(cls, *args, **kwargs)
+
+    @classmethod
+    def _of_offset(
+        cls,
+        topic_partition: TopicPartition,
+        base_offset: int,
+        timestamp: Optional[int] = None,
+        relative_offset: Optional[int] = None,
+    ) -> RecordMetadata:
+        offset = base_offset
+        if relative_offset is not None and base_offset != -1:
+            offset += relative_offset
+        topic, partition = topic_partition
+        return cls(topic, partition, topic_partition, offset, timestamp)
+
+    def __repr__(self) -> str:
+        return 'RecordMetadata(topic=%s, partition=%s, offset=%s)' % (
+            self.topic,
+            self.partition,
+            self.offset,
+        )
+
+    __str__ = __repr__
+
+
+class FutureProduceResult(Future):
+    """The outcome of a batch (1.x). Attributes: topic_partition."""
+
+    def __init__(self, topic_partition: TopicPartition) -> None:
+        super().__init__()
+        self.topic_partition = topic_partition
+        self._event = threading.Event()
+        self.add_both(lambda _: self._event.set())
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Wait until it is done; return whether it is. Arguments: timeout: seconds."""
+        return self._event.wait(timeout)
+
+
+class FutureRecordMetadata(Future):
+    """What becomes of one record: its RecordMetadata, or the error that kept it from being stored.
+
+    Attributes: is_done, value, exception; relative_offset: its place in the batch; timestamp_ms.
+
+    Callbacks run in the thread that does the network's work, in the order in which they were added;
+    one that is added to a future that is done runs at once.
+    """
+
+    # Made without __init__ and without a lock: nothing per record that can be had per batch.
+    __slots__ = ('_batch', '_header_size', '_index', '_key_size', '_value_size')
+
+    _batch: ProducerBatch
+    _index: int
+    _value_size: int
+    _key_size: int
+    _header_size: int
+
+    __init__ = object.__init__
+
+    def __repr__(self) -> str:
+        batch, index = self._place()
+        state = 'pending'
+        if batch.is_done:
+            error = batch.error_of(index)
+            state = 'failed: %r' % error if error else repr(self.value)
+        return '<%s %s>' % (type(self).__name__, state)
+
+    def _place(self) -> Tuple[ProducerBatch, int]:
+        """Return the batch that the record is in by now, and its place there."""
+        while self._batch.pieces:
+            self._batch, self._index = self._batch.piece_of(self._index)
+        return self._batch, self._index
+
+    @property
+    def is_done(self) -> bool:  # type: ignore[override]
+        """Whether the record was stored or given up."""
+        return self._place()[0].is_done
+
+    @property
+    def exception(self) -> Optional[BaseException]:
+        """Why the record was not stored, None while that may still happen."""
+        batch, index = self._place()
+        return batch.error_of(index) if batch.is_done else None
+
+    @property
+    def value(self) -> Optional[RecordMetadata]:
+        """Where the record was stored, None before it was."""
+        batch, index = self._place()
+        if not batch.is_done or batch.error_of(index) is not None:
+            return None
+        return batch.metadata_of(index, self._key_size, self._value_size, self._header_size)
+
+    @property
+    def relative_offset(self) -> int:
+        """The place of the record in its batch."""
+        return self._place()[1]
+
+    @property
+    def timestamp_ms(self) -> int:
+        """The record's own timestamp, or when it was given to the producer."""
+        batch, index = self._place()
+        return batch.timestamp_of(index)
+
+    def get(self, timeout: Optional[float] = None) -> RecordMetadata:
+        """Wait for the record to be stored and tell where.
+
+        Arguments: timeout: seconds; None waits until delivery_timeout_ms decides.
+        Raises: what kept it from being stored; KafkaTimeoutError while it is still under way.
+        """
+        batch, index = self._place()
+        if not batch.is_done:
+            if not batch.wait_for(lambda: self.is_done, timeout):
+                raise KafkaTimeoutError(
+                    'the record for %s was not acknowledged within %s seconds; it may still be'
+                    % (batch.place, timeout)
+                )
+            batch, index = self._place()
+        error = batch.error_of(index)
+        if error is not None:
+            raise error
+        return batch.metadata_of(index, self._key_size, self._value_size, self._header_size)
+
+    def _complete(self, value: Any, exception: Any) -> Any:
+        raise AssertionError('the future of a record is completed by its batch')
+
+    def _add(self, wants_error: bool, call: Callable[[Any], Any]) -> None:
+        if not self._batch.add_call(self, wants_error, call):
+            self._run(wants_error, call)
+
+
+def future_of(
+    batch: ProducerBatch, index: int, key_size: int, value_size: int, header_size: int
+) -> FutureRecordMetadata:
+    """Make the future of a record in a batch; sizes are -1 for what a record does not have."""
+    future: FutureRecordMetadata = FutureRecordMetadata()
+    future._batch = batch
+    future._index = index
+    future._key_size = key_size
+    future._value_size = value_size
+    future._header_size = header_size
+    return future
+
+
+class Placed(NamedTuple):
+    """So many records of a call, in a batch from a place on.
+
+    ``numbers`` are their numbers in the call; None: those that follow the ones before.
+    """
+
+    batch: ProducerBatch
+    start: int
+    size: int
+    numbers: Optional[Sequence[int]] = None
+
+
+class FutureRecords(Sequence[FutureRecordMetadata]):
+    """What becomes of the records of one send_many(), in the order of the call.
+
+    A sequence of futures, which are made when they are looked at. Beyond the peers.
+    """
+
+    def __init__(
+        self,
+        placed: List[Placed],
+        value_sizes: Sequence[int],
+        key_sizes: Optional[Sequence[int]] = None,
+        header_size: int = -1,
+    ) -> None:
+        self._placed = placed
+        self._count = len(value_sizes)
+        self._value_sizes = value_sizes
+        self._key_sizes = key_sizes
+        self._header_size = header_size
+        self._ordered: Optional[List[Tuple[ProducerBatch, int]]] = None
+
+    def __repr__(self) -> str:
+        done = sum(part.size for part in self._placed if part.batch.is_done)
+        return '<%s %d of %d done>' % (type(self).__name__, done, self._count)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def is_done(self) -> bool:
+        """Whether each record was stored or given up."""
+        return all(part.batch.is_done for part in self._placed)
+
+    @overload
+    def __getitem__(self, index: int) -> FutureRecordMetadata: ...
+    @overload
+    def __getitem__(self, index: slice) -> List[FutureRecordMetadata]: ...
+    def __getitem__(self, index: Any) -> Any:
+        """Return the future of one record, or of some."""
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(self._count))]
+        number = range(self._count)[index]
+        if self._ordered is None:
+            self._ordered = _in_order(self._placed, self._count)
+        batch, place = self._ordered[number]
+        return future_of(
+            batch,
+            place,
+            -1 if self._key_sizes is None else self._key_sizes[number],
+            self._value_sizes[number],
+            self._header_size,
+        )
+
+    def __iter__(self) -> Iterator[FutureRecordMetadata]:
+        return map(self.__getitem__, range(self._count))
+
+    def get(self, timeout: Optional[float] = None) -> List[RecordMetadata]:
+        """Wait for all records to be stored and tell where.
+
+        Arguments: timeout: seconds for all together; None waits until delivery_timeout_ms decides.
+        Raises: the error of the first record that was not stored; KafkaTimeoutError while any is
+        still under way.
+        """
+        if not self.is_done:
+            waits = next(part.batch for part in self._placed if not part.batch.is_done)
+            if not waits.wait_for(lambda: self.is_done, timeout):
+                raise KafkaTimeoutError(
+                    '%r after %s seconds; the others may still be stored' % (self, timeout)
+                )
+        return [future.get() for future in self]
+
+    def exception(self) -> Optional[KafkaError]:
+        """Return the first error among the records that are done, None if there is none."""
+        for part in self._placed:
+            if part.batch.is_done:
+                for index in range(part.start, part.start + part.size):
+                    batch, place = part.batch, index
+                    while batch.pieces:
+                        batch, place = batch.piece_of(place)
+                    error = batch.error_of(place)
+                    if error is not None:
+                        return error
+        return None
+
+    def add_callback(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> FutureRecords:
+        """Call ``f(*args, metadata, **kwargs)`` for each record once it is stored."""
+        call = functools.partial(f, *args, **kwargs)
+        for future in self:
+            future.add_callback(call)
+        return self
+
+    def add_errback(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> FutureRecords:
+        """Call ``f(*args, error, **kwargs)`` for each record that is given up."""
+        call = functools.partial(f, *args, **kwargs)
+        for future in self:
+            future.add_errback(call)
+        return self
+
+
+def _in_order(placed: Sequence[Placed], count: int) -> List[Tuple[ProducerBatch, int]]:
+    """Return batch and place of each record, in the order of the call."""
+    ordered: List[Any] = [None] * count
+    number = 0
+    for part in placed:
+        places = range(part.start, part.start + part.size)
+        if part.numbers is None:
+            ordered[number : number + part.size] = [(part.batch, place) for place in places]
+            number += part.size
+        else:
+            for each, place in zip(part.numbers, places):
+                ordered[each] = (part.batch, place)
+    return ordered
+
+
+def header_size(headers: Sequence[Tuple[str, Optional[bytes]]]) -> int:
+    """Return the bytes of names and contents together, -1 where there are no headers."""
+    if not headers:
+        return -1
+    return sum(len(name.encode('utf-8')) + len(content or b'') for name, content in headers)

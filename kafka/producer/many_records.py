@@ -1,0 +1,84 @@
+"""The records of one call, or of a box, on their way into batches: sorted, and how far they are.
+
+Owns what has to be kept between two attempts to put them there; putting them is the business of
+:mod:`kafka.producer.record_accumulator`.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, repeat
+from operator import itemgetter
+from typing import Any, List, Optional, Sequence
+
+from kafka.producer.future import Placed
+from kafka.producer.producer_batch import Headers
+from kafka.producer.topic_queue import PartitionQueue, TopicQueue
+
+
+class Group:
+    """Records of one call for one partition, or without key: what of them is not in a batch yet."""
+
+    __slots__ = ('ends', 'keys', 'numbers', 'position', 'queue', 'values')
+
+    def __init__(
+        self,
+        queue: Optional[PartitionQueue],
+        numbers: Optional[Sequence[int]],
+        values: Sequence[Optional[bytes]],
+        keys: Optional[Sequence[Optional[bytes]]],
+        ends: Sequence[int],
+    ) -> None:
+        self.queue = queue
+        self.numbers = numbers
+        self.values = values
+        self.keys = keys
+        self.ends = ends
+        self.position = 0
+
+
+class Many:
+    """The records of one call on their way into batches. Attributes: placed: what is there."""
+
+    __slots__ = ('groups', 'headers', 'placed', 'timestamp', 'topic')
+
+    def __init__(self, topic: TopicQueue, headers: Headers, timestamp: int) -> None:
+        self.topic = topic
+        self.headers = headers
+        self.timestamp = timestamp
+        self.groups: List[Group] = []
+        self.placed: List[Placed] = []
+
+    def pick(
+        self,
+        queue: Optional[PartitionQueue],
+        numbers: Sequence[int],
+        keys: Sequence[Optional[bytes]],
+        values: Sequence[Optional[bytes]],
+        sizes: Sequence[int],
+        more: int,
+    ) -> None:
+        """Make a group of the records of these numbers, each of which needs so many more bytes."""
+        if len(numbers) == 1:
+            number = numbers[0]
+            ends = ends_of([sizes[number]], more)
+            self.groups.append(Group(queue, numbers, [values[number]], [keys[number]], ends))
+            return
+        pick = itemgetter(*numbers)
+        ends = ends_of(pick(sizes), more)
+        self.groups.append(Group(queue, numbers, pick(values), pick(keys), ends))
+
+
+def ends_of(sizes: Sequence[int], more: int) -> Sequence[int]:
+    """Return where each record ends when they lie behind each other, each with so many more."""
+    if sizes.count(sizes[0]) == len(sizes):
+        size = sizes[0] + more
+        return range(size, size * len(sizes) + 1, size)
+    return list(accumulate(map(more.__add__, sizes)))
+
+
+def padded(column: Optional[List[Any]], count: int, filler: Any) -> List[Any]:
+    """Return a column that has as many entries as there are records."""
+    if column is None:
+        return [filler] * count
+    column.extend(repeat(filler, count - len(column)))
+    return column

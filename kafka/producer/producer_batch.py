@@ -1,0 +1,489 @@
+"""A batch of records on its way to one partition: its states, its bytes, and what became of it.
+
+Owns the columns of the records, the states and the moves between them (TRANSITIONS and nothing
+else), encoding by :mod:`kafka.record` once, renumbering of encoded bytes (KIP-98), splitting, and
+the outcome that all futures of its records read. Where batches wait and how many there are is
+:mod:`kafka.producer.record_accumulator`'s.
+
+What guards what: while a batch is OPEN its columns belong to the lock of the accumulator, which has
+to be held to append and to close. From CLOSED on the columns do not change, and state and bytes
+belong to the sender. ``is_done`` is set last, so that whoever sees it sees the outcome.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from bisect import bisect_right
+from itertools import repeat
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from kafka import codec as codecs
+from kafka.errors import IllegalStateError, KafkaError, UnsupportedForMessageFormatError
+from kafka.producer.future import FutureRecordMetadata, RecordMetadata
+from kafka.record import default_records
+from kafka.record.crc32c import crc32c
+from kafka.record.legacy_records import encode_message_set
+from kafka.structs import TopicPartition
+
+Headers = Sequence[Tuple[str, Optional[bytes]]]
+
+# Producer id, epoch and base sequence in the header of a batch of magic 2, and the CRC before them.
+_STAMP_INTO = struct.Struct('>qhi').pack_into
+_STAMP_AT = 43
+_CRC_INTO = struct.Struct('>I').pack_into
+_CRC_AT = 17
+#: What a message of magic 0 and 1 needs besides key and value.
+MESSAGE_BYTES = (26, 34)
+#: What a record of magic 2 needs about, where all is small, and the head of its batch.
+RECORD_BYTES = 10
+BATCH_BYTES = default_records.HEADER.size
+
+
+class State(enum.Enum):
+    """Where a batch is."""
+
+    OPEN = 'open'  # takes records
+    CLOSED = 'closed'  # waits to be sent, for the first time or again
+    IN_FLIGHT = 'in flight'  # on the wire
+    DONE = 'done'  # stored
+    FAILED = 'failed'  # given up
+    SPLIT = 'split'  # smaller batches stand for it
+
+    __hash__ = object.__hash__
+
+
+TRANSITIONS: Dict[State, Tuple[State, ...]] = {
+    State.OPEN: (State.CLOSED,),
+    State.CLOSED: (State.IN_FLIGHT, State.FAILED, State.SPLIT),
+    State.IN_FLIGHT: (State.CLOSED, State.DONE, State.FAILED, State.SPLIT),
+    State.DONE: (),
+    State.FAILED: (),
+    State.SPLIT: (),
+}
+
+
+class Stamp(NamedTuple):
+    """The timestamp (ms) of the records from a place on."""
+
+    start: int
+    timestamp: int
+
+
+def place_of(topic_partition: TopicPartition) -> str:
+    """Return topic and partition for texts."""
+    return '%s-%d' % (str(topic_partition[0]), topic_partition[1])
+
+
+class ProducerBatch:
+    """Records for one partition that are sent, and succeed or fail, together.
+
+    Arguments:
+        topic_partition: where it goes.
+        created_at: monotonic seconds.
+        room: bytes that it takes, heads of records included.
+        wait: what blocks until a condition holds, for futures: (condition, seconds) -> bool.
+
+    Attributes: state; is_done; record_count; attempts: how often it was sent; not_before: monotonic
+    seconds, end of back-off; reserved: bytes of the producer's memory it holds; encoded; pieces:
+    the batches that stand for it when it was split, (first place, batch).
+    """
+
+    __slots__ = (
+        '_calls',
+        '_error',
+        '_guard',
+        '_parent',
+        '_pieces_left',
+        '_record_errors',
+        '_wait',
+        'attempts',
+        'base_offset',
+        'base_sequence',
+        'created_at',
+        'encoded',
+        'headers',
+        'is_done',
+        'is_transactional',
+        'keys',
+        'last_sent_at',
+        'log_append_time',
+        'log_start_offset',
+        'magic',
+        'not_before',
+        'number',
+        'pieces',
+        'producer_epoch',
+        'producer_id',
+        'put',
+        'raw_size',
+        'record_count',
+        'reserved',
+        'room',
+        'stamps',
+        'state',
+        'tick',
+        'topic_partition',
+        'values',
+        'was_split',
+    )
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        created_at: float,
+        room: int,
+        guard: Any,
+        wait: Callable[[Callable[[], bool], Optional[float]], bool],
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.created_at = created_at
+        self.room = room
+        self._guard = guard
+        self._wait = wait
+        self.state = State.OPEN
+        self.values: List[Optional[bytes]] = []
+        #: Columns that are made when a record has one; shorter ones end with None.
+        self.keys: Optional[List[Optional[bytes]]] = None
+        self.headers: Optional[List[Headers]] = None
+        self.stamps: List[Stamp] = []
+        #: Wall time, seconds, from which on records need another timestamp.
+        self.tick = 0.0
+        self.put = self.values.append
+        self.record_count = 0
+        self.reserved = 0
+        self.raw_size = 0
+        self.attempts = 0
+        self.not_before = 0.0
+        #: Its place in the order of all batches of the producer; pieces stand between two others.
+        self.number: Tuple[int, ...] = ()
+        self.last_sent_at = created_at
+        self.magic = 2
+        self.encoded: Optional[bytearray] = None
+        self.producer_id = self.producer_epoch = self.base_sequence = -1
+        self.is_transactional = False
+        self.was_split = False
+        self.is_done = False
+        self.base_offset = self.log_append_time = self.log_start_offset = -1
+        self.pieces: Optional[List[Tuple[int, ProducerBatch]]] = None
+        self._pieces_left = 0
+        self._parent: Optional[ProducerBatch] = None
+        self._error: Optional[KafkaError] = None
+        self._record_errors: Mapping[int, KafkaError] = {}
+        self._calls: List[Tuple[FutureRecordMetadata, bool, Callable[[Any], Any]]] = []
+
+    def __repr__(self) -> str:
+        return '<ProducerBatch %s %s, %d records%s>' % (
+            self.place,
+            self.state.value,
+            self.record_count or len(self.values),
+            '' if self.base_sequence < 0 else ', sequence %d' % self.base_sequence,
+        )
+
+    @property
+    def place(self) -> str:
+        """Topic and partition, for texts."""
+        return place_of(self.topic_partition)
+
+    def move(self, state: State) -> None:
+        """Go to another state; IllegalStateError names both when there is no such way."""
+        if state not in TRANSITIONS[self.state]:
+            raise IllegalStateError(
+                'a batch for %s cannot go from %s to %s'
+                % (self.place, self.state.value, state.value)
+            )
+        self.state = state
+
+    # ------------------------------------------------------------ while it is open
+
+    def set_time(self, index: int, timestamp: int) -> None:
+        """Give the records from a place on a timestamp (ms)."""
+        if not self.stamps or self.stamps[-1].timestamp != timestamp:
+            self.stamps.append(Stamp(index, timestamp))
+
+    def set_key(self, index: int, key: bytes) -> None:
+        """Give the record at a place, the last one, a key."""
+        if self.keys is None:
+            self.keys = []
+        if len(self.keys) < index:
+            self.keys.extend(repeat(None, index - len(self.keys)))
+        self.keys.append(key)
+
+    def set_headers(self, index: int, headers: Headers) -> None:
+        """Give the record at a place, the last one, headers."""
+        if self.headers is None:
+            self.headers = []
+        if len(self.headers) < index:
+            self.headers.extend(repeat((), index - len(self.headers)))
+        self.headers.append(headers)
+
+    def close(self) -> None:
+        """Take no more records; to be called under the accumulator's lock."""
+        self.move(State.CLOSED)
+        self.room = -1
+        count = self.record_count = len(self.values)
+        if self.keys is not None:
+            self.keys.extend(repeat(None, count - len(self.keys)))
+        if self.headers is not None:
+            self.headers.extend(repeat((), count - len(self.headers)))
+
+    # ------------------------------------------------------------ bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes on the wire; before it is encoded without compression, about."""
+        return len(self.encoded) if self.encoded is not None else self.raw_size
+
+    def encode(self, magic: int, codec: int = 0, compresslevel: Optional[int] = None) -> bytearray:
+        """Return its bytes; encode the records unless that was done before for this magic.
+
+        Raises: UnsupportedForMessageFormatError for headers that magic 0 and 1 do not have; what
+        the encoders of kafka.record raise.
+        """
+        if self.encoded is not None and self.magic == magic:
+            return self.encoded
+        self.magic = magic
+        if magic < 2:
+            self.encoded = bytearray(self._encode_messages(magic, codec, compresslevel))
+        else:
+            self.encoded = default_records.encode_column_batch(
+                self.values,
+                self.keys,
+                self.headers,
+                self.stamps,
+                codec=codec,
+                compresslevel=compresslevel,
+                producer_id=self.producer_id,
+                producer_epoch=self.producer_epoch,
+                base_sequence=self.base_sequence,
+                transactional=self.is_transactional,
+            )
+        return self.encoded
+
+    def _encode_messages(self, magic: int, codec: int, compresslevel: Optional[int]) -> bytes:
+        if self.headers is not None and any(self.headers):
+            raise UnsupportedForMessageFormatError(
+                'records for %s have headers, which brokers before 0.11 cannot store' % self.place
+            )
+        count = self.record_count
+        keys = self.keys or [None] * count
+        messages = list(zip(range(count), self._timestamps(), keys, self.values))
+        return encode_message_set(messages, magic, codec, compresslevel)
+
+    def _timestamps(self) -> List[int]:
+        times: List[int] = []
+        ends = [stamp.start for stamp in self.stamps[1:]] + [self.record_count]
+        for stamp, end in zip(self.stamps, ends):
+            times += [stamp.timestamp] * (end - stamp.start)
+        return times
+
+    def restamp(
+        self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
+    ) -> None:
+        """Carry these numbers from now on (-1 for none); rewrites head and CRC of encoded bytes."""
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.base_sequence = base_sequence
+        same_kind = self.is_transactional == is_transactional
+        self.is_transactional = is_transactional
+        if self.encoded is None or self.magic < 2:
+            return
+        if not same_kind:
+            flag = default_records.TRANSACTIONAL_MASK
+            low = default_records.ATTRIBUTES_POS + 1
+            self.encoded[low] = self.encoded[low] & ~flag | (flag if is_transactional else 0)
+        _STAMP_INTO(self.encoded, _STAMP_AT, producer_id, producer_epoch, base_sequence)
+        with memoryview(self.encoded) as view:
+            crc = crc32c(view[default_records.ATTRIBUTES_POS :])
+        _CRC_INTO(self.encoded, _CRC_AT, crc)
+
+    def split(self, limit: int) -> List[ProducerBatch]:
+        """Return smaller batches of its records in order, which stand for it from now on.
+
+        Arguments: limit: bytes of keys and values that a piece may have, but one record at least.
+        Their sequence numbers follow each other; creation time is kept, attempts begin anew.
+        """
+        self.move(State.SPLIT)
+        pieces: List[Tuple[int, ProducerBatch]] = []
+        start = 0
+        for end in _cuts(self._sizes(), limit):
+            pieces.append((start, self._piece(start, end)))
+            start = end
+        self._pieces_left = len(pieces)
+        self.encoded = None
+        with self._guard:
+            self.pieces = pieces
+            calls, self._calls = self._calls, []
+        for future, wants_error, call in calls:
+            future._add(wants_error, call)
+        return [piece for _, piece in pieces]
+
+    def _sizes(self) -> List[int]:
+        keys = self.keys or repeat(None)
+        headers = self.headers or repeat(())
+        return [
+            MESSAGE_BYTES[1]
+            + len(value or b'')
+            + len(key or b'')
+            + sum(len(name) + len(content or b'') for name, content in some)
+            for value, key, some in zip(self.values, keys, headers)
+        ]
+
+    def _piece(self, start: int, end: int) -> ProducerBatch:
+        piece = ProducerBatch(self.topic_partition, self.created_at, 0, self._guard, self._wait)
+        piece.values = self.values[start:end]
+        piece.keys = self.keys and self.keys[start:end]
+        piece.headers = self.headers and self.headers[start:end]
+        for stamp in self.stamps:
+            if stamp.start <= start:
+                piece.stamps = [Stamp(0, stamp.timestamp)]
+            elif stamp.start < end:
+                piece.stamps.append(Stamp(stamp.start - start, stamp.timestamp))
+        piece.close()
+        piece.was_split = True
+        piece.number = (*self.number, start)
+        piece._parent = self
+        if self.base_sequence >= 0:
+            sequence = (self.base_sequence + start) % 2**31
+            piece.restamp(self.producer_id, self.producer_epoch, sequence, self.is_transactional)
+        return piece
+
+    # ------------------------------------------------------------ the outcome
+
+    def succeed(
+        self, base_offset: int = -1, log_append_time: int = -1, log_start_offset: int = -1
+    ) -> None:
+        """Note that it is stored, and call what waits for that."""
+        self.move(State.DONE)
+        self.base_offset = base_offset
+        self.log_append_time = log_append_time
+        self.log_start_offset = log_start_offset
+        self._finish()
+
+    def fail(self, error: KafkaError, record_errors: Optional[Mapping[int, Any]] = None) -> None:
+        """Give it up, and call what waits for that.
+
+        Arguments: error: of all records, but for those with one of their own in record_errors.
+        """
+        self.move(State.FAILED)
+        self._error = error
+        self._record_errors = record_errors or {}
+        self._finish()
+
+    def _finish(self) -> None:
+        # The records themselves are not needed any more; their timestamps are, for the futures.
+        self.values = []
+        self.put = self.values.append
+        self.keys = self.headers = self.encoded = None
+        self._end()
+
+    def _end(self) -> None:
+        with self._guard:
+            self.is_done = True
+            calls, self._calls = self._calls, []
+        for future, wants_error, call in calls:
+            future._run(wants_error, call)
+        parent = self._parent
+        if parent is not None:
+            parent._pieces_left -= 1
+            if not parent._pieces_left:
+                parent._end()
+
+    def add_call(
+        self, future: FutureRecordMetadata, wants_error: bool, call: Callable[[Any], Any]
+    ) -> bool:
+        """Keep a callback until the outcome is there; False if it is there already."""
+        batch = self
+        while True:
+            with batch._guard:
+                if batch.is_done:
+                    return False
+                if not batch.pieces:
+                    batch._calls.append((future, wants_error, call))
+                    return True
+            batch, _ = future._place()
+
+    def wait_for(self, condition: Callable[[], bool], timeout: Optional[float]) -> bool:
+        """Block until a condition holds; return whether it does."""
+        return self._wait(condition, timeout)
+
+    def piece_of(self, index: int) -> Tuple[ProducerBatch, int]:
+        """Return the piece that has the record of a place now, and its place there."""
+        assert self.pieces is not None
+        at = bisect_right([start for start, _ in self.pieces], index) - 1
+        start, piece = self.pieces[at]
+        return piece, index - start
+
+    def error_of(self, index: int) -> Optional[KafkaError]:
+        """Return why the record of a place failed, None if it did not."""
+        return self._record_errors.get(index, self._error)
+
+    def timestamp_of(self, index: int) -> int:
+        """Return the timestamp (ms) that the record of a place was given."""
+        for stamp in reversed(self.stamps):
+            if stamp.start <= index:
+                return stamp.timestamp
+        return -1
+
+    def metadata_of(
+        self, index: int, key_size: int, value_size: int, header_size: int
+    ) -> RecordMetadata:
+        """Return where the record of a place is stored."""
+        topic, partition = self.topic_partition
+        timestamp = self.log_append_time
+        metadata = RecordMetadata(
+            topic,
+            partition,
+            self.topic_partition,
+            self.base_offset + index if self.base_offset >= 0 else -1,
+            self.timestamp_of(index) if timestamp == -1 else timestamp,
+            None,
+            key_size,
+            value_size,
+            header_size,
+        )
+        if self.log_start_offset >= 0:
+            metadata.log_start_offset = self.log_start_offset
+        return metadata
+
+
+def _cuts(sizes: Sequence[int], limit: int) -> List[int]:
+    """Return where pieces of at most so many bytes end, each of one record at least."""
+    cuts: List[int] = []
+    start, total = 0, 0
+    for index, size in enumerate(sizes):
+        if total + size > limit and index > start:
+            cuts.append(index)
+            start, total = index, 0
+        total += size
+    cuts.append(len(sizes))
+    return cuts
+
+
+class FailedBatch(ProducerBatch):
+    """Stands behind the future of a record that was never taken."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, topic_partition: TopicPartition, error: KafkaError, timestamp: int, guard: Any
+    ) -> None:
+        super().__init__(topic_partition, 0.0, 0, guard, _never)
+        self.stamps.append(Stamp(0, timestamp))
+        self.close()
+        self.fail(error)
+
+
+def _never(condition: Callable[[], bool], timeout: Optional[float]) -> bool:
+    return condition()
+
+
+def compression_of(name: Optional[str]) -> int:
+    """Return the number of a codec by its name, 0 for None.
+
+    Raises: ValueError for another name.
+    """
+    for number, known in codecs.CODEC_NAMES.items():
+        if name == known or name is None and not number:
+            return number
+    raise ValueError('there is no codec %r: none, gzip, snappy, lz4 and zstd are known' % name)

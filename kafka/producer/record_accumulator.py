@@ -1,0 +1,578 @@
+"""Records that wait to be sent: one open batch for each partition, closed ones behind each other.
+
+Owns when a batch is full, lingers, is ready, expires; the limit on memory; and what is not finished
+yet, for flush. Pure but for its lock: it is told the time and who leads, it calls ``wake`` when the
+sender has something new to look at and ``wait`` (for futures) blocks. Follows KIP-480 and KIP-794
+(sticky partitions) and KIP-91 (delivery time-out).
+
+The lock guards everything here, in the topic queues, and in open batches. It is plain, held for
+some microseconds, never while anything is called that may block; nothing else is locked for each
+record.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from kafka.errors import IllegalStateError
+from kafka.partitioner.sticky import UniformSticky
+from kafka.producer.buffer import BufferMemory, Ticket
+from kafka.producer.future import Placed
+from kafka.producer.many_records import Group, Many, ends_of, padded
+from kafka.producer.producer_batch import (
+    BATCH_BYTES,
+    RECORD_BYTES,
+    Headers,
+    ProducerBatch,
+)
+from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
+
+#: What the interpreter needs for a value besides its bytes: its head and a place in a list.
+OBJECT_BYTES = 48
+# A batch that is expected to shrink when compressed takes so many times more at most.
+_MOST_SHRINK = 8
+
+
+class Limits(NamedTuple):
+    """What a producer was told about batches.
+
+    batch_size, buffer_memory: bytes; linger, delivery_timeout: seconds; ordered: one batch of a
+    partition at a time on the wire; compressed: whether batches shrink; adaptive: KIP-794.
+    """
+
+    batch_size: int = 16384
+    linger: float = 0.0
+    buffer_memory: int = 33554432
+    delivery_timeout: float = 120.0
+    ordered: bool = False
+    compressed: bool = False
+    adaptive: bool = True
+
+
+class Plan(NamedTuple):
+    """What may be sent now.
+
+    by_node: the queues that are ready, by the node that leads; next_at: when to look again although
+    nothing happened, monotonic seconds, None: not before something does; leaderless: topics some
+    partition of which has no known leader.
+    """
+
+    by_node: Dict[int, List[PartitionQueue]]
+    next_at: Optional[float]
+    leaderless: List[Any]
+
+
+class RecordAccumulator:
+    """Batches of all topics.
+
+    Arguments: limits; wake: called, without the lock, when there is something new to send; wait:
+    blocks until a condition holds: (condition, seconds) -> bool.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        wake: Callable[[], None],
+        wait: Callable[[Callable[[], bool], Optional[float]], bool],
+    ) -> None:
+        self.limits = limits
+        self.memory = BufferMemory(limits.buffer_memory)
+        #: Guards everything; see the module's text.
+        self.lock = threading.Lock()
+        #: Bytes that a record needs besides key and value.
+        self.overhead = RECORD_BYTES
+        self._wake = wake
+        self._wait = wait
+        #: Whether the sender was woken and has not looked yet.
+        self._woken = False
+        self._topics: Dict[Any, TopicQueue] = {}
+        # Queues with batches that wait or are open, in the order in which they got them.
+        self._busy: Dict[PartitionQueue, None] = {}
+        # Batches without an outcome, in the order in which they were opened.
+        self._incomplete: Dict[ProducerBatch, None] = {}
+        # Topics with a box that may have something in it.
+        self._boxed: Dict[TopicQueue, None] = {}
+        self._opened = 0
+        self._flushes = 0
+        self.is_closed = False
+
+    def __repr__(self) -> str:
+        return '<RecordAccumulator %d batches, %d of %d bytes%s>' % (
+            len(self._incomplete),
+            self.memory.used,
+            self.memory.total,
+            ', closed' if self.is_closed else '',
+        )
+
+    # ------------------------------------------------------------ topics
+
+    def topic(self, name: Any) -> TopicQueue:
+        """Return the queue of a topic."""
+        found = self._topics.get(name)
+        if found is None:
+            with self.lock:
+                sticky = UniformSticky(max(self.limits.batch_size, 1), self.limits.adaptive)
+                found = self._topics.setdefault(name, TopicQueue(name, sticky))
+        return found
+
+    def topics(self) -> List[TopicQueue]:
+        """Return the queues of all topics."""
+        return list(self._topics.values())
+
+    def update(
+        self, topic: TopicQueue, partitions: Iterable[int], available: Iterable[int]
+    ) -> None:
+        """Note which partitions a topic has, and which have a leader."""
+        with self.lock:
+            topic.update(sorted(partitions), sorted(available))
+
+    # ------------------------------------------------------------ one record
+
+    def append(
+        self,
+        topic: TopicQueue,
+        partition: Optional[int],
+        key: Optional[bytes],
+        value: Optional[bytes],
+        headers: Headers,
+        timestamp: Optional[int],
+        wall: float,
+        now: float,
+        ticket: Optional[Ticket] = None,
+    ) -> Union[Tuple[ProducerBatch, int], Ticket]:
+        """Put a record into a batch; return the batch and its place there.
+
+        Arguments: partition: None to choose one; headers: () for none; timestamp: ms, None for that
+        of wall; wall: seconds since the epoch; now: monotonic seconds; ticket: what was returned
+        before and is granted by now.
+        Returns: a ticket instead when there is no memory: to be waited for, or given up by leave().
+        Raises: IllegalStateError when it is closed.
+        """
+        size = self.overhead + len(value or b'') + len(key or b'')
+        for name, content in headers:
+            size += len(name) + len(content or b'') + 2
+        with self.lock:
+            self._check_open()
+            if topic.box:
+                self._sweep(topic, now)
+            if partition is None:
+                queue = self._choose(topic, size)
+                topic.box_until = 0.0  # what is sent next must not be boxed before this
+            else:
+                queue = topic.queue(partition)
+            found = self._batch_for(topic, queue, size, now, ticket)
+            if isinstance(found, Ticket):
+                return found
+            batch = found
+            index = len(batch.values)
+            batch.values.append(value)
+            if key is not None:
+                batch.set_key(index, key)
+            if headers:
+                batch.set_headers(index, headers)
+            self._set_time(batch, index, timestamp, wall)
+            batch.room -= size
+            if batch.room <= 0:
+                self._close(topic, queue, True)
+            elif partition is None:
+                topic.batch = batch
+            wake, self._woken = not self._woken, True
+        if wake:
+            self._wake()
+        return batch, index
+
+    def set_time(self, batch: ProducerBatch, wall: float) -> None:
+        """Note that the records from now on have another millisecond; the lock is held."""
+        self._set_time(batch, len(batch.values), None, wall)
+
+    @staticmethod
+    def _set_time(batch: ProducerBatch, index: int, timestamp: Optional[int], wall: float) -> None:
+        if timestamp is not None:
+            batch.set_time(index, timestamp)
+            batch.tick = 0.0
+        elif wall >= batch.tick:
+            milliseconds = int(wall * 1000)
+            batch.set_time(index, milliseconds)
+            batch.tick = (milliseconds + 1) / 1000
+
+    def _check_open(self) -> None:
+        if self.is_closed:
+            raise IllegalStateError('the producer is closed')
+
+    def _choose(self, topic: TopicQueue, size: int) -> PartitionQueue:
+        """Return the queue for a record without key; a full batch there means another choice."""
+        queue = topic.choose()
+        if queue.open is not NO_BATCH and queue.open.room <= size:
+            self._close(topic, queue, True)
+            queue = topic.choose()
+            if queue.open is not NO_BATCH and queue.open.room <= size:
+                self._close(topic, queue, None)  # filled by others: it stays the choice
+        return queue
+
+    def _batch_for(
+        self,
+        topic: TopicQueue,
+        queue: PartitionQueue,
+        size: int,
+        now: float,
+        ticket: Optional[Ticket],
+    ) -> Union[ProducerBatch, Ticket]:
+        """Return the open batch of a queue if it has room, else a new one, or a ticket."""
+        if queue.open.room > size:
+            if ticket is not None:
+                self.memory.leave(ticket)
+            return queue.open
+        if queue.open is not NO_BATCH:
+            self._close(topic, queue, True)
+        limit = self.limits.batch_size
+        if self.limits.compressed:
+            limit = int(limit / max(topic.ratio, 1 / _MOST_SHRINK))
+        needed = min(max(limit, size), self.memory.total)
+        if ticket is None:
+            ticket = self.memory.queue_up(needed)
+        if not ticket.granted:
+            return ticket
+        self._opened += 1
+        batch = ProducerBatch(queue.topic_partition, now, limit, self.lock, self._wait)
+        batch.number = (self._opened,)
+        batch.reserved = ticket.size
+        # What was left of a room that the first record exceeds would be less than nothing.
+        batch.raw_size = batch.room = max(limit, size)
+        queue.open = batch
+        queue.was_used = True
+        self._busy[queue] = None
+        self._incomplete[batch] = None
+        return batch
+
+    def _close(self, topic: TopicQueue, queue: PartitionQueue, was_full: Optional[bool]) -> None:
+        """Close the open batch of a queue and count what it really needs.
+
+        Arguments: was_full: None when that says nothing about where records without key go.
+        """
+        batch = queue.open
+        if topic.batch is batch:
+            topic.batch = NO_BATCH
+        queue.open = NO_BATCH
+        batch.raw_size = batch.raw_size - batch.room
+        batch.close()
+        is_choice = queue.topic_partition.partition == topic.sticky.partition
+        if is_choice and was_full is not None:
+            topic.sticky.gave(batch.raw_size, was_full)
+        batch.raw_size += BATCH_BYTES
+        needed = batch.raw_size + OBJECT_BYTES * batch.record_count
+        difference, batch.reserved = needed - batch.reserved, needed
+        queue.waiting.append(batch)
+        self.memory.adjust(difference)
+
+    # ------------------------------------------------------------ many records
+
+    def prepare_many(
+        self,
+        topic: TopicQueue,
+        partition: Optional[int],
+        keys: Optional[Sequence[Optional[bytes]]],
+        values: Sequence[Optional[bytes]],
+        sizes: Sequence[int],
+        headers: Headers,
+        timestamp: int,
+    ) -> Many:
+        """Sort the records of one call by where they go.
+
+        Arguments: sizes: of key and value of each; headers: those that each of them has; timestamp:
+        ms, of each; the rest as append().
+        """
+        many = Many(topic, headers, timestamp)
+        more = self.overhead + sum(len(n) + len(c or b'') + 2 for n, c in headers)
+        if keys is None or partition is not None:
+            queue = None if partition is None else topic.queue(partition)
+            many.groups.append(Group(queue, None, values, keys, ends_of(sizes, more)))
+            return many
+        with self.lock:
+            groups = topic.by_keys(keys)
+        for found, numbers in groups:
+            many.pick(found, numbers, keys, values, sizes, more)
+        return many
+
+    def append_many(
+        self, many: Many, now: float, ticket: Optional[Ticket] = None
+    ) -> Optional[Ticket]:
+        """Put records into batches, as far as there is memory.
+
+        Returns: None when all are there, else a ticket as append(). Raises: as append().
+        """
+        with self.lock:
+            self._check_open()
+            if many.topic.box:
+                self._sweep(many.topic, now)
+            while many.groups:
+                ticket = self._append_group(many, many.groups[-1], now, ticket)
+                if ticket is not None:
+                    break
+                many.groups.pop()
+            wake, self._woken = not self._woken, True
+        if wake:
+            self._wake()
+        return ticket
+
+    def _append_group(
+        self, many: Many, group: Group, now: float, ticket: Optional[Ticket]
+    ) -> Optional[Ticket]:
+        topic, ends, count = many.topic, group.ends, len(group.values)
+        start = group.position
+        while start < count:
+            base = ends[start - 1] if start else 0
+            size = ends[start] - base
+            queue = self._choose(topic, size) if group.queue is None else group.queue
+            found = self._batch_for(topic, queue, size, now, ticket)
+            if isinstance(found, Ticket):
+                return found
+            batch, ticket = found, None
+            # A batch of one record may be too large, else it stays below its limit.
+            end = max(start + 1, bisect_left(ends, base + batch.room, start))
+            index = len(batch.values)
+            batch.values += group.values[start:end]
+            if group.keys is not None:
+                batch.keys = padded(batch.keys, index, None)
+                batch.keys += group.keys[start:end]
+            if many.headers:
+                batch.headers = padded(batch.headers, index, ())
+                batch.headers += [many.headers] * (end - start)
+            self._set_time(batch, index, many.timestamp, 0.0)
+            batch.room -= ends[end - 1] - base
+            numbers = None if group.numbers is None else group.numbers[start:end]
+            many.placed.append(Placed(batch, index, end - start, numbers))
+            group.position = start = end
+            if start < count or batch.room <= 0:
+                self._close(topic, queue, True)
+        return ticket
+
+    # ------------------------------------------------------------ the box
+
+    def open_box(
+        self, topic: TopicQueue, wall: float, now: float, ticket: Optional[Ticket] = None
+    ) -> Optional[Ticket]:
+        """Let values without key be put into the box for the next millisecond.
+
+        What is in it goes into batches first. Returns, raises: as append_many().
+        """
+        with self.lock:
+            self._check_open()
+            ticket = self._sweep(topic, now, ticket)
+            if ticket is None:
+                topic.batch = NO_BATCH  # what is sent with a future must not overtake
+                topic.box_time = int(wall * 1000)
+                topic.box_until = now + 0.001
+                self._boxed[topic] = None
+            wake, self._woken = not self._woken, True
+        if wake:
+            self._wake()
+        return ticket
+
+    def _sweep(
+        self, topic: TopicQueue, now: float, ticket: Optional[Ticket] = None
+    ) -> Optional[Ticket]:
+        """Put what is in the box into batches; the lock is held."""
+        box = topic.box
+        count = len(box)
+        if not count:
+            if ticket is not None:
+                self.memory.leave(ticket)
+            return None
+        values = box[:count]
+        del box[:count]
+        many = Many(topic, (), topic.box_time)
+        group = Group(None, None, values, None, ends_of(list(map(len, values)), self.overhead))
+        ticket = self._append_group(many, group, now, ticket)
+        box[:0] = values[group.position :]
+        return ticket
+
+    def _sweep_all(self, now: float) -> None:
+        for topic in list(self._boxed):
+            ticket = self._sweep(topic, now)
+            if ticket is not None:
+                self.memory.leave(ticket)
+            elif topic.box_until <= now and not topic.box:
+                del self._boxed[topic]
+
+    # ------------------------------------------------------------ for the sender
+
+    def looked(self) -> None:
+        """Note that the sender is about to look: what comes from now on wakes it again."""
+        self._woken = False
+
+    def ready(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> Plan:
+        """Return what may be sent now.
+
+        Arguments: leader_of: the node that leads a topic partition; None or -1 where unknown.
+        """
+        by_node: Dict[int, List[PartitionQueue]] = {}
+        leaderless: List[Any] = []
+        times: List[float] = []
+        with self.lock:
+            if self._boxed:
+                self._sweep_all(now)
+                times += [topic.box_until for topic in self._boxed]
+            at_once = self._flushes or self.is_closed or self.memory.waiting
+            for queue in self._busy:
+                if queue.muted:
+                    continue
+                batch = queue.waiting[0] if queue.waiting else queue.open
+                due = batch.not_before
+                if not (queue.waiting or at_once):
+                    due = max(due, batch.created_at + self.limits.linger)
+                if due > now:
+                    times.append(due)
+                    continue
+                leader = leader_of(queue.topic_partition)
+                if leader is None or leader < 0:
+                    leaderless.append(queue.topic_partition.topic)
+                elif leader in by_node:
+                    by_node[leader].append(queue)
+                else:
+                    by_node[leader] = [queue]
+            if self._incomplete:
+                oldest = next(iter(self._incomplete))
+                times.append(oldest.created_at + self.limits.delivery_timeout)
+        return Plan(by_node, min(times, default=None), leaderless)
+
+    def peek(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
+        """Return the batch that take() would return, still open maybe."""
+        if queue.waiting:
+            return queue.waiting[0]
+        return None if queue.open is NO_BATCH else queue.open
+
+    def take(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
+        """Return the next batch of a queue, closed, to be sent; None if there is none.
+
+        It belongs to the sender until put_back(), replace() or finish().
+        """
+        with self.lock:
+            if not queue.waiting and queue.open is not NO_BATCH:
+                self._close(self._topics[queue.topic_partition.topic], queue, False)
+            if not queue.waiting:
+                self._busy.pop(queue, None)
+                return None
+            batch = queue.waiting.popleft()
+            if not queue.waiting and queue.open is NO_BATCH:
+                del self._busy[queue]
+            queue.in_flight += 1
+            queue.muted = self.limits.ordered
+            return batch
+
+    def encoded(self, batch: ProducerBatch) -> None:
+        """Learn from the bytes of a batch how far the next ones of its topic will shrink."""
+        if self.limits.compressed and batch.encoded is not None and batch.raw_size:
+            topic = self._topics[batch.topic_partition.topic]
+            ratio = min(1.0, len(batch.encoded) / batch.raw_size)
+            # Quickly up and slowly down: a batch that became too large has to be split.
+            topic.ratio = ratio if ratio > topic.ratio else 0.75 * topic.ratio + 0.25 * ratio
+
+    def put_back(self, batch: ProducerBatch) -> None:
+        """Queue a batch again that was taken, in its place."""
+        with self.lock:
+            queue = self._release(batch)
+            queue.put_back(batch)
+            self._busy[queue] = None
+
+    def replace(self, batch: ProducerBatch, pieces: Sequence[ProducerBatch]) -> None:
+        """Queue the pieces of a batch that was taken and is split, in its place."""
+        with self.lock:
+            queue = self._release(batch)
+            self._incomplete.pop(batch, None)
+            share, batch.reserved = batch.reserved, 0
+            topic = self._topics[batch.topic_partition.topic]
+            topic.ratio = 1.0
+            for piece in pieces:
+                piece.reserved = share // len(pieces)
+                piece.raw_size = batch.raw_size // len(pieces)
+                queue.put_back(piece)
+            # They are as old as what they stand for; the oldest have to be the first.
+            self._incomplete = {**dict.fromkeys(pieces), **self._incomplete}
+            self.memory.release(share - sum(piece.reserved for piece in pieces))
+            self._busy[queue] = None
+
+    def finish(self, batch: ProducerBatch) -> None:
+        """Forget a batch that was taken and has an outcome; its memory is free."""
+        with self.lock:
+            self._release(batch)
+            self._drop(batch)
+
+    def _release(self, batch: ProducerBatch) -> PartitionQueue:
+        topic, partition = batch.topic_partition
+        queue = self._topics[topic].queues[partition]
+        queue.in_flight -= 1
+        queue.muted = False
+        return queue
+
+    def _drop(self, batch: ProducerBatch) -> None:
+        self._incomplete.pop(batch, None)
+        size, batch.reserved = batch.reserved, 0
+        self.memory.release(size)
+
+    # ------------------------------------------------------------ ends
+
+    def remove_waiting(self, which: Callable[[ProducerBatch], bool]) -> List[ProducerBatch]:
+        """Take all batches out that are not on the wire and for which `which` says so.
+
+        They are closed and forgotten; whoever calls has to fail them.
+        """
+        removed: List[ProducerBatch] = []
+        with self.lock:
+            for queue in list(self._busy):
+                if queue.open is not NO_BATCH and which(queue.open):
+                    self._close(self._topics[queue.topic_partition.topic], queue, False)
+                gone = [batch for batch in queue.waiting if which(batch)]
+                for batch in gone:
+                    queue.waiting.remove(batch)
+                    self._drop(batch)
+                removed += gone
+                if not queue.waiting and queue.open is NO_BATCH:
+                    del self._busy[queue]
+        return sorted(removed, key=lambda batch: batch.number)
+
+    def expired(self, now: float) -> List[ProducerBatch]:
+        """Take the batches out whose time is over and that are not on the wire; as above."""
+        with self.lock:
+            oldest = next(iter(self._incomplete), None)
+        limit = now - self.limits.delivery_timeout
+        if oldest is None or oldest.created_at > limit:
+            return []
+        return self.remove_waiting(lambda batch: batch.created_at <= limit)
+
+    def begin_flush(self, now: float) -> List[ProducerBatch]:
+        """End lingering until end_flush(); return the batches that have no outcome yet."""
+        with self.lock:
+            self._flushes += 1
+            self._sweep_all(now)
+            batches = list(self._incomplete)
+            self._woken = True
+        self._wake()
+        return batches
+
+    def end_flush(self) -> None:
+        """Let batches linger again."""
+        with self.lock:
+            self._flushes -= 1
+
+    @property
+    def incomplete(self) -> List[ProducerBatch]:
+        """The batches that have no outcome yet."""
+        with self.lock:
+            return list(self._incomplete)
+
+    def is_empty(self) -> bool:
+        """Tell whether everything has an outcome."""
+        return not self._incomplete and not any(topic.box for topic in self._boxed)
+
+    def leave(self, ticket: Ticket) -> None:
+        """Give up waiting for memory."""
+        with self.lock:
+            self.memory.leave(ticket)
+
+    def close(self) -> None:
+        """Take no more records; what is there is ready at once."""
+        with self.lock:
+            self.is_closed = True
+        self._wake()

@@ -1,0 +1,147 @@
+"""The records of one topic that wait to be sent: a queue of batches for each partition.
+
+Owns the queues, which partition a record goes to when the program does not choose itself, and the
+box of those that nobody asks about. Belongs to the accumulator, whose lock guards all of it; what
+is read without the lock says so.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
+
+from kafka.partitioner.keys import HotKeys
+from kafka.partitioner.sticky import UniformSticky
+from kafka.producer.producer_batch import ProducerBatch, State, place_of
+from kafka.structs import TopicPartition
+
+
+def _never(condition: Callable[[], bool], timeout: Optional[float]) -> bool:
+    return condition()
+
+
+#: Stands where no batch is open: it has no room, so that nobody has to ask whether there is one.
+NO_BATCH = ProducerBatch(TopicPartition('', 0), 0.0, -1, None, _never)
+NO_BATCH.state = State.CLOSED
+
+
+class PartitionQueue:
+    """The batches of one partition, the oldest first.
+
+    Attributes: waiting: closed batches; open: the one that takes records, or NO_BATCH; in_flight:
+    how many are on the wire; muted: nothing may be sent before the one in flight is answered;
+    was_used: whether it ever had a batch.
+    """
+
+    __slots__ = ('in_flight', 'muted', 'open', 'topic_partition', 'waiting', 'was_used')
+
+    def __init__(self, topic_partition: TopicPartition) -> None:
+        self.topic_partition = topic_partition
+        self.waiting: Deque[ProducerBatch] = deque()
+        self.open = NO_BATCH
+        self.in_flight = 0
+        self.muted = False
+        self.was_used = False
+
+    def __repr__(self) -> str:
+        return '<PartitionQueue %s %d wait, %d in flight%s%s>' % (
+            place_of(self.topic_partition),
+            len(self.waiting),
+            self.in_flight,
+            '' if self.open is NO_BATCH else ', one open',
+            ', muted' if self.muted else '',
+        )
+
+    def put_back(self, batch: ProducerBatch) -> None:
+        """Queue a batch again, in the order in which they were opened."""
+        waiting = self.waiting
+        place = 0
+        while place < len(waiting) and waiting[place].number < batch.number:
+            place += 1
+        waiting.insert(place, batch)
+
+
+class TopicQueue:
+    """The queues of the partitions of a topic.
+
+    Arguments: topic; sticky: who chooses for records without key.
+
+    Attributes: partitions; ratio: compressed size of the last batches to that of their records;
+    batch: the open batch for records without key, or NO_BATCH (read without the lock); box: values
+    sent without a future, not yet in a batch; box_until: monotonic seconds, when it has to be
+    emptied (read without the lock, as is box); box_time: the timestamp (ms) of what is in it;
+    by_key: the queue of each key.
+    """
+
+    __slots__ = (
+        'available',
+        'batch',
+        'box',
+        'box_time',
+        'box_until',
+        'by_key',
+        'partitions',
+        'put_in_box',
+        'queues',
+        'ratio',
+        'sticky',
+        'topic',
+    )
+
+    def __init__(self, topic: Any, sticky: UniformSticky) -> None:
+        self.topic = topic
+        self.sticky = sticky
+        self.partitions: Sequence[int] = ()
+        self.available: Sequence[int] = ()
+        self.queues: Dict[int, PartitionQueue] = {}
+        self.by_key: HotKeys[PartitionQueue] = HotKeys(())
+        self.batch = NO_BATCH
+        self.ratio = 1.0
+        # Never replaced: what a thread appends that has just looked must not be lost.
+        self.box: List[bytes] = []
+        self.put_in_box = self.box.append
+        self.box_until = 0.0
+        self.box_time = 0
+
+    def __repr__(self) -> str:
+        return '<TopicQueue %s of %d partitions>' % (self.topic, len(self.partitions))
+
+    def update(self, partitions: Sequence[int], available: Sequence[int]) -> None:
+        """Take over which partitions there are, ascending, and which have a leader."""
+        if len(partitions) != len(self.partitions):
+            self.by_key = HotKeys([self.queue(partition) for partition in partitions])
+        self.partitions = tuple(partitions)
+        self.available = tuple(available)
+
+    def queue(self, partition: int) -> PartitionQueue:
+        """Return the queue of a partition."""
+        queue = self.queues.get(partition)
+        if queue is None:
+            queue = PartitionQueue(TopicPartition(self.topic, partition))
+            self.queues[partition] = queue
+        return queue
+
+    def choose(self) -> PartitionQueue:
+        """Return the queue for records without key."""
+        return self.queue(self.sticky.choose(self.available or self.partitions, self._queued))
+
+    def _queued(self, partition: int) -> Optional[int]:
+        queue = self.queues.get(partition)
+        return len(queue.waiting) if queue is not None and queue.was_used else None
+
+    def by_keys(
+        self, keys: Sequence[Optional[bytes]]
+    ) -> List[Tuple[Optional[PartitionQueue], List[int]]]:
+        """Return for each queue the numbers of the records that go there; None for no key."""
+        numbers: Dict[Optional[PartitionQueue], List[int]] = {}
+        chosen: Sequence[Optional[PartitionQueue]]
+        if None in keys:
+            chosen = [None if key is None else self.by_key[key] for key in keys]
+        else:
+            chosen = self.by_key.of_many(keys)  # type: ignore[arg-type]
+        for number, queue in enumerate(chosen):
+            try:
+                numbers[queue].append(number)
+            except KeyError:
+                numbers[queue] = [number]
+        return list(numbers.items())

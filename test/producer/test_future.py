@@ -1,0 +1,112 @@
+"""The tuples and futures that producers of all eras hand out."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.future import Future
+from kafka.producer.future import (
+    FutureProduceResult,
+    FutureRecordMetadata,
+    FutureRecords,
+    Placed,
+    RecordMetadata,
+    future_of,
+    header_size,
+)
+from kafka.producer.producer_batch import ProducerBatch, State
+from kafka.structs import TopicPartition
+
+TP = TopicPartition('t', 0)
+
+
+def batch_of(count):
+    batch = ProducerBatch(TP, 0.0, 1000, threading.Lock(), lambda condition, timeout: condition())
+    for _ in range(count):
+        batch.put(b'v')
+    batch.set_time(0, 1000)
+    batch.close()
+    batch.move(State.IN_FLIGHT)
+    return batch
+
+
+def test_metadata_of_1_x():
+    metadata = RecordMetadata(TP, 10, 123, 5)
+    assert (metadata.topic, metadata.partition, metadata.topic_partition) == ('t', 0, TP)
+    assert (metadata.offset, metadata.timestamp) == (15, 123)
+    assert RecordMetadata(TP, -1, None, 5).offset == -1
+    assert repr(metadata) == str(metadata) == 'RecordMetadata(topic=t, partition=0, offset=15)'
+
+
+def test_metadata_of_2_x():
+    metadata = RecordMetadata('t', 0, TP, 7, 123, None, 1, 2, 3)
+    assert tuple(metadata) == ('t', 0, TP, 7, 123, None, 1, 2, 3)
+    assert metadata.serialized_value_size == 2 and metadata.log_start_offset == -1
+
+
+def test_the_future_of_a_record_is_a_future_without_a_lock():
+    future = future_of(batch_of(1), 0, -1, 1, -1)
+    assert isinstance(future, Future) and isinstance(future, FutureRecordMetadata)
+    assert not future.__dict__
+
+
+def test_produce_results_can_be_waited_for():
+    result = FutureProduceResult(TP)
+    assert result.topic_partition == TP and not result.wait(0)
+    result.success((1, 2))
+    assert result.wait(0)
+
+
+def test_futures_of_many_are_in_the_order_of_the_call():
+    one, two = batch_of(3), batch_of(2)
+    placed = [Placed(one, 0, 3, [0, 2, 4]), Placed(two, 0, 2, [1, 3])]
+    many = FutureRecords(placed, [1] * 5)
+    assert len(many) == 5 and not many.is_done
+    with pytest.raises(KafkaTimeoutError, match='0 of 5'):
+        many.get(timeout=0)
+    one.succeed(10)
+    two.succeed(20)
+    assert [metadata.offset for metadata in many.get()] == [10, 20, 11, 21, 12]
+    assert many[-1].get().offset == 12 and [f.get().offset for f in many[1:3]] == [20, 11]
+    with pytest.raises(IndexError):
+        many[5]
+
+
+def test_futures_of_many_that_follow_each_other():
+    one, two = batch_of(3), batch_of(2)
+    many = FutureRecords([Placed(one, 1, 2), Placed(two, 0, 2)], [1] * 4)
+    one.succeed(10)
+    two.fail(KafkaError('gone'))
+    assert [f.value.offset for f in many[:2]] == [11, 12]
+    assert many.exception() == KafkaError('gone')
+    with pytest.raises(KafkaError, match='gone'):
+        many.get()
+
+
+def test_futures_of_many_find_records_in_pieces():
+    batch = batch_of(4)
+    many = FutureRecords([Placed(batch, 0, 4)], [1] * 4)
+    offset = 0
+    for piece in batch.split(1):
+        piece.move(State.IN_FLIGHT)
+        piece.succeed(offset)
+        offset += 100
+    assert many.is_done and many.exception() is None
+    assert [metadata.offset for metadata in many.get()] == [0, 100, 200, 300]
+
+
+def test_callbacks_of_many():
+    batch = batch_of(2)
+    good, bad = [], []
+    many = FutureRecords([Placed(batch, 0, 2)], [1] * 2)
+    many.add_callback(good.append).add_errback(bad.append)
+    batch.succeed(5)
+    assert [metadata.offset for metadata in good] == [5, 6] and not bad
+
+
+def test_sizes_of_headers():
+    assert header_size([]) == -1
+    assert header_size([('ä', b'1'), ('b', None)]) == 4

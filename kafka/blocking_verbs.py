@@ -150,7 +150,8 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
     ) -> Any:
         """Send a request to the first host that answers it and return the decoded answer.
 
-        Raises: KafkaUnavailableError when every host failed, whatever the failure was.
+        Raises: KafkaUnavailableError when every host failed, whatever the failure was; but the
+        error itself where all refuse the login, or certificates are not accepted.
         """
         failures = []
         for where in self._hosts_to_ask():
@@ -164,6 +165,7 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
             else:
                 self._metadata_from = (where[0], where[1])
                 return response
+        _raise_refusal([failure[2] for failure in failures])
         raise KafkaUnavailableError(
             'none of the hosts answered: %s'
             % ('; '.join('%s:%s: %s' % failure for failure in failures) or 'there are none')
@@ -386,3 +388,10 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
             group, payloads, encoder, self._protocol().decode_offset_fetch_response
         )
         return self._finish(responses, fail_on_error, callback)
+
+
+def _raise_refusal(errors: List[Exception]) -> None:
+    """Raise the last error if all say that no further try will help, from connecting on."""
+    stages = [getattr(each, 'stage', None) for each in errors]
+    if errors and all(stages) and not any(getattr(each, 'retriable', True) for each in errors):
+        raise errors[-1]

@@ -19,6 +19,7 @@ from kafka.conn import (
     DEFAULT_SOCKET_TIMEOUT_SECONDS,
     KafkaConnection,
     collect_hosts,
+    security_of,
 )
 from kafka.errors import (
     KafkaConfigurationError,
@@ -99,6 +100,8 @@ class KafkaClient(BlockingVerbs):
         timeout: seconds to wait for a connection and for each read and write; None waits for ever.
             It must exceed the longest time that a request asks a broker to wait.
         correlation_id: the number before that of the first request.
+        options: what secures connections: security_protocol, ssl_cafile, sasl_mechanism and so on,
+            as in 1.x to 3.x (kafka.net.security.OPTIONS).
 
     ``KafkaClient(host, port, client_id, timeout)``, the form of 0.8, is understood too.
 
@@ -135,8 +138,7 @@ class KafkaClient(BlockingVerbs):
             raise KafkaConfigurationError(
                 "KafkaClient(bootstrap_servers=...) is not offered; use KafkaClient('host:port')"
             )
-        if options:
-            raise TypeError('KafkaClient has no argument %s' % ', '.join(sorted(options)))
+        self._security = security_of('KafkaClient', options)
         if isinstance(client_id, int):  # a port, but of which host?
             raise TypeError("client_id must be bytes or str, not int; hosts is 'host:port'")
         self.client_id = name_bytes(client_id, 'client_id')
@@ -154,7 +156,8 @@ class KafkaClient(BlockingVerbs):
         """Return the connection to an address, made on first use."""
         key = (host, port)
         if key not in self.conns:
-            self.conns[key] = KafkaConnection(host, port, timeout=self.timeout)
+            options = {} if self._security is None else {'security': self._security}
+            self.conns[key] = KafkaConnection(host, port, timeout=self.timeout, **options)
         return self.conns[key]
 
     def _connections(self) -> Dict[Address, Any]:

@@ -1,26 +1,25 @@
-"""KafkaConnection: one blocking connection to one broker; and the parsing of host lists.
+"""KafkaConnection: one blocking connection to one broker.
 
 Owns: the socket of the 0.9.5 client and what happens on it: connecting, framing, time-outs,
 closing; asking a broker for its versions when first needed. Does not own: what requests mean.
 Requests of old versions are recognised and translated by protocol/translation.py where a broker
-dropped those versions; everything else passes untouched.
+dropped those versions; everything else passes untouched. What secures a connection is kafka/net's;
+lists of hosts are read in net/addresses.py.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import random
 import socket
 import threading
 import time
 from collections import deque
 from typing import (
+    TYPE_CHECKING,
     Any,
     Deque,
     Dict,
-    Iterable,
-    List,
     NamedTuple,
     NoReturn,
     Optional,
@@ -32,9 +31,16 @@ from typing import (
 from kafka.errors import (
     CorrelationIdError,
     FrameError,
-    KafkaConfigurationError,
     KafkaConnectionError,
     KafkaError,
+)
+from kafka.late_imports import import_late
+from kafka.net.addresses import (
+    DEFAULT_KAFKA_PORT,
+    MAX_PORT,
+    Host,
+    collect_hosts,
+    get_ip_port_afi,
 )
 from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
 from kafka.protocol.negotiation import BrokerVersions
@@ -49,9 +55,13 @@ from kafka.protocol.translation import (
 )
 from kafka.protocol.unwritten import Unwritten
 
+if TYPE_CHECKING:
+    from kafka.net.security import SecuritySettings
+
 __all__ = [
     'DEFAULT_KAFKA_PORT',
     'DEFAULT_SOCKET_TIMEOUT_SECONDS',
+    'Host',
     'KafkaConnection',
     'collect_hosts',
     'get_ip_port_afi',
@@ -60,8 +70,6 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 DEFAULT_SOCKET_TIMEOUT_SECONDS = 120
-DEFAULT_KAFKA_PORT = 9092
-MAX_PORT = 65535
 
 MAX_READ_BYTES = 4096
 MAX_FRAME_BYTES = 2**31 - 1  # what a length can say
@@ -69,81 +77,6 @@ MAX_FRAME_BYTES = 2**31 - 1  # what a length can say
 # How many unread answers are kept in mind. More than anyone asks for at once; the bound is for
 # programs that send unrecognised requests which get no answer.
 MAX_WAITING = 1000
-
-Host = Tuple[str, int, int]
-
-
-# ---------------------------------------------------------------- hosts
-
-
-def collect_hosts(hosts: Union[str, Iterable[str]], randomize: bool = True) -> List[Host]:
-    """Parse a list of brokers.
-
-    Arguments: hosts: text with commas between, or an iterable of texts, each ``host``,
-    ``host:port``, an IPv6 address or one in brackets with or without ``:port``; randomize: shuffle.
-
-    Returns (host, port, address family) triples; the port is 9092 where none is given.
-    Raises TypeError for anything but text, KafkaConfigurationError for a port that can be none.
-
-    From 1.0 on; 0.9.5 returned pairs, which are the first two elements.
-    """
-    try:
-        if isinstance(hosts, (str, bytes)):
-            entries = _text(hosts).split(',')
-        else:
-            entries = [_text(entry) for entry in hosts]
-    except (TypeError, UnicodeDecodeError) as error:
-        raise TypeError('hosts must be text or an iterable of texts, not %r' % (hosts,)) from error
-    result = [get_ip_port_afi(entry) for entry in entries if entry.strip()]
-    if randomize:
-        random.shuffle(result)
-    return result
-
-
-def get_ip_port_afi(host_and_port_str: str) -> Host:
-    """Parse one broker's address; see collect_hosts().
-
-    The family is AF_INET or AF_INET6 for an address, AF_INET6 for whatever stands in brackets, else
-    AF_UNSPEC. A negative port is taken as none. From the 1.x releases.
-    """
-    text = _text(host_and_port_str).strip()
-    if text.startswith('['):
-        host, _, rest = text[1:].partition(']')
-        return host, _port(rest.strip().lstrip(':'), text), socket.AF_INET6
-    if _is_address(socket.AF_INET6, text):
-        return text, DEFAULT_KAFKA_PORT, socket.AF_INET6
-    host, _, port = text.rpartition(':') if ':' in text else (text, '', '')
-    host = host.strip()
-    family = socket.AF_INET if _is_address(socket.AF_INET, host) else socket.AF_UNSPEC
-    return host, _port(port, text), family
-
-
-def _text(entry: Any) -> str:
-    if isinstance(entry, bytes):
-        return entry.decode('utf-8')
-    if isinstance(entry, str):
-        return entry
-    raise TypeError('not text: %r' % (entry,))
-
-
-def _port(text: str, whole: str) -> int:
-    try:
-        port = int(text) if text.strip() else DEFAULT_KAFKA_PORT
-    except ValueError as error:
-        raise KafkaConfigurationError('the port in %r is no number' % whole) from error
-    if port > MAX_PORT:
-        # The resolver would take it modulo 65536, and another program's port would be reached.
-        raise KafkaConfigurationError('the port in %r is beyond %d' % (whole, MAX_PORT))
-    return DEFAULT_KAFKA_PORT if port < 0 else port
-
-
-def _is_address(family: int, text: str) -> bool:
-    try:
-        socket.inet_pton(family, text)
-    except (OSError, ValueError):
-        return False
-    return True
-
 
 # ---------------------------------------------------------------- the connection
 
@@ -181,6 +114,7 @@ class KafkaConnection(threading.local):
         host, port: the broker; the host goes to ``socket.create_connection`` as it is.
         timeout: seconds that connecting, each send and each 4 KiB (or less) of an answer may take;
             None waits for ever.
+        options: what secures the connection, as in 1.x to 3.x: kafka.net.security.OPTIONS.
 
     Raises kafka.errors.KafkaConnectionError if no connection can be made, TypeError or ValueError,
     naming the argument, if one cannot be meant.
@@ -198,14 +132,22 @@ class KafkaConnection(threading.local):
     """
 
     def __init__(
-        self, host: str, port: int, timeout: Optional[float] = DEFAULT_SOCKET_TIMEOUT_SECONDS
+        self,
+        host: str,
+        port: int,
+        timeout: Optional[float] = DEFAULT_SOCKET_TIMEOUT_SECONDS,
+        **options: Any,
     ) -> None:
         super().__init__()
         _check_types(host, port, timeout)
-        self._assign(host, port, timeout)
+        security = security_of('KafkaConnection', options)
+        self._assign(host, port, timeout, security)
         self.reinit()
 
-    def _assign(self, host: str, port: int, timeout: Optional[float]) -> None:
+    def _assign(
+        self, host: str, port: int, timeout: Optional[float], security: Optional[SecuritySettings]
+    ) -> None:
+        self._security = security
         self.host = host
         self.port = port
         self.timeout = timeout
@@ -233,7 +175,7 @@ class KafkaConnection(threading.local):
 
     def __reduce__(self) -> Tuple[Any, ...]:
         # Copies, deep ones and those for other processes, are made like copy().
-        return _unconnected, (type(self), self.host, self.port, self.timeout)
+        return _unconnected, (type(self), self.host, self.port, self.timeout, self._security)
 
     # ------------------------------------------------------------ public
 
@@ -315,6 +257,8 @@ class KafkaConnection(threading.local):
             self.close()
         if self._sock is None:
             self._connect()
+        elif self._security is not None and not self._waiting:
+            self._renew_login()
         return self._sock
 
     def close(self) -> None:
@@ -343,7 +287,7 @@ class KafkaConnection(threading.local):
 
     def copy(self) -> KafkaConnection:
         """Return an object for the same broker with the same timeout, not connected."""
-        return _unconnected(type(self), self.host, self.port, self.timeout)
+        return _unconnected(type(self), self.host, self.port, self.timeout, self._security)
 
     # ------------------------------------------------------------ the socket
 
@@ -361,7 +305,7 @@ class KafkaConnection(threading.local):
                 % (self.host, self.port, MAX_PORT)
             )
         try:
-            self._sock = socket.create_connection((self.host, self.port), self.timeout)
+            self._sock = self._opened()
         except (OSError, OverflowError, UnicodeError) as error:
             # The last two: a port beyond 65535, a host that can be no name.
             raise KafkaConnectionError(
@@ -370,6 +314,19 @@ class KafkaConnection(threading.local):
         self._process = os.getpid()
         if threading.current_thread() is not threading.main_thread():
             self._closer = _Closer(self._sock)
+
+    def _opened(self) -> Any:
+        if self._security is None:
+            return socket.create_connection((self.host, self.port), self.timeout)
+        where = self.host, self.port, self.timeout, self._client_id
+        return import_late('kafka.net.blocking').open_secured(self._security, *where)
+
+    def _renew_login(self) -> None:
+        try:
+            self._sock.renew_login()
+        except KafkaError:
+            self.close()
+            raise
 
     def _expect(self, asked_bytes: int) -> None:
         """Believe larger frames where the program itself has asked for more than is usual."""
@@ -589,10 +546,26 @@ def check_timeout(timeout: Any) -> None:
         raise ValueError('timeout must not be negative: %r' % (timeout,))
 
 
+def security_of(who: str, options: Dict[str, Any]) -> Optional[SecuritySettings]:
+    """Return what options say about security, None for nothing; see SecuritySettings.of_keywords().
+
+    What that takes is loaded by programs that need it: TLS alone is a tenth of the client.
+    """
+    if not options:
+        return None
+    settings = import_late('kafka.net.security').SecuritySettings.of_keywords(who, options)
+    return settings  # type: ignore[no-any-return]
+
+
 def _unconnected(
-    cls: Type[KafkaConnection], host: str, port: int, timeout: Optional[float]
+    cls: Type[KafkaConnection],
+    host: str,
+    port: int,
+    timeout: Optional[float],
+    security: Optional[SecuritySettings] = None,
 ) -> KafkaConnection:
     make: Any = cls.__new__  # which keeps the arguments: other threads will connect with them
-    connection: KafkaConnection = make(cls, host, port, timeout)
-    connection._assign(host, port, timeout)
+    options = {} if security is None else {'security': security}
+    connection: KafkaConnection = make(cls, host, port, timeout, **options)
+    connection._assign(host, port, timeout, security)
     return connection

@@ -40,16 +40,24 @@ class RequestConnection(threading.local):
     """A connection to one broker for request structs, as SimpleClient uses it (1.x).
 
     Arguments: host, port: the broker; afi: the address family that its name stands for; client_id:
-    str or bytes, what to call oneself in each request; timeout: seconds, as KafkaConnection.
+    str or bytes, what to call oneself in each request; timeout: seconds, as KafkaConnection;
+    security: what secures it, None for nothing.
 
     It connects when connect() is called or something is sent. As a KafkaConnection it is local to
     the thread: another one that uses it gets a socket of its own.
     """
 
     def __init__(
-        self, host: str, port: int, afi: int, client_id: Any, timeout: Optional[float]
+        self,
+        host: str,
+        port: int,
+        afi: int,
+        client_id: Any,
+        timeout: Optional[float],
+        security: Any = None,
     ) -> None:
         super().__init__()
+        self._security = security
         self.host = host
         self.port = port
         self.afi = afi
@@ -65,13 +73,18 @@ class RequestConnection(threading.local):
 
     def __reduce__(self) -> Tuple[Any, ...]:
         # Copies, deep ones and those for other processes, are made like copy().
-        return type(self), (self.host, self.port, self.afi, self.client_id, self.timeout)
+        return type(self), self._arguments()
+
+    def _arguments(self) -> Tuple[Any, ...]:
+        return self.host, self.port, self.afi, self.client_id, self.timeout, self._security
 
     def connect(self) -> KafkaConnection:
         """Connect, unless it is connected. Raises: KafkaConnectionError."""
         conn = self._conn
         if conn is None:
-            self._conn = conn = KafkaConnection(self.host, self.port, timeout=self.timeout)
+            options = {} if self._security is None else {'security': self._security}
+            made = KafkaConnection(self.host, self.port, timeout=self.timeout, **options)
+            self._conn = conn = made
             if type(conn) is _OwnConnection:
                 conn.ahead_bytes = AHEAD_BYTES
         else:
@@ -176,7 +189,7 @@ class RequestConnection(threading.local):
 
     def copy(self) -> RequestConnection:
         """Return an object for the same broker, not connected."""
-        return type(self)(self.host, self.port, self.afi, self.client_id, self.timeout)
+        return type(self)(*self._arguments())
 
 
 # ---------------------------------------------------------------- asking

@@ -14,7 +14,13 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from kafka import client as _home
 from kafka.blocking_verbs import BlockingVerbs
-from kafka.conn import DEFAULT_SOCKET_TIMEOUT_SECONDS, Host, collect_hosts, get_ip_port_afi
+from kafka.conn import (
+    DEFAULT_SOCKET_TIMEOUT_SECONDS,
+    Host,
+    collect_hosts,
+    get_ip_port_afi,
+    security_of,
+)
 from kafka.errors import (
     KafkaError,
     KafkaUnavailableError,
@@ -50,6 +56,8 @@ class SimpleClient(BlockingVerbs):
         timeout: seconds to wait for a connection and for each read and write; None waits for ever.
             It must exceed the longest time that a request asks a broker to wait.
         correlation_id: the number before that of the first request.
+        options: what secures connections: security_protocol, ssl_cafile, sasl_mechanism and so on,
+            as in 1.x to 3.x (kafka.net.security.OPTIONS).
 
     Attributes:
         hosts: list of (host, port, address family).
@@ -81,8 +89,10 @@ class SimpleClient(BlockingVerbs):
         client_id: Any = BlockingVerbs.CLIENT_ID,
         timeout: Optional[float] = DEFAULT_SOCKET_TIMEOUT_SECONDS,
         correlation_id: int = 0,
+        **options: Any,
     ) -> None:
         name_bytes(client_id, 'client_id')
+        self._security = security_of('SimpleClient', options)
         self.client_id = client_id
         self._begin(timeout, correlation_id)
         self.hosts: List[Host] = collect_hosts(hosts)
@@ -98,7 +108,9 @@ class SimpleClient(BlockingVerbs):
         """Return a connected connection to an address. Raises: KafkaConnectionError."""
         key = (host, port)
         if key not in self._conns:
-            self._conns[key] = RequestConnection(host, port, afi, self.client_id, self.timeout)
+            self._conns[key] = RequestConnection(
+                host, port, afi, self.client_id, self.timeout, self._security
+            )
         conn = self._conns[key]
         conn.connect()
         return conn

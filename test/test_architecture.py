@@ -91,6 +91,8 @@ MAY_USE = {
         set(),
         {
             'kafka.conn',
+            'kafka.net.addresses',
+            'kafka.net.blocking',
             'kafka.net.poller',
             'kafka.net.resolver',
             'kafka.net.transport',

@@ -147,6 +147,9 @@ class SecuritySettings:
             )
         return type(self), (self.protocol, self.tls, self.sasl, self.proxy)
 
+    def __deepcopy__(self, _: Any) -> SecuritySettings:
+        return self  # nothing in it changes
+
     def _parts(self) -> Tuple[Any, ...]:
         sasl = None if self.sasl is None else self.sasl._replace(form=None)
         return self.protocol, self.tls, sasl, self.proxy
@@ -165,6 +168,33 @@ class SecuritySettings:
         if self._context is None:
             self._context = tls.make_context(self.tls)
         return self._context
+
+    @classmethod
+    def of_keywords(cls, who: str, options: Mapping[str, Any]) -> Optional[SecuritySettings]:
+        """Return what the keyword arguments of a blocking client say, None if there is nothing.
+
+        The one of the name ``security`` is such settings themselves.
+        Arguments: who: what the arguments belong to. Raises TypeError for names that there are not.
+        """
+        if not options:
+            return None
+        rest = dict(options)
+        is_made = 'security' in rest
+        settings = rest.pop('security', None)
+        unknown = set(rest) - set(OPTIONS)
+        if unknown:
+            raise TypeError('%s has no argument %s' % (who, ', '.join(sorted(unknown))))
+        if not is_made:
+            settings = cls.from_options(rest)
+        elif rest:
+            raise TypeError('%s: security stands for all of %s' % (who, ', '.join(sorted(rest))))
+        if settings is None:
+            return None
+        if not isinstance(settings, SecuritySettings):
+            raise TypeError('%s: security must be SecuritySettings' % who)
+        if settings.tls is not None:
+            settings.context()  # what cannot be used is told now
+        return None if settings.is_plain else settings
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> SecuritySettings:

@@ -42,12 +42,24 @@ from kafka.protocol.sasl import (
 )
 from kafka.protocol.session import Event, LoginAnswered, Session, State, VersionsNegotiated
 
-__all__ = ['LoggedIn', 'Login', 'authenticate', 'authenticate_bare', 'is_step', 'renewal_seconds']
+__all__ = [
+    'ClosedAtVersions',
+    'LoggedIn',
+    'Login',
+    'authenticate',
+    'authenticate_bare',
+    'is_step',
+    'renewal_seconds',
+]
 
 #: When a login is renewed, as parts of its life (KIP-368).
 RENEW_EARLIEST, RENEW_LATEST = 0.85, 0.95
 #: No mechanism takes as many steps; who goes on answering wants to keep us busy.
 MAX_STEPS = 32
+
+
+class ClosedAtVersions(SaslError):
+    """A broker closed when asked for its versions, as those of 0.9 do where one logs in."""
 
 
 class LoggedIn(NamedTuple):
@@ -88,7 +100,7 @@ def authenticate(session: Session, mechanism: Mechanism) -> Login:
     if session.state is State.FRESH:
         event = yield session.negotiate(version=0)
         if event is None:
-            raise SaslError(
+            raise ClosedAtVersions(
                 'the broker closed the connection when asked for its versions; this port may want'
                 ' TLS (security_protocol=SASL_SSL), or belong to a broker before 0.10'
             )

@@ -164,6 +164,7 @@ class KafkaConnection(threading.local):
 
     def _forget(self) -> None:
         """Forget what belongs to one connection."""
+        self._has_answered = False
         self._reader = FrameReader()
         self._session = Session(Role.CLIENT)
         self._translator: Optional[Translator] = None
@@ -360,6 +361,7 @@ class KafkaConnection(threading.local):
             except FrameError as error:
                 self._fail_frame(error)
             if frame is not None:
+                self._has_answered = True
                 return frame
             most = self.ahead_bytes or min(reader.missing_bytes, MAX_READ_BYTES)
             if wanted <= 0:
@@ -379,9 +381,12 @@ class KafkaConnection(threading.local):
 
     def _raise_connection_error(self, error: Optional[OSError] = None) -> NoReturn:
         """Close the connection and say so; the name is that of 0.9.5, which programs reach for."""
+        cause = '' if error is None else ': %s' % (error,)
+        if isinstance(error, ConnectionError) and not self._has_answered:
+            cause += '; it has answered nothing yet: does the port want TLS, or a login'
+            cause += ' (security_protocol)?' if self._security is None else '?'
         self.close()
         self._inferred = None
-        cause = '' if error is None else ': %s' % (error,)
         raise KafkaConnectionError(
             'Kafka @ %s:%s went away%s' % (self.host, self.port, cause)
         ) from error

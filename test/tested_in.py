@@ -6,6 +6,7 @@ import re
 
 # test/record/test_util.py tests kafka/record/util.py, and so on, but for these:
 TESTED_IN = {
+    'kafka/net/addresses.py': 'test/test_conn.py',
     'kafka/net/proxy.py': 'test/net/sasl/test_login.py',
     'kafka/net/security.py': 'test/net/sasl/test_login.py',
     'kafka/net/tls.py': 'test/net/sasl/test_login.py',

@@ -161,15 +161,25 @@ class SecuredSocket:
         while True:
             try:
                 is_done = tls.handshake()
-            finally:
-                self._limit()
-                self._flush()  # also the alert that tells the broker why
-            if is_done:
-                return
+            except TlsError:
+                self._send_alert()
+                raise
+            self._limit()
             try:
+                self._flush()
+                if is_done:
+                    return
                 tls.receive(self._sock.recv(READ_BYTES))
             except ConnectionError:
-                tls.receive(b'')  # which is as much of an answer as closing
+                tls.receive(b'')  # a reset is as much of an answer as closing
+
+    def _send_alert(self) -> None:
+        """Tell the broker why, as far as it can be told."""
+        try:
+            self._limit()
+            self._flush()
+        except OSError:
+            pass  # it is gone
 
     def log_in(self, settings: SaslSettings, client_id: Optional[str]) -> None:
         """Log in. Raises what sasl.authenticate() does; OSError."""

@@ -183,6 +183,7 @@ class TlsClient:
         self._outgoing = ssl.MemoryBIO()
         self._head = b''
         self._is_open = False
+        self._has_read = False
         try:
             self._tls = context.wrap_bio(
                 self._incoming, self._outgoing, server_hostname=self.host or None
@@ -241,6 +242,7 @@ class TlsClient:
         except OSError as error:
             raise self._failure(error) from error
         self.is_ended = not data
+        self._has_read = True
         return data
 
     def write(self, data: bytes) -> None:
@@ -280,7 +282,8 @@ class TlsClient:
         for part, text in _DISAGREEMENTS:
             if part in reason:
                 return TlsError(text % self.host)
-        return TlsError('TLS with %s failed: %s' % (self.host, reason or type(error).__name__))
+        text = 'TLS with %s failed: %s' % (self.host, reason or type(error).__name__)
+        return TlsError(text if self._has_read else text + _BREAKS_OFF)
 
 
 # What a broker says of our certificate by an alert.
@@ -292,6 +295,11 @@ _ALERTS = (
     ('ALERT_CERTIFICATE_UNKNOWN', '%s does not accept the certificate given' + _SEE),
     ('ALERT_CERTIFICATE_EXPIRED', '%s finds the certificate given expired (ssl_certfile)'),
     ('ALERT_CERTIFICATE_REVOKED', '%s finds the certificate given revoked (ssl_certfile)'),
+)
+# Seen of Kafka 0.10 to 2.8, on Java 17.
+_BREAKS_OFF = (
+    '; so do brokers that demand a certificate of the client, or do not accept the one given: see'
+    ' ssl_certfile, and the log of the broker'
 )
 _NO_VERSION = '%s and this client share no version of TLS: nothing below 1.2 is taken here'
 _NO_CIPHER = '%s and this client agree on no cipher (ssl_ciphers)'

@@ -6,7 +6,7 @@ gives them their numbers by ``restamp()``. What an error does to a transaction i
 :mod:`kafka.producer.transaction_state`; which codes come here at all says
 :mod:`kafka.producer.verdicts`. Pure.
 
-Four rules keep each record stored once and in order:
+Five rules keep each record stored once and in order:
 
 *   A batch keeps its number as long as it may be anywhere but here. Only when nothing of its
     partition is on the wire are the batches of that partition renumbered.
@@ -14,6 +14,8 @@ Four rules keep each record stored once and in order:
     the one with the lowest number.
 *   After a batch was given up whose fate is unknown, nothing new is sent in its partition until all
     that are numbered are answered. Then either the broker had it, or a new epoch begins.
+*   No more batches than the broker remembers go beyond the first that has no answer: of a later one
+    it could not tell any more that it has it.
 *   The first batch of an epoch goes alone. Brokers from 2.5 on let a producer that they do not know
     begin at any number: the first batch is refused for a moment, the second, with number 1, is
     taken, and the first never can be. Only in transactions of version 2 they insist on 0.
@@ -89,18 +91,34 @@ class _Numbered:
     """A batch with a number.
 
     is_on_wire: sent, and neither answered nor lost; is_retried: was sent before and has to go
-    again; is_given_up: its futures have failed, and only its fate is still of interest.
+    again; may_be_stored: nobody knows what became of an earlier try; is_given_up: its futures have
+    failed, and only its fate is still of interest; moves_up: numbers before its own are missing at
+    the broker, so that it is not stored and will get others; place: among the batches of its
+    partition, counted.
     """
 
-    __slots__ = ('base', 'batch', 'count', 'is_given_up', 'is_on_wire', 'is_retried')
+    __slots__ = (
+        'base',
+        'batch',
+        'count',
+        'is_given_up',
+        'is_on_wire',
+        'is_retried',
+        'may_be_stored',
+        'moves_up',
+        'place',
+    )
 
-    def __init__(self, batch: Batch, base: int) -> None:
+    def __init__(self, batch: Batch, base: int, place: int) -> None:
         self.batch = batch
         self.base = base
+        self.place = place
         self.count = batch.record_count
         self.is_on_wire = True
         self.is_retried = False
+        self.may_be_stored = False
         self.is_given_up = False
+        self.moves_up = False
 
     @property
     def last(self) -> int:
@@ -111,13 +129,15 @@ class _Numbered:
 class _Partition:
     """The numbers of one partition.
 
-    identity: under which they count; outstanding: in the order of their numbers; unresolved: the
-    number behind the last batch that was given up, -1 for none; renumbers: whether the batches get
-    new numbers as soon as none is on the wire; raises: whether in a new epoch.
+    identity: under which they count; outstanding: in the order of their numbers; unresolved:
+    whether batches were given up whose fate is not known yet; renumbers: whether numbers are
+    missing at the broker, so that the batches behind them get others as soon as that is possible;
+    raises: whether in a new epoch.
     """
 
     def __init__(self, identity: Identity) -> None:
         self.outstanding: List[_Numbered] = []
+        self.batches = 0  # so many were numbered
         self.restart(identity)
 
     def restart(self, identity: Identity) -> None:
@@ -126,7 +146,7 @@ class _Partition:
         self.next_sequence = 0
         self.last_acknowledged = -1
         self.last_offset = -1
-        self.unresolved = -1
+        self.unresolved = False
         self.renumbers = False
         self.raises = False
 
@@ -145,10 +165,17 @@ class _Partition:
         """Whether anything has to go again, or has gone again."""
         return any(each.is_retried for each in self.outstanding)
 
+    def miss(self, place: int) -> None:
+        """Note that all outstanding batches from a place on are not stored and have to move up."""
+        self.renumbers = True
+        for each in self.outstanding[place:]:
+            each.moves_up = True
+
     def renumber(self, start: int, is_transactional: bool) -> None:
         """Give all outstanding batches numbers from a start on, in the same order."""
         for each in self.outstanding:
             each.base = start
+            each.moves_up = each.may_be_stored = False
             each.batch.restamp(*self.identity, start, is_transactional)
             start = advance(start, each.count)
         self.next_sequence = start
@@ -161,7 +188,7 @@ class Sequences:
         transaction, and never from here.
 
     Attributes: identity: under which new batches go, NOBODY until there is one; most_in_flight: so
-    many batches of a partition may be under way; begins_at_zero: whether brokers insist that an
+    many batches per partition brokers remember; begins_at_zero: whether brokers insist that an
     epoch begins at 0; needs_identity: whether a new producer id has to be asked for before
     everything can go on; needs_epoch: whether numbers are missing that only the end of the
     transaction and a new epoch make good.
@@ -233,18 +260,19 @@ class Sequences:
             return False
         if partition is None:
             return True
-        if partition.renumbers:
-            return False
         numbered = self._numbered.get(id(batch))
         if numbered is not None:
-            return numbered is partition.outstanding[0] and not numbered.is_on_wire
+            is_next = numbered is partition.outstanding[0] and not numbered.moves_up
+            return is_next and not numbered.is_on_wire
+        if partition.renumbers or partition.unresolved:
+            return False
         if not partition.outstanding:
-            return partition.unresolved < 0 and not self.needs_identity
+            return not self.needs_identity
         is_known = partition.last_acknowledged >= 0 or self.begins_at_zero
+        most = self.most_in_flight if is_known else 1
         return (
-            partition.unresolved < 0
-            and not partition.retries
-            and len(partition.outstanding) < (self.most_in_flight if is_known else 1)
+            not partition.retries
+            and partition.batches - partition.outstanding[0].place < most
             and partition.identity == self.identity
         )
 
@@ -264,7 +292,8 @@ class Sequences:
             partition = self._partitions[batch.topic_partition] = _Partition(self.identity)
         elif partition.identity != self.identity:
             partition.restart(self.identity)
-        numbered = _Numbered(batch, partition.next_sequence)
+        numbered = _Numbered(batch, partition.next_sequence, partition.batches)
+        partition.batches += 1
         partition.outstanding.append(numbered)
         partition.next_sequence = advance(numbered.base, numbered.count)
         self._numbered[id(batch)] = numbered
@@ -286,9 +315,22 @@ class Sequences:
                 partition.last_offset = base_offset + numbered.count - 1
         self._remove(partition, numbered)
 
-    def on_retry(self, batch: Batch) -> None:
-        """Note that a batch has to go again, or was given up meanwhile and is off the wire now."""
+    def may_be_stored(self, batch: Batch) -> bool:
+        """Tell whether an earlier try of a numbered batch may have arrived."""
+        return self._numbered[id(batch)].may_be_stored
+
+    def is_missing(self, batch: Batch) -> bool:
+        """Tell whether it is certain that the broker has no try of a numbered batch."""
+        numbered = self._numbered[id(batch)]
+        return numbered.moves_up and not numbered.is_on_wire
+
+    def on_retry(self, batch: Batch, may_be_stored: bool) -> None:
+        """Note that a batch has to go again, or was given up meanwhile and is off the wire now.
+
+        Arguments: may_be_stored: whether the broker may have it in spite of that.
+        """
         partition, numbered = self._answered(batch)
+        numbered.may_be_stored = numbered.may_be_stored or may_be_stored
         if numbered.is_given_up:
             self._remove(partition, numbered)
             return
@@ -301,9 +343,8 @@ class Sequences:
         Others behind it move up: in a new epoch (KIP-360), or, in a transaction, in the same one.
         """
         partition, numbered = self._answered(batch)
-        if not numbered.is_given_up:
-            partition.renumbers = True
-            partition.raises = partition.raises or not self._is_transactional
+        partition.miss(partition.outstanding.index(numbered))
+        partition.raises = partition.raises or not self._is_transactional
         self._remove(partition, numbered)
 
     def on_given_up(self, batch: Batch) -> None:
@@ -313,9 +354,8 @@ class Sequences:
             return  # it has never left
         partition = self._partitions[batch.topic_partition]
         numbered.is_given_up = True
-        behind = advance(numbered.last, 1)
-        if partition.unresolved < 0 or is_after(behind, partition.unresolved):
-            partition.unresolved = behind
+        if numbered.is_on_wire or not numbered.moves_up:
+            partition.unresolved = True
         if not numbered.is_on_wire:
             self._remove(partition, numbered)
 
@@ -331,7 +371,7 @@ class Sequences:
         base = numbered.base
         made = []
         for piece in pieces:
-            new = _Numbered(piece, base)
+            new = _Numbered(piece, base, numbered.place)
             new.is_on_wire, new.is_retried = False, True
             piece.restamp(*partition.identity, base, self._is_transactional)
             base = advance(base, new.count)
@@ -353,12 +393,11 @@ class Sequences:
         partition = self._partitions[batch.topic_partition]
         if response.error_code == INVALID_EPOCH:
             return self._broken() if self._is_transactional else Reaction.FAIL
-        if partition.renumbers or numbered is not partition.outstanding[0]:
+        if numbered.moves_up or numbered is not partition.outstanding[0]:
             return Reaction.RETRY  # because of another one
         if response.error_code == UNKNOWN_PRODUCER:
             return self._judge_forgotten(partition, response.log_start_offset)
-        if numbered.base not in (partition.follows, partition.unresolved):
-            return Reaction.RETRY
+        # All before it are acknowledged, or were given up and have not arrived.
         return self._judge_gap(partition)
 
     def _judge_forgotten(self, partition: _Partition, log_start_offset: int) -> Reaction:
@@ -366,7 +405,7 @@ class Sequences:
             return Reaction.RETRY  # this version cannot say; KIP-360 came with later ones
         if self._is_transactional and partition.last_offset < log_start_offset:
             # All that the producer wrote has been deleted, and with it the memory of its numbers.
-            partition.renumbers = True
+            partition.miss(0)
             partition.last_acknowledged = -1
             return Reaction.RETRY
         return self._judge_gap(partition)
@@ -374,7 +413,8 @@ class Sequences:
     def _judge_gap(self, partition: _Partition) -> Reaction:
         if self._is_transactional:
             return self._broken()
-        partition.renumbers = partition.raises = True
+        partition.miss(0)
+        partition.raises = True
         return Reaction.RETRY
 
     def _broken(self) -> Reaction:
@@ -398,19 +438,29 @@ class Sequences:
         self._settle(partition)
 
     def _settle(self, partition: _Partition) -> None:
-        """Do what has to wait until nothing of a partition is on the wire."""
+        """Do what has to wait until nothing of a partition is on the wire.
+
+        What is before missing numbers may be stored, so that it has to be known to be first.
+        """
         if partition.is_on_wire:
             return
-        if partition.unresolved >= 0 and not partition.outstanding:
+        if partition.unresolved and not partition.outstanding:
             if partition.follows == partition.next_sequence:
-                partition.unresolved = -1  # it had arrived
+                partition.unresolved = False  # it had arrived
             elif self._is_transactional:
                 self.needs_epoch = True
             else:
-                partition.renumbers = partition.raises = True
-        if partition.renumbers and partition.raises:
+                partition.miss(0)
+                partition.raises = True
+        if (
+            not partition.renumbers
+            or partition.outstanding
+            and not partition.outstanding[0].moves_up
+        ):
+            return
+        if partition.raises:
             self._raise_epoch(partition)
-        elif partition.renumbers and partition.unresolved < 0:
+        elif not partition.unresolved:
             partition.renumbers = False
             partition.renumber(partition.follows, self._is_transactional)
 

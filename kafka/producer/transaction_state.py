@@ -23,9 +23,11 @@ from kafka.producer.transaction_calls import Versions
 from kafka.producer.transaction_course import TransactionCourse
 from kafka.producer.transaction_table import SENDING, Event, State
 from kafka.producer.verdicts import (
+    STORED_ALL_THE_SAME,
     Action,
     Reaction,
     Verdict,
+    failure,
     lost_verdict,
     reaction_to,
     verdict_of,
@@ -99,8 +101,10 @@ class TransactionState(TransactionCourse):
         """
         if self.is_fatal or not self.sequences.is_numbered(batch):
             return True
+        if self.sequences.is_on_wire(batch):
+            return False
         is_over = self.state is State.ABORTING and self.is_v2
-        return is_over and not self.sequences.is_on_wire(batch)
+        return is_over or self.sequences.is_missing(batch)
 
     # ------------------------------------------------------------ the sender, afterwards
 
@@ -109,35 +113,45 @@ class TransactionState(TransactionCourse):
 
         After SPLIT the sender reports the pieces by on_split().
         """
-        reaction = reaction_to(self.kind, response.error_code)
+        code = response.error_code
+        reaction = reaction_to(self.kind, code)
         if self.sequences.was_given_up(batch):
             if reaction is Reaction.DONE:
                 self.sequences.on_stored(batch, response.base_offset)
             else:
-                self.sequences.on_retry(batch)
-            return self._settled(Verdict(Action.IGNORE))
+                self.sequences.on_retry(batch, may_be_stored=True)
+            return self._settled(_NOTHING)
         if reaction is Reaction.SEQUENCE:
             reaction = self.sequences.judge(batch, response)
         verdict = verdict_of(reaction, response, where(batch), batch.record_count)
         if verdict.action is Action.DONE:
             self.sequences.on_stored(batch, response.base_offset)
         elif verdict.action is Action.RETRY:
-            self.sequences.on_retry(batch)
+            self.sequences.on_retry(batch, code in STORED_ALL_THE_SAME)
+        elif verdict.action is Action.SPLIT and self.sequences.may_be_stored(batch):
+            # Its pieces would be other batches, which the broker could not know again.
+            verdict = failure(response, where(batch))
+            self.sequences.on_given_up(batch)
+            self.sequences.on_retry(batch, may_be_stored=True)
+            self._on_failed(reaction, verdict.error)
         elif verdict.action is Action.FAIL:
             if self.is_transactional:
                 verdict = verdict._replace(error=_fenced(verdict.error))
             self.sequences.on_refused(batch)
-            if reaction is Reaction.FATAL:
-                self._fail(verdict.error)
-            elif self.is_transactional:
-                self._make_abortable(verdict.error)
+            self._on_failed(reaction, verdict.error)
         return self._settled(verdict)
+
+    def _on_failed(self, reaction: Reaction, error: Optional[KafkaError]) -> None:
+        if reaction is Reaction.FATAL:
+            self._fail(error)
+        elif self.is_transactional:
+            self._make_abortable(error)
 
     def on_lost(self, batch: Batch, error: KafkaError) -> Verdict:
         """Take note that a request got no answer; return what to do with a batch of it."""
         is_given_up = self.sequences.was_given_up(batch)
-        self.sequences.on_retry(batch)
-        return self._settled(Verdict(Action.IGNORE) if is_given_up else lost_verdict(error))
+        self.sequences.on_retry(batch, may_be_stored=True)
+        return self._settled(_NOTHING if is_given_up else lost_verdict(error))
 
     def on_split(self, batch: Batch, pieces: Sequence[Batch]) -> None:
         """Take note that pieces stand for a batch now; they wait to be sent."""

@@ -148,6 +148,9 @@ ROWS: Dict[int, Row] = {
     120: _FAIL,
 }
 
+#: REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND: the batch is in the leader's log.
+STORED_ALL_THE_SAME = frozenset([7, 20])
+
 
 def row_of(code: int) -> Row:
     """Return the row of a code."""

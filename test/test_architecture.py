@@ -51,6 +51,7 @@ FLOOR = {
     'kafka.producer.record_accumulator': 'machines',
     'kafka.producer.topic_queue': 'machines',
     'kafka.producer.plain_state': 'machines',
+    'kafka.producer.sender': 'drivers',
     'kafka.producer.sequences': 'machines',
     'kafka.producer.transaction_calls': 'machines',
     'kafka.producer.transaction_course': 'machines',

@@ -31,6 +31,8 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/testing/server.py: Server._guarded': 'kept too: one client must not end the others',
     'kafka/testing/server.py: Server.call.run': 'raised again in the thread that called',
     'kafka/testing/waiting.py: _Waiter.try_once': 'who touched the key is not to blame',
+    'kafka/producer/sender.py: Sender.run': 'logged: a mistake must not end all sending',
+    'kafka/producer/sender.py: Sender._deliver': 'logged: no batch may stay without an outcome',
     'kafka/producer/upstream.py: Upstream._connect': 'tried again: nobody could handle it here',
     'kafka/producer/upstream.py: Upstream._requests': 'logged: later messages must go on',
     'kafka/producer/upstream.py: Upstream._prepare_retry': 'logged: the retry follows anyway',

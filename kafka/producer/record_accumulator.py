@@ -432,9 +432,10 @@ class RecordAccumulator:
                     by_node[leader].append(queue)
                 else:
                     by_node[leader] = [queue]
-            if self._incomplete:
-                oldest = next(iter(self._incomplete))
-                times.append(oldest.created_at + self.limits.delivery_timeout)
+            for oldest in self._incomplete:
+                if not oldest.is_done:
+                    times.append(oldest.created_at + self.limits.delivery_timeout)
+                    break
         return Plan(by_node, min(times, default=None), leaderless)
 
     def peek(self, queue: PartitionQueue) -> Optional[ProducerBatch]:

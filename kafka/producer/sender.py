@@ -1,0 +1,485 @@
+"""The driver of a producer: from batches that are ready to produce requests, and from answers back.
+
+Owns one coroutine that looks, whenever it is woken, which batches may go, and a task for each
+request on the wire. It decides nothing about errors (:mod:`kafka.producer.verdicts`), sequence
+numbers and transactions (the producer's *state*: :mod:`kafka.producer.plain_state` or
+:mod:`kafka.producer.transaction_state`), nor when a batch is ready (the accumulator); how a broker
+is reached is the pool's. Everything here runs in turns of the loop.
+
+For each broker there is one request with at most one batch of each partition at a time, and several
+requests behind each other. Follows KIP-91 (delivery time-out), KIP-580 (back-off), KIP-951 (leader
+hints), KIP-516 (topic ids).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from kafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    UnknownBrokerIdError,
+    UnsupportedVersionError,
+)
+from kafka.net.tasks import Task, Waiter
+from kafka.producer.producer_batch import ProducerBatch, State
+from kafka.producer.record_accumulator import Plan, RecordAccumulator
+from kafka.producer.topic_queue import PartitionQueue
+from kafka.producer.verdicts import Action, Verdict
+from kafka.protocol.api import choose_version
+from kafka.protocol.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from kafka.protocol.wire import ZERO_UUID
+
+log = logging.getLogger(__name__)
+
+# The first versions of Produce that carry magic 1 and 2, and the last that names topics.
+_MAGIC_1_SINCE = 2
+_MAGIC_2_SINCE = 3
+_LAST_WITH_NAMES = 12
+# How long the sender pauses after a mistake of its own, in seconds.
+_PAUSE_AFTER_FAULT = 0.1
+
+
+class SenderSettings(NamedTuple):
+    """What a producer was told about sending; times in seconds, sizes in bytes."""
+
+    acks: int = 1
+    request_timeout: float = 30.0
+    delivery_timeout: float = 120.0
+    max_request_size: int = 1048576
+    max_in_flight: int = 5
+    retries: float = float('inf')
+    retry_backoff: float = 0.1
+    retry_backoff_max: float = 1.0
+    batch_size: int = 16384
+    codec: int = 0
+    compresslevel: Optional[int] = None
+
+
+class Sender:
+    """Sends what an accumulator collects.
+
+    Arguments: loop, pool: of the producer; state: which kind of producer it is; recorder: gets
+    figures, see kafka.metrics.producer_metrics, or None.
+    """
+
+    def __init__(
+        self,
+        loop: Any,
+        pool: Any,
+        accumulator: RecordAccumulator,
+        state: Any,
+        settings: SenderSettings,
+        recorder: Any = None,
+    ) -> None:
+        self._loop = loop
+        self._pool = pool
+        self._accumulator = accumulator
+        self._state = state
+        self._settings = settings
+        self._recorder = recorder
+        self._waiter: Optional[Waiter[None]] = None
+        self._is_poked = False
+        # Requests on the wire, by node.
+        self._requests: Dict[int, int] = {}
+        # Nodes to which a connection is being made.
+        self._connecting: Dict[int, Task[Any]] = {}
+        # Batches on the wire, in the order in which they went.
+        self._on_wire: Dict[ProducerBatch, None] = {}
+        # Where the round of a node's partitions begins next.
+        self._turns: Dict[int, int] = {}
+
+    def __repr__(self) -> str:
+        return '<Sender %d batches on the wire, in %d requests>' % (
+            len(self._on_wire),
+            sum(self._requests.values()),
+        )
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for their answers."""
+        return sum(self._requests.values())
+
+    # ------------------------------------------------------------ the coroutine
+
+    def poke(self) -> None:
+        """Let the sender look again; in a turn of the loop."""
+        self._is_poked = True
+        if self._waiter is not None:
+            self._waiter.wake()
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        while True:
+            self._is_poked = False
+            try:
+                next_at = self._look(self._loop.time())
+            except Exception:
+                # A mistake here must not end all sending: batches would only time out.
+                log.exception('the sender failed and goes on')
+                next_at = self._loop.time() + _PAUSE_AFTER_FAULT
+            await self._pause(next_at)
+
+    async def _pause(self, until: Optional[float]) -> None:
+        if self._is_poked:
+            return
+        self._waiter = Waiter()
+        timer = None
+        if until is not None:
+            timer = self._loop.call_later(max(0.0, until - self._loop.time()), self._waiter.wake)
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()
+
+    def _look(self, now: float) -> Optional[float]:
+        """Send what may be sent; return when to look again, None: when poked."""
+        self._accumulator.looked()
+        self._drop_unsent()
+        expires_at = self._expire(now)
+        cluster = self._pool.cluster
+        plan: Plan = self._accumulator.ready(now, cluster.leader_for_partition)
+        for topic in set(plan.leaderless):
+            self._pool.want_topic(topic)
+            self._pool.refresh()
+        for node, queues in plan.by_node.items():
+            self._serve(node, queues, now)
+        times = [at for at in (plan.next_at, expires_at) if at is not None]
+        return min(times, default=None)
+
+    def _drop_unsent(self) -> None:
+        """Fail what a transaction that is over leaves behind."""
+        error = self._state.take_unsent_error()
+        if error is None:
+            return
+        for batch in self._accumulator.remove_waiting(self._state.may_drop):
+            self._give_up(batch, error)
+
+    def _give_up(self, batch: ProducerBatch, error: KafkaError) -> None:
+        self._state.give_up(batch, error)
+        batch.fail(error)
+        if self._recorder is not None:
+            self._recorder.failed(batch)
+
+    def _expire(self, now: float) -> Optional[float]:
+        """Fail batches whose time is over; return when the next one on the wire is due."""
+        for batch in self._accumulator.expired(now):
+            self._give_up(batch, self._too_late(batch, now))
+        limit = self._settings.delivery_timeout
+        due = None
+        for batch in self._on_wire:
+            if batch.is_done:
+                continue
+            if now >= batch.created_at + limit:
+                self._give_up(batch, self._too_late(batch, now))
+            elif due is None or batch.created_at + limit < due:
+                due = batch.created_at + limit
+        return due
+
+    def _too_late(self, batch: ProducerBatch, now: float) -> KafkaTimeoutError:
+        return KafkaTimeoutError(
+            '%d records for %s were not acknowledged within %.3g s (delivery_timeout_ms); %s'
+            % (
+                batch.record_count,
+                batch.place,
+                now - batch.created_at,
+                'they may be stored' if batch.attempts else 'they were never sent',
+            )
+        )
+
+    def abort(self, error: KafkaError) -> None:
+        """Fail everything that has no outcome. To be called when no turns are run any more."""
+        for batch in self._accumulator.remove_waiting(lambda batch: True):
+            batch.fail(error)
+        for batch in self._accumulator.incomplete:
+            if not batch.is_done:
+                batch.fail(error)
+
+    # ------------------------------------------------------------ one broker
+
+    def _serve(self, node: int, queues: List[PartitionQueue], now: float) -> None:
+        """Send requests to a broker as long as it may have more."""
+        try:
+            link = self._pool.link(node)
+        except UnknownBrokerIdError:
+            self._pool.refresh()
+            return
+        versions = link.versions
+        if versions is None:
+            if node not in self._connecting:
+                self._connecting[node] = self._loop.spawn(self._connect(node, link))
+            return
+        while queues and self._requests.get(node, 0) < self._settings.max_in_flight:
+            try:
+                version = self._version(versions.ranges, queues)
+            except UnsupportedVersionError as error:
+                self._refuse(queues, error)
+                return
+            batches = self._fill(node, queues, version, now)
+            if not batches:
+                return
+            self._requests[node] = self._requests.get(node, 0) + 1
+            request = self._request(batches, version)
+            self._loop.spawn(self._deliver(node, link, request, version, batches))
+
+    def _refuse(self, queues: Sequence[PartitionQueue], error: KafkaError) -> None:
+        """Fail what a broker cannot be sent at all."""
+        places = {queue.topic_partition for queue in queues}
+        for batch in self._accumulator.remove_waiting(lambda b: b.topic_partition in places):
+            self._give_up(batch, error)
+
+    async def _connect(self, node: int, link: Any) -> None:
+        try:
+            await link.ready()
+        except KafkaError as error:
+            log.debug('node=%s cannot be reached: %s', node, error)
+            self._pool.refresh()
+        finally:
+            del self._connecting[node]
+            self.poke()
+
+    def _version(self, ranges: Any, queues: Sequence[PartitionQueue]) -> int:
+        """Return the version of Produce for a broker; ids are used if all topics have one.
+
+        Raises: UnsupportedVersionError when the producer needs one that the broker does not have.
+        """
+        lowest, highest = self._state.produce_versions
+        topic_id = self._pool.cluster.topic_id
+        if ZERO_UUID in {topic_id(queue.topic_partition.topic) for queue in queues}:
+            highest = min(highest, _LAST_WITH_NAMES)
+        version = choose_version(ProduceRequest, ranges, highest)
+        if version < lowest:
+            raise UnsupportedVersionError(
+                'the producer needs Produce %d, the broker has %d' % (lowest, version)
+            )
+        return version
+
+    def _fill(
+        self, node: int, queues: List[PartitionQueue], version: int, now: float
+    ) -> List[ProducerBatch]:
+        """Take the next batch of each queue, as many as fit into a request, encoded.
+
+        Queues that have no more are removed from the list.
+        """
+        accumulator, state = self._accumulator, self._state
+        magic = 2 if version >= _MAGIC_2_SINCE else int(version >= _MAGIC_1_SINCE)
+        first = self._turns.get(node, 0) % len(queues)
+        taken: List[ProducerBatch] = []
+        room = self._settings.max_request_size
+        left: List[PartitionQueue] = []
+        for queue in queues[first:] + queues[:first]:
+            batch = accumulator.peek(queue)
+            if batch is None or queue.muted or batch.not_before > now or not state.may_send(batch):
+                continue
+            if taken and batch.size > room:
+                left.append(queue)
+                continue
+            taken_batch = accumulator.take(queue)
+            if taken_batch is None:
+                continue
+            if self._prepare(taken_batch, magic, now):
+                taken.append(taken_batch)
+                room -= taken_batch.size
+            if queue.waiting and not queue.muted:
+                left.append(queue)
+        self._turns[node] = first + 1
+        queues[:] = left
+        return taken
+
+    def _prepare(self, batch: ProducerBatch, magic: int, now: float) -> bool:
+        """Number and encode a batch; False if it can't be, when it has failed."""
+        settings = self._settings
+        is_new = batch.encoded is None
+        try:
+            self._state.stamp(batch)
+            batch.encode(magic, settings.codec, settings.compresslevel)
+        except (KafkaError, TypeError, ValueError, NotImplementedError) as error:
+            failure = error if isinstance(error, KafkaError) else ProtocolError(str(error))
+            self._give_up(batch, failure)
+            self._accumulator.finish(batch)
+            return False
+        if is_new:
+            self._accumulator.encoded(batch)
+            if self._recorder is not None:
+                self._recorder.drained(batch, now)
+        batch.move(State.IN_FLIGHT)
+        batch.attempts += 1
+        batch.last_sent_at = now
+        self._on_wire[batch] = None
+        return True
+
+    def _request(self, batches: Sequence[ProducerBatch], version: int) -> ProduceRequest:
+        by_topic: Dict[Any, List[PartitionProduceData]] = {}
+        for batch in batches:
+            topic, partition = batch.topic_partition
+            data = PartitionProduceData(index=partition, records=batch.encoded)
+            by_topic.setdefault(topic, []).append(data)
+        topic_id = self._pool.cluster.topic_id
+        with_ids = version > _LAST_WITH_NAMES
+        return ProduceRequest(
+            transactional_id=self._state.transactional_id,
+            acks=self._settings.acks,
+            timeout_ms=int(self._settings.request_timeout * 1000),
+            topic_data=[
+                TopicProduceData(
+                    name=topic,
+                    topic_id=topic_id(topic) if with_ids else ZERO_UUID,
+                    partition_data=partitions,
+                )
+                for topic, partitions in by_topic.items()
+            ],
+        )
+
+    # ------------------------------------------------------------ one request
+
+    async def _deliver(
+        self,
+        node: int,
+        link: Any,
+        request: ProduceRequest,
+        version: int,
+        batches: List[ProducerBatch],
+    ) -> None:
+        """Send a request and tell each of its batches what became of it."""
+        sent_at = self._loop.time()
+        response: Optional[ProduceResponse] = None
+        error: Optional[KafkaError] = None
+        try:
+            if self._settings.acks:
+                response = await link.request(
+                    request, self._settings.request_timeout, version=version
+                )
+            else:
+                await link.send(request, version=version)
+        except KafkaError as caught:
+            error = caught
+        except Exception as caught:
+            # A mistake on the way must not leave batches without an outcome.
+            log.exception('node=%s a produce request failed', node)
+            error = KafkaError('sending failed: %r' % caught)
+        finally:
+            self._requests[node] -= 1
+            for batch in batches:
+                self._on_wire.pop(batch, None)
+        now = self._loop.time()
+        if response is not None:
+            self._take_response(request, batches, response, now)
+            if self._recorder is not None:
+                self._recorder.answered(node, now - sent_at, response)
+        for batch in batches if response is None else ():
+            stored = Verdict(Action.DONE)
+            self._apply(batch, self._state.on_lost(batch, error) if error else stored, None, now)
+        self.poke()
+
+    def _take_response(
+        self,
+        request: ProduceRequest,
+        batches: Sequence[ProducerBatch],
+        response: ProduceResponse,
+        now: float,
+    ) -> None:
+        names = {topic.topic_id: topic.name for topic in request.topic_data}
+        answers: Dict[Tuple[Any, int], PartitionProduceResponse] = {}
+        for topic in response.responses:
+            name = topic.name or names.get(topic.topic_id, '')
+            for partition in topic.partition_responses:
+                answers[name, partition.index] = partition
+        for batch in batches:
+            answer = answers.pop(batch.topic_partition, None)
+            if answer is None:
+                error = ProtocolError(
+                    'the broker did not say what became of the records for %s' % batch.place
+                )
+                verdict = self._state.on_lost(batch, error)
+            else:
+                verdict = self._state.on_produced(batch, answer)
+            self._apply(batch, verdict, answer, now)
+            if answer is not None and answer.error_code:
+                self._take_hint(batch, answer, response, now)
+        for name, index in answers:
+            log.warning('topic=%s partition=%s: an answer about what was not sent', name, index)
+
+    def _take_hint(
+        self,
+        batch: ProducerBatch,
+        answer: PartitionProduceResponse,
+        response: ProduceResponse,
+        now: float,
+    ) -> None:
+        """Believe a broker who leads instead of it (KIP-951); the batch may go there at once."""
+        leader = answer.current_leader
+        if leader.leader_id >= 0 and self._pool.cluster.take_hint(
+            *batch.topic_partition,
+            leader.leader_id,
+            leader.leader_epoch,
+            response.node_endpoints,
+        ):
+            batch.not_before = now
+
+    def _apply(
+        self,
+        batch: ProducerBatch,
+        verdict: Verdict,
+        answer: Optional[PartitionProduceResponse],
+        now: float,
+    ) -> None:
+        """Do with a batch what the verdict says."""
+        if verdict.refresh_metadata:
+            self._pool.want_topic(batch.topic_partition.topic)
+            self._pool.refresh()
+        if batch.is_done or verdict.action is Action.IGNORE:
+            self._accumulator.finish(batch)
+        elif verdict.action is Action.DONE:
+            if answer is None:
+                batch.succeed()
+            else:
+                batch.succeed(
+                    verdict.base_offset, answer.log_append_time_ms, answer.log_start_offset
+                )
+            self._accumulator.finish(batch)
+        elif verdict.action is Action.RETRY:
+            self._retry(batch, verdict.error or KafkaError(), now)
+        elif verdict.action is Action.SPLIT:
+            self._split(batch)
+        else:
+            batch.fail(verdict.error or KafkaError(), verdict.record_errors)
+            self._accumulator.finish(batch)
+            if self._recorder is not None:
+                self._recorder.failed(batch)
+
+    def _retry(self, batch: ProducerBatch, error: KafkaError, now: float) -> None:
+        settings = self._settings
+        is_late = now >= batch.created_at + settings.delivery_timeout
+        if batch.attempts > settings.retries or is_late:
+            self._give_up(batch, error)
+            self._accumulator.finish(batch)
+            return
+        pause = settings.retry_backoff * 2 ** min(batch.attempts - 1, 20)
+        pause = min(pause * random.uniform(0.8, 1.2), settings.retry_backoff_max)
+        batch.not_before = now + pause
+        batch.move(State.CLOSED)
+        self._accumulator.put_back(batch)
+        if self._recorder is not None:
+            self._recorder.retried(batch)
+        log.debug('topic=%s partition=%s again: %s', *batch.topic_partition, error)
+
+    def _split(self, batch: ProducerBatch) -> None:
+        """Replace a batch that is too large by smaller ones."""
+        limit = self._settings.batch_size
+        if batch.was_split or batch.raw_size <= limit:
+            limit = batch.raw_size // 2
+        pieces = batch.split(limit)
+        self._state.on_split(batch, pieces)
+        self._accumulator.replace(batch, pieces)
+        log.debug('topic=%s partition=%s: split into %d', *batch.topic_partition, len(pieces))

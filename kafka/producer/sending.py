@@ -1,0 +1,150 @@
+"""What happens for each record that a program sends: the calls that are made millions of times.
+
+Owns send(), send_and_forget() and send_many() as far as nothing unusual is in the way: bytes for a
+topic that is known. Everything else is the business of the slow ways below each, which
+:mod:`kafka.producer.kafka` fills in.
+
+The rule of this file is that nothing is done for a record that can be done for a batch, and nothing
+is called that can be written here; benchmarks/producer_path.py has the figures. A topic is in
+``_fast`` only while its records need nothing but a place in a batch: no serializer, interceptor or
+partitioner of the program's, no transaction to be checked, and the producer is open.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, Optional, Sequence
+
+from kafka.producer.future import FutureRecordMetadata, FutureRecords
+from kafka.producer.record_accumulator import RecordAccumulator
+from kafka.producer.topic_queue import TopicQueue
+
+# Looked up as module attributes would cost more than all of what they do.
+_wall = time.time
+_now = time.monotonic
+_Future = FutureRecordMetadata
+_ONLY_BYTES = {bytes}
+
+
+class Sending:
+    """The fast ways of KafkaProducer."""
+
+    _fast: Dict[Any, TopicQueue]
+    _accumulator: RecordAccumulator
+    _max_block: float
+
+    def send(
+        self,
+        topic: Any,
+        value: Any = None,
+        key: Any = None,
+        headers: Any = None,
+        partition: Any = None,
+        timestamp_ms: Any = None,
+    ) -> FutureRecordMetadata:
+        """Send a record; return a future for where it is stored.
+
+        Arguments: value, key: bytes, or what the serializers take; headers: a list of (str, bytes);
+        partition: None to have one chosen; timestamp_ms: since 1970, None for now. An int in the
+        place of headers is the partition, as up to 1.4.3.
+        Raises: KafkaTimeoutError when topic or memory are not there within max_block_ms; ValueError
+        or TypeError, which are AssertionErrors too, for what cannot be sent; IllegalStateError when
+        closed, or outside of a transaction; what serializers and partitioners raise.
+        """
+        if headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
+            queue = self._fast.get(topic)
+            if queue is not None:
+                accumulator = self._accumulator
+                wall = _wall()
+                if key is None:
+                    with accumulator.lock:
+                        batch = queue.batch
+                        room = batch.room - len(value) - accumulator.overhead
+                        if room > 0:
+                            future: FutureRecordMetadata = _Future()
+                            future._batch = batch
+                            future._index = index = len(batch.values)
+                            if wall >= batch.tick:
+                                accumulator.set_time(batch, wall)
+                            batch.room = room
+                            future._key_size = future._header_size = -1
+                            future._value_size = len(value)
+                            batch.put(value)
+                            return future
+                elif type(key) is bytes:
+                    with accumulator.lock:
+                        batch = queue.by_key[key].open
+                        room = batch.room - len(value) - len(key) - accumulator.overhead
+                        if room > 0:
+                            future = _Future()
+                            future._batch = batch
+                            future._index = index = len(batch.values)
+                            if wall >= batch.tick:
+                                accumulator.set_time(batch, wall)
+                            keys = batch.keys
+                            if keys is not None and len(keys) == index:
+                                keys.append(key)
+                            else:
+                                batch.set_key(index, key)
+                            batch.room = room
+                            future._key_size = len(key)
+                            future._header_size = -1
+                            future._value_size = len(value)
+                            batch.put(value)
+                            return future
+        return self._send(topic, value, key, headers, partition, timestamp_ms)
+
+    def send_and_forget(self, topic: Any, value: Any, key: Any = None) -> None:
+        """Send a record that nobody will ask about: without a future. Beyond the peers.
+
+        That it could not be stored is logged. Arguments and errors: as send().
+        """
+        if key is None and type(value) is bytes:
+            queue = self._fast.get(topic)
+            if queue is not None and _now() < queue.box_until and len(value) <= 1024:
+                queue.put_in_box(value)
+                return
+        self._forget(topic, value, key)
+
+    def send_many(
+        self,
+        topic: Any,
+        values: Sequence[Any],
+        keys: Optional[Sequence[Any]] = None,
+        headers: Any = None,
+        partition: Any = None,
+        timestamp_ms: Any = None,
+    ) -> FutureRecords:
+        """Send a list of records to one topic; cheaper than one by one. Beyond the peers.
+
+        Arguments: values: of the records, serialized like those of send(); keys: as many, or None;
+        headers, partition, timestamp_ms: of all of them, as send().
+        Returns: a sequence of futures, which are made when looked at, with ``get()`` for all.
+        Raises: as send(), before anything is sent, also for a record that is too large;
+        KafkaTimeoutError when there is no memory within max_block_ms: those before it are sent.
+        """
+        if headers is None and partition is None and timestamp_ms is None:
+            queue = self._fast.get(topic)
+            if queue is not None and _are_bytes(values):
+                if keys is None or _are_bytes(keys) and len(keys) == len(values):
+                    deadline = _now() + self._max_block
+                    return self._put_many(queue, values, keys, (), None, None, deadline)
+        return self._send_many(topic, values, keys, headers, partition, timestamp_ms)
+
+    # ------------------------------------------------------------ the slow ways
+
+    def _send(self, *arguments: Any) -> FutureRecordMetadata:
+        raise NotImplementedError
+
+    def _forget(self, topic: Any, value: Any, key: Any) -> None:
+        raise NotImplementedError
+
+    def _send_many(self, *arguments: Any) -> FutureRecords:
+        raise NotImplementedError
+
+    def _put_many(self, *arguments: Any) -> FutureRecords:
+        raise NotImplementedError
+
+
+def _are_bytes(column: Sequence[Any]) -> bool:
+    return set(map(type, column)) == _ONLY_BYTES

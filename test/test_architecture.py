@@ -71,6 +71,8 @@ FLOOR = {
     'kafka.protocol': 'wire',
     'kafka.record': 'wire',
     'kafka.codec': 'wire',
+    'kafka.broker_errors': 'words',
+    'kafka.client_errors': 'words',
     'kafka.errors': 'words',
     'kafka.late_imports': 'words',
     'kafka.future': 'words',

@@ -20,6 +20,8 @@ TESTED_IN = {
     'kafka/net/sasl/scram.py': 'test/net/sasl/test_login.py',
     'kafka/__main__.py': 'test/cli/test_run.py',
     'kafka/blocking_verbs.py': 'test/test_client_sending.py',
+    'kafka/broker_errors.py': 'test/test_errors.py',
+    'kafka/client_errors.py': 'test/test_errors.py',
     'kafka/known_cluster.py': 'test/test_client.py',
     'kafka/net/attempts.py': 'test/net/test_broker.py',
     'kafka/net/driving.py': 'test/net/test_loop.py',

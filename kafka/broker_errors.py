@@ -1,0 +1,365 @@
+"""One error class per error code of a broker: the table, and the roots of its classes.
+
+The codes are those of Apache Kafka 4.4.0 (``org.apache.kafka.common.protocol.Errors``), the names
+of -1 and 1 to 16 those of 0.9.5. Programs import the classes from :mod:`kafka.errors`, which says
+what their flags mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Type
+
+from kafka.client_errors import InvalidMetadataError, KafkaError, RetriableError
+
+kafka_errors: Dict[int, Type[BrokerResponseError]] = {}
+
+
+class BrokerResponseError(KafkaError):
+    """Root of the errors that a broker reports by a code."""
+
+    errno: Optional[int] = None
+    message: Optional[str] = None
+    description: Optional[str] = None
+
+    def __init_subclass__(
+        cls, errno: Optional[int] = None, message: Optional[str] = None, **kwargs: Any
+    ) -> None:
+        """Register the class for a code; the text defaults to its name in upper snake case."""
+        super().__init_subclass__(**kwargs)
+        if errno is None:
+            return
+        name = cls.__name__[: -len('Error')]
+        cls.errno = errno
+        cls.message = message or ''.join('_' + c if c.isupper() else c for c in name)[1:].upper()
+        cls.description = cls.__doc__
+        kafka_errors[errno] = cls
+
+    def _title(self) -> str:
+        return '[Error %s] %s' % (self.errno, type(self).__name__)
+
+
+class AuthorizationError(BrokerResponseError):
+    """Root of the codes that say an access rule forbids the request."""
+
+
+class RetriableBrokerError(RetriableError, BrokerResponseError):
+    """Root of the codes after which the same request may succeed."""
+
+
+class StaleMetadataBrokerError(InvalidMetadataError, BrokerResponseError):
+    """Root of the codes after which metadata has to be refreshed."""
+
+
+class CoordinatorMovedError(RetriableBrokerError):
+    """Root of the codes after which the coordinator has to be looked up again."""
+
+    refind_coordinator = True
+
+
+class FatalBrokerError(BrokerResponseError):
+    """Root of the codes that end the producer or the group member."""
+
+    fatal = True
+
+
+# The table: one class per code, its meaning beneath; the text is the class name's unless given.
+# fmt: off
+class NoError(BrokerResponseError, errno=0, message='NO_ERROR'):
+    """The request succeeded."""
+class UnknownError(BrokerResponseError, errno=-1):
+    """The broker failed in a way it has no code for."""
+class OffsetOutOfRangeError(BrokerResponseError, errno=1):
+    """The log does not hold the offset that was asked for."""
+class InvalidMessageError(RetriableBrokerError, errno=2):
+    """A message arrived damaged or breaks a rule of its topic."""
+class UnknownTopicOrPartitionError(
+        StaleMetadataBrokerError, errno=3, message='UNKNOWN_TOPIC_OR_PARTITON'):  # (sic)
+    """The broker does not host this topic or partition."""
+class InvalidFetchRequestError(BrokerResponseError, errno=4, message='INVALID_FETCH_SIZE'):
+    """The fetch size is not acceptable."""
+class LeaderNotAvailableError(StaleMetadataBrokerError, errno=5):
+    """The partition has no leader at the moment."""
+class NotLeaderForPartitionError(StaleMetadataBrokerError, errno=6):
+    """The broker does not lead (or follow) the partition."""
+class RequestTimedOutError(RetriableBrokerError, errno=7):
+    """The broker did not finish the request in the time it was given."""
+class BrokerNotAvailableError(BrokerResponseError, errno=8):
+    """The broker that is needed is not alive."""
+class ReplicaNotAvailableError(StaleMetadataBrokerError, errno=9):
+    """A replica of the partition is not alive."""
+class MessageSizeTooLargeError(BrokerResponseError, errno=10):
+    """A message is larger than the topic allows."""
+class StaleControllerEpochError(BrokerResponseError, errno=11):
+    """The controller has changed meanwhile."""
+class OffsetMetadataTooLargeError(BrokerResponseError, errno=12):
+    """The metadata text of a committed offset is too long."""
+class StaleLeaderEpochCodeError(
+        StaleMetadataBrokerError, errno=13, message='STALE_LEADER_EPOCH_CODE'):
+    """The server was cut off before it could answer."""
+class OffsetsLoadInProgressCode(
+        RetriableBrokerError, errno=14, message='OFFSETS_LOAD_IN_PROGRESS_CODE'):
+    """The coordinator is still loading the group's state."""
+class ConsumerCoordinatorNotAvailableCode(
+        CoordinatorMovedError, errno=15, message='CONSUMER_COORDINATOR_NOT_AVAILABLE_CODE'):
+    """There is no coordinator at the moment."""
+class NotCoordinatorForConsumerCode(
+        CoordinatorMovedError, errno=16, message='NOT_COORDINATOR_FOR_CONSUMER_CODE'):
+    """The broker asked is not the coordinator."""
+class InvalidTopicError(BrokerResponseError, errno=17):
+    """The topic name is not allowed, or the topic may not be written to."""
+class RecordListTooLargeError(BrokerResponseError, errno=18):
+    """A batch is larger than a segment of the log may be."""
+class NotEnoughReplicasError(RetriableBrokerError, errno=19):
+    """Too few replicas are in sync; nothing was written."""
+class NotEnoughReplicasAfterAppendError(RetriableBrokerError, errno=20):
+    """Too few replicas are in sync; the leader has written the records."""
+class InvalidRequiredAcksError(BrokerResponseError, errno=21):
+    """The number of acknowledgements is not acceptable."""
+class IllegalGenerationError(BrokerResponseError, errno=22):
+    """The group has moved on to another generation."""
+class InconsistentGroupProtocolError(BrokerResponseError, errno=23):
+    """The member shares no assignment protocol with its group."""
+class InvalidGroupIdError(BrokerResponseError, errno=24):
+    """The group id is not allowed."""
+class UnknownMemberIdError(BrokerResponseError, errno=25):
+    """The coordinator does not know this member."""
+class InvalidSessionTimeoutError(BrokerResponseError, errno=26):
+    """The session time-out is outside the bounds the broker sets."""
+class RebalanceInProgressError(BrokerResponseError, errno=27):
+    """The group is rebalancing: the member has to join again."""
+class InvalidCommitOffsetSizeError(BrokerResponseError, errno=28):
+    """The offsets are too much for one commit."""
+class TopicAuthorizationFailedError(AuthorizationError, errno=29):
+    """Not allowed to use the topic."""
+class GroupAuthorizationFailedError(AuthorizationError, errno=30):
+    """Not allowed to use the group."""
+class ClusterAuthorizationFailedError(AuthorizationError, errno=31):
+    """Not allowed to act upon the cluster."""
+class InvalidTimestampError(BrokerResponseError, errno=32):
+    """A timestamp is too far from the broker's clock, or malformed."""
+class UnsupportedSaslMechanismError(FatalBrokerError, errno=33):
+    """The broker does not offer this SASL mechanism."""
+class IllegalSaslStateError(BrokerResponseError, errno=34):
+    """The request does not fit the state of authentication."""
+class UnsupportedVersionError(BrokerResponseError, errno=35):
+    """The broker does not serve this version of the API."""
+class TopicAlreadyExistsError(BrokerResponseError, errno=36):
+    """A topic of that name exists."""
+class InvalidPartitionsError(BrokerResponseError, errno=37):
+    """The number of partitions is not acceptable."""
+class InvalidReplicationFactorError(BrokerResponseError, errno=38):
+    """The replication factor is below one or above the number of brokers."""
+class InvalidReplicationAssignmentError(BrokerResponseError, errno=39):
+    """The assignment of replicas is not acceptable."""
+class InvalidConfigurationError(BrokerResponseError, errno=40, message='INVALID_CONFIG'):
+    """A configuration value is not acceptable."""
+class NotControllerError(RetriableBrokerError, errno=41):
+    """The broker asked is not the controller."""
+class InvalidRequestError(BrokerResponseError, errno=42):
+    """The broker could make no sense of the request."""
+class UnsupportedForMessageFormatError(BrokerResponseError, errno=43):
+    """The log's message format cannot do this."""
+class PolicyViolationError(BrokerResponseError, errno=44):
+    """The request breaks a policy that the broker enforces."""
+class OutOfOrderSequenceNumberError(BrokerResponseError, errno=45):
+    """A batch came whose sequence number does not follow the last one."""
+class DuplicateSequenceNumberError(BrokerResponseError, errno=46):
+    """The broker has this batch already."""
+class InvalidProducerEpochError(BrokerResponseError, errno=47):
+    """The producer's epoch is older than the one the broker knows."""
+class InvalidTxnStateError(BrokerResponseError, errno=48):
+    """The request does not fit the state of the transaction."""
+class InvalidProducerIdMappingError(BrokerResponseError, errno=49):
+    """The producer id does not belong to the transactional id."""
+class InvalidTransactionTimeoutError(BrokerResponseError, errno=50):
+    """The transaction time-out is above the broker's maximum."""
+class ConcurrentTransactionsError(RetriableBrokerError, errno=51):
+    """The last transaction of this producer is still being finished."""
+class TransactionCoordinatorFencedError(BrokerResponseError, errno=52):
+    """The coordinator that sent this is no longer in charge."""
+class TransactionalIdAuthorizationFailedError(AuthorizationError, errno=53):
+    """Not allowed to use the transactional id."""
+class SecurityDisabledError(BrokerResponseError, errno=54):
+    """The broker has no security features switched on."""
+class OperationNotAttemptedError(BrokerResponseError, errno=55):
+    """Not tried, because another part of the request was refused."""
+class KafkaStorageError(StaleMetadataBrokerError, errno=56, message='KAFKA_STORAGE_ERROR'):
+    """The broker cannot reach the disk that holds the log."""
+class LogDirNotFoundError(BrokerResponseError, errno=57):
+    """The broker has no such log directory."""
+class SaslAuthenticationFailedError(FatalBrokerError, errno=58):
+    """The credentials were refused."""
+    login_again = False  # whether a login on a new connection, at once, may end otherwise
+class UnknownProducerIdError(BrokerResponseError, errno=59):
+    """The broker has forgotten this producer id."""
+class ReassignmentInProgressError(BrokerResponseError, errno=60):
+    """The partition is being moved."""
+class DelegationTokenAuthDisabledError(BrokerResponseError, errno=61):
+    """Delegation tokens are not switched on."""
+class DelegationTokenNotFoundError(BrokerResponseError, errno=62):
+    """The broker knows no such delegation token."""
+class DelegationTokenOwnerMismatchError(BrokerResponseError, errno=63):
+    """The delegation token belongs to somebody else."""
+class DelegationTokenRequestNotAllowedError(BrokerResponseError, errno=64):
+    """Token requests are not allowed on a connection authenticated like this."""
+class DelegationTokenAuthorizationFailedError(AuthorizationError, errno=65):
+    """Not allowed to use delegation tokens."""
+class DelegationTokenExpiredError(BrokerResponseError, errno=66):
+    """The delegation token has expired."""
+class InvalidPrincipalTypeError(BrokerResponseError, errno=67):
+    """The type of principal is not supported."""
+class NonEmptyGroupError(BrokerResponseError, errno=68):
+    """The group still has members."""
+class GroupIdNotFoundError(BrokerResponseError, errno=69):
+    """There is no such group."""
+class FetchSessionIdNotFoundError(RetriableBrokerError, errno=70):
+    """The broker has forgotten the fetch session."""
+class InvalidFetchSessionEpochError(RetriableBrokerError, errno=71):
+    """The fetch session is at another epoch."""
+class ListenerNotFoundError(StaleMetadataBrokerError, errno=72):
+    """The leader has no listener of the kind the request came in by."""
+class TopicDeletionDisabledError(BrokerResponseError, errno=73):
+    """Deleting topics is not switched on."""
+class FencedLeaderEpochError(StaleMetadataBrokerError, errno=74):
+    """The leader epoch of the request is older than the broker's."""
+class UnknownLeaderEpochError(StaleMetadataBrokerError, errno=75):
+    """The leader epoch of the request is newer than the broker's."""
+    refresh_metadata = False  # the broker is behind, what the client knows is right
+class UnsupportedCompressionTypeError(BrokerResponseError, errno=76):
+    """This version of the request cannot carry the compression of the records."""
+class StaleBrokerEpochError(BrokerResponseError, errno=77):
+    """The broker has been started anew meanwhile."""
+class OffsetNotAvailableError(RetriableBrokerError, errno=78):
+    """A new leader does not know the end of its log yet."""
+class MemberIdRequiredError(BrokerResponseError, errno=79):
+    """The member has to join again with the id it was given."""
+class PreferredLeaderNotAvailableError(StaleMetadataBrokerError, errno=80):
+    """The preferred leader is not alive."""
+class GroupMaxSizeReachedError(BrokerResponseError, errno=81):
+    """The group has as many members as it may."""
+class FencedInstanceIdError(FatalBrokerError, errno=82):
+    """Another member has joined with the same instance id."""
+class EligibleLeadersNotAvailableError(StaleMetadataBrokerError, errno=83):
+    """No replica that could lead is alive."""
+class ElectionNotNeededError(StaleMetadataBrokerError, errno=84):
+    """The partition has the leader it should have."""
+class NoReassignmentInProgressError(BrokerResponseError, errno=85):
+    """The partition is not being moved."""
+class GroupSubscribedToTopicError(BrokerResponseError, errno=86):
+    """The group still reads the topic whose offsets should go."""
+class InvalidRecordError(BrokerResponseError, errno=87):
+    """A record breaks a rule of its topic."""
+class UnstableOffsetCommitError(RetriableBrokerError, errno=88):
+    """The offset is part of a transaction that is not finished."""
+class ThrottlingQuotaExceededError(RetriableBrokerError, errno=89):
+    """The quota of changes is used up for now."""
+class ProducerFencedError(FatalBrokerError, errno=90):
+    """A newer producer has taken over the transactional id."""
+class ResourceNotFoundError(BrokerResponseError, errno=91):
+    """There is nothing of that name."""
+class DuplicateResourceError(BrokerResponseError, errno=92):
+    """The request names the same thing twice."""
+class UnacceptableCredentialError(BrokerResponseError, errno=93):
+    """The credential does not meet the broker's demands."""
+class InconsistentVoterSetError(BrokerResponseError, errno=94):
+    """The request names voters other than the configured ones."""
+class InvalidUpdateVersionError(BrokerResponseError, errno=95):
+    """The update carries a version that was not expected."""
+class FeatureUpdateFailedError(BrokerResponseError, errno=96):
+    """The features could not be changed."""
+class PrincipalDeserializationFailureError(BrokerResponseError, errno=97):
+    """A forwarded request names its principal in an unreadable way."""
+class SnapshotNotFoundError(BrokerResponseError, errno=98):
+    """There is no such snapshot."""
+class PositionOutOfRangeError(BrokerResponseError, errno=99):
+    """The snapshot is shorter than the position asked for."""
+class UnknownTopicIdError(StaleMetadataBrokerError, errno=100):
+    """The broker hosts no topic of this id."""
+class DuplicateBrokerRegistrationError(BrokerResponseError, errno=101):
+    """A broker of this id is registered already."""
+class BrokerIdNotRegisteredError(BrokerResponseError, errno=102):
+    """No broker of this id is registered."""
+class InconsistentTopicIdError(StaleMetadataBrokerError, errno=103):
+    """The topic of that name has another id."""
+class InconsistentClusterIdError(BrokerResponseError, errno=104):
+    """The request was meant for another cluster."""
+class TransactionalIdNotFoundError(BrokerResponseError, errno=105):
+    """The coordinator knows no such transactional id."""
+class FetchSessionTopicIdError(
+        RetriableBrokerError, errno=106, message='FETCH_SESSION_TOPIC_ID_ERROR'):
+    """The fetch session mixes requests with and without topic ids."""
+class IneligibleReplicaError(BrokerResponseError, errno=107):
+    """The replica may not join those in sync."""
+class NewLeaderElectedError(BrokerResponseError, errno=108):
+    """The change has made another replica the leader."""
+class OffsetMovedToTieredStorageError(BrokerResponseError, errno=109):
+    """The offset is only found in remote storage."""
+class FencedMemberEpochError(BrokerResponseError, errno=110):
+    """The member's epoch is not the coordinator's: it has lost its partitions."""
+class UnreleasedInstanceIdError(FatalBrokerError, errno=111):
+    """A living member still holds this instance id."""
+class UnsupportedAssignorError(FatalBrokerError, errno=112):
+    """The coordinator does not know this assignor."""
+class StaleMemberEpochError(BrokerResponseError, errno=113):
+    """The member has a newer epoch meanwhile."""
+class MismatchedEndpointTypeError(BrokerResponseError, errno=114):
+    """A broker was asked what a controller answers, or the other way round."""
+class UnsupportedEndpointTypeError(BrokerResponseError, errno=115):
+    """This kind of endpoint cannot be asked for here."""
+class UnknownControllerIdError(BrokerResponseError, errno=116):
+    """No controller of this id is known."""
+class UnknownSubscriptionIdError(BrokerResponseError, errno=117):
+    """The telemetry subscription is out of date."""
+class TelemetryTooLargeError(BrokerResponseError, errno=118):
+    """The pushed telemetry is larger than the broker takes."""
+class InvalidRegistrationError(BrokerResponseError, errno=119):
+    """The controller refused the registration."""
+class TransactionAbortableError(BrokerResponseError, errno=120):
+    """The transaction can only be aborted; the producer lives on."""
+class InvalidRecordStateError(BrokerResponseError, errno=121):
+    """A share group's record cannot be acknowledged like this."""
+class ShareSessionNotFoundError(RetriableBrokerError, errno=122):
+    """The broker has forgotten the share session."""
+class InvalidShareSessionEpochError(RetriableBrokerError, errno=123):
+    """The share session is at another epoch."""
+class FencedStateEpochError(BrokerResponseError, errno=124):
+    """A newer state of the share partition is known."""
+class InvalidVoterKeyError(BrokerResponseError, errno=125):
+    """The voter key is not the receiver's."""
+class DuplicateVoterError(BrokerResponseError, errno=126):
+    """The voter is in the set already."""
+class VoterNotFoundError(BrokerResponseError, errno=127):
+    """The voter is not in the set."""
+class InvalidRegularExpressionError(FatalBrokerError, errno=128):
+    """The broker cannot compile the subscription pattern."""
+class RebootstrapRequiredError(BrokerResponseError, errno=129):
+    """The client has to start over from its bootstrap servers."""
+class StreamsInvalidTopologyError(BrokerResponseError, errno=130):
+    """The topology of a streams group is not acceptable."""
+class StreamsInvalidTopologyEpochError(BrokerResponseError, errno=131):
+    """The topology epoch of a streams group is not acceptable."""
+class StreamsTopologyFencedError(BrokerResponseError, errno=132):
+    """The streams group runs a newer topology."""
+class ShareSessionLimitReachedError(RetriableBrokerError, errno=133):
+    """The broker has as many share sessions as it may."""
+class GroupDeletionFailedError(BrokerResponseError, errno=134):
+    """The group could not be deleted."""
+class StreamsTopologyDescriptionUpdateFailedError(BrokerResponseError, errno=135):
+    """The description of a streams topology could not be stored."""
+class ControllerIdNotRegisteredError(BrokerResponseError, errno=136):
+    """No controller of this id is registered."""
+# fmt: on
+
+
+class IncompatibleBrokerVersion(UnsupportedVersionError):
+    """The broker is too old for what the call needs."""
+
+
+class FencedEpochError(ProducerFencedError, InvalidProducerEpochError):
+    """A leader knows a newer epoch of the transactional id, made by whom it cannot say."""
+
+    errno, message, fatal = 47, 'INVALID_PRODUCER_EPOCH', False  # the coordinator can say
+
+
+class UnrecognizedBrokerError(UnknownError):
+    """A code that is newer than this table; ``errno`` tells which."""

@@ -6,18 +6,9 @@ import re
 
 # test/record/test_util.py tests kafka/record/util.py, and so on, but for these:
 TESTED_IN = {
+    'kafka/net/sasl/__init__.py': 'test/net/sasl/test_mechanism.py',
+    'kafka/net/sasl/plain.py': 'test/net/sasl/test_mechanism.py',
     'kafka/net/addresses.py': 'test/test_conn.py',
-    'kafka/net/proxy.py': 'test/net/sasl/test_login.py',
-    'kafka/net/security.py': 'test/net/sasl/test_login.py',
-    'kafka/net/tls.py': 'test/net/sasl/test_login.py',
-    'kafka/net/sasl/__init__.py': 'test/net/sasl/test_login.py',
-    'kafka/net/sasl/gssapi.py': 'test/net/sasl/test_login.py',
-    'kafka/net/sasl/mechanism.py': 'test/net/sasl/test_login.py',
-    'kafka/net/sasl/msk.py': 'test/net/sasl/test_login.py',
-    'kafka/net/sasl/oauth.py': 'test/net/sasl/test_login.py',
-    'kafka/net/sasl/plain.py': 'test/net/sasl/test_login.py',
-    'kafka/net/sasl/saslprep.py': 'test/net/sasl/test_login.py',
-    'kafka/net/sasl/scram.py': 'test/net/sasl/test_login.py',
     'kafka/__main__.py': 'test/cli/test_run.py',
     'kafka/blocking_verbs.py': 'test/test_client_sending.py',
     'kafka/broker_errors.py': 'test/test_errors.py',

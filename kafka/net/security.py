@@ -275,8 +275,12 @@ def _sasl_settings(
                 )
     if mechanism == 'PLAIN' and not protocol.endswith('SSL'):
         log.warning('SASL PLAIN without TLS: the password is sent in the clear')
-    if mechanism == 'OAUTHBEARER' and given['sasl_oauth_token_provider'] is None:
-        raise KafkaConfigurationError('OAUTHBEARER needs a sasl_oauth_token_provider')
+    provider = given['sasl_oauth_token_provider']
+    if mechanism == 'OAUTHBEARER' and not callable(getattr(provider, 'token', None)):
+        raise KafkaConfigurationError(
+            'sasl_mechanism=OAUTHBEARER needs a sasl_oauth_token_provider, an AbstractTokenProvider'
+            ' with token() and maybe extensions(), not %s' % type(provider).__name__
+        )
     return SaslSettings(
         mechanism,
         user,

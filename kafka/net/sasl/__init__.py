@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Type
 
 from kafka.errors import KafkaConfigurationError
+from kafka.net.failures import SaslError
 from kafka.net.sasl.gssapi import Gssapi
 from kafka.net.sasl.login import (
     LoggedIn,
@@ -27,6 +28,7 @@ __all__ = [
     'LoggedIn',
     'Login',
     'Mechanism',
+    'SaslError',
     'SaslMechanism',
     'authenticate',
     'authenticate_bare',

@@ -61,18 +61,6 @@ class OAuthBearer(Mechanism):
             yield _NO_MORE
 
 
-def checked_provider(provider: Any) -> Any:
-    """Return what can provide tokens. Raises KafkaConfigurationError for anything else."""
-    if not isinstance(provider, AbstractTokenProvider) and not callable(
-        getattr(provider, 'token', None)
-    ):
-        raise KafkaConfigurationError(
-            'sasl_oauth_token_provider must be an AbstractTokenProvider, with token() and maybe'
-            ' extensions(), not %s' % type(provider).__name__
-        )
-    return provider
-
-
 def _provided(provider: Any) -> Tuple[str, Mapping[str, str]]:
     name = type(provider).__name__
     try:

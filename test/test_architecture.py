@@ -104,7 +104,15 @@ MAY_USE = {
         },
     ),
     # It encrypts bytes there, without a socket.
-    'ssl': (set(), {'kafka.net.security', 'kafka.net.tls', 'kafka.testing.security.tls'}),
+    'ssl': (
+        set(),
+        {
+            'kafka.net.sasl.oidc',
+            'kafka.net.security',
+            'kafka.net.tls',
+            'kafka.testing.security.tls',
+        },
+    ),
     'selectors': (set(), {'kafka.net.poller', 'kafka.testing.server'}),
     'select': (set(), set()),
     'asyncio': (set(), set()),

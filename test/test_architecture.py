@@ -122,7 +122,7 @@ MAY_USE = {
         set(),
         {
             'kafka.net.driving',
-            'kafka.net.resolver',
+            'kafka.net.helpers',
             'kafka.producer.base',
             'kafka.testing.server',
             'kafka.util',

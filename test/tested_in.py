@@ -16,6 +16,7 @@ TESTED_IN = {
     'kafka/known_cluster.py': 'test/test_client.py',
     'kafka/net/attempts.py': 'test/net/test_broker.py',
     'kafka/net/driving.py': 'test/net/test_loop.py',
+    'kafka/net/helpers.py': 'test/net/test_resolver.py',
     'kafka/net/poller.py': 'test/net/test_transport.py',
     'kafka/producer/many_records.py': 'test/producer/test_record_accumulator.py',
     'kafka/producer/topic_queue.py': 'test/producer/test_record_accumulator.py',

@@ -23,6 +23,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/future.py: Future._run': 'logged: nobody waits for a callback',
     'kafka/net/sasl/oauth.py: _provided': 'told as the failure of the provider of tokens',
     'kafka/net/driving.py: _Parked.is_done': 'its own thread asks again, and gets the error',
+    'kafka/net/helpers.py: Helpers._help': 'raised again where the result is awaited',
     'kafka/net/tasks.py: Scheduler._guarded': 'logged: nobody waits for a call of the loop',
     'kafka/net/tasks.py: Task._drop': 'logged: the loop is closing, nobody waits any more',
     'kafka/net/tasks.py: Task._step': 'becomes the outcome of the task',

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional, TypeVar
 
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
 
 __all__ = ['STAGES', 'Attempt', 'at_stage', 'describe', 'stage_of']
 
@@ -54,6 +54,8 @@ def stage_of(error: BaseException, default: str) -> str:
 
 def hint_for(stage: str, error: BaseException) -> str:
     """Return what may be the cause of a failure, '' for nothing that is worth saying."""
+    if isinstance(error, KafkaTimeoutError) and stage == 'ApiVersions':
+        return 'it accepted the connection and said nothing'
     text = ' '.join(map(str, error.args)) if isinstance(error, KafkaError) else str(error)
     for sign, hint in _HINTS:
         if sign[0] in ('', stage) and sign[1] in text:

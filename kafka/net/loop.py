@@ -1,18 +1,20 @@
 """The loop: coroutines, timers and sockets of one client, driven by its callers.
 
 Owns: what a client uses of the network floor (the contract is told in tasks.py). Does not own: who
-runs the turns (driving.py), how a connection is made (transport.py), names (resolver.py).
+runs the turns (driving.py), how a connection is made (transport.py), names (resolver.py), other threads
+(helpers.py).
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any, Coroutine, Dict, List, Optional, TypeVar
+from typing import Any, Callable, Coroutine, Dict, List, Optional, TypeVar
 
 from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.net.driving import Driving
+from kafka.net.helpers import Helpers
 from kafka.net.poller import Poller
-from kafka.net.resolver import Address, Resolver
+from kafka.net.resolver import Address, resolve
 from kafka.net.tasks import Task
 from kafka.net.transport import SocketOptions, Transport, open_transport
 
@@ -32,7 +34,7 @@ class Loop(Driving):
 
     def __init__(self, name: str = 'kafka-network-thread') -> None:
         super().__init__(name)
-        self._resolver = Resolver(self)
+        self._helpers = Helpers(self)
         self._transports: Dict[Transport, None] = {}
         self._closed = False
 
@@ -134,7 +136,14 @@ class Loop(Driving):
         Raises KafkaConnectionError for a name that is not known, KafkaTimeoutError when that takes
         longer than `timeout` seconds.
         """
-        return await self._resolver.resolve(host, port, timeout)
+        return await resolve(self._helpers, host, port, timeout)
+
+    async def blocking(self, function: Callable[[], T], timeout: float, what: str) -> T:
+        """Run a function that blocks in another thread; return what it returns.
+
+        Arguments: what: it does, for errors. Raises what it raises, and as Helpers.run().
+        """
+        return await self._helpers.run(function, timeout, what)
 
     async def connect(
         self, address: Address, timeout: float, options: Optional[SocketOptions] = None

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
-from kafka.net import resolver
+from kafka.net import helpers
 from kafka.net.loop import Loop
 from kafka.net.resolver import Address, literal
 
@@ -59,13 +59,13 @@ def test_a_name_that_is_none(loop):
 def test_look_ups_that_hang_hold_nothing_up_and_are_few(loop, monkeypatch):
     end = threading.Event()
     monkeypatch.setattr(socket, 'getaddrinfo', lambda *args: end.wait(30) and [])
-    monkeypatch.setattr(resolver, 'MAX_LOOKUPS', 1)
+    monkeypatch.setattr(helpers, 'MAX_HELPERS', 1)
     began = time.monotonic()
-    with pytest.raises(KafkaTimeoutError, match='no address of broker') as raised:
+    with pytest.raises(KafkaTimeoutError, match='the look-up of broker took longer') as raised:
         loop.run(loop.resolve('broker', 9092, 0.1), 5)
     assert 0.1 <= time.monotonic() - began < 1
     assert raised.value.stage == 'DNS'
-    with pytest.raises(KafkaConnectionError, match='1 look-ups of names hang'):
+    with pytest.raises(KafkaConnectionError, match='1 calls hang, the look-up of other'):
         loop.run(loop.resolve('other', 9092, 0.1), 5)
     end.set()
-    assert loop.wait(lambda: loop._resolver._running == 0, 5)
+    assert loop.wait(lambda: loop._helpers.running == 0, 5)

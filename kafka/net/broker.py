@@ -1,0 +1,559 @@
+"""One broker: connected when it is needed, asked in a pipeline, left alone while it has to be.
+
+Owns: when it is connected and when again (back-off), which requests are in flight, time-outs,
+throttling, renewing of logins, idle closing. Does not own: the stages of a connection (opening.py),
+which broker is asked what (pool.py).
+
+The states and the moves between them are the table TRANSITIONS. Whoever needs the broker calls
+ready(), which connects; all who call meanwhile wait for the same try, and all get its error. The
+next try is made when somebody asks again, after the back-off: ``min(max, base * 2^(n - 1) *
+uniform(0.8, 1.2))`` with n failures in a row (KIP-580); it begins anew once versions are known.
+
+Requests are sent in the order in which they were given, at most ``max_in_flight`` at once, none
+while the broker has to be left alone (KIP-219) or a login is renewed (KIP-368). A request that is
+not answered in time closes the connection and fails all that are in flight: their answers come in
+order, so none can be waited for any longer.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import random
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Optional
+
+from kafka.errors import (
+    Cancelled,
+    IllegalStateError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+)
+from kafka.net.attempts import Attempt
+from kafka.net.opening import Family, Opened, Opening, next_event
+from kafka.net.sasl import authenticate, is_step, mechanism, renewal_seconds
+from kafka.net.settings import NetSettings
+from kafka.net.tasks import Task, Timer, Waiter
+from kafka.protocol.negotiation import BrokerVersions
+from kafka.protocol.session import (
+    ConnectionClosed,
+    Event,
+    ResponseReceived,
+    Session,
+)
+from kafka.protocol.wire import Message
+
+__all__ = ['TRANSITIONS', 'BrokerLink', 'LinkState', 'backoff_seconds']
+
+#: Seconds without a request after which a broker may be about to close the connection.
+IDLE_LONG = 10.0
+#: So many failed tries are kept.
+MAX_ATTEMPTS = 10
+
+
+class LinkState(enum.Enum):
+    """How far the connection to a broker is."""
+
+    DISCONNECTED = 'disconnected'
+    CONNECTING = 'connecting'
+    READY = 'ready'
+    RENEWING = 'renewing its login'
+    CLOSED = 'closed'
+
+    __hash__ = object.__hash__
+
+
+TRANSITIONS: Dict[LinkState, List[LinkState]] = {
+    LinkState.DISCONNECTED: [LinkState.CONNECTING, LinkState.CLOSED],
+    LinkState.CONNECTING: [LinkState.READY, LinkState.DISCONNECTED, LinkState.CLOSED],
+    LinkState.READY: [LinkState.RENEWING, LinkState.DISCONNECTED, LinkState.CLOSED],
+    LinkState.RENEWING: [LinkState.READY, LinkState.DISCONNECTED, LinkState.CLOSED],
+    LinkState.CLOSED: [],
+}
+
+
+def backoff_seconds(base: float, longest: float, failures: int, part: float) -> float:
+    """Return how long to wait after so many failures in a row (KIP-580); part: 0.8 to 1.2."""
+    if failures <= 0:
+        return 0.0
+    return min(longest, base * 2.0 ** min(failures - 1, 50) * part)
+
+
+class _Pending:
+    """A request that was sent and not answered."""
+
+    __slots__ = ('answer', 'deadline', 'message', 'sent_at', 'timeout')
+
+    def __init__(self, message: Message, now: float, timeout: float) -> None:
+        self.message = message
+        self.sent_at = now
+        self.timeout = timeout
+        self.deadline = now + timeout
+        self.answer: Waiter[Message] = Waiter()
+
+
+class _Place:
+    """A place in the queue of those who want to send."""
+
+    __slots__ = ('counts', 'waiter')
+
+    def __init__(self, counts: bool) -> None:
+        self.counts = counts
+        self.waiter: Waiter[None] = Waiter()
+
+
+class BrokerLink:
+    """One broker, for turns of its loop only.
+
+    Arguments: loop; settings; host, port; node_id: None for a bootstrap server; family: of its
+    cluster; chance: for the jitter; on_lost: called with the link when a connection ended that had
+    been ready.
+
+    Attributes: state; attempts: the last tries that failed; throttled_until; last_used and
+    last_attempt: times of the loop; session: of the connection, None without one; fatal: an error
+    that trying again will not cure, None for none.
+    """
+
+    def __init__(
+        self,
+        loop: Any,
+        settings: NetSettings,
+        host: str,
+        port: int,
+        node_id: Optional[int] = None,
+        family: Optional[Family] = None,
+        chance: Optional[random.Random] = None,
+        on_lost: Optional[Callable[[BrokerLink], Any]] = None,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.node_id = node_id
+        self.state = LinkState.DISCONNECTED
+        self.attempts: Deque[Attempt] = deque(maxlen=MAX_ATTEMPTS)
+        self.throttled_until = -math.inf
+        self.last_used = -math.inf
+        self.last_attempt = -math.inf
+        self.session: Optional[Session] = None
+        self._loop = loop
+        self._settings = settings
+        self._family = family or Family()
+        self._chance = chance or random.Random()
+        self._on_lost = on_lost
+        self._failures = 0
+        self._slept = False  # whether what is in flight was sent after a long pause
+        self._next_attempt = -math.inf
+        self._transport: Any = None
+        self._connecting: Optional[Task[None]] = None
+        self._reading: Optional[Task[None]] = None
+        self._in_flight: Deque[_Pending] = deque()
+        self._queue: Deque[_Place] = deque()  # who wants to send, in order
+        self._steps: Optional[Waiter[Optional[Event]]] = None  # of a login that is renewed
+        self._pump_timer: Optional[Timer] = None
+        self._deadline_timer: Optional[Timer] = None
+        self._idle_timer: Optional[Timer] = None
+        self._renewal_timer: Optional[Timer] = None
+
+    def __repr__(self) -> str:
+        return '<BrokerLink %s %s:%s %s in_flight=%d queued=%d>' % (
+            'bootstrap' if self.node_id is None else 'node %d' % self.node_id,
+            self.host,
+            self.port,
+            self.state.value,
+            len(self._in_flight),
+            len(self._queue),
+        )
+
+    # ------------------------------------------------------------ what others look at
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests flow, if not now then when their turn comes."""
+        return self.state in (LinkState.READY, LinkState.RENEWING)
+
+    @property
+    def can_send(self) -> bool:
+        """Whether a request would be sent at once."""
+        return (
+            self.state is LinkState.READY
+            and len(self._in_flight) < self._settings.max_in_flight
+            and not self._queue
+            and self._loop.time() >= self.throttled_until
+        )
+
+    @property
+    def load(self) -> int:
+        """How many requests wait here, sent or not."""
+        return len(self._in_flight) + len(self._queue)
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests were sent and not answered."""
+        return len(self._in_flight)
+
+    @property
+    def versions(self) -> Optional[BrokerVersions]:
+        """What the broker serves; None while not connected."""
+        return self.session.versions if self.session is not None else None
+
+    @property
+    def backoff(self) -> float:
+        """Seconds until it may be connected again; 0 for now."""
+        if self.state is not LinkState.DISCONNECTED:
+            return 0.0
+        seconds: float = self._next_attempt - self._loop.time()
+        return max(0.0, seconds)
+
+    # ------------------------------------------------------------ requests
+
+    async def request(
+        self,
+        message: Message,
+        timeout: Optional[float] = None,
+        version: Optional[int] = None,
+        highest: Optional[int] = None,
+    ) -> Any:
+        """Send a request and return its response; connects if need be.
+
+        Arguments: timeout: seconds from sending to the answer; None for that of the settings;
+        version, highest: as Session.choose_version().
+
+        Raises what ready() raises; KafkaTimeoutError when no answer came in time, and
+        KafkaConnectionError when the connection broke first: whether the broker acted is unknown
+        then; UnsupportedVersionError and ProtocolError for what cannot be sent to this broker.
+        """
+        if not self.can_send:
+            await self._turn_to_send(counts=True)
+        assert self.session is not None
+        data = self.session.send(message, version=version, highest=highest)
+        pending = _Pending(message, self._loop.time(), timeout or self._settings.request_timeout)
+        if not self._in_flight:
+            self._slept = pending.sent_at - self.last_used >= IDLE_LONG
+        self.last_used = pending.sent_at
+        self._in_flight.append(pending)
+        self._transport.expecting = True
+        self._watch(pending.deadline)
+        try:
+            self._transport.write([data])
+        except KafkaConnectionError as error:
+            self._lose(error)
+        return await pending.answer
+
+    async def send(
+        self, message: Message, version: Optional[int] = None, highest: Optional[int] = None
+    ) -> None:
+        """Send a request that is not answered (Produce with acks=0); connects if need be.
+
+        Returns when the system has taken it. Raises as request(), but for the answer.
+        """
+        if not self.can_send:
+            await self._turn_to_send(counts=False)
+        assert self.session is not None
+        data = self.session.send(message, version=version, highest=highest)
+        self.last_used = self._loop.time()
+        timeout = self._settings.request_timeout
+        try:
+            self._transport.write([data])
+            await self._loop.within(timeout, self._transport.send([]))
+        except KafkaError as error:
+            self._lose(error)
+            raise
+
+    async def _turn_to_send(self, counts: bool) -> None:
+        """Return when it is this request's turn: behind those before it, and not too early.
+
+        Arguments: counts: whether it will be in flight.
+        """
+        place = _Place(counts)
+        self._queue.append(place)
+        try:
+            while True:
+                if not self.is_ready:
+                    await self.ready()
+                if self._queue[0] is place and self._may_send(counts):
+                    return
+                place.waiter = Waiter()
+                self._pump()
+                await place.waiter
+        finally:
+            self._queue.remove(place)
+            if self._queue:
+                self._loop.call_soon(self._pump)
+
+    def _may_send(self, counts: bool) -> bool:
+        return (
+            self.state is LinkState.READY
+            and (not counts or len(self._in_flight) < self._settings.max_in_flight)
+            and self._loop.time() >= self.throttled_until
+        )
+
+    def _pump(self) -> None:
+        """Let the first of the queue go if it may; it keeps its place until it does."""
+        if not self._queue:
+            return
+        first = self._queue[0]
+        if not self.is_ready or self._may_send(first.counts):
+            first.waiter.wake()
+        elif self.state is LinkState.READY:
+            wait = self.throttled_until - self._loop.time()
+            if wait > 0 and (self._pump_timer is None or not self._pump_timer.waits):
+                self._pump_timer = self._loop.call_later(wait, self._pump)
+
+    # ------------------------------------------------------------ connecting
+
+    async def ready(self) -> None:
+        """Return when the broker is connected and its versions are known.
+
+        Waits for the back-off, then makes one round of tries, or waits for the one under way.
+        Raises the error of that round; IllegalStateError after close().
+        """
+        if self.is_ready:
+            return
+        if self.state is LinkState.CLOSED:
+            raise IllegalStateError('%r' % self)
+        if self._connecting is None:
+            self._connecting = self._loop.spawn(self._connect())
+            self._connecting.add_done_callback(self._connected)
+        await self._connecting
+
+    def _connected(self, task: Task[None]) -> None:
+        if self._connecting is task:
+            self._connecting = None
+
+    async def _connect(self) -> None:
+        if self.backoff:
+            await self._loop.sleep(self.backoff)
+        self._move(LinkState.CONNECTING)
+        self.last_attempt = self._loop.time()
+        opening = Opening(self._loop, self._settings, self.host, self.port, self._family)
+        try:
+            opened = await opening.run(self._setup_seconds())
+        except KafkaError:
+            self.attempts.extend(opening.attempts)
+            self._failures += 1
+            self._back_off(self._failures)
+            if self.state is LinkState.CONNECTING:
+                self._move(LinkState.DISCONNECTED)
+            raise
+        except BaseException:
+            if self.state is LinkState.CONNECTING:
+                self._move(LinkState.DISCONNECTED)
+            raise
+        self._take_over(opened)
+
+    def _setup_seconds(self) -> float:
+        """Return how long a try may take: longer after each failure (KIP-601)."""
+        part = self._chance.uniform(0.8, 1.2) if self._failures else 1.0
+        settings = self._settings
+        longest = max(settings.setup_timeout, settings.setup_timeout_max)
+        return backoff_seconds(settings.setup_timeout, longest, self._failures + 1, part)
+
+    def _back_off(self, failures: int) -> None:
+        settings = self._settings
+        longest = max(settings.reconnect_backoff, settings.reconnect_backoff_max)
+        part = self._chance.uniform(0.8, 1.2)
+        seconds = backoff_seconds(settings.reconnect_backoff, longest, failures, part)
+        self._next_attempt = self._loop.time() + seconds
+
+    def _take_over(self, opened: Opened) -> None:
+        """Begin with requests on a connection that is ready."""
+        self._move(LinkState.READY)
+        self._failures = 0
+        self._transport, self.session = opened.transport, opened.session
+        self._transport.expecting = False
+        self.throttled_until = -math.inf
+        self.last_used = self._loop.time()
+        self._reading = self._loop.spawn(self._read())
+        self._watch_idle()
+        self._renew_in(opened.login_lifetime_ms)
+        self._wake_all()
+
+    def _move(self, state: LinkState) -> None:
+        if state not in TRANSITIONS[self.state]:
+            raise IllegalStateError(
+                'a broker that is %s cannot become %s' % (self.state.value, state.value)
+            )
+        self.state = state
+
+    # ------------------------------------------------------------ answers
+
+    async def _read(self) -> None:
+        transport, session = self._transport, self.session
+        assert session is not None
+        try:
+            while True:
+                event = await next_event(transport, session)
+                if isinstance(event, ResponseReceived):
+                    self._take(event)
+                elif isinstance(event, ConnectionClosed):
+                    raise KafkaConnectionError(_closed_text(self, event))
+                elif is_step(event) and self._steps is not None:
+                    self._steps.wake(event)
+        except KafkaError as error:
+            if self._transport is transport:
+                self._lose(error)
+
+    def _take(self, event: ResponseReceived) -> None:
+        pending = self._in_flight.popleft()
+        if not self._in_flight:
+            self._transport.expecting = False
+        now = self._loop.time()
+        self.last_used = now
+        self._slept = False
+        if event.client_throttles:
+            seconds = event.throttle_time_ms / 1000
+            self.throttled_until = max(self.throttled_until, now + seconds)
+            for each in self._in_flight:  # the broker reads them afterwards
+                each.deadline = max(each.deadline, now + seconds + each.timeout)
+        pending.answer.wake(event.response)
+        if self._queue:
+            self._pump()
+
+    # ------------------------------------------------------------ time-outs
+
+    def _watch(self, deadline: float) -> None:
+        """See to it that somebody looks at a deadline. One timer does for all requests."""
+        timer = self._deadline_timer
+        if timer is not None and timer.waits:
+            if timer.when <= deadline:
+                return
+            timer.cancel()
+        seconds = deadline - self._loop.time()
+        self._deadline_timer = self._loop.call_later(seconds, self._look_at_deadlines)
+
+    def _look_at_deadlines(self) -> None:
+        if not self._in_flight:
+            return
+        first = min(self._in_flight, key=lambda each: each.deadline)
+        if first.deadline > self._loop.time():
+            self._watch(first.deadline)
+            return
+        self._lose(
+            KafkaTimeoutError(
+                '%s:%s did not answer %s within %.3g seconds'
+                % (self.host, self.port, type(first.message).__name__, first.timeout)
+            )
+        )
+
+    def _watch_idle(self) -> None:
+        if self._settings.idle_timeout < math.inf:
+            seconds = self.last_used + self._settings.idle_timeout - self._loop.time()
+            self._idle_timer = self._loop.call_later(seconds, self._look_at_idle)
+
+    def _look_at_idle(self) -> None:
+        if not self.is_ready:
+            return
+        is_idle = not self.load and self.state is LinkState.READY
+        if is_idle and self._loop.time() >= self.last_used + self._settings.idle_timeout:
+            self._disconnect()
+        else:
+            if not is_idle:
+                self.last_used = self._loop.time()
+            self._watch_idle()
+
+    # ------------------------------------------------------------ renewing a login
+
+    def _renew_in(self, lifetime_ms: int) -> None:
+        seconds = renewal_seconds(lifetime_ms, self._chance.uniform(0.85, 0.95))
+        if seconds is not None:
+            self._renewal_timer = self._loop.call_later(
+                seconds, lambda: self._loop.spawn(self._renew())
+            )
+
+    async def _renew(self) -> None:
+        """Log in once more on the same connection, before the login ends (KIP-368)."""
+        if self.state is not LinkState.READY:
+            return
+        session, transport = self.session, self._transport
+        security = self._settings.security
+        assert session is not None and security.sasl is not None
+        self._move(LinkState.RENEWING)
+        transport.expecting = True
+        try:
+            login = mechanism(security.sasl, self.host, self._loop.wall())
+            seconds = self._settings.setup_timeout
+            await self._loop.blocking(login.prepare, seconds, 'the login')
+            lifetime_ms = await self._loop.within(
+                self._settings.request_timeout, self._walk(session, authenticate(session, login))
+            )
+        except KafkaError as error:
+            if self._transport is transport:
+                self._lose(error)
+            return
+        if self._transport is transport:
+            self._move(LinkState.READY)
+            transport.expecting = bool(self._in_flight)
+            self._renew_in(lifetime_ms)
+            self._pump()
+
+    async def _walk(self, session: Session, steps: Any) -> int:
+        answer: Optional[Event] = None
+        while True:
+            try:
+                data = steps.send(answer)
+            except StopIteration as done:
+                if done.value.unsent:
+                    self._transport.write([done.value.unsent])
+                lifetime_ms: int = done.value.lifetime_ms
+                return lifetime_ms
+            self._steps = Waiter()
+            self._transport.write([data])
+            answer = await self._steps
+
+    # ------------------------------------------------------------ the end of a connection
+
+    def _lose(self, error: KafkaError) -> None:
+        """End a connection that failed; everybody who waits for an answer hears of it."""
+        if not self.is_ready:
+            return
+        # A broker closes what nobody uses, and its word may cross the next request.
+        was_left = self._slept or not self._in_flight
+        self._disconnect(error)
+        if not was_left or not isinstance(error, KafkaConnectionError):
+            self._back_off(1)
+        if self._on_lost is not None:
+            self._on_lost(self)
+
+    def _disconnect(self, error: Optional[KafkaError] = None) -> None:
+        if self.is_ready:
+            self._move(LinkState.DISCONNECTED)
+        transport, self._transport, self.session = self._transport, None, None
+        for timer in (self._deadline_timer, self._idle_timer, self._renewal_timer):
+            if timer is not None:
+                timer.cancel()
+        steps, self._steps = self._steps, None
+        if steps is not None:
+            steps.wake(None)
+        if transport is not None:
+            transport.close()
+        if self._reading is not None:
+            self._reading.cancel()
+        pending, self._in_flight = self._in_flight, deque()
+        for each in pending:
+            each.answer.fail(error or Cancelled('%r was closed' % self))
+        self._wake_all()  # they look again, and connect
+
+    def _wake_all(self) -> None:
+        for place in self._queue:
+            place.waiter.wake()
+
+    def close(self) -> None:
+        """Close for good; who waits gets Cancelled or IllegalStateError."""
+        if self.state is LinkState.CLOSED:
+            return
+        if self._connecting is not None:
+            self._connecting.cancel()
+        self.state = LinkState.CLOSED
+        self._disconnect()
+
+
+def _closed_text(link: BrokerLink, event: ConnectionClosed) -> str:
+    text = '%s:%s closed the connection' % (link.host, link.port)
+    if event.inside_frame:
+        return text + ' in the middle of an answer'
+    if event.unanswered:
+        return '%s while %s waited for an answer' % (
+            text,
+            ', '.join(sorted({type(each).__name__ for each in event.unanswered})),
+        )
+    return text

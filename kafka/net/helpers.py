@@ -1,0 +1,71 @@
+"""Functions that block, run in threads of their own while the loop goes on.
+
+Owns the threads and their limits. What is run: look-ups of names (resolver.py), and logins that ask
+a third party (opening.py).
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, TypeVar
+
+from kafka.errors import IllegalStateError, KafkaConnectionError, KafkaTimeoutError
+from kafka.net.tasks import Scheduler, Waiter
+
+__all__ = ['Helpers']
+
+T = TypeVar('T')
+
+#: So many at once; more than that run only where all hang.
+MAX_HELPERS = 16
+
+
+class Helpers:
+    """Runs functions for one loop.
+
+    Arguments: loop: whose turns get the results.
+    """
+
+    def __init__(self, loop: Scheduler) -> None:
+        self._loop: Any = loop
+        self.running = 0
+
+    async def run(self, function: Callable[[], T], timeout: float, what: str) -> T:
+        """Return what a function returns, or raise what it raises.
+
+        Arguments: what: it does, for errors.
+
+        Raises KafkaTimeoutError after `timeout` seconds; the function goes on, and its result is
+        dropped. Raises KafkaConnectionError when too many hang.
+        """
+        if self.running >= MAX_HELPERS:
+            raise KafkaConnectionError('%d calls hang, %s has to wait' % (self.running, what))
+        answer: Waiter[T] = Waiter()
+        self.running += 1
+        threading.Thread(
+            target=self._help, args=(function, answer), name='kafka-helper', daemon=True
+        ).start()
+        late = KafkaTimeoutError('%s took longer than %.3g seconds' % (what, timeout))
+        timer = self._loop.call_later(timeout, answer.fail, late)
+        try:
+            return await answer
+        finally:
+            timer.cancel()
+
+    def _help(self, function: Callable[[], T], answer: Waiter[T]) -> None:
+        result, error = None, None
+        try:
+            result = function()
+        except Exception as raised:  # belongs to who waits for the answer
+            error = raised
+        try:
+            self._loop.call_threadsafe(self._take, answer, result, error)
+        except IllegalStateError:  # closed meanwhile: nobody waits
+            pass
+
+    def _take(self, answer: Waiter[T], result: Any, error: Any) -> None:
+        self.running -= 1
+        if error is not None:
+            answer.fail(error)
+        else:
+            answer.wake(result)

@@ -1,0 +1,290 @@
+"""The way to a broker that is ready: name, TCP, proxy, TLS, login, versions.
+
+Owns the order of the stages and what is told of a failure. Does not own: what the stages do (their
+modules), when it is tried again and what flows afterwards (broker.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generator, List, NamedTuple, Optional
+
+from kafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailedError
+from kafka.net import proxy
+from kafka.net.attempts import Attempt, hint_for, stage_of
+from kafka.net.resolver import Address
+from kafka.net.sasl import LoggedIn, authenticate, is_step, mechanism
+from kafka.net.secured import start_tls
+from kafka.net.settings import NetSettings
+from kafka.protocol.frames import FrameReader
+from kafka.protocol.negotiation import BrokerVersions
+from kafka.protocol.probe import OLD_RELEASES, ProbeResult, ProbeStep, probe_versions
+from kafka.protocol.session import (
+    NEED_DATA,
+    ConnectionClosed,
+    Event,
+    Role,
+    SendData,
+    Session,
+    VersionsNegotiated,
+)
+
+__all__ = ['Family', 'Opened', 'Opening', 'next_event']
+
+
+class Family:
+    """What the brokers of one cluster have in common, learned from the first of them.
+
+    Attributes: lists_versions: whether they answer ApiVersions, so that others need not be probed;
+    None: not known.
+    """
+
+    def __init__(self) -> None:
+        self.lists_versions: Optional[bool] = None
+
+    def __repr__(self) -> str:
+        return '<Family lists_versions=%s>' % self.lists_versions
+
+
+class Opened(NamedTuple):
+    """A connection that is ready for requests."""
+
+    transport: Any
+    session: Session
+    ip: str
+    login_lifetime_ms: int  # 0: for ever, or no login
+
+
+async def next_event(transport: Any, session: Session) -> Event:
+    """Return the next event of a session, reading what it takes; write what it wants sent."""
+    while True:
+        event = session.next_event()
+        if event is NEED_DATA:
+            session.receive_data(await transport.recv())
+        elif isinstance(event, SendData):
+            transport.write([event.data])
+        else:
+            return event
+
+
+class Opening:
+    """One round of tries to connect to a broker, over all its addresses.
+
+    Arguments: loop; settings; host, port: the broker's; family: of its cluster.
+
+    Attributes: attempts: those that failed, in their order.
+    """
+
+    def __init__(
+        self, loop: Any, settings: NetSettings, host: str, port: int, family: Family
+    ) -> None:
+        self.attempts: List[Attempt] = []
+        self._loop = loop
+        self._settings = settings
+        self._security = settings.security
+        self._host = host
+        self._port = port
+        self._family = family
+        self._stage = 'DNS'
+        self._transport: Any = None
+
+    def __repr__(self) -> str:
+        return '<Opening %s:%s stage=%s>' % (self._host, self._port, self._stage)
+
+    async def run(self, seconds: float) -> Opened:
+        """Return a connection that is ready.
+
+        Arguments: seconds: how long each address may take, and the look-up.
+
+        Raises the KafkaError of the last address when none works; `attempts` has them all.
+        """
+        began = self._loop.time()
+        try:
+            addresses = await self._addresses(seconds)
+        except KafkaError as error:
+            self._note(began, None, error)
+            raise
+        for address in addresses:
+            try:
+                return await self._open_again(address, seconds)
+            except SaslAuthenticationFailedError:
+                raise  # the other addresses are the same broker, which counts wrong passwords
+            except KafkaError:
+                if address is addresses[-1]:
+                    raise
+        raise KafkaConnectionError('%s has no address' % self._host)
+
+    async def _addresses(self, seconds: float) -> List[Address]:
+        url = self._security.proxy
+        if url is None:
+            return await self._resolve(self._host, self._port, seconds)
+        at = proxy.parse(url)
+        return await self._resolve(at.host, at.port, seconds)
+
+    async def _resolve(self, host: str, port: int, seconds: float) -> List[Address]:
+        found: List[Address] = await self._loop.resolve(host, port, seconds)
+        return found
+
+    async def _open_again(self, address: Address, seconds: float) -> Opened:
+        """Open, and once more if a login that was refused may go otherwise now."""
+        for is_last in (False, True):
+            began = self._loop.time()
+            try:
+                opened: Opened = await self._loop.within(seconds, self._open(address, seconds))
+                return opened
+            except KafkaError as error:
+                self._drop()
+                self._note(began, address.ip, error)
+                if is_last or not getattr(error, 'login_again', False):
+                    raise
+            except BaseException:
+                self._drop()
+                raise
+        raise AssertionError('unreachable')
+
+    async def _open(self, address: Address, seconds: float) -> Opened:
+        await self._dial(address, seconds)
+        session = self._new_session()
+        lifetime_ms = 0
+        if self._security.sasl is not None:
+            lifetime_ms = await self._log_in(session)
+            self._stage = 'ApiVersions'
+            await self._ask(session)
+        else:
+            self._stage = 'ApiVersions'
+            await self._learn(session, address, seconds)
+        return Opened(self._transport, session, address.ip, lifetime_ms)
+
+    def _new_session(self) -> Session:
+        return Session(
+            Role.CLIENT,
+            self._settings.client_id,
+            max_frame_bytes=self._settings.max_frame_bytes,
+        )
+
+    def _drop(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
+
+    def _note(self, began: float, ip: Optional[str], error: KafkaError) -> None:
+        stage = stage_of(error, self._stage)
+        address = '%s:%s' % (self._host, self._port)
+        seconds = self._loop.time() - began
+        self.attempts.append(Attempt(address, ip, stage, seconds, error, hint_for(stage, error)))
+
+    # ------------------------------------------------------------ up to the broker
+
+    async def _dial(self, address: Address, seconds: float) -> None:
+        """Connect, through the proxy and in TLS where that is wanted."""
+        self._stage = 'TCP'
+        self._transport = await self._loop.connect(address, seconds, self._settings.socket)
+        self._transport.expecting = True
+        if self._security.proxy is not None:
+            await self._pass_proxy(self._security.proxy, seconds)
+        if self._security.tls is not None:
+            self._stage = 'TLS'
+            self._transport = await start_tls(self._transport, self._security.context(), self._host)
+
+    async def _pass_proxy(self, url: str, seconds: float) -> None:
+        self._stage = 'proxy'
+        host = self._host
+        if not proxy.resolves_names(url):
+            host = (await self._resolve(host, self._port, seconds))[0].ip
+        steps = proxy.handshake(url, host, self._port)
+        try:
+            data = next(steps)
+            while True:
+                if data:
+                    self._transport.write([data])
+                data = steps.send(await self._transport.recv())
+        except StopIteration:
+            return
+
+    # ------------------------------------------------------------ the login
+
+    async def _log_in(self, session: Session) -> int:
+        """Log in; return how long that lasts, in ms, 0 for ever."""
+        assert self._security.sasl is not None
+        self._stage = 'SASL'
+        login = mechanism(self._security.sasl, self._host, self._loop.wall())
+        await self._loop.blocking(login.prepare, self._settings.setup_timeout, 'the login')
+        steps = authenticate(session, login)
+        answer: Optional[Event] = None
+        while True:
+            try:
+                data = steps.send(answer)
+            except StopIteration as done:
+                logged_in: LoggedIn = done.value
+                if logged_in.unsent:
+                    self._transport.write([logged_in.unsent])
+                return logged_in.lifetime_ms
+            self._transport.write([data])
+            event = await next_event(self._transport, session)
+            answer = event if is_step(event) else None
+
+    # ------------------------------------------------------------ the versions
+
+    async def _learn(self, session: Session, address: Address, seconds: float) -> None:
+        """Find out what the broker serves, in the way that its cluster understands."""
+        if self._settings.release is not None:
+            session.adopt(BrokerVersions(dict(OLD_RELEASES[self._settings.release])))
+        elif self._family.lists_versions:
+            try:
+                await self._ask(session)
+            except KafkaError:
+                self._family.lists_versions = None  # next time it is probed
+                raise
+        else:
+            result = await self._probe(address, seconds)
+            session.adopt(result.versions)
+            self._family.lists_versions = result.release is None
+            if not result.connected:
+                self._drop()
+                await self._dial(address, seconds)
+
+    async def _ask(self, session: Session) -> None:
+        self._transport.write([session.negotiate()])
+        event = await next_event(self._transport, session)
+        if isinstance(event, ConnectionClosed):
+            raise KafkaConnectionError(
+                'the broker closed the connection when asked for its versions; this port may want'
+                ' TLS'
+            )
+        assert isinstance(event, VersionsNegotiated)
+
+    async def _probe(self, address: Address, seconds: float) -> ProbeResult:
+        """Ask a broker of which nothing is known (probe.py)."""
+        frames = FrameReader(self._settings.max_frame_bytes)
+        probe: Generator[ProbeStep, Optional[bytes], ProbeResult]
+        probe = probe_versions(self._settings.client_id)
+        answer: Optional[bytes] = None
+        while True:
+            try:
+                step = probe.send(answer)
+            except StopIteration as done:
+                result: ProbeResult = done.value
+                return result
+            if step.reconnect:
+                self._drop()
+                await self._dial(address, seconds)
+                self._stage = 'ApiVersions'
+                frames = FrameReader(self._settings.max_frame_bytes)
+            answer = await self._answer_to(step, frames)
+
+    async def _answer_to(self, step: ProbeStep, frames: FrameReader) -> Optional[bytes]:
+        """Do a step of the probe; None if the broker closes the connection."""
+        try:
+            if step.data:
+                self._transport.write([step.data])
+            while True:
+                frame = frames.next_frame()
+                if frame is not None:
+                    return frame
+                data = await self._transport.recv()
+                if not data:
+                    return None
+                frames.receive_data(data)
+        except KafkaConnectionError as error:
+            if isinstance(error.__cause__, ConnectionError):
+                return None
+            raise

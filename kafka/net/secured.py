@@ -1,0 +1,94 @@
+"""TLS over a transport: the same calls, the bytes encrypted.
+
+Owns the moving of bytes between a transport and tls.TlsClient. Does not own: either of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Tuple
+
+from kafka.net.failures import TlsError
+from kafka.net.tls import TlsClient
+
+__all__ = ['SecuredTransport', 'start_tls']
+
+
+class SecuredTransport:
+    """A transport that encrypts. Its calls and errors are those of Transport, and TlsError."""
+
+    def __init__(self, inner: Any, tls: TlsClient) -> None:
+        self._inner = inner
+        self._tls = tls
+
+    def __repr__(self) -> str:
+        return '<SecuredTransport over %r>' % self._inner
+
+    @property
+    def peername(self) -> Tuple[str, int]:
+        """Host and port of the other end."""
+        peername: Tuple[str, int] = self._inner.peername
+        return peername
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether close() was called."""
+        return bool(self._inner.is_closed)
+
+    @property
+    def expecting(self) -> bool:
+        """Whether an answer is due."""
+        return bool(self._inner.expecting)
+
+    @expecting.setter
+    def expecting(self, expecting: bool) -> None:
+        self._inner.expecting = expecting
+
+    def write(self, buffers: Iterable[Any]) -> None:
+        """Encrypt and send."""
+        for each in buffers:
+            self._tls.write(each)
+        self._inner.write([self._tls.outgoing()])
+
+    async def send(self, buffers: Iterable[Any]) -> None:
+        """Encrypt and send; return when the system has taken it."""
+        self.write(buffers)
+        await self._inner.send([])
+
+    async def recv(self) -> bytes:
+        """Return the next bytes, decrypted; b'' at the end of the stream."""
+        while True:
+            data = self._tls.read()
+            if data or self._tls.is_ended:
+                return data
+            arrived = await self._inner.recv()
+            self._tls.receive(arrived)
+            self._flush()
+
+    async def handshake(self) -> None:
+        """Agree on the encryption. Raises TlsError."""
+        try:
+            while not self._tls.handshake():
+                self._flush()
+                self._tls.receive(await self._inner.recv())
+        except TlsError:
+            self._flush()  # an alert tells the broker why
+            raise
+        self._flush()
+
+    def _flush(self) -> None:
+        data = self._tls.outgoing()
+        if data:
+            self._inner.write([data])
+
+    def close(self) -> None:
+        """Say goodbye and close."""
+        if not self.is_closed:
+            self._tls.close()
+            self._inner.close()
+
+
+async def start_tls(transport: Any, context: Any, host: str) -> SecuredTransport:
+    """Return a transport that encrypts over one that does not. Raises TlsError."""
+    secured = SecuredTransport(transport, TlsClient(context, host))
+    await secured.handshake()
+    return secured

@@ -1,0 +1,127 @@
+"""What the network floor goes by: addresses, times and limits, in seconds and bytes.
+
+Owns the values, and how they follow from options. Does not own: names, types and defaults of
+options, which are those of the option table; what secures connections (security.py).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Mapping, NamedTuple, Optional, Tuple
+
+from kafka.net.security import SecuritySettings
+from kafka.net.transport import SocketOptions
+from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES
+from kafka.version import __version__
+
+__all__ = ['NetSettings', 'parse_servers']
+
+DEFAULT_PORT = 9092
+
+Server = Tuple[str, int]
+
+
+class NetSettings(NamedTuple):
+    """How one client reaches its cluster. Times are seconds.
+
+    ``release`` is a key of ``probe.OLD_RELEASES`` for brokers that cannot be asked, None to find
+    out; ``rebootstrap_after`` is how long nobody may answer to Metadata before the client begins
+    anew with the bootstrap servers.
+    """
+
+    servers: Tuple[Server, ...] = (('localhost', DEFAULT_PORT),)
+    client_id: Optional[str] = 'kafka-python-' + __version__
+    security: SecuritySettings = SecuritySettings()
+    request_timeout: float = 30.0
+    max_in_flight: int = 5
+    reconnect_backoff: float = 0.05
+    reconnect_backoff_max: float = 1.0
+    retry_backoff: float = 0.1
+    retry_backoff_max: float = 1.0
+    setup_timeout: float = 10.0
+    setup_timeout_max: float = 30.0
+    idle_timeout: float = 540.0
+    metadata_max_age: float = 300.0
+    rebootstrap_after: float = 300.0
+    max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
+    socket: SocketOptions = SocketOptions()
+    release: Optional[str] = None
+    canonical_names: bool = False
+    allow_auto_create_topics: bool = True
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> NetSettings:
+        """Return what options say; those that are not given have the default of this class."""
+        given = {
+            field: convert(options[name])
+            for name, (field, convert) in _OPTIONS.items()
+            if options.get(name) is not None
+        }
+        others = options.get('socket_options')
+        defaults = SocketOptions()
+        given['socket'] = SocketOptions(
+            options.get('send_buffer_bytes'),
+            options.get('receive_buffer_bytes'),
+            defaults.others if others is None else tuple(tuple(each) for each in others),
+        )
+        given['security'] = SecuritySettings.from_options(options)
+        settings = cls(**given)
+        if 'reconnect_backoff' in given and 'reconnect_backoff_max' not in given:
+            # KIP-580: who sets only the base wants it constant.
+            settings = settings._replace(reconnect_backoff_max=settings.reconnect_backoff)
+        return settings
+
+
+def _seconds(ms: Any) -> float:
+    return math.inf if ms < 0 else ms / 1000
+
+
+def parse_servers(servers: Any) -> Tuple[Server, ...]:
+    """Return (host, port) pairs of ``host:port`` texts: a list, or one text with commas."""
+    texts = servers.split(',') if isinstance(servers, str) else servers
+    return tuple(_parse(each.strip()) for each in texts if each.strip())
+
+
+def _parse(text: str) -> Server:
+    text = text.rpartition('://')[2]
+    if text.startswith('['):
+        host, _, rest = text[1:].partition(']')
+        port = rest.lstrip(':')
+    elif text.count(':') == 1:
+        host, _, port = text.partition(':')
+    else:  # a name, or an address of IPv6 without a port
+        host, port = text, ''
+    return host, int(port) if port else DEFAULT_PORT
+
+
+def _release(version: Any) -> Optional[str]:
+    """Return the old release that the option api_version names, None for one that can be asked."""
+    if not isinstance(version, tuple) or version >= (0, 10):
+        return None
+    if version >= (0, 9):
+        return '0.9'
+    return {2: '0.8.2', 1: '0.8.1'}.get(version[2] if len(version) > 2 else 0, '0.8.0')
+
+
+_OPTIONS: Mapping[str, Tuple[str, Any]] = {
+    'bootstrap_servers': ('servers', parse_servers),
+    'client_id': ('client_id', str),
+    'request_timeout_ms': ('request_timeout', _seconds),
+    'max_in_flight_requests_per_connection': ('max_in_flight', int),
+    'reconnect_backoff_ms': ('reconnect_backoff', _seconds),
+    'reconnect_backoff_max_ms': ('reconnect_backoff_max', _seconds),
+    'retry_backoff_ms': ('retry_backoff', _seconds),
+    'retry_backoff_max_ms': ('retry_backoff_max', _seconds),
+    'socket_connection_setup_timeout_ms': ('setup_timeout', _seconds),
+    'socket_connection_setup_timeout_max_ms': ('setup_timeout_max', _seconds),
+    'connections_max_idle_ms': ('idle_timeout', _seconds),
+    'metadata_max_age_ms': ('metadata_max_age', _seconds),
+    'metadata_recovery_rebootstrap_trigger_ms': ('rebootstrap_after', _seconds),
+    'receive_message_max_bytes': ('max_frame_bytes', int),
+    'api_version': ('release', _release),
+    'client_dns_lookup': (
+        'canonical_names',
+        lambda value: value == 'resolve_canonical_bootstrap_servers_only',
+    ),
+    'allow_auto_create_topics': ('allow_auto_create_topics', bool),
+}

@@ -70,6 +70,7 @@ FLOOR = {
     'kafka.partitioner': 'machines',
     'kafka.protocol': 'wire',
     'kafka.record': 'wire',
+    'kafka.cluster': 'wire',
     'kafka.codec': 'wire',
     'kafka.broker_errors': 'words',
     'kafka.client_errors': 'words',
@@ -133,8 +134,8 @@ MAY_USE = {
     'multiprocessing': (set(), {'kafka.consumer.processes', 'kafka.consumer.multiprocess'}),
     # A certificate is made by the program openssl where no package can.
     'subprocess': (set(), {'kafka.testing.security.certificates'}),
-    # A message of 1.x is stamped where it is made.
-    'time': (OUTSIDE, {'kafka.protocol.message'}),
+    # A message of 1.x is stamped where it is made, and a cluster of 1.x is made without a clock.
+    'time': (OUTSIDE, {'kafka.cluster', 'kafka.protocol.message'}),
     # A message without key may go anywhere.
     'random': (OUTSIDE, {'kafka.partitioner.default', 'kafka.partitioner.sticky'}),
     # The timer of 0.9.5 and futures log what a callback raises: nobody waits for it.

@@ -107,12 +107,11 @@ class BrokerLink:
     """One broker, for turns of its loop only.
 
     Arguments: loop; settings; host, port; node_id: None for a bootstrap server; family: of its
-    cluster; chance: for the jitter; on_lost: called with the link when a connection ended that had
-    been ready.
+    cluster; chance: for the jitter; on_ready: called with the link when its versions are known;
+    on_lost: called with it when a connection ended that had been ready.
 
     Attributes: state; attempts: the last tries that failed; throttled_until; last_used and
-    last_attempt: times of the loop; session: of the connection, None without one; fatal: an error
-    that trying again will not cure, None for none.
+    last_attempt: times of the loop; session: of the connection, None without one.
     """
 
     def __init__(
@@ -124,6 +123,7 @@ class BrokerLink:
         node_id: Optional[int] = None,
         family: Optional[Family] = None,
         chance: Optional[random.Random] = None,
+        on_ready: Optional[Callable[[BrokerLink], Any]] = None,
         on_lost: Optional[Callable[[BrokerLink], Any]] = None,
     ) -> None:
         self.host = host
@@ -139,6 +139,7 @@ class BrokerLink:
         self._settings = settings
         self._family = family or Family()
         self._chance = chance or random.Random()
+        self._on_ready = on_ready
         self._on_lost = on_lost
         self._failures = 0
         self._slept = False  # whether what is in flight was sent after a long pause
@@ -367,6 +368,8 @@ class BrokerLink:
         self._watch_idle()
         self._renew_in(opened.login_lifetime_ms)
         self._wake_all()
+        if self._on_ready is not None:
+            self._on_ready(self)
 
     def _move(self, state: LinkState) -> None:
         if state not in TRANSITIONS[self.state]:

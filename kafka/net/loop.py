@@ -1,8 +1,8 @@
 """The loop: coroutines, timers and sockets of one client, driven by its callers.
 
 Owns: what a client uses of the network floor (the contract is told in tasks.py). Does not own: who
-runs the turns (driving.py), how a connection is made (transport.py), names (resolver.py), other threads
-(helpers.py).
+runs the turns (driving.py), how a connection is made (transport.py), names (resolver.py), other
+threads (helpers.py).
 """
 
 from __future__ import annotations

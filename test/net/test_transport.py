@@ -148,7 +148,7 @@ def test_an_address_that_never_answers(loop):
         began = time.monotonic()
         with pytest.raises(KafkaTimeoutError, match='did not answer') as raised:
             loop.run(loop.connect(address_of(full), 0.2), 10)
-        assert 0.2 <= time.monotonic() - began < 1
+        assert 0.2 <= time.monotonic() - began < 8
     assert raised.value.stage == 'TCP'
     assert loop.owed == 0
 

@@ -1,0 +1,490 @@
+"""ClusterMetadata: what a client knows of its cluster: brokers, topics, leaders, coordinators.
+
+Owns that knowledge and how answers change it: whole pictures replace, answers about some topics are
+merged, older leader epochs are ignored (KIP-320), hints of brokers are taken (KIP-951). Does not
+own: asking (net/pool.py), clocks (``clock`` is handed in, any seconds that do not go back).
+
+Who looks and who changes may be different threads without a lock: each change makes new tables and
+puts them in place as one, and nothing that was handed out is changed later.
+
+The names are those of 1.x to 3.x; what the engine needs beside them stands behind.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+    Type,
+)
+
+from kafka.errors import (
+    InvalidTopicError,
+    KafkaError,
+    LeaderNotAvailableError,
+    MetadataEmptyBrokerList,
+    TopicAuthorizationFailedError,
+    for_code,
+)
+from kafka.future import Future
+from kafka.structs import BrokerMetadata, TopicPartition
+
+__all__ = ['Broker', 'ClusterMetadata', 'PartitionState', 'Update']
+
+NO_ID = bytes(16)
+#: From this version of Metadata on epochs are right, also while partitions are moved (KAFKA-9261).
+EPOCHS_FROM_VERSION = 9
+#: Errors of a partition that leave it in the answer as it is.
+_REPLICA_NOT_AVAILABLE = 9
+
+GROUP, TRANSACTION, SHARE_GROUP = 0, 1, 2
+
+
+class Broker(BrokerMetadata):
+    """A broker, with the rack it stands in (None if not told)."""
+
+    rack: Optional[str] = None
+
+
+class PartitionState(NamedTuple):
+    """What is known of one partition: ids of nodes; leader -1: none now; leader_epoch -1: unknown.
+
+    ``error`` is the code that came with it.
+    """
+
+    leader: int
+    leader_epoch: int
+    replicas: Tuple[int, ...]
+    isr: Tuple[int, ...]
+    offline_replicas: Tuple[int, ...]
+    error: int
+
+
+class Update(NamedTuple):
+    """What an answer has changed."""
+
+    is_news: bool  # whether anything that matters to who asks
+    recreated_topics: FrozenSet[str]  # those of another id than before: their logs begin anew
+
+
+_Partitions = Dict[int, PartitionState]
+
+
+class ClusterMetadata:
+    """What is known of a cluster.
+
+    Arguments: the options ``retry_backoff_ms`` and ``metadata_max_age_ms``; others are ignored;
+    clock: a function that returns seconds.
+
+    Attributes: config; unauthorized_topics; invalid_topics; internal_topics; controller_id, -1 for
+    none; cluster_id; need_all_topic_metadata; topic_errors: {topic: error class}, as last told.
+    """
+
+    DEFAULT_CONFIG: Dict[str, Any] = {
+        'retry_backoff_ms': 100,
+        'metadata_max_age_ms': 300000,
+        'bootstrap_servers': [],
+    }
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, **configs: Any) -> None:
+        self.config = {
+            name: configs.get(name, default) for name, default in self.DEFAULT_CONFIG.items()
+        }
+        self.need_all_topic_metadata = False
+        self.unauthorized_topics: Set[str] = set()
+        self.invalid_topics: Set[str] = set()
+        self.internal_topics: Set[str] = set()
+        self.topic_errors: Dict[str, Type[KafkaError]] = {}
+        self.controller_id = -1
+        self.cluster_id: Optional[str] = None
+        self._clock = clock
+        self._brokers: Dict[int, Broker] = {}
+        self._bootstrap: Dict[Any, Broker] = {}
+        self._partitions: Dict[str, _Partitions] = {}
+        self._topic_ids: Dict[str, bytes] = {}
+        self._by_broker: Optional[Dict[int, Set[TopicPartition]]] = None
+        self._coordinators: Dict[Tuple[int, str], int] = {}
+        self._listeners: List[Callable[[ClusterMetadata], Any]] = []
+        self._last_refresh = -1e9
+        self._last_success = -1e9
+        self._needs_update = True
+        self._lock = threading.Lock()  # guards the future: any thread may ask for an update
+        self._future: Optional[Future] = None
+
+    def __str__(self) -> str:
+        groups = sum(kind == GROUP for kind, _ in self._coordinators)
+        return 'Cluster(brokers: %d, topics: %d, groups: %d)' % (
+            len(self._brokers),
+            len(self._partitions),
+            groups,
+        )
+
+    __repr__ = __str__
+
+    # ------------------------------------------------------------ brokers
+
+    def brokers(self) -> Set[BrokerMetadata]:
+        """Return all brokers; before the first answer the bootstrap servers (1.x)."""
+        return set(self._brokers.values() or self._bootstrap.values())
+
+    def broker_metadata(self, broker_id: Any) -> Optional[BrokerMetadata]:
+        """Return a broker, None if it is not known."""
+        return self._brokers.get(broker_id) or self._bootstrap.get(broker_id)
+
+    def set_bootstrap(self, servers: Iterable[Tuple[str, int]]) -> None:
+        """Note the servers that stand for brokers until there is an answer."""
+        self._bootstrap = {
+            'bootstrap-%d' % number: Broker('bootstrap-%d' % number, host, port)  # type: ignore[arg-type]
+            for number, (host, port) in enumerate(servers)
+        }
+
+    def is_bootstrap(self, node_id: Any) -> bool:
+        """Tell whether an id is that of a bootstrap server (2.x)."""
+        return node_id in self._bootstrap
+
+    @property
+    def controller(self) -> Optional[BrokerMetadata]:
+        """The controller, or with KRaft any broker, as the cluster names it; None if unknown."""
+        return self._brokers.get(self.controller_id)
+
+    # ------------------------------------------------------------ topics and partitions
+
+    def topics(self, exclude_internal_topics: bool = True) -> Set[str]:
+        """Return the names of all topics that are known (internal ones on demand since 1.3)."""
+        names = set(self._partitions)
+        return names - self.internal_topics if exclude_internal_topics else names
+
+    def partitions_for_topic(self, topic: str) -> Optional[Set[int]]:
+        """Return the numbers of all partitions, None for a topic that is not known."""
+        partitions = self._partitions.get(topic)
+        return None if partitions is None else set(partitions)
+
+    def available_partitions_for_topic(self, topic: str) -> Optional[Set[int]]:
+        """Return the numbers of those partitions that have a leader, None for an unknown topic."""
+        partitions = self._partitions.get(topic)
+        if partitions is None:
+            return None
+        return {number for number, state in partitions.items() if state.leader != -1}
+
+    def leader_for_partition(self, partition: Tuple[Any, int]) -> Optional[int]:
+        """Return the id of the leader, -1 if there is none now, None if that is not known."""
+        state = self.partition(partition[0], partition[1])
+        return None if state is None else state.leader
+
+    def leader_epoch_for_partition(self, partition: Tuple[Any, int]) -> Optional[int]:
+        """Return the leader's epoch, -1 if it was not told, None for an unknown partition (2.1)."""
+        state = self.partition(partition[0], partition[1])
+        return None if state is None else state.leader_epoch
+
+    def partitions_for_broker(self, broker_id: int) -> Optional[Set[TopicPartition]]:
+        """Return what a broker leads, None if that is nothing."""
+        found = self._by_broker
+        if found is None:
+            found = {}
+            for topic, partitions in self._partitions.items():
+                for number, state in partitions.items():
+                    if state.leader != -1:
+                        at = TopicPartition(topic, number)
+                        found.setdefault(state.leader, set()).add(at)
+            self._by_broker = found
+        return found.get(broker_id)
+
+    def partition(self, topic: Any, partition: int) -> Optional[PartitionState]:
+        """Return all that is known of a partition, None for nothing."""
+        return self._partitions.get(topic, {}).get(partition)
+
+    def topic_id(self, topic: str) -> bytes:
+        """Return the id of a topic (KIP-516), 16 zero bytes if it is not known."""
+        return self._topic_ids.get(topic, NO_ID)
+
+    def topic_of_id(self, topic_id: bytes) -> Optional[str]:
+        """Return the name of a topic, None if it is not known."""
+        for name, known in self._topic_ids.items():
+            if known == topic_id:
+                return name
+        return None
+
+    # ------------------------------------------------------------ coordinators
+
+    def coordinator_for_group(self, group: str) -> Optional[int]:
+        """Return the coordinator's node id, -1 after an error, None if it was not looked up."""
+        return self._coordinators.get((GROUP, group))
+
+    def add_group_coordinator(self, group: str, response: Any) -> bool:
+        """Note an answer to FindCoordinator of a group. Returns False for an error (1.x).
+
+        Arguments: response: with error_code, and coordinator_id or node_id, host and port.
+
+        False as well when host or port are not those that are known of the broker.
+        """
+        if response.error_code:
+            self._coordinators = {**self._coordinators, (GROUP, group): -1}
+            return False
+        node_id = getattr(response, 'coordinator_id', None)
+        if node_id is None:
+            node_id = response.node_id
+        known = self._brokers.get(node_id)
+        if known is None:
+            self.add_broker(node_id, response.host, response.port)
+        elif (known.host, known.port) != (response.host, response.port):
+            return False
+        self.set_coordinator(GROUP, group, node_id)
+        return True
+
+    def coordinator(self, key_type: int, key: str) -> Optional[int]:
+        """Return the node id of a coordinator, None if it has to be looked up."""
+        node_id = self._coordinators.get((key_type, key))
+        return None if node_id == -1 else node_id
+
+    def set_coordinator(self, key_type: int, key: str, node_id: int) -> None:
+        """Note a coordinator."""
+        self._coordinators = {**self._coordinators, (key_type, key): node_id}
+
+    def forget_coordinator(self, key_type: int, key: str) -> None:
+        """Note that a coordinator has to be looked up again."""
+        self._coordinators = {
+            known: node_id
+            for known, node_id in self._coordinators.items()
+            if known != (key_type, key)
+        }
+
+    def add_broker(self, node_id: int, host: str, port: int, rack: Optional[str] = None) -> None:
+        """Note a broker that was named outside of Metadata."""
+        self._brokers = {**self._brokers, node_id: _broker(node_id, host, port, rack)}
+
+    # ------------------------------------------------------------ when to ask
+
+    def ttl(self) -> float:
+        """Return in how many ms a refresh is due: 0 for now."""
+        now = self._clock()
+        age = (now - self._last_success) * 1000
+        remaining = 0 if self._needs_update else self.config['metadata_max_age_ms'] - age
+        backoff = self.config['retry_backoff_ms'] - (now - self._last_refresh) * 1000
+        due_ms: float = max(remaining, backoff, 0)
+        return due_ms
+
+    def request_update(self) -> Future:
+        """Ask for a refresh; the future gets this object once it has come."""
+        with self._lock:
+            self._needs_update = True
+            if self._future is None or self._future.is_done:
+                self._future = Future()
+            return self._future
+
+    @property
+    def update_requested(self) -> bool:
+        """Whether somebody asked for a refresh that has not come."""
+        return self._needs_update
+
+    def add_listener(self, listener: Callable[[ClusterMetadata], Any]) -> None:
+        """Call something with this object after each update."""
+        self._listeners.append(listener)
+
+    def remove_listener(self, listener: Callable[[ClusterMetadata], Any]) -> None:
+        """Call it no more. Raises ValueError for one that is not there."""
+        self._listeners.remove(listener)
+
+    def failed_update(self, exception: BaseException) -> None:
+        """Note that a refresh failed; whoever waits for it hears of it."""
+        self._last_refresh = self._clock()
+        future = self._taken_future()
+        if future is not None:
+            future.failure(exception)
+
+    def _taken_future(self) -> Optional[Future]:
+        with self._lock:
+            future, self._future = self._future, None
+        return future
+
+    # ------------------------------------------------------------ answers
+
+    def update_metadata(self, metadata: Any) -> None:
+        """Take over a whole answer to Metadata (1.x).
+
+        One without brokers, or with one topic that has an error, counts as a failed update and
+        changes nothing.
+        """
+        if not metadata.brokers:
+            self.failed_update(MetadataEmptyBrokerList())
+            return
+        if len(metadata.topics) == 1 and _get(metadata.topics[0], 'error_code', 0):
+            self.failed_update(for_code(_get(metadata.topics[0], 'error_code', 0))())
+            return
+        self.replace(metadata, EPOCHS_FROM_VERSION)
+
+    def replace(self, metadata: Any, version: int) -> Update:
+        """Take over an answer about all topics that are of interest; forget the others.
+
+        Arguments: version: of Metadata that it came in.
+        Raises MetadataEmptyBrokerList, and changes nothing, for an answer without brokers.
+        """
+        return self._take(metadata, version, {})
+
+    def merge(self, metadata: Any, version: int) -> Update:
+        """Take over an answer about some topics; the others stay as they are. As replace()."""
+        return self._take(metadata, version, dict(self._partitions))
+
+    def _take(self, metadata: Any, version: int, kept: Dict[str, _Partitions]) -> Update:
+        if not metadata.brokers:
+            raise MetadataEmptyBrokerList('the answer lists no brokers')
+        before = self._brokers, self._partitions, dict(self._topic_ids), self.controller_id
+        self._brokers = {
+            node_id: _broker(node_id, host, port, rack)
+            for node_id, host, port, rack in map(_broker_fields, metadata.brokers)
+        }
+        self.controller_id = _get(metadata, 'controller_id', -1)
+        self.cluster_id = _get(metadata, 'cluster_id', None) or self.cluster_id
+        recreated = self._take_topics(metadata.topics, version, kept)
+        self._partitions, self._by_broker = kept, None
+        self._coordinators = {
+            known: node_id
+            for known, node_id in self._coordinators.items()
+            if node_id in self._brokers or node_id == -1
+        }
+        self._last_refresh = self._last_success = self._clock()
+        self._needs_update = False
+        self._tell()
+        after = self._brokers, self._partitions, self._topic_ids, self.controller_id
+        return Update(before != after, frozenset(recreated))
+
+    def _tell(self) -> None:
+        future = self._taken_future()
+        if future is not None:
+            future.success(self)
+        for listener in list(self._listeners):
+            listener(self)
+
+    def _take_topics(
+        self, topics: Iterable[Any], version: int, kept: Dict[str, _Partitions]
+    ) -> List[str]:
+        """Put topics of an answer into the table; return those that were made anew."""
+        recreated = []
+        for topic in topics:
+            name, topic_id = _topic_name(topic, self), _get(topic, 'topic_id', NO_ID)
+            if name is None:
+                continue
+            code = _get(topic, 'error_code', 0)
+            self._note_error(name, code)
+            if code == LeaderNotAvailableError.errno and not topic.partitions:
+                if name in self._partitions:  # being made, or made anew: there is nothing newer
+                    kept[name] = self._partitions[name]
+                continue
+            if code:
+                kept.pop(name, None)
+                continue
+            known = self._partitions.get(name, {})
+            if topic_id not in (NO_ID, self._topic_ids.get(name, topic_id)):
+                recreated.append(name)
+                known = {}
+            if topic_id != NO_ID:
+                self._topic_ids[name] = topic_id
+            if _get(topic, 'is_internal', False):
+                self.internal_topics = self.internal_topics | {name}
+            kept[name] = _partitions(topic.partitions, known, version >= EPOCHS_FROM_VERSION)
+        return recreated
+
+    def _note_error(self, name: str, code: int) -> None:
+        self.unauthorized_topics = _with(
+            self.unauthorized_topics, name, code == TopicAuthorizationFailedError.errno
+        )
+        self.invalid_topics = _with(self.invalid_topics, name, code == InvalidTopicError.errno)
+        errors = {topic: error for topic, error in self.topic_errors.items() if topic != name}
+        if code:
+            errors[name] = for_code(code)
+        self.topic_errors = errors
+
+    # ------------------------------------------------------------ hints
+
+    def take_hint(
+        self,
+        topic: str,
+        partition: int,
+        leader: int,
+        leader_epoch: int,
+        endpoints: Iterable[Any] = (),
+    ) -> bool:
+        """Take over the leader that a broker named with an error (KIP-951).
+
+        Arguments: endpoints: addresses that came along, with node_id, host, port, rack.
+
+        Returns whether it was news: of a newer epoch, and of a broker that can be reached.
+        """
+        known = self.partition(topic, partition)
+        if known is None or leader_epoch <= known.leader_epoch or leader < 0:
+            return False
+        for each in endpoints:
+            if each.node_id == leader:
+                self.add_broker(leader, each.host, each.port, each.rack)
+        if leader not in self._brokers:
+            return False
+        state = known._replace(leader=leader, leader_epoch=leader_epoch, error=0)
+        changed = {**self._partitions[topic], partition: state}
+        self._partitions = {**self._partitions, topic: changed}
+        self._by_broker = None
+        return True
+
+    def forget_coordinators(self) -> None:
+        """Note that all coordinators have to be looked up again."""
+        self._coordinators = {}
+
+
+def _get(thing: Any, name: str, default: Any) -> Any:
+    """Return a field that older versions, or tuples of 1.x programs, do not have."""
+    return getattr(thing, name, default)
+
+
+def _broker(node_id: int, host: str, port: int, rack: Optional[str]) -> Broker:
+    made = Broker(node_id, host, port)
+    made.rack = rack
+    return made
+
+
+def _broker_fields(broker: Any) -> Tuple[int, str, int, Optional[str]]:
+    if isinstance(broker, tuple):  # of a struct of 1.x
+        return (*broker[:3], broker[3] if len(broker) > 3 else None)
+    return broker.node_id, broker.host, broker.port, broker.rack
+
+
+def _topic_name(topic: Any, cluster: ClusterMetadata) -> Optional[str]:
+    name: Optional[str] = topic.name
+    return cluster.topic_of_id(topic.topic_id) if name is None else name
+
+
+def _with(names: Set[str], name: str, is_in: bool) -> Set[str]:
+    """Return a set with a name in it, or not in it."""
+    if is_in == (name in names):
+        return names
+    return names | {name} if is_in else names - {name}
+
+
+def _partitions(answers: Iterable[Any], known: _Partitions, has_epochs: bool) -> _Partitions:
+    """Return what an answer says of a topic's partitions; an older epoch changes no leader."""
+    made: _Partitions = {}
+    for each in answers:
+        epoch = each.leader_epoch if has_epochs else -1
+        number = each.partition_index
+        before = known.get(number)
+        if before is not None and 0 <= epoch < before.leader_epoch:
+            made[number] = before
+            continue
+        code = each.error_code
+        has_leader = code in (0, _REPLICA_NOT_AVAILABLE)
+        made[number] = PartitionState(
+            each.leader_id if has_leader else -1,
+            epoch,
+            tuple(each.replica_nodes),
+            tuple(each.isr_nodes),
+            tuple(each.offline_replicas),
+            code,
+        )
+    return made

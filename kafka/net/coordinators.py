@@ -1,0 +1,92 @@
+"""Finding out which broker coordinates a group or a transactional id.
+
+Owns the asking and its repetition, one look-up for all who want the same. Does not own: the answers
+that are remembered (cluster.py), when one is out of date: who hears so calls forget().
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Tuple
+
+from kafka.errors import KafkaError, for_code
+from kafka.net.broker import backoff_seconds
+from kafka.net.settings import NetSettings
+from kafka.net.tasks import Task
+from kafka.protocol.find_coordinator import FindCoordinatorRequest
+
+__all__ = ['Coordinators']
+
+#: From this version on the keys stand in a list (KIP-699).
+SEVERAL_FROM = 4
+
+_Key = Tuple[int, str]
+
+
+class Coordinators:
+    """Looks coordinators up for one pool.
+
+    Arguments: loop; pool: whose brokers are asked; settings; chance: for the jitter.
+    """
+
+    def __init__(self, loop: Any, pool: Any, settings: NetSettings, chance: Any) -> None:
+        self._loop = loop
+        self._pool = pool
+        self._settings = settings
+        self._chance = chance
+        self._under_way: Dict[_Key, Task[int]] = {}
+
+    def __repr__(self) -> str:
+        return '<Coordinators looking_up=%d>' % len(self._under_way)
+
+    async def find(self, key_type: int, key: str) -> int:
+        """Return the node that coordinates a key, as Pool.coordinator()."""
+        known = self._pool.cluster.coordinator(key_type, key)
+        if known is not None:
+            return int(known)
+        task = self._under_way.get((key_type, key))
+        if task is None:
+            task = self._loop.spawn(self._look_up(key_type, key))
+            self._under_way[key_type, key] = task
+            task.add_done_callback(lambda task: self._under_way.pop((key_type, key), None))
+        return await task
+
+    async def _look_up(self, key_type: int, key: str) -> int:
+        failures = 0
+        deadline = self._loop.time() + self._settings.request_timeout
+        while True:
+            try:
+                return await self._ask(key_type, key)
+            except KafkaError as error:
+                if not error.retriable or self._loop.time() >= deadline:
+                    raise
+            failures += 1
+            settings = self._settings
+            part = self._chance.uniform(0.8, 1.2)
+            longest = max(settings.retry_backoff, settings.retry_backoff_max)
+            await self._loop.sleep(backoff_seconds(settings.retry_backoff, longest, failures, part))
+
+    async def _ask(self, key_type: int, key: str) -> int:
+        link = await self._pool.any_ready()
+        version = link.session.choose_version(FindCoordinatorRequest())
+        if version >= SEVERAL_FROM:
+            request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
+        else:
+            request = FindCoordinatorRequest(key=key, key_type=key_type)
+        response = await link.request(request, version=version)
+        answer = _answer_for(response, key) if version >= SEVERAL_FROM else response
+        if answer.error_code:
+            raise for_code(answer.error_code)('the coordinator of %s' % key)
+        cluster = self._pool.cluster
+        known = cluster.broker_metadata(answer.node_id)
+        if known is None or (known.host, known.port) != (answer.host, answer.port):
+            cluster.add_broker(answer.node_id, answer.host, answer.port)
+        cluster.set_coordinator(key_type, key, answer.node_id)
+        node_id: int = answer.node_id
+        return node_id
+
+
+def _answer_for(response: Any, key: str) -> Any:
+    answers: List[Any] = [each for each in response.coordinators if each.key == key]
+    if not answers:
+        raise KafkaError('a broker was asked for the coordinator of %s and named others' % key)
+    return answers[0]

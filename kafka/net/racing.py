@@ -1,0 +1,62 @@
+"""Several ways to one end, tried at intervals until one works."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Coroutine, List, Sequence, TypeVar
+
+from kafka.errors import KafkaError
+from kafka.net.tasks import Event, Task
+
+__all__ = ['first_of']
+
+T = TypeVar('T')
+
+
+async def first_of(
+    loop: Any, ways: Sequence[Callable[[], Coroutine[Any, Any, T]]], interval: float
+) -> T:
+    """Return the result of the first way that works; the others are cancelled.
+
+    Each is begun when the one before has failed, or has not ended after `interval` seconds: a host
+    that does not answer holds nothing up.
+
+    When none works it raises the error of the last that failed, or better one of those that trying
+    again does not cure. `ways` must not be empty.
+    """
+    tasks: List[Task[T]] = []
+    ended = Event()
+    waiting = list(ways)
+    failures: List[KafkaError] = []
+    try:
+        while True:
+            if waiting:
+                task = loop.spawn(waiting.pop(0)())
+                task.add_done_callback(lambda task: ended.set())
+                tasks.append(task)
+            await _ended_or(loop, ended, interval if waiting else None)
+            ended.clear()
+            for task in [task for task in tasks if task.done]:
+                error = task.exception
+                if error is None:
+                    return task.result()
+                tasks.remove(task)
+                if not isinstance(error, KafkaError):
+                    raise error
+                failures.append(error)
+            if not tasks and not waiting:
+                raise next((each for each in failures if not each.retriable), failures[-1])
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _ended_or(loop: Any, ended: Event, seconds: Any) -> None:
+    """Wait until something has ended, or so many seconds."""
+    if seconds is None:
+        await ended.wait()
+        return
+    timer = loop.call_later(seconds, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        timer.cancel()

@@ -1,0 +1,219 @@
+"""Keeping what is known of a cluster fresh: when Metadata is asked, and about which topics.
+
+Owns: the topics that are of interest, the upkeep coroutine, the back-off between refreshes. Does
+not own: who is asked (pool.py), what is known (cluster.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, Coroutine, Dict, Iterable, List, Optional
+
+from kafka.cluster import ClusterMetadata
+from kafka.errors import (
+    IllegalStateError,
+    InvalidTopicError,
+    KafkaError,
+    KafkaTimeoutError,
+    TopicAuthorizationFailedError,
+)
+from kafka.net.broker import backoff_seconds
+from kafka.net.settings import NetSettings
+from kafka.net.tasks import Event, Task, Waiter
+from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
+
+__all__ = ['Refreshing', 'metadata_request']
+
+log = logging.getLogger(__name__)
+
+#: From this version on Metadata can be told not to create topics.
+CAN_SPARE_FROM = 4
+#: Errors of a topic that more asking does not cure.
+_FOR_GOOD = (TopicAuthorizationFailedError, InvalidTopicError)
+
+Fetch = Callable[[Optional[List[str]]], Coroutine[Any, Any, Any]]
+
+
+def metadata_request(
+    topics: Optional[Iterable[str]], version: int, creates: bool
+) -> MetadataRequest:
+    """Return the question about some topics, None for all, in the shape of a version.
+
+    Arguments: creates: whether asking for a topic may create it. Old brokers cannot be told not to,
+    and are asked for all topics then.
+    """
+    if topics is not None and not creates and version < CAN_SPARE_FROM:
+        topics = None
+    if topics is None:
+        return MetadataRequest(topics=[] if version == 0 else None)
+    asked = [MetadataRequestTopic(name=name) for name in topics]
+    if version < CAN_SPARE_FROM:
+        return MetadataRequest(topics=asked)
+    return MetadataRequest(topics=asked, allow_auto_topic_creation=creates)
+
+
+class Refreshing:
+    """Keeps a cluster's metadata fresh.
+
+    Arguments: loop; settings; cluster; fetch: a coroutine function that asks about the topics it is
+    given, None for all, and puts the answer into the cluster; chance: for the jitter.
+
+    Attributes: wants_all: whether all topics are of interest.
+    """
+
+    def __init__(
+        self,
+        loop: Any,
+        settings: NetSettings,
+        cluster: ClusterMetadata,
+        fetch: Fetch,
+        chance: Any,
+    ) -> None:
+        self.wants_all = False
+        self._loop = loop
+        self._settings = settings
+        self._cluster = cluster
+        self._fetch = fetch
+        self._chance = chance
+        self._wanted: Dict[str, None] = {}  # in the order they were asked for
+        self._asked = Event()
+        self._waiters: List[Waiter[None]] = []
+        self._task: Optional[Task[None]] = None
+        self._asked_at = -1e9  # when the last refresh ended
+        self._dull = 0  # refreshes in a row that failed or brought nothing new
+
+    def __repr__(self) -> str:
+        return '<Refreshing topics=%s dull=%d>' % (
+            'all' if self.wants_all else len(self._wanted),
+            self._dull,
+        )
+
+    # ------------------------------------------------------------ what is of interest
+
+    def topics(self) -> Optional[List[str]]:
+        """Return what to ask about, None for all."""
+        return None if self.wants_all else list(self._wanted)
+
+    def want(self, topic: str) -> None:
+        """Take a topic into interest; it is asked about soon if it is not known."""
+        if topic not in self._wanted:
+            self._wanted[topic] = None
+            if self._cluster.partitions_for_topic(topic) is None:
+                self.refresh()
+
+    def forget(self, topic: str) -> None:
+        """Lose interest in a topic."""
+        self._wanted.pop(topic, None)
+
+    # ------------------------------------------------------------ waiting
+
+    def refresh(self) -> None:
+        """Ask soon: at once, or when the back-off since the last refresh is over."""
+        self._asked.set()
+
+    async def refreshed(self) -> None:
+        """Refresh, and return when an answer has come.
+
+        Raises what a refresh fails with for good, such as wrong credentials.
+        """
+        if self._task is None or self._task.done:
+            raise IllegalStateError('bootstrap() was not called, or the client is closed')
+        waiter: Waiter[None] = Waiter()
+        self._waiters.append(waiter)
+        self.refresh()
+        try:
+            await waiter
+        finally:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+
+    async def topic(self, name: str, timeout: float) -> None:
+        """Return once the partitions of a topic are known; it is of interest from now on.
+
+        Raises TopicAuthorizationFailedError and InvalidTopicError as soon as a broker says so, each
+        time anew; KafkaTimeoutError, which names the last error, after `timeout` seconds.
+        """
+        self._wanted[name] = None
+        if self._cluster.partitions_for_topic(name):
+            return
+        try:
+            await self._loop.within(timeout, self._known(name))
+        except KafkaTimeoutError as error:
+            last = self._cluster.topic_errors.get(name)
+            raise KafkaTimeoutError(
+                'nothing was learned of topic %s within %.3g seconds%s'
+                % (name, timeout, '' if last is None else '; brokers say %s' % last.__name__)
+            ) from error
+
+    async def _known(self, name: str) -> None:
+        while not self._cluster.partitions_for_topic(name):
+            await self.refreshed()
+            error = self._cluster.topic_errors.get(name)
+            if error is not None and issubclass(error, _FOR_GOOD):
+                raise error(name)
+
+    # ------------------------------------------------------------ the upkeep
+
+    def begin(self) -> None:
+        """Begin with the upkeep."""
+        if self._task is None:
+            self._asked_at = self._loop.time()
+            self._task = self._loop.spawn(self._keep_up())
+
+    def close(self) -> None:
+        """End the upkeep; who waits hears of it."""
+        if self._task is not None:
+            self._task.cancel()
+        self._tell(IllegalStateError('the client is closed'))
+
+    async def _keep_up(self) -> None:
+        while True:
+            await self._until_due()
+            self._asked.clear()
+            waiters = list(self._waiters)  # those who come meanwhile may want other topics
+            try:
+                update = await self._fetch(self.topics())
+            except KafkaError as error:
+                self._on_failed(error, waiters)
+            else:
+                self._dull = 0 if update.is_news else self._dull + 1
+                for waiter in waiters:
+                    waiter.wake()
+            self._asked_at = self._loop.time()
+            self._waiters = [waiter for waiter in self._waiters if not waiter.done]
+            if self._waiters:
+                self.refresh()
+
+    def _on_failed(self, error: KafkaError, waiters: List[Waiter[None]]) -> None:
+        self._dull += 1
+        if self._dull & (self._dull - 1) == 0:  # the 1st, 2nd, 4th ... in a row
+            log.warning('metadata could not be refreshed: %s', error)
+        self._cluster.failed_update(error)
+        if not error.retriable:
+            for waiter in waiters:
+                waiter.fail(error)
+        self.refresh()
+
+    async def _until_due(self) -> None:
+        """Wait until somebody needs a refresh and the back-off is over, or the old is too old."""
+        if not self._asked.is_set and not self._cluster.update_requested:
+            old_at = self._asked_at + self._settings.metadata_max_age
+            timer = self._loop.call_later(old_at - self._loop.time(), self._asked.set)
+            try:
+                await self._asked.wait()
+            finally:
+                timer.cancel()
+        wait = self._asked_at + self._backoff() - self._loop.time()
+        if wait > 0:
+            await self._loop.sleep(wait)
+
+    def _backoff(self) -> float:
+        settings = self._settings
+        longest = max(settings.retry_backoff, settings.retry_backoff_max)
+        part = self._chance.uniform(0.8, 1.2)
+        return backoff_seconds(settings.retry_backoff, longest, self._dull + 1, part)
+
+    def _tell(self, error: KafkaError) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            waiter.fail(error)

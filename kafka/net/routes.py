@@ -1,0 +1,87 @@
+"""Which broker a request is for, as the request itself says it.
+
+Owns: reading partitions, groups and transactional ids out of requests. Does not own: who leads or
+coordinates what (cluster.py, pool.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, List, Optional, Set, Tuple
+
+from kafka.errors import IllegalArgumentError, KafkaError
+from kafka.protocol.wire import Message
+
+__all__ = ['GROUP', 'SHARE_GROUP', 'TRANSACTION', 'group_of', 'leader_of', 'transaction_of']
+
+# What FindCoordinator calls the kinds of keys.
+GROUP, TRANSACTION, SHARE_GROUP = 0, 1, 2
+
+_TOPIC_LISTS = ('topics', 'topic_data')
+_PARTITION_LISTS = ('partitions', 'partition_data', 'partition_indexes')
+_NUMBERS = ('partition_index', 'partition', 'index')
+
+
+def partitions_of(request: Message) -> Iterator[Tuple[Any, int]]:
+    """Yield (topic name, partition) for all that a request is about."""
+    for topic in _first(request, _TOPIC_LISTS, []):
+        name = _first(topic, ('name', 'topic'), None)
+        for partition in _first(topic, _PARTITION_LISTS, []):
+            number = partition if isinstance(partition, int) else _first(partition, _NUMBERS, None)
+            if number is not None:
+                yield name, number
+
+
+def _first(thing: Any, names: Tuple[str, ...], default: Any) -> Any:
+    for name in names:
+        if hasattr(thing, name):
+            return getattr(thing, name)
+    return default
+
+
+def leader_of(request: Message, cluster: Any) -> Optional[int]:
+    """Return the node that leads all partitions of a request; None if that is not known of all.
+
+    Raises IllegalArgumentError when they have several leaders, or there are none.
+    """
+    leaders: Set[Optional[int]] = set()
+    for topic, number in partitions_of(request):
+        leaders.add(cluster.leader_for_partition((topic, number)))
+    if leaders & {None, -1}:
+        return None
+    if len(leaders) != 1:
+        raise IllegalArgumentError(
+            '%s concerns %d leaders: send one request to each of them'
+            % (type(request).__name__, len(leaders))
+        )
+    return leaders.pop()
+
+
+def group_of(request: Message) -> str:
+    """Return the group of a request. Raises IllegalArgumentError unless it is about one."""
+    return _only(request, ('group_id', 'group'), ('groups', 'groups_names', 'group_ids'))
+
+
+def transaction_of(request: Message) -> str:
+    """Return the transactional id of a request. Raises as group_of()."""
+    return _only(
+        request, ('transactional_id', 'v3_and_below_transactional_id'), ('transactional_ids',)
+    )
+
+
+def _only(request: Message, singular: Tuple[str, ...], plural: Tuple[str, ...]) -> str:
+    name: Optional[str] = _first(request, singular, None)
+    if name is not None:
+        return name
+    several: List[Any] = _first(request, plural, [])
+    names = {each if isinstance(each, str) else group_of(each) for each in several}
+    if len(names) != 1:
+        raise IllegalArgumentError(
+            '%s must be about one group or transactional id, not %d: say whose coordinator is meant'
+            % (type(request).__name__, len(names))
+        )
+    return names.pop()
+
+
+def is_fatal(error: BaseException) -> bool:
+    """Tell whether connecting again, or elsewhere, cannot go better before somebody acts."""
+    return isinstance(error, KafkaError) and not error.retriable

@@ -1,0 +1,400 @@
+"""All brokers of a cluster: bootstrap, routes, refreshing, coordinators, beginning anew."""
+
+from __future__ import annotations
+
+import random
+import socket
+import time
+
+import pytest
+
+from kafka.errors import (
+    GroupAuthorizationFailedError,
+    IllegalArgumentError,
+    IllegalStateError,
+    InvalidTopicError,
+    KafkaTimeoutError,
+    NoBrokersAvailable,
+    SaslAuthenticationFailedError,
+    UnknownBrokerIdError,
+    UnsupportedVersionError,
+)
+from kafka.net.loop import Loop
+from kafka.net.pool import Pool
+from kafka.net.racing import first_of
+from kafka.net.refreshing import metadata_request
+from kafka.net.security import SecuritySettings
+from kafka.net.settings import NetSettings, parse_servers
+from kafka.protocol.admin.groups import DescribeGroupsRequest
+from kafka.protocol.commit import OffsetFetchRequest
+from kafka.protocol.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafka.protocol.metadata import MetadataRequest
+from kafka.testing import Cluster, MemoryCluster
+from kafka.testing.errors import COORDINATOR_NOT_AVAILABLE, GROUP_AUTHORIZATION_FAILED
+from kafka.testing.faults import Error, Hang
+from test.hostile_servers import Server
+from test.simulation.loop import SimLoop
+
+RELEASES = ['0.8.2.2', '0.9.0.1', '0.10.0.1', '0.11', '2.8', '4.4']
+NODES = {0, 1, 2}
+
+
+@pytest.fixture
+def loop():
+    made = Loop()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def sim():
+    """Return a cluster in memory, a loop and a pool on it, bootstrapped."""
+    with MemoryCluster(version='4.4', brokers=3, seed=1, topics={'t': 3}) as cluster:
+        loop = SimLoop(cluster)
+        pool = pool_of(loop, cluster.bootstrap)
+        loop.run(pool.bootstrap(), 60)
+        cluster.forget_requests()
+        yield cluster, loop, pool
+        pool.close()
+        loop.close()
+
+
+def pool_of(loop, bootstrap, **settings):
+    return Pool(loop, NetSettings(servers=parse_servers(bootstrap), **settings), random.Random(5))
+
+
+def asked(cluster, api):
+    """Return the nodes that got requests of one kind."""
+    return [each.node for each in cluster.requests if each.api.name == api]
+
+
+def end_offsets(topic, *partitions):
+    asked = [ListOffsetsPartition(partition_index=p, timestamp=-1) for p in partitions]
+    topics = [ListOffsetsTopic(name=topic, partitions=asked)]
+    return ListOffsetsRequest(replica_id=-1, topics=topics)
+
+
+# ---------------------------------------------------------------- every release, over sockets
+
+
+@pytest.mark.parametrize('release', RELEASES)
+def test_every_release_is_found_and_asked(loop, release):
+    with Cluster(version=release, brokers=3, topics={'t': 3}) as cluster:
+        pool = pool_of(loop, cluster.bootstrap)
+        loop.run(pool.bootstrap(20), 30)
+        assert {broker.nodeId for broker in pool.cluster.brokers()} == NODES
+        loop.run(pool.wait_for_topic('t', 20), 30)
+        assert pool.cluster.partitions_for_topic('t') == {0, 1, 2}
+        assert loop.run(pool.coordinator(0, 'group'), 30) == cluster.coordinator('group')
+        for partition in range(3):
+            answer = loop.run(pool.send(end_offsets('t', partition), highest=1), 30)
+            assert answer.topics[0].partitions[0].error_code == 0
+        pool.close()
+
+
+def test_a_broker_of_0_8_that_has_no_topic_lists_no_brokers_and_is_asked_all_the_same(loop):
+    with Cluster(version='0.8.2.2', brokers=2) as cluster:
+        pool = pool_of(loop, cluster.bootstrap)
+        loop.run(pool.bootstrap(20), 30)
+        loop.run(pool.wait_for_topic('new', 20), 30)
+        assert len(pool.cluster.brokers()) == 2
+        pool.close()
+
+
+# ---------------------------------------------------------------- bootstrap
+
+
+def test_nobody_there_is_told_with_all_attempts_in_time(loop):
+    with socket.socket() as taken:
+        taken.bind(('127.0.0.1', 0))  # and does not listen
+        port = taken.getsockname()[1]
+        pool = pool_of(loop, '127.0.0.1:%d' % port)
+        began = time.monotonic()
+        with pytest.raises(NoBrokersAvailable) as raised:
+            loop.run(pool.bootstrap(0.5), 5)
+        assert time.monotonic() - began < 4
+    attempt = raised.value.attempts[0]
+    assert (attempt.stage, attempt.ip) == ('TCP', '127.0.0.1')
+    assert attempt.address == '127.0.0.1:%d' % port
+    assert 'TCP after' in str(raised.value)
+    assert 'nothing listens there' in str(raised.value)
+
+
+def test_a_web_server_is_recognised(loop):
+    with Server(lambda data: (b'HTTP/1.1 400 Bad Request\r\n\r\n', 'close')) as server:
+        pool = pool_of(loop, server.address)
+        with pytest.raises(NoBrokersAvailable, match='answered with HTTP') as raised:
+            loop.run(pool.bootstrap(0.3), 5)
+    assert raised.value.attempts[0].stage == 'ApiVersions'
+
+
+def test_a_server_that_says_nothing_holds_the_others_up_for_a_second_only(loop):
+    with Server() as silent, Cluster(version='4.4') as cluster:
+        servers = '%s,%s' % (silent.address, cluster.bootstrap)
+        for seed in (0, 1, 2, 3):  # the order is drawn
+            pool = Pool(loop, NetSettings(servers=parse_servers(servers)), random.Random(seed))
+            began = time.monotonic()
+            loop.run(pool.bootstrap(10), 12)
+            assert time.monotonic() - began < 5
+            pool.close()
+
+
+def test_wrong_credentials_are_told_at_once_and_each_time(loop):
+    with Cluster(version='4.4', sasl={'alice': 'right'}) as cluster:
+        security = SecuritySettings.from_options(
+            {
+                'security_protocol': 'SASL_PLAINTEXT',
+                'sasl_mechanism': 'SCRAM-SHA-256',
+                'sasl_plain_username': 'alice',
+                'sasl_plain_password': 'canary',
+            }
+        )
+        pool = pool_of(loop, cluster.bootstrap, security=security)
+        for _ in range(2):
+            began = time.monotonic()
+            with pytest.raises(SaslAuthenticationFailedError) as raised:
+                loop.run(pool.bootstrap(20), 30)
+            assert time.monotonic() - began < 5
+            assert raised.value.attempts[0].stage == 'SASL'
+            assert 'canary' not in str(raised.value) + repr(raised.value.attempts)
+
+
+def test_no_servers(loop):
+    with pytest.raises(NoBrokersAvailable, match='none'):
+        loop.run(pool_of(loop, '').bootstrap(0.2), 5)
+
+
+# ---------------------------------------------------------------- routes
+
+
+def test_requests_go_where_they_belong(sim):
+    cluster, loop, pool = sim
+    cluster.move_coordinator('g', 2)
+    loop.run(pool.send(DescribeGroupsRequest(groups=['g'])), 10)
+    assert asked(cluster, 'DESCRIBE_GROUPS') == [2]
+    for partition in range(3):
+        loop.run(pool.send(end_offsets('t', partition)), 10)
+    assert asked(cluster, 'LIST_OFFSETS') == [cluster.leader('t', p) for p in range(3)]
+    loop.run(pool.send(MetadataRequest(topics=[]), node=1), 10)
+    assert asked(cluster, 'METADATA')[-1] == 1
+
+
+def test_a_request_for_several_leaders_is_refused(sim):
+    _, loop, pool = sim
+    with pytest.raises(IllegalArgumentError, match='concerns 3 leaders'):
+        loop.run(pool.send(end_offsets('t', 0, 1, 2)), 10)
+
+
+def test_a_request_about_several_groups_needs_a_key(sim):
+    cluster, loop, pool = sim
+    request = DescribeGroupsRequest(groups=['a', 'b'])
+    with pytest.raises(IllegalArgumentError, match='about one group'):
+        loop.run(pool.send(request), 10)
+    loop.run(pool.send(request, key='a'), 10)
+    assert asked(cluster, 'DESCRIBE_GROUPS') == [cluster.coordinator('a')]
+
+
+def test_a_node_that_is_not_known(sim):
+    _, loop, pool = sim
+    with pytest.raises(UnknownBrokerIdError, match='node id 77'):
+        loop.run(pool.send(MetadataRequest(topics=[]), node=77), 10)
+
+
+def test_a_node_that_hangs_runs_into_the_time_out(sim):
+    cluster, loop, pool = sim
+    cluster.faults.add(Hang(), 'Metadata', node=1)
+    began = loop.time()
+    with pytest.raises(KafkaTimeoutError):
+        loop.run(pool.send(MetadataRequest(topics=[]), node=1, timeout=3), 100)
+    assert loop.time() - began == pytest.approx(3, abs=0.3)
+
+
+# ---------------------------------------------------------------- coordinators
+
+
+def test_a_coordinator_is_looked_up_once_for_all(sim):
+    cluster, loop, pool = sim
+    found = loop.run(loop.gather(*[pool.coordinator(0, 'g') for _ in range(5)]), 10)
+    assert set(found) == {cluster.coordinator('g')}
+    assert len(asked(cluster, 'FIND_COORDINATOR')) == 1
+    pool.forget_coordinator(0, 'g')
+    loop.run(pool.coordinator(0, 'g'), 10)
+    assert len(asked(cluster, 'FIND_COORDINATOR')) == 2
+
+
+def test_a_coordinator_that_is_not_there_yet_is_asked_for_again(sim):
+    cluster, loop, pool = sim
+    cluster.faults.add(Error(COORDINATOR_NOT_AVAILABLE), 'FindCoordinator', times=3)
+    assert loop.run(pool.coordinator(1, 'tx'), 10) == cluster.coordinator('tx')
+    assert len(asked(cluster, 'FIND_COORDINATOR')) == 4
+
+
+def test_what_a_broker_says_for_good_is_raised(sim):
+    cluster, loop, pool = sim
+    cluster.faults.add(Error(GROUP_AUTHORIZATION_FAILED), 'FindCoordinator', times=1)
+    with pytest.raises(GroupAuthorizationFailedError):
+        loop.run(pool.coordinator(0, 'g'), 10)
+    assert loop.run(pool.coordinator(0, 'g'), 10) in NODES  # asked anew
+
+
+def test_a_release_without_coordinators():
+    with MemoryCluster(version='0.8.1.1', topics={'t': 1}) as cluster:
+        loop = SimLoop(cluster)
+        pool = pool_of(loop, cluster.bootstrap)
+        loop.run(pool.bootstrap(), 60)
+        with pytest.raises(UnsupportedVersionError):
+            loop.run(pool.send(OffsetFetchRequest(group_id='g', topics=[])), 10)
+        pool.close()
+        loop.close()
+
+
+# ---------------------------------------------------------------- refreshing
+
+
+def test_a_topic_is_created_and_waited_for(sim):
+    cluster, loop, pool = sim
+    loop.run(pool.wait_for_topic('new', 30), 60)
+    assert pool.cluster.partitions_for_topic('new')
+
+
+def test_a_topic_that_must_not_be_created_times_out(sim):
+    cluster, loop, _ = sim
+    pool = pool_of(loop, cluster.bootstrap, allow_auto_create_topics=False)
+    loop.run(pool.bootstrap(), 60)
+    began = loop.time()
+    with pytest.raises(KafkaTimeoutError, match='topic never .*UnknownTopicOrPartitionError'):
+        loop.run(pool.wait_for_topic('never', 5), 60)
+    assert loop.time() - began == pytest.approx(5, rel=0.1)
+    assert len(asked(cluster, 'METADATA')) < 15  # with back-off
+    pool.close()
+
+
+def test_a_name_that_no_topic_can_have_is_told_at_once_each_time(sim):
+    _, loop, pool = sim
+    for _ in range(2):
+        began = loop.time()
+        with pytest.raises(InvalidTopicError):
+            loop.run(pool.wait_for_topic('not a name', 30), 60)
+        assert loop.time() - began < 5
+
+
+def test_refreshes_come_by_themselves_when_what_is_known_is_old(sim):
+    cluster, loop, pool = sim
+    loop.wait(lambda: False, 1000)
+    assert 3 <= len(asked(cluster, 'METADATA')) <= 4
+
+
+def test_many_who_want_a_refresh_share_it(sim):
+    cluster, loop, pool = sim
+    loop.run(loop.gather(*[pool.refreshed() for _ in range(10)]), 10)
+    assert len(asked(cluster, 'METADATA')) == 1
+
+
+def test_a_leader_that_dies_is_replaced(sim):
+    cluster, loop, pool = sim
+    loop.run(pool.wait_for_topic('t', 10), 20)
+    old = cluster.leader('t', 0)
+    loop.run(pool.send(end_offsets('t', 0)), 10)
+    cluster.kill(old)
+    loop.wait(lambda: pool.cluster.leader_for_partition(('t', 0)) not in (old, -1, None), 30)
+    loop.run(pool.send(end_offsets('t', 0)), 30)
+    assert asked(cluster, 'LIST_OFFSETS')[-1] == cluster.leader('t', 0) != old
+
+
+def test_when_nobody_known_answers_the_servers_are_asked_again(sim, caplog):
+    cluster, loop, pool = sim
+    for node in NODES:
+        cluster.kill(node)
+    loop.wait(lambda: False, 5)
+    for node in NODES:
+        cluster.restart(node)
+    loop.run(pool.refreshed(), 60)
+    assert len(pool.cluster.brokers()) >= 1
+    assert 'asking the bootstrap servers' in caplog.text
+
+
+def test_features_are_those_of_the_newest_epoch(sim):
+    _, loop, pool = sim
+    assert pool.finalized_features()['metadata.version'] > 0
+    assert pool.versions(77) is None
+
+
+def test_waiting_without_an_upkeep_is_refused(sim):
+    cluster, loop, _ = sim
+    pool = pool_of(loop, cluster.bootstrap)
+    with pytest.raises(IllegalStateError, match='bootstrap'):
+        loop.run(pool.refreshed(), 10)
+
+
+def test_closing_ends_those_who_wait(sim):
+    cluster, loop, pool = sim
+    cluster.faults.add(Hang(), 'Metadata', times=None)
+    loop.call_threadsafe(loop.call_later, 1, pool.close)
+    with pytest.raises(IllegalStateError, match='closed'):
+        loop.run(pool.refreshed(), 60)
+    with pytest.raises(IllegalStateError, match='closed'):
+        loop.run(pool.send(MetadataRequest(topics=[]), node=0), 60)
+
+
+# ---------------------------------------------------------------- parts
+
+
+@pytest.mark.parametrize(
+    'topics, version, creates, expected',
+    [
+        (None, 0, True, []),
+        (None, 1, True, None),
+        ([], 1, True, []),
+        (['a'], 0, True, ['a']),
+        (['a'], 3, False, None),
+        (['a'], 4, False, ['a']),
+    ],
+)
+def test_the_question_about_topics_fits_the_version(topics, version, creates, expected):
+    request = metadata_request(topics, version, creates)
+    names = None if request.topics is None else [each.name for each in request.topics]
+    assert names == expected
+    assert request.allow_auto_topic_creation is (version < 4 or creates)
+    assert MetadataRequest.decode(request.encode(version), version) == request
+
+
+def test_a_race_is_won_by_the_first_that_works(sim):
+    _, loop, _ = sim
+    began = []
+
+    def way(name, seconds, error=None):
+        async def run():
+            began.append((name, loop.time()))
+            await loop.sleep(seconds)
+            if error is not None:
+                raise error
+            return name
+
+        return run
+
+    now = loop.time()
+    race = first_of(loop, [way('slow', 50), way('bad', 0.1, KafkaTimeoutError()), way('ok', 1)], 2)
+    assert loop.run(race, 60) == 'ok'
+    assert [(name, round(at - now, 1)) for name, at in began] == [
+        ('slow', 0.0),
+        ('bad', 2.0),
+        ('ok', 2.1),
+    ]
+
+
+def test_a_lost_race_tells_what_trying_again_does_not_cure(sim):
+    _, loop, _ = sim
+
+    def way(error):
+        async def run():
+            raise error
+
+        return run
+
+    ways = [way(SaslAuthenticationFailedError('x')), way(KafkaTimeoutError())]
+    with pytest.raises(SaslAuthenticationFailedError):
+        loop.run(first_of(loop, ways, 1), 10)

@@ -1,0 +1,207 @@
+"""The loop of simulations: the contract of kafka.net.loop.Loop over a MemoryCluster.
+
+Owns: the driving of coroutines by the cluster's clock and sockets, all in one thread and one order
+of events, so that a seed replays a run. Does not own: tasks (kafka/net/tasks.py, the same as in
+earnest), the cluster and its faults (kafka/testing).
+
+The contract is told in kafka/net/tasks.py. Here nobody else drives: run() and wait() let virtual
+time pass until they have what they wait for.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+
+from kafka.errors import IllegalStateError, KafkaConnectionError, KafkaTimeoutError
+from kafka.net.attempts import at_stage
+from kafka.net.resolver import Address
+from kafka.net.tasks import Scheduler, Waiter
+
+READ_BYTES = 128 * 1024
+#: So much may happen in one call; more than that is a circle.
+MAX_STEPS = 10_000_000
+
+
+class SimTransport:
+    """A connection to a broker in memory; the interface of kafka.net.transport.Transport."""
+
+    def __init__(self, loop, sock, address):
+        self.peername = address.ip, address.sockaddr[1]
+        self.is_closed = False
+        self.expecting = False
+        self.unsent_bytes = 0
+        self._loop = loop
+        self._sock = sock
+        self._reader = None
+
+    def __repr__(self):
+        return '<SimTransport to %s:%s>' % self.peername
+
+    def write(self, buffers):
+        if self.is_closed:
+            raise KafkaConnectionError('the connection to %s:%s is closed' % self.peername)
+        try:
+            self._sock.sendall(b''.join(bytes(each) for each in buffers))
+        except OSError as error:
+            raise self._broken(error) from error
+
+    async def send(self, buffers):
+        self.write(buffers)
+
+    async def recv(self):
+        if self.is_closed:
+            raise KafkaConnectionError('the connection to %s:%s is closed' % self.peername)
+        self._reader = Waiter()
+        try:
+            return await self._reader
+        finally:
+            self._reader = None
+
+    def poll(self):
+        """Give what has arrived to who reads."""
+        reader = self._reader
+        if reader is None or reader.done or not self._sock.is_ready:
+            return
+        try:
+            data = self._sock.recv(READ_BYTES)
+        except OSError as error:
+            reader.fail(self._broken(error))
+        else:
+            reader.wake(data)
+
+    def _broken(self, error):
+        broken = KafkaConnectionError(
+            'the connection to %s:%s broke: %s' % (*self.peername, error.strerror)
+        )
+        broken.__cause__ = error
+        return broken
+
+    def close(self):
+        if not self.is_closed:
+            self.is_closed = True
+            self.expecting = False
+            self._sock.close()
+            self._loop.transports.pop(self, None)
+            if self._reader is not None:
+                self._reader.fail(KafkaConnectionError('the connection was closed'))
+
+
+class SimLoop(Scheduler):
+    """A loop on the virtual clock of a cluster that was started.
+
+    Arguments: cluster: a MemoryCluster.
+    """
+
+    def __init__(self, cluster):
+        super().__init__()
+        self.transports = {}
+        self._cluster = cluster
+        self._timers_of_all = cluster.timers
+        self._is_closed = False
+        self._is_running = False
+
+    def time(self):
+        return self._timers_of_all.clock.monotonic()
+
+    def wall(self):
+        return self._timers_of_all.clock.wall_ms() / 1000
+
+    def call_later(self, seconds, call, *args):
+        """Call something later, in the one order of all that happens."""
+        return self._timers_of_all.later(seconds, lambda: self._guarded(call, args))
+
+    # -- from outside ----------------------------------------------------------------------------
+
+    def call_threadsafe(self, call, *args):
+        if self._is_closed:
+            raise IllegalStateError('the client is closed')
+        self.call_soon(call, *args)
+
+    call_lazily = call_threadsafe
+
+    def start(self):
+        """Do nothing: who waits lets things happen."""
+
+    def run(self, coroutine, timeout):
+        if self._is_running or self._is_closed:
+            coroutine.close()
+        task = None if self._is_running or self._is_closed else self.spawn(coroutine)
+        if not self.wait(lambda: task.done, timeout):
+            task.cancel()
+            self._settle()
+            raise KafkaTimeoutError('%s took longer than %s seconds' % (task.name, timeout))
+        return task.result()
+
+    def wait(self, done, timeout):
+        ask = done if callable(done) else lambda: done.is_done
+        if self._is_running:
+            raise IllegalStateError('a call that blocks was made in a callback')
+        if self._is_closed:
+            raise IllegalStateError('the client is closed')
+        end = math.inf if timeout is None else self.time() + timeout
+        self._settle()
+        for _ in range(MAX_STEPS):
+            if ask():
+                return True
+            if not self._cluster.timers.step(end):
+                if end == math.inf:
+                    raise IllegalStateError('it is waited for ever: nothing is due')
+                self._cluster.advance(end - self.time())
+                return bool(ask())
+            self._settle()
+        raise IllegalStateError('it is waited for, and much happens, but not that')
+
+    def step(self):
+        """Do the next thing that is due anywhere; return whether there was one."""
+        self._settle()
+        stepped = self._cluster.step()
+        self._settle()
+        return stepped
+
+    def _settle(self):
+        """Run what is ready, until nothing is."""
+        self._is_running = True
+        try:
+            while True:
+                for transport in list(self.transports):
+                    transport.poll()
+                if not self._ready:
+                    return
+                self._run_ready()
+        finally:
+            self._is_running = False
+
+    def close(self, timeout=5.0):
+        if self._is_closed:
+            return
+        for task in list(self._tasks):
+            task.cancel()
+        self.wait(lambda: not self._tasks, timeout)
+        self._is_closed = True
+        for transport in list(self.transports):
+            transport.close()
+        self._drop_all()
+
+    # -- in a turn -------------------------------------------------------------------------------
+
+    async def resolve(self, host, port, timeout):
+        return [Address(socket.AF_INET, (host, port))]
+
+    async def blocking(self, function, timeout, what):
+        await self.sleep(0)
+        return function()
+
+    async def connect(self, address, timeout, options=None):
+        await self.sleep(self._cluster.network.latency())
+        try:
+            sock = self._cluster.network.connect(address.sockaddr, 0.0)
+        except OSError as error:
+            failed = KafkaConnectionError('%s:%s cannot be reached' % address.sockaddr)
+            raise at_stage(failed, 'TCP') from error
+        transport = SimTransport(self, sock, address)
+        self.transports[transport] = None
+        return transport
+
+
+__all__ = ['SimLoop', 'SimTransport']

@@ -87,7 +87,8 @@ class ClusterMetadata:
     clock: a function that returns seconds.
 
     Attributes: config; unauthorized_topics; invalid_topics; internal_topics; controller_id, -1 for
-    none; cluster_id; need_all_topic_metadata; topic_errors: {topic: error class}, as last told.
+    none; cluster_id; need_all_topic_metadata; topic_errors: {topic: error class}, as last told;
+    update_requested: whether somebody asked for a refresh that has not come.
     """
 
     DEFAULT_CONFIG: Dict[str, Any] = {
@@ -117,7 +118,7 @@ class ClusterMetadata:
         self._listeners: List[Callable[[ClusterMetadata], Any]] = []
         self._last_refresh = -1e9
         self._last_success = -1e9
-        self._needs_update = True
+        self.update_requested = True
         self._lock = threading.Lock()  # guards the future: any thread may ask for an update
         self._future: Optional[Future] = None
 
@@ -268,7 +269,7 @@ class ClusterMetadata:
         """Return in how many ms a refresh is due: 0 for now."""
         now = self._clock()
         age = (now - self._last_success) * 1000
-        remaining = 0 if self._needs_update else self.config['metadata_max_age_ms'] - age
+        remaining = 0 if self.update_requested else self.config['metadata_max_age_ms'] - age
         backoff = self.config['retry_backoff_ms'] - (now - self._last_refresh) * 1000
         due_ms: float = max(remaining, backoff, 0)
         return due_ms
@@ -276,15 +277,10 @@ class ClusterMetadata:
     def request_update(self) -> Future:
         """Ask for a refresh; the future gets this object once it has come."""
         with self._lock:
-            self._needs_update = True
+            self.update_requested = True
             if self._future is None or self._future.is_done:
                 self._future = Future()
             return self._future
-
-    @property
-    def update_requested(self) -> bool:
-        """Whether somebody asked for a refresh that has not come."""
-        return self._needs_update
 
     def add_listener(self, listener: Callable[[ClusterMetadata], Any]) -> None:
         """Call something with this object after each update."""
@@ -352,7 +348,7 @@ class ClusterMetadata:
             if node_id in self._brokers or node_id == -1
         }
         self._last_refresh = self._last_success = self._clock()
-        self._needs_update = False
+        self.update_requested = False
         self._tell()
         after = self._brokers, self._partitions, self._topic_ids, self.controller_id
         return Update(before != after, frozenset(recreated))

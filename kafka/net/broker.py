@@ -146,6 +146,7 @@ class BrokerLink:
         self._next_attempt = -math.inf
         self._transport: Any = None
         self._connecting: Optional[Task[None]] = None
+        self._opening: Optional[Opening] = None
         self._reading: Optional[Task[None]] = None
         self._in_flight: Deque[_Pending] = deque()
         self._queue: Deque[_Place] = deque()  # who wants to send, in order
@@ -327,9 +328,11 @@ class BrokerLink:
         self._move(LinkState.CONNECTING)
         self.last_attempt = self._loop.time()
         opening = Opening(self._loop, self._settings, self.host, self.port, self._family)
+        self._opening = opening
         try:
             opened = await opening.run(self._setup_seconds())
         except KafkaError:
+            self._opening = None
             self.attempts.extend(opening.attempts)
             self._failures += 1
             self._back_off(self._failures)
@@ -340,6 +343,7 @@ class BrokerLink:
             if self.state is LinkState.CONNECTING:
                 self._move(LinkState.DISCONNECTED)
             raise
+        self._opening = None
         self._take_over(opened)
 
     def _setup_seconds(self) -> float:
@@ -546,6 +550,8 @@ class BrokerLink:
             return
         if self._connecting is not None:
             self._connecting.cancel()
+            if self._opening is not None:
+                self.attempts.extend(self._opening.give_up())
         self.state = LinkState.CLOSED
         self._disconnect()
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Generator, List, NamedTuple, Optional
 
-from kafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailedError
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+)
 from kafka.net import proxy
 from kafka.net.attempts import Attempt, hint_for, stage_of
 from kafka.net.resolver import Address
@@ -86,6 +91,8 @@ class Opening:
         self._family = family
         self._stage = 'DNS'
         self._transport: Any = None
+        self._began: Optional[float] = None  # the attempt that is under way
+        self._ip: Optional[str] = None
 
     def __repr__(self) -> str:
         return '<Opening %s:%s stage=%s>' % (self._host, self._port, self._stage)
@@ -97,7 +104,7 @@ class Opening:
 
         Raises the KafkaError of the last address when none works; `attempts` has them all.
         """
-        began = self._loop.time()
+        began = self._began = self._loop.time()
         try:
             addresses = await self._addresses(seconds)
         except KafkaError as error:
@@ -127,7 +134,8 @@ class Opening:
     async def _open_again(self, address: Address, seconds: float) -> Opened:
         """Open, and once more if a login that was refused may go otherwise now."""
         for is_last in (False, True):
-            began = self._loop.time()
+            began = self._began = self._loop.time()
+            self._ip = address.ip
             try:
                 opened: Opened = await self._loop.within(seconds, self._open(address, seconds))
                 return opened
@@ -166,7 +174,15 @@ class Opening:
             self._transport.close()
             self._transport = None
 
+    def give_up(self) -> List[Attempt]:
+        """Return all attempts, with the one that is under way as one that took too long."""
+        if self._began is not None:
+            error = KafkaTimeoutError('it was given up before it was ready')
+            self._note(self._began, self._ip, error)
+        return self.attempts
+
     def _note(self, began: float, ip: Optional[str], error: KafkaError) -> None:
+        self._began = None
         stage = stage_of(error, self._stage)
         address = '%s:%s' % (self._host, self._port)
         seconds = self._loop.time() - began

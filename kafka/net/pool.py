@@ -156,8 +156,8 @@ class Pool:
             await first_of(self._loop, [self._asking(link) for link in links], INTERVAL)
         finally:
             for link in links:
-                attempts.extend(link.attempts)
                 self._keep_or_close(link)
+                attempts.extend(link.attempts)
 
     async def _canonical(self, servers: List[Tuple[str, int]]) -> List[Tuple[str, int]]:
         """Return the servers behind names that stand for several, as Kerberos wants them."""

@@ -128,8 +128,15 @@ def test_a_web_server_is_recognised(loop):
     with Server(lambda data: (b'HTTP/1.1 400 Bad Request\r\n\r\n', 'close')) as server:
         pool = pool_of(loop, server.address)
         with pytest.raises(NoBrokersAvailable, match='answered with HTTP') as raised:
-            loop.run(pool.bootstrap(0.3), 5)
+            loop.run(pool.bootstrap(3), 20)
     assert raised.value.attempts[0].stage == 'ApiVersions'
+
+
+def test_what_was_under_way_when_time_was_up_is_told_too(loop):
+    with Server() as silent:
+        with pytest.raises(NoBrokersAvailable, match='said nothing') as raised:
+            loop.run(pool_of(loop, silent.address).bootstrap(0.5), 20)
+    assert [each.stage for each in raised.value.attempts] == ['ApiVersions']
 
 
 def test_a_server_that_says_nothing_holds_the_others_up_for_a_second_only(loop):

@@ -15,6 +15,7 @@ import sys
 
 import pytest
 
+from test.floors import FLOOR, HEIGHT
 from test.sources import ROOT, functions, imports, parse, read_tree
 from test.tested_in import TESTED_IN
 from test.tolerated import (
@@ -24,64 +25,6 @@ from test.tolerated import (
     LONG_FUNCTIONS,
     MANY_METHODS,
 )
-
-# --- the floors ---------------------------------------------------------------------------------
-
-HEIGHT = {'words': 0, 'wire': 1, 'machines': 2, 'net': 2, 'drivers': 3, 'clients': 4, 'faces': 5}
-
-# The longest prefix decides. A module that no line covers has no place yet: give it one.
-FLOOR = {
-    'kafka': 'faces',
-    'kafka.common': 'faces',
-    'kafka.blocking_verbs': 'clients',
-    'kafka.__main__': 'faces',
-    'kafka.cli': 'faces',
-    'kafka.client': 'clients',
-    'kafka.simple_client': 'clients',
-    'kafka.testing': 'faces',
-    'kafka.context': 'clients',
-    'kafka.consumer': 'clients',
-    'kafka.consumer.kafka': 'faces',
-    'kafka.consumer.subscription_state': 'machines',
-    'kafka.producer': 'clients',
-    'kafka.producer.buffer': 'machines',
-    'kafka.producer.future': 'machines',
-    'kafka.producer.many_records': 'machines',
-    'kafka.producer.producer_batch': 'machines',
-    'kafka.producer.record_accumulator': 'machines',
-    'kafka.producer.topic_queue': 'machines',
-    'kafka.producer.plain_state': 'machines',
-    'kafka.producer.sender': 'drivers',
-    'kafka.producer.sequences': 'machines',
-    'kafka.producer.transaction_calls': 'machines',
-    'kafka.producer.transaction_course': 'machines',
-    'kafka.producer.transaction_operations': 'machines',
-    'kafka.producer.transaction_state': 'machines',
-    'kafka.producer.transaction_table': 'machines',
-    'kafka.producer.transaction_verdicts': 'machines',
-    'kafka.producer.verdicts': 'machines',
-    'kafka.exchange': 'drivers',
-    'kafka.known_cluster': 'drivers',
-    'kafka.new_topics': 'drivers',
-    'kafka.request_connection': 'drivers',
-    'kafka.stored_offsets': 'drivers',
-    'kafka.conn': 'net',
-    'kafka.net': 'net',
-    'kafka.partitioner': 'machines',
-    'kafka.protocol': 'wire',
-    'kafka.record': 'wire',
-    'kafka.cluster': 'wire',
-    'kafka.codec': 'wire',
-    'kafka.broker_errors': 'words',
-    'kafka.client_errors': 'words',
-    'kafka.errors': 'words',
-    'kafka.late_imports': 'words',
-    'kafka.future': 'words',
-    'kafka.structs': 'words',
-    'kafka.topic_maps': 'words',
-    'kafka.util': 'words',
-    'kafka.version': 'words',
-}
 
 # --- who may touch the world --------------------------------------------------------------------
 

@@ -81,8 +81,17 @@ MAY_USE = {
     'time': (OUTSIDE, {'kafka.cluster', 'kafka.protocol.message'}),
     # A message without key may go anywhere.
     'random': (OUTSIDE, {'kafka.partitioner.default', 'kafka.partitioner.sticky'}),
-    # The timer of 0.9.5 and futures log what a callback raises: nobody waits for it.
-    'logging': (OUTSIDE, {'kafka.future', 'kafka.util'}),
+    # The timer of 0.9.5 and futures log what a callback raises: nobody waits for it. Options that
+    # are deprecated, or give way, are told where they are read.
+    'logging': (
+        OUTSIDE,
+        {
+            'kafka.config.contradictions',
+            'kafka.config.resolution',
+            'kafka.future',
+            'kafka.util',
+        },
+    ),
     # The compiler writes one function per message and version; a program that is run is code.
     'exec': (set(), {'kafka.protocol.compiler', 'kafka.cli.program'}),
     'eval': (set(), set()),

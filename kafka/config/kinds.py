@@ -1,0 +1,347 @@
+"""The kinds of values that options have: what is one, in which unit, and how it is written.
+
+Owns checks of one value by itself; which values contradict each other is told in
+``contradictions.py``. A kind converts a value to the form that the clients work with. What it
+refuses it refuses with Unfit or UnfitType, and a hint if it has one.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import math
+import numbers
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Tuple
+
+from kafka.config.secrets import hide, hide_key, hide_login, is_pem
+
+INT32_MAX = 2**31 - 1
+
+Convert = Callable[[Any], Any]
+
+
+class Kind(NamedTuple):
+    """What the values of an option are.
+
+    text: for errors and documents; convert: see above; is_secret: whether nobody may read them.
+    """
+
+    text: str
+    convert: Convert
+    is_secret: bool = False
+
+
+class Unfit(Exception):
+    """A value is none of its kind. args: a hint, if there is one. is_type: its type is wrong."""
+
+    is_type = False
+
+
+class UnfitType(Unfit):
+    """A value is of a wrong type."""
+
+    is_type = True
+
+
+def _number(value: Any, hint: str = '') -> Any:
+    """Return a number of whatever type as int or float."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise UnfitType(hint)
+    if isinstance(value, (int, numbers.Integral)):
+        return int(value)
+    value = float(value)
+    if math.isnan(value):
+        raise Unfit()
+    return value
+
+
+def _bounded(value: Any, low: float, high: float, hint: str = '') -> Any:
+    if not low <= value <= high:
+        raise Unfit(hint)
+    return value
+
+
+def _or_none(text: str, convert: Convert, none: bool) -> Kind:
+    if not none:
+        return Kind(text, convert)
+    return Kind(text + ', or None', lambda value: None if value is None else convert(value))
+
+
+def _bounds(low: float, high: float) -> str:
+    if high == math.inf:
+        return ', %d or more' % low if low > -math.inf else ''
+    return ', from %d to %d' % (low, high)
+
+
+def milliseconds(
+    low: float = 0, high: float = math.inf, never: bool = False, none: bool = False
+) -> Kind:
+    """Return a kind for times. high: INT32_MAX where the time is told to the broker, math.inf for
+    times that may be infinite; never: whether negative numbers stand for infinite, too."""
+
+    def convert(value: Any) -> Any:
+        hint = ''
+        if isinstance(value, datetime.timedelta):
+            hint = 'a timedelta has no place here: write %d' % (value.total_seconds() * 1000)
+        elif isinstance(value, str):
+            hint = 'milliseconds are written as a number, without a unit'
+        number = _number(value, hint)
+        if never and number < 0:
+            return number
+        if number < math.inf and number > 10 * INT32_MAX > high:
+            hint = 'the unit is milliseconds'
+        return _bounded(number, low, high, hint)
+
+    text = 'a number of milliseconds' + _bounds(low, high)
+    if never:
+        text += '; negative for no limit'
+    return _or_none(text, convert, none)
+
+
+def whole(
+    low: float = 0,
+    high: float = INT32_MAX,
+    none: bool = False,
+    unit: str = '',
+    infinite: bool = False,
+) -> Kind:
+    """Return a kind for counts and sizes; infinite: whether there may be no end to them."""
+
+    def convert(value: Any) -> Any:
+        number = _number(value, unit and isinstance(value, str) and 'the unit is %s' % unit or '')
+        if number == math.inf and infinite:
+            return number
+        if not math.isfinite(number) or number != int(number):
+            raise Unfit()
+        return int(_bounded(number, low, high))
+
+    text = 'a whole number' + (' of ' + unit if unit else '') + _bounds(low, high)
+    return _or_none(text + (', or infinite' if infinite else ''), convert, none)
+
+
+def size(low: float = 0, high: float = INT32_MAX, none: bool = False) -> Kind:
+    """Return a kind for numbers of bytes."""
+    return whole(low, high, none, 'bytes')
+
+
+def _flag(value: Any) -> bool:
+    # Not everything that is true: the text 'false' is.
+    if isinstance(value, (bool, int)) and value in (0, 1):
+        return bool(value)
+    raise UnfitType("text such as 'false' is no bool" if isinstance(value, str) else '')
+
+
+FLAG = Kind('True or False', _flag)
+
+
+def text(none: bool = True, empty: bool = False, convert: Convert = lambda value: value) -> Kind:
+    """Return a kind for text; convert: what is made of it."""
+
+    def check(value: Any) -> Any:
+        if not isinstance(value, str):
+            hint = 'bytes are no text: decode them' if isinstance(value, bytes) else ''
+            raise UnfitType(hint)
+        if not value and not empty:
+            raise Unfit()
+        return convert(value)
+
+    return _or_none('text' if empty else 'text that is not empty', check, none)
+
+
+def choice(
+    words: Iterable[str],
+    none: bool = False,
+    also: Optional[Mapping[Any, Any]] = None,
+    fold: Callable[[str], str] = str,
+) -> Kind:
+    """Return a kind for words. also: other values, and what they stand for; fold: of their case."""
+    known = list(words)
+    others = dict(also or {})
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, bool) and isinstance(value, (str, int)) and value in others:
+            return others[value]
+        if not isinstance(value, str):
+            raise UnfitType()
+        if fold(value) not in known:
+            near = difflib.get_close_matches(fold(value), known, 1)
+            raise Unfit('did you mean %r?' % near[0] if near else '')
+        return fold(value)
+
+    listed = ', '.join(repr(each) for each in [*known, *others])
+    return _or_none('one of ' + listed, convert, none)
+
+
+def _acks(value: Any) -> int:
+    if isinstance(value, str):
+        if value.lower() != 'all':
+            raise Unfit("'1' is text, 1 a number" if value in ('0', '1', '-1') else '')
+        return -1
+    number = _number(value)
+    if number not in (0, 1, -1):
+        raise Unfit()
+    return int(number)
+
+
+ACKS = Kind("0, 1, -1 or 'all'", _acks)
+
+
+def _release(value: Any) -> Optional[Tuple[int, ...]]:
+    if value is None or value == 'auto':
+        return None
+    if isinstance(value, str):
+        parts: Any = value.split('.')
+        if not all(part.isascii() and part.isdigit() for part in parts):
+            raise Unfit()
+        value = tuple(int(part) for part in parts)
+    if not isinstance(value, (tuple, list)):
+        raise UnfitType('a float cannot tell 0.1 from 0.10' if isinstance(value, float) else '')
+    if not all(isinstance(part, int) and not isinstance(part, bool) for part in value):
+        raise UnfitType()
+    if not value or len(value) > 4 or min(value) < 0 or tuple(value) < (0, 8):
+        raise Unfit()
+    return tuple(value)
+
+
+RELEASE = Kind('a tuple of numbers such as (2, 8), from (0, 8) on, or None', _release)
+
+
+def parse_server(address: str) -> Tuple[str, int]:
+    """Return host and port of ``host[:port]``, ``[IPv6]:port`` or ``protocol://host:port``.
+
+    Raises ValueError for what is none of these.
+    """
+    rest = address.strip().rpartition('://')[2]
+    if rest.startswith('['):
+        host, bracket, port = rest[1:].partition(']')
+        if not bracket or port and not port.startswith(':'):
+            raise ValueError('%r has a bracket too many or too few' % rest)
+        port = port[1:]
+    elif rest.count(':') == 1:
+        host, _, port = rest.partition(':')
+    else:  # a name, or an address of IPv6 without a port
+        host, port = rest, ''
+    if not host or any(each in host for each in '@/ \t'):
+        raise ValueError('no host')
+    if not port:
+        return host, 9092
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise ValueError('no port')
+    return host, int(port)
+
+
+def _servers(value: Any) -> Any:
+    if isinstance(value, str):
+        each = value.split(',')
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        each = list(value)
+    else:
+        raise UnfitType()
+    if not all(isinstance(one, str) for one in each):
+        raise UnfitType('each of the list has to be text')
+    each = [part for one in each for part in one.split(',') if part.strip()]
+    if not each:
+        raise Unfit('there is none in it')
+    for one in each:
+        try:
+            parse_server(one)
+        except ValueError:
+            hint = 'it has a user or password in it: give sasl_plain_username and the like'
+            raise Unfit(hint if '@' in one else 'see %r' % one[:60]) from None
+    return value if isinstance(value, (str, list)) else each
+
+
+SERVERS = Kind("'host[:port]', several with commas between, or a list of these", _servers)
+
+
+def function(method: str = '', none: bool = True) -> Kind:
+    """Return a kind for callables, and objects that have a method, which classes have in vain."""
+
+    def convert(value: Any) -> Any:
+        has_it = method and callable(getattr(value, method, None))
+        if has_it and isinstance(value, type) and method != 'partition':
+            raise UnfitType('it takes an instance of the class')
+        if not has_it and not callable(value):
+            raise UnfitType()
+        return value
+
+    text = 'callable' + (', or an object with %s()' % method if method else '')
+    return _or_none(text, convert, none)
+
+
+def listed(what: str, check: Callable[[Any], bool]) -> Kind:
+    """Return a kind for lists and tuples of which each item passes a check."""
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, (str, bytes)) or not isinstance(value, (list, tuple)):
+            raise UnfitType('a list may have one item' if value is not None else '')
+        if not all(check(each) for each in value):
+            raise UnfitType()
+        return value
+
+    return Kind('a list of ' + what, convert)
+
+
+def has_method(*names: str) -> Callable[[Any], bool]:
+    """Return a check for classes or objects that have all the methods."""
+    return lambda value: all(callable(getattr(value, name, None)) for name in names)
+
+
+def anything(what: str = 'anything') -> Kind:
+    """Return a kind for what is looked at elsewhere, or not at all."""
+    return Kind(what, lambda value: value)
+
+
+def _password(value: Any) -> Any:
+    if value is None or callable(value):
+        return value
+    if not isinstance(value, (str, bytes, bytearray)):
+        raise UnfitType()
+    return hide(value)
+
+
+def _secret(value: Any) -> Any:
+    if value is not None and not isinstance(value, str):
+        raise UnfitType()
+    return hide(value)
+
+
+SECRET = Kind('text, or None', _secret, True)
+KEY_PASSWORD = Kind('text, bytes, a callable that returns it, or None', _password, True)
+
+
+def _file(value: Any) -> Any:
+    if value is None or hasattr(value, '__fspath__'):
+        return value
+    if not isinstance(value, (str, bytes)):
+        raise UnfitType()
+    if not value:
+        raise Unfit()
+    if isinstance(value, bytes) and not is_pem(value):
+        raise UnfitType('bytes are taken for PEM text, and this is none')
+    return hide_key(value)
+
+
+FILE = Kind('a path, or PEM text, or None', _file)
+
+
+def _url(value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise UnfitType()
+    if '://' not in value:
+        raise Unfit()
+    return hide_login(value)
+
+
+PROXY = Kind('a URL such as socks5://host:port, or None', _url)
+
+
+def _context(value: Any) -> Any:
+    if value is not None and not has_method('wrap_bio', 'wrap_socket')(value):
+        raise UnfitType()
+    return value
+
+
+TLS_CONTEXT = Kind('an ssl.SSLContext, or None', _context)

@@ -349,6 +349,8 @@ class Driving(Scheduler):
             if self._has_work(now) and (self._turns == seen or self._ready):
                 if self._turn.acquire(False):
                     self._drive_in_background()
+            if self._closing:  # by a call in the turn: nobody would end the rest
+                return
             now, seen = self.time(), self._turns
             if self._lazy or self._is_owed():
                 self._alert_until = max(self._alert_until, now + ALERT)

@@ -93,8 +93,7 @@ class Loop(Driving):
         deadline = self.time() + timeout
         if self._driver == threading.get_ident():
             self._closing = True
-            self.call_soon(self._close_all)
-            return
+            return  # closed when the turn is left
         if not self._closing:
             try:
                 self._ready.append((self._cancel_all, ()))
@@ -115,8 +114,16 @@ class Loop(Driving):
         for task in list(self._tasks):
             task.cancel()
 
+    def _leave(self) -> None:
+        """Leave the turn; a call in it may have closed the loop, and no further turn is run."""
+        if self._closing:
+            self._close_all()
+        super()._leave()
+
     def _close_all(self) -> None:
         """Close what is open, in the turn."""
+        if self._closed:
+            return
         self._closed = True
         for transport in list(self._transports):
             transport.close()

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from kafka.errors import IllegalStateError, KafkaTimeoutError
+from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.net.loop import Loop
 
 
@@ -203,6 +203,17 @@ def test_close_from_a_call_of_the_loop_ends_behind_it(loop):
     for thread in threads_named('test-network-thread'):
         thread.join(5)
     assert threads_named('test-network-thread') == []
+
+
+def test_close_from_a_call_of_the_loop_closes_what_is_open(loop):
+    async def close():
+        loop.spawn(loop.sleep(1000))
+        loop.close()
+        await loop.sleep(1000)
+
+    with pytest.raises(KafkaError):
+        loop.run(close(), 5)
+    assert not loop._tasks and loop._closed
 
 
 def run_program(text, **kwargs):

@@ -1,0 +1,58 @@
+"""Which release a broker is, told by what it serves.
+
+Owns the signs by which releases of Apache Kafka can be told apart; patch releases cannot. Programs
+see it as ``config['api_version']``; nothing here goes by it but what has no version of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping, Tuple
+
+Release = Tuple[int, ...]
+
+# The newest first: release, an API key, and the version of it that came with the release.
+_SIGNS: Tuple[Tuple[Release, int, int], ...] = (
+    ((4, 4), 18, 5),
+    ((4, 3), 35, 5),
+    ((4, 2), 2, 11),
+    ((4, 1), 1, 18),
+    ((4, 0), 3, 13),
+    ((3, 9), 1, 17),
+    ((3, 8), 10, 5),
+    ((3, 7), 1, 16),
+    ((3, 6), 24, 4),
+    ((3, 5), 1, 15),
+    ((3, 3), 29, 3),
+    ((3, 2), 11, 9),
+    ((3, 1), 1, 13),
+    ((3, 0), 2, 7),
+    ((2, 8), 3, 11),
+    ((2, 7), 1, 12),
+    ((2, 6), 16, 4),
+    ((2, 5), 9, 7),
+    ((2, 4), 3, 9),
+    ((2, 3), 1, 11),
+    ((2, 2), 2, 5),
+    ((2, 1), 1, 10),
+    ((2, 0), 1, 8),
+    ((1, 1), 1, 7),
+    ((1, 0), 3, 5),
+    ((0, 11), 3, 4),
+    ((0, 10, 2), 19, 1),
+    ((0, 10, 1), 3, 2),
+    ((0, 10, 0), 18, 0),
+    ((0, 9), 11, 0),
+    ((0, 8, 2), 10, 0),
+    ((0, 8, 1), 8, 0),
+)
+
+
+def release_of(ranges: Mapping[int, Tuple[int, int]]) -> Release:
+    """Return the newest release that a broker can be, as numbers.
+
+    Arguments: ranges: lowest and highest version that it serves, by API key.
+    """
+    for release, key, version in _SIGNS:
+        if ranges.get(key, (0, -1))[1] >= version:
+            return release
+    return (0, 8, 0)

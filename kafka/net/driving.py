@@ -349,12 +349,15 @@ class Driving(Scheduler):
             if self._has_work(now) and (self._turns == seen or self._ready):
                 if self._turn.acquire(False):
                     self._drive_in_background()
-            if self._closing:  # by a call in the turn: nobody would end the rest
+            if self._is_over():  # closed by a call in the turn: nobody would end the rest
                 return
             now, seen = self.time(), self._turns
             if self._lazy or self._is_owed():
                 self._alert_until = max(self._alert_until, now + ALERT)
             self._rest(now)
+
+    def _is_over(self) -> bool:
+        return self._closing
 
     def _has_work(self, now: float) -> bool:
         if self._turn.locked():

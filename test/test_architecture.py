@@ -287,7 +287,8 @@ def code_has_its_test(module, names):
     name = module.path.replace('__init__', 'init')
     expected = re.sub(r'^kafka/(.*?)(\w+\.py)$', r'test/\1test_\2', name)
     expected = TESTED_IN.get(module.path, expected)
-    code = any(functions(module.tree))
+    # A look-up of old names beside declarations is tested with the names.
+    code = any(function != '__getattr__' for function, _ in functions(module.tree))
     missing = code and not os.path.exists(os.path.join(ROOT, expected))
     return ['%s: no %s' % (module.path, expected)] if missing else []
 

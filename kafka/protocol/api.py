@@ -198,13 +198,40 @@ _CORRELATION_ID = struct.Struct('>i')
 _NO_TAGS = b'\x00'
 
 
-class RequestHeader(NamedTuple):
-    """What stands before the body of a request."""
-
+class _HeaderFields(NamedTuple):
     api_key: int
     api_version: int
     correlation_id: int
     client_id: Optional[str]
+
+
+class RequestHeader(_HeaderFields):
+    """What stands before the body of a request: its four fields, or as 1.x made it.
+
+    Arguments, 1.x: request: a struct with API_KEY and API_VERSION; correlation_id; client_id.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *values: Any, **named: Any) -> RequestHeader:
+        """Tell by their number which arguments these are."""
+        if len(values) == 4:
+            return tuple.__new__(cls, values)
+        return cls._of_request(*values, **named)
+
+    @classmethod
+    def _of_request(
+        cls, request: Any, correlation_id: int = 0, client_id: Optional[str] = 'kafka-python'
+    ) -> RequestHeader:
+        values = request.API_KEY, request.API_VERSION, correlation_id, client_id
+        return tuple.__new__(cls, values)
+
+    def encode(self) -> bytes:
+        """Return the bytes of header 1; header 2 has tagged fields behind them.
+
+        Raises ProtocolError for what does not fit.
+        """
+        return _request_start(*self)
 
 
 def request_class(api_key: int) -> Type[Message]:
@@ -247,16 +274,22 @@ def encode_request(
     request.check_version(version)
     if client_id is not None and not isinstance(client_id, str):
         raise TypeError('client_id must be str or None, not %s' % type(client_id).__name__)
+    start = _request_start(_api_key(type(request)), version, correlation_id, client_id)
+    tags = _NO_TAGS if request.is_flexible(version) else b''
+    return b''.join((start, tags, request.encode(version)))
+
+
+def _request_start(
+    api_key: int, version: int, correlation_id: int, client_id: Optional[str]
+) -> bytes:
     try:
         name = b'' if client_id is None else client_id.encode('utf-8')
         size = -1 if client_id is None else len(name)
-        start = _REQUEST_START.pack(_api_key(type(request)), version, correlation_id, size)
+        return _REQUEST_START.pack(api_key, version, correlation_id, size) + name
     except (struct.error, UnicodeEncodeError) as error:
         raise ProtocolError(
             'correlation id %r or client id does not fit the request header' % (correlation_id,)
         ) from error
-    tags = _NO_TAGS if request.is_flexible(version) else b''
-    return b''.join((start, name, tags, request.encode(version)))
 
 
 def peek_request_header(data: Buffer) -> RequestHeader:
@@ -395,3 +428,10 @@ def _skip_tags(data: Buffer, pos: int) -> int:
         return pos + 1 if count == 0 else read_tags(bytes(data), pos + 1, len(data), count)[1]
     except IndexError as error:
         raise BufferUnderflowError('the tagged fields of a header end too early') from error
+
+
+def __getattr__(name: str) -> object:
+    """Load the bases of request and response structs, which 2.x had here."""
+    if name in ('Request', 'Response', 'Struct'):
+        return getattr(import_late('kafka.protocol.struct_classes'), name)
+    raise AttributeError('module %r has no attribute %r' % (__name__, name))

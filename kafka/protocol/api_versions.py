@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
+from kafka.late_imports import import_late
 from kafka.protocol.wire import Bool, Int16, Int32, Int64, Message, Route, String, Struct, v
 
 
@@ -57,3 +58,8 @@ class ApiVersionsResponse(Message, api_key=18, valid='0-5', flexible='3+'):
     finalized_features_epoch: Int64 = v('3+', tag=1, default=-1, ignorable=True)
     finalized_features: List[FinalizedFeatureKey] = v('3+', tag=2, default=[], ignorable=True)
     zk_migration_ready: Bool = v('3+', tag=3, default=False, ignorable=True)
+
+
+def __getattr__(name: str) -> object:
+    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
+from kafka.late_imports import import_late
 from kafka.protocol.wire import (
     ZERO_UUID,
     Bool,
@@ -189,3 +190,8 @@ class OffsetDeleteResponse(Message, api_key=47, valid='0'):
     error_code: Int16
     throttle_time_ms: Int32
     topics: List[OffsetDeleteResponseTopic]
+
+
+def __getattr__(name: str) -> object:
+    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
+from kafka.late_imports import import_late
 from kafka.protocol.wire import (
     ZERO_UUID,
     Int8,
@@ -179,3 +180,8 @@ class OffsetForLeaderEpochResponse(Message, api_key=23, valid='0-4', flexible='4
 
     throttle_time_ms: Int32 = v('2+', default=0, ignorable=True)
     topics: List[OffsetForLeaderTopicResult]
+
+
+def __getattr__(name: str) -> object:
+    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
+from kafka.late_imports import import_late
 from kafka.protocol.wire import Int8, Int16, Int32, Message, Route, String, Struct, v
 
 
@@ -44,3 +45,8 @@ class FindCoordinatorResponse(Message, api_key=10, valid='0-6', flexible='3+'):
     host: String = v('0-3', default='')
     port: Int32 = v('0-3', default=0)
     coordinators: List[Coordinator] = v('4+', default=[])
+
+
+def __getattr__(name: str) -> object:
+    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    return import_late('kafka.protocol.struct_names').look_up(__name__, name)

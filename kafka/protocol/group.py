@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
+from kafka.late_imports import import_late
 from kafka.protocol.wire import Bool, Bytes, Int16, Int32, Message, Route, String, Struct, Uuid, v
 
 
@@ -193,3 +194,10 @@ class ConsumerGroupHeartbeatResponse(Message, api_key=68, valid='0-1', flexible=
     member_epoch: Int32
     heartbeat_interval_ms: Int32
     assignment: Optional[Assignment] = v(default=None)
+
+
+def __getattr__(name: str) -> object:
+    """Find what 1.x and 2.x had here: classes of single versions, and what members tell a group."""
+    if name in ('ProtocolMetadata', 'MemberAssignment'):
+        return getattr(import_late('kafka.protocol.group_structs'), name)
+    return import_late('kafka.protocol.struct_names').look_up(__name__, name)

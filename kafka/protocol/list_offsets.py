@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import List
 
+from kafka.late_imports import import_late
 from kafka.protocol.wire import Int8, Int16, Int32, Int64, Message, Route, String, Struct, v
 
 
@@ -61,3 +62,10 @@ class ListOffsetsResponse(Message, api_key=2, valid='0-11', flexible='6+'):
 
     throttle_time_ms: Int32 = v('2+', default=0, ignorable=True)
     topics: List[ListOffsetsTopicResponse]
+
+
+def __getattr__(name: str) -> object:
+    """Find the classes of single versions, and the special times, that 2.x had here."""
+    if name in ('OffsetResetStrategy', 'UNKNOWN_OFFSET'):
+        return getattr(import_late('kafka.protocol.offset'), name)
+    return import_late('kafka.protocol.struct_names').look_up(__name__, name)

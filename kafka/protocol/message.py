@@ -12,11 +12,12 @@ import struct
 import time
 from collections import deque
 from itertools import repeat
-from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, ClassVar, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 from zlib import crc32
 
 from kafka.codec import DEFAULT_LIMIT_BYTES, decompress
 from kafka.errors import ProtocolError
+from kafka.protocol.types import Bytes, Int8, Int32, Int64, Schema
 from kafka.record.legacy_decoder import Run, decode_message
 from kafka.record.legacy_records import ENTRY_HEADER, encode_message
 from kafka.util import text_bytes
@@ -40,6 +41,8 @@ class PartialMessage(bytes):
     def __repr__(self) -> str:
         return 'PartialMessage(%s)' % super().__repr__()
 
+
+_KEY_AND_VALUE = (('key', Bytes), ('value', Bytes))
 
 # The fields of a plain message without a key.
 _PLAIN = {'key': None, 'magic': 0, 'attributes': 0, 'timestamp': None}
@@ -65,6 +68,17 @@ class Message:
     CODEC_LZ4 = 0x03
     TIMESTAMP_TYPE_MASK = 0x08
     HEADER_SIZE = 22  # everything but key and value, in magic 1
+    SCHEMAS: ClassVar[List[Schema]] = [
+        Schema(('crc', Int32), ('magic', Int8), ('attributes', Int8), *_KEY_AND_VALUE),
+        Schema(
+            ('crc', Int32),
+            ('magic', Int8),
+            ('attributes', Int8),
+            ('timestamp', Int64),
+            *_KEY_AND_VALUE,
+        ),
+    ]
+    SCHEMA = SCHEMAS[1]
 
     _crc: int
     attributes: int
@@ -196,12 +210,16 @@ class MessageSet:
     def encode(cls, items: Any, size: bool = True, recalc_message_size: bool = True) -> bytes:
         """Return a message set.
 
-        Arguments: items: (offset, encoded message) pairs, or a BytesIO that holds a set with its
-        size in front, which is returned as it is; size: write the size in front;
-        recalc_message_size: without effect.
+        Arguments: items: (offset, encoded message) pairs; or a BytesIO that holds a set with its
+        size in front, which is returned as it is; or the bytes of a set; size: write the size in
+        front; recalc_message_size: without effect.
         """
         if isinstance(items, io.BytesIO):
             return items.getvalue()
+        if items is None:
+            return _INT32.pack(-1) if size else b''
+        if isinstance(items, (bytes, bytearray, memoryview)):
+            return _INT32.pack(len(items)) + items if size else bytes(items)
         encoded = b''.join(
             ENTRY_HEADER.pack(offset, len(message)) + message for offset, message in items
         )
@@ -214,12 +232,17 @@ class MessageSet:
         What does not fit into the bytes ends the list as (None, None, PartialMessage()).
 
         Arguments: data: bytes or a stream; bytes_to_read: the size of the set, None where it
-        stands in front.
+        stands in front. Raises ValueError where that should stand and does not.
         """
         stream = io.BytesIO(data) if isinstance(data, (bytes, bytearray, memoryview)) else data
         if bytes_to_read is None:
-            (bytes_to_read,) = _INT32.unpack(stream.read(4))
+            bytes_to_read = Int32.decode(stream)
         return list(_entries(stream.read(max(0, bytes_to_read or 0))))
+
+    @classmethod
+    def repr(cls, messages: Any) -> str:
+        """Return how a set is shown in the repr of a struct."""
+        return repr(messages)
 
 
 def _entries(data: bytes) -> Iterator[Entry]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
+from kafka.late_imports import import_late
 from kafka.protocol.wire import (
     ZERO_UUID,
     Int16,
@@ -92,3 +93,8 @@ class ProduceResponse(Message, api_key=0, valid='0-13', flexible='9+'):
     responses: List[TopicProduceResponse]
     throttle_time_ms: Int32 = v('1+', default=0, ignorable=True)
     node_endpoints: List[NodeEndpoint] = v('10+', tag=0, default=[])
+
+
+def __getattr__(name: str) -> object:
+    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
+from kafka.late_imports import import_late
 from kafka.protocol.wire import Bytes, Int16, Int64, Message, Route, String, v
 
 
@@ -39,3 +40,8 @@ class SaslAuthenticateResponse(Message, api_key=36, valid='0-2', flexible='2+'):
     error_message: Optional[String]
     auth_bytes: Bytes = v(secret=True)
     session_lifetime_ms: Int64 = v('1+', default=0, ignorable=True)
+
+
+def __getattr__(name: str) -> object:
+    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
+
+from kafka.late_imports import import_late
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -236,6 +238,19 @@ class StructMeta(type):
         cls, name: str, bases: Tuple[type, ...], namespace: Dict[str, Any], **options: Any
     ) -> None:
         super().__init__(name, bases, namespace)
+
+    # The class of a message also stands for the list of its versions, which it was in 1.x and 2.x;
+    # see Message.__class_getitem__.
+
+    def __len__(cls) -> int:
+        count: int = import_late('kafka.protocol.struct_classes').count_of(cls)
+        return count
+
+    def __bool__(cls) -> bool:
+        return True
+
+    def __iter__(cls) -> Iterator[Any]:
+        return map(cls.__class_getitem__, range(len(cls)))  # type: ignore[attr-defined]
 
 
 FieldType = Union[Kind, ListOf, StructMeta]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
+from kafka.late_imports import import_late
 from kafka.protocol.wire import (
     ZERO_UUID,
     Bool,
@@ -348,3 +349,8 @@ class DescribeProducersResponse(Message, api_key=61, valid='0', flexible='0+'):
 
     throttle_time_ms: Int32
     topics: List[TopicResponse]
+
+
+def __getattr__(name: str) -> object:
+    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -9,16 +9,11 @@ or the MessageSet of an answer that was translated.
 
 from __future__ import annotations
 
-import functools
-import operator
 import struct
 from typing import (
     Any,
     Callable,
     ClassVar,
-    Dict,
-    Iterable,
-    List,
     NamedTuple,
     Optional,
     Tuple,
@@ -28,7 +23,7 @@ from typing import (
 
 from kafka.protocol import api, commit, fetch, find_coordinator, list_offsets, metadata, produce
 from kafka.protocol.frames import frame
-from kafka.protocol.schema import Field, ListOf, StructMeta
+from kafka.protocol.plain_values import builder, taker, text_of
 from kafka.protocol.wire import Message
 
 S = TypeVar('S', bound='Versioned')
@@ -42,17 +37,6 @@ class MessagesOf(NamedTuple):
 
     messages: Any
     encode: Callable[[Any], bytes]
-
-
-_classes: Dict[Tuple[Type[Message], int], Type[Versioned]] = {}
-
-
-def class_of(declared: Type[Message], version: int) -> Type[Versioned]:
-    """Return the class of a declared message in one version; IndexError if there is none."""
-    try:
-        return _classes[declared, version]
-    except KeyError:
-        raise IndexError('%s has no version %r here' % (declared.__name__, version)) from None
 
 
 class Versioned:
@@ -71,7 +55,6 @@ class Versioned:
         super().__init_subclass__()
         if hasattr(cls, 'DECLARED'):
             cls.API_KEY = cls.DECLARED.api_key
-            _classes[cls.DECLARED, cls.API_VERSION] = cls
 
     def __init__(self, *values: Any, **named: Any) -> None:
         if values and len(values) != len(self.FIELDS):
@@ -85,10 +68,11 @@ class Versioned:
         return tuple([getattr(self, name, None) for name in self.FIELDS])
 
     def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
+        # Structs of struct_classes.py are the same message in another dress.
+        same = getattr(other, 'DECLARED', None), getattr(other, 'API_VERSION', None)
+        if same != (self.DECLARED, self.API_VERSION):
             return NotImplemented
-        assert isinstance(other, Versioned)
-        return self._values() == other._values()
+        return list(self._values()) == list(other._values())  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return hash(self.encode())
@@ -110,7 +94,7 @@ class Versioned:
         return self._declared(_unencoded)
 
     def _declared(self, records: Callable[[Any], Any]) -> Message:
-        build: Any = _builder(self.DECLARED, self.API_VERSION, records)
+        build: Any = builder(self.DECLARED, self.API_VERSION, records)
         values = self._values()
         built: Message = build(values[0] if len(values) == 1 else values)
         return built
@@ -125,7 +109,7 @@ class Versioned:
     @classmethod
     def of(cls: Type[S], message: Message) -> S:
         """Return the declared message as 1.x had it."""
-        take: Any = _taker(cls.DECLARED, cls.API_VERSION)
+        take: Any = taker(cls.DECLARED, cls.API_VERSION)
         return cls(*take(message))
 
     @classmethod
@@ -151,94 +135,12 @@ class Request(Versioned):
         )
 
 
-@functools.lru_cache(maxsize=None)
-def _fields(struct: StructMeta, version: int) -> Tuple[Field, ...]:
-    """Return the fields that a version has, in the order of the wire."""
-    return tuple(field for field in struct.fields if field.is_on_wire(version))
-
-
-# Values go through functions made once for each kind and version: a look at the kind of each value
-# would be dear (benchmarks/simple.py --only default). None stands for values that stay as they are.
-_Conversion = Optional[Callable[[Any], Any]]
-
-
-@functools.lru_cache(maxsize=None)
-def _builder(kind: Any, version: int, records: Callable[[Any], Any]) -> _Conversion:
-    """Return what makes a value of 1.x one that the declared messages have."""
-    if isinstance(kind, ListOf):
-        return _of_each(_builder(kind.element, version, records))
-    if isinstance(kind, StructMeta):
-        return _struct_builder(kind, version, records)
-    if kind.name == 'String':
-        return _text
-    return records if kind.name == 'Records' else None
-
-
-def _struct_builder(kind: StructMeta, version: int, records: Callable[[Any], Any]) -> _Conversion:
-    names = [field.name for field in _fields(kind, version)]
-    builders = [_builder(field.type, version, records) for field in _fields(kind, version)]
-    are_same = not any(builders)
-
-    def build(value: Any) -> Any:
-        values = (value,) if len(names) == 1 else value
-        if len(values) != len(names):
-            raise ValueError('%r is not %s' % (value, names))
-        if not are_same:
-            values = _converted(builders, values)
-        return kind(**dict(zip(names, values)))
-
-    return build
-
-
-def _text(value: Any) -> Any:
-    return value.decode('utf-8') if isinstance(value, bytes) else value
-
-
 def _encoded(value: Any) -> Any:
     return value.encode(value.messages) if isinstance(value, MessagesOf) else value
 
 
 def _unencoded(value: Any) -> Any:
     return value.messages if isinstance(value, MessagesOf) else value
-
-
-@functools.lru_cache(maxsize=None)
-def _taker(kind: Any, version: int) -> _Conversion:
-    """Return what makes a value of the declared messages one of 1.x; a message becomes a tuple."""
-    if isinstance(kind, ListOf):
-        return _of_each(_taker(kind.element, version))
-    if not isinstance(kind, StructMeta):
-        return None
-    fields = _fields(kind, version)
-    takers = [_taker(field.type, version) for field in fields]
-    get: Callable[[Any], Any] = operator.attrgetter(*[field.name for field in fields])
-    if len(fields) == 1:
-        (take,) = takers
-        is_message = issubclass(kind, Message)
-
-        def take_alone(value: Any) -> Any:
-            alone = get(value) if take is None else take(get(value))
-            return (alone,) if is_message else alone
-
-        return take_alone
-    if not any(takers):
-        return get
-    return lambda value: tuple(_converted(takers, get(value)))
-
-
-def _of_each(convert: _Conversion) -> Callable[[Any], List[Any]]:
-    """Return what converts the values of an array, for which None may stand."""
-    if convert is None:
-        return lambda values: list(values or ())
-    # Typed anew, for the function inside.
-    each: Callable[[Any], Any] = convert
-    return lambda values: [each(value) for value in values or ()]
-
-
-def _converted(conversions: List[_Conversion], values: Iterable[Any]) -> List[Any]:
-    return [
-        value if convert is None else convert(value) for convert, value in zip(conversions, values)
-    ]
 
 
 class ProduceResponse_v0(Versioned):
@@ -274,7 +176,7 @@ class ProduceRequest_v0(Request):
         acks, timeout, topics = self._values()
         data = [
             produce.TopicProduceData(
-                name=_text(topic),
+                name=text_of(topic),
                 partition_data=[
                     produce.PartitionProduceData(index=partition, records=_unencoded(records))
                     for partition, records in partitions
@@ -370,7 +272,7 @@ class OffsetCommitRequest_v0(Request):
         try:
             ((topic, ((partition, offset, metadata),)),) = self.topics  # type: ignore[attr-defined]
             if metadata is None:
-                client = _text(client_id).encode('utf-8')
+                client = text_of(client_id).encode('utf-8')
                 group, name = self.consumer_group.encode('utf-8'), topic.encode('utf-8')  # type: ignore[attr-defined]
                 parts = (
                     _LENGTH.pack(len(group)),

@@ -174,7 +174,7 @@ class Message(Struct):
 
         Raises: IndexError for a version that is not offered in that form.
         """
-        return import_late('kafka.protocol.versioned').class_of(cls, version)
+        return import_late('kafka.protocol.struct_classes').class_of(cls, version)
 
     @classmethod
     def is_flexible(cls, version: int) -> bool:

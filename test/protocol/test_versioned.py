@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import KafkaError, ProtocolError
-from kafka.protocol import commit, metadata, versioned
+from kafka.protocol import commit, versioned
 from kafka.protocol.versioned import (
     FetchRequest_v0,
     GroupCoordinatorRequest_v0,
@@ -158,15 +158,3 @@ def test_item_of_another_shape_is_a_value_error():
 def test_value_that_does_not_fit_is_a_protocol_error():
     with pytest.raises(ProtocolError):
         FetchRequest_v0(-1, 2**40, 6, []).encode()
-
-
-def test_class_of_a_version_is_found_at_the_declared_message():
-    assert metadata.MetadataResponse[0] is MetadataResponse_v0
-    assert commit.OffsetFetchRequest[1] is OffsetFetchRequest_v1
-    assert metadata.MetadataResponse[0]([(0, 'h', 9)], []).brokers == [(0, 'h', 9)]
-
-
-@pytest.mark.parametrize('version', [-1, 99])
-def test_version_that_is_not_there_is_an_index_error(version):
-    with pytest.raises(IndexError, match='MetadataRequest'):
-        metadata.MetadataRequest[version]

@@ -1,1 +1,10 @@
 """The messages that administer a cluster, one family a file."""
+
+from __future__ import annotations
+
+from kafka.late_imports import import_late
+
+
+def __getattr__(name: str) -> object:
+    """Find the classes of single versions that 1.x and 2.x had here (struct_names.py)."""
+    return import_late('kafka.protocol.struct_names').look_up(__name__, name)

@@ -1,0 +1,239 @@
+"""What 1.x and 2.x called requests, responses and their fields, and where programs find them.
+
+Owns these names as tables, and the look-up of a name that a module of 1.x had beside what is
+declared there. The classes behind the names are made in struct_classes.py.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Tuple
+
+from kafka.late_imports import import_late
+
+__all__ = ['HOMES', 'field_names', 'look_up']
+
+#: {module of kafka.protocol: {name of 1.x and 2.x without Request or Response: API key}}.
+MODULES: Dict[str, Dict[str, int]] = {
+    'admin': {
+        'ApiVersion': 18,
+        'ListGroups': 16,
+        'DescribeGroups': 15,
+        'SaslHandShake': 17,
+        'SaslAuthenticate': 36,
+        'CreateTopics': 19,
+        'DeleteTopics': 20,
+        'DeleteRecords': 21,
+        'DescribeAcls': 29,
+        'CreateAcls': 30,
+        'DeleteAcls': 31,
+        'DescribeConfigs': 32,
+        'AlterConfigs': 33,
+        'IncrementalAlterConfigs': 44,
+        'DescribeLogDirs': 35,
+        'AlterReplicaLogDirs': 34,
+        'CreatePartitions': 37,
+        'DeleteGroups': 42,
+        'ElectLeaders': 43,
+        'AlterPartitionReassignments': 45,
+        'ListPartitionReassignments': 46,
+        'DescribeClientQuotas': 48,
+    },
+    'api_versions': {'ApiVersions': 18},
+    'commit': {'OffsetCommit': 8, 'OffsetFetch': 9, 'GroupCoordinator': 10},
+    'fetch': {'Fetch': 1, 'OffsetForLeaderEpoch': 23},
+    'find_coordinator': {'FindCoordinator': 10},
+    'group': {'JoinGroup': 11, 'SyncGroup': 14, 'Heartbeat': 12, 'LeaveGroup': 13},
+    'list_offsets': {'ListOffsets': 2},
+    'metadata': {'Metadata': 3},
+    'offset': {'Offset': 2},
+    'produce': {'Produce': 0},
+    'sasl': {'SaslHandshake': 17, 'SaslAuthenticate': 36},
+    'transaction': {
+        'InitProducerId': 22,
+        'AddPartitionsToTxn': 24,
+        'AddOffsetsToTxn': 25,
+        'EndTxn': 26,
+        'TxnOffsetCommit': 28,
+    },
+}
+
+#: {name without Request or Response: module} as far as there is one.
+HOMES = {stem: module for module, stems in reversed(list(MODULES.items())) for stem in stems}
+
+# What 1.x and 2.x called fields, by the declared message: those of the message itself, then those
+# of the groups inside it. Other fields have the names of the declaration.
+_RENAMED = {
+    'ProduceRequest': (
+        'acks required_acks, timeout_ms timeout, topic_data topics',
+        'name topic, partition_data partitions, index partition, records messages',
+    ),
+    'ProduceResponse': (
+        'responses topics',
+        (
+            'name topic, partition_responses partitions, index partition, base_offset offset,'
+            ' log_append_time_ms timestamp'
+        ),
+    ),
+    'FetchRequest': (
+        'max_wait_ms max_wait_time',
+        'fetch_offset offset, partition_max_bytes max_bytes',
+    ),
+    'FetchResponse': (
+        'responses topics',
+        (
+            'topic topics, partition_index partition, high_watermark highwater_offset,'
+            ' records message_set'
+        ),
+    ),
+    'MetadataRequest': ('', 'name topic'),
+    'MetadataResponse': (
+        '',
+        (
+            'name topic, partition_index partition, leader_id leader, replica_nodes replicas,'
+            ' isr_nodes isr'
+        ),
+    ),
+    'OffsetCommitRequest': (
+        (
+            'group_id consumer_group, generation_id_or_member_epoch consumer_group_generation_id,'
+            ' member_id consumer_id, retention_time_ms retention_time'
+        ),
+        (
+            'name topic, partition_index partition, committed_offset offset,'
+            ' commit_timestamp timestamp, committed_leader_epoch leader_epoch,'
+            ' committed_metadata metadata'
+        ),
+    ),
+    'OffsetCommitResponse': ('', 'name topic, partition_index partition'),
+    'OffsetFetchRequest': ('group_id consumer_group', 'name topic, partition_indexes partitions'),
+    'OffsetFetchResponse': (
+        '',
+        (
+            'name topic, partition_index partition, committed_offset offset,'
+            ' committed_leader_epoch leader_epoch'
+        ),
+    ),
+    'FindCoordinatorRequest': ('key coordinator_key, key_type coordinator_type', ''),
+    'FindCoordinatorResponse': ('node_id coordinator_id', ''),
+    'JoinGroupRequest': (
+        (
+            'group_id group, session_timeout_ms session_timeout,'
+            ' rebalance_timeout_ms rebalance_timeout, protocols group_protocols'
+        ),
+        'name protocol_name, metadata protocol_metadata',
+    ),
+    'JoinGroupResponse': (
+        'protocol_name group_protocol, leader leader_id',
+        'metadata member_metadata',
+    ),
+    'SyncGroupRequest': (
+        'group_id group, assignments group_assignment',
+        'assignment member_metadata',
+    ),
+    'SyncGroupResponse': ('assignment member_assignment', ''),
+    'HeartbeatRequest': ('group_id group', ''),
+    'LeaveGroupRequest': ('group_id group', ''),
+    'DescribeGroupsResponse': (
+        '',
+        'group_id group, group_state state, protocol_data protocol',
+    ),
+    'ListGroupsResponse': ('', 'group_id group'),
+    'ApiVersionsResponse': ('api_keys api_versions', ''),
+    'ListOffsetsRequest': (
+        '',
+        'name topic, partition_index partition, timestamp time, max_num_offsets max_offsets',
+    ),
+    'ListOffsetsResponse': (
+        '',
+        'name topic, partition_index partition, old_style_offsets offsets',
+    ),
+    'SaslHandshakeResponse': ('mechanisms enabled_mechanisms', ''),
+    'SaslAuthenticateRequest': ('auth_bytes sasl_auth_bytes', ''),
+    'SaslAuthenticateResponse': ('auth_bytes sasl_auth_bytes', ''),
+    'CreateTopicsRequest': (
+        'topics create_topic_requests, timeout_ms timeout',
+        (
+            'name topic, assignments replica_assignment, partition_index partition_id,'
+            ' broker_ids replicas'
+        ),
+    ),
+    'CreateTopicsResponse': ('topics topic_errors', 'name topic'),
+    'DeleteTopicsRequest': ('topic_names topics, timeout_ms timeout', ''),
+    'DeleteTopicsResponse': ('responses topic_error_codes', 'name topic'),
+    'CreatePartitionsRequest': ('topics topic_partitions, timeout_ms timeout', ''),
+    'CreatePartitionsResponse': ('results topic_errors', 'name topic'),
+    'DescribeAclsRequest': (
+        (
+            'resource_type_filter resource_type, resource_name_filter resource_name,'
+            ' pattern_type_filter resource_pattern_type_filter, principal_filter principal,'
+            ' host_filter host'
+        ),
+        '',
+    ),
+    'DescribeAclsResponse': ('', 'pattern_type resource_pattern_type'),
+    'CreateAclsResponse': ('results creation_responses', ''),
+    'DeleteAclsRequest': (
+        '',
+        (
+            'resource_type_filter resource_type, resource_name_filter resource_name,'
+            ' pattern_type_filter resource_pattern_type_filter, principal_filter principal,'
+            ' host_filter host'
+        ),
+    ),
+    'DeleteAclsResponse': (
+        'filter_results filter_responses',
+        'pattern_type resource_pattern_type',
+    ),
+    'DescribeConfigsRequest': ('', 'configuration_keys config_names'),
+    'DescribeConfigsResponse': (
+        'results resources',
+        'configs config_entries, name config_names, value config_value',
+    ),
+    'AlterConfigsRequest': ('', 'configs config_entries, name config_name, value config_value'),
+    'AlterConfigsResponse': ('responses resources', ''),
+}
+
+# Where one version of a class was called otherwise; the first is a slip of the pen of 1.x.
+_BY_CLASS = {
+    ('ProduceResponse_v2', 'throttle_time_ms'): 'thottle_time_ms',
+    ('GroupCoordinatorRequest_v0', 'key'): 'consumer_group',
+}
+
+_NAME = re.compile(r'^([A-Za-z]+?)(Request|Response)(?:_v(\d+))?$')
+
+
+def _pairs(text: str) -> Dict[str, str]:
+    pairs: Dict[str, str] = dict(pair.split() for pair in text.split(',') if pair)
+    return pairs
+
+
+def field_names(declared: str, cls: str) -> Tuple[Dict[str, str], Dict[str, str]]:
+    """Return what fields of a message are called, and those of groups in it, where it differs.
+
+    Arguments: declared: the name of the declared message; cls: that of the class of one version.
+    """
+    outer, inner = map(_pairs, _RENAMED.get(declared, ('', '')))
+    for (name, field), called in _BY_CLASS.items():
+        if name == cls:
+            outer[field] = called
+    return outer, inner
+
+
+def look_up(module: str, name: str) -> Any:
+    """Return what a module of 1.x or 2.x had under a name: a list of classes, or one of them.
+
+    Raises AttributeError for a name that it does not have.
+    """
+    match = _NAME.match(name)
+    key = MODULES.get(module.rpartition('.')[2], {}).get(match.group(1)) if match else None
+    if match is None or key is None:
+        raise AttributeError('module %r has no attribute %r' % (module, name))
+    classes = import_late('kafka.protocol.struct_classes')
+    found = classes.versions_of(key, match.group(1), match.group(2))
+    if match.group(3) is None:
+        return found
+    try:
+        return found[int(match.group(3))]
+    except IndexError as error:
+        raise AttributeError('module %r: %s' % (module, error)) from None

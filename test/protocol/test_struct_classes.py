@@ -150,8 +150,8 @@ def shape(kind):
             metadata.MetadataResponse[0],
             (
                 'brokers:[node_id:Int32 host:String port:Int32] topics:[error_code:Int16'
-                ' topic:String partitions:[error_code:Int16 partition:Int32 leader:Int32 replicas:[Int32]'
-                ' isr:[Int32]]]'
+                ' topic:String partitions:[error_code:Int16 partition:Int32 leader:Int32'
+                ' replicas:[Int32] isr:[Int32]]]'
             ),
         ),
         (

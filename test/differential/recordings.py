@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple, Type
 
 from kafka.testing import Cluster
+from kafka.testing.memory import MemoryCluster
 from kafka.testing.releases import BrokerRelease, broker_release
 from test.differential import secured_brokers as secured_clusters
 from test.differential import (
@@ -39,10 +41,11 @@ from test.differential.runner import (
 from test.differential.script import Scenario, cases
 
 FOLDER = Path(__file__).parent / 'recorded'
-EMBEDDED_SECONDS = 8.0
-EMBEDDED_KNOWN_SECONDS = 0.1
 #: What servers/eras/common/common.properties says, as far as answers show it.
 SETTINGS: Dict[str, Any] = {'num_partitions': 2, 'offsets_topic_partitions': 5}
+
+#: Of embedded clusters.
+SEED = 0
 
 #: Everything, in the order in which it is asked.
 SCRIPT: List[Scenario] = [
@@ -131,23 +134,29 @@ def _run_secured(
 
 
 def of_embedded(
-    release: str, only: str = '', known: FrozenSet[str] = frozenset(), **settings: Any
+    release: str,
+    only: str = '',
+    known: FrozenSet[str] = frozenset(),
+    kind: Type[Cluster] = MemoryCluster,
+    **settings: Any,
 ) -> Recording:
     """Send the script to embedded brokers; return what they said.
 
     What a handler raised, if any did, is a step that no real broker has.
 
-    Arguments: known: steps in which nothing is to come, see Patience.
+    Arguments: known: steps in which nothing is to come, see Patience; kind: in memory, where the
+    waits are those that real brokers get and cost nothing, and one seed makes every run the same,
+    or on sockets.
     """
     about = broker_release(release)
-    settings = dict(SETTINGS, **settings)
-    patience = Patience(EMBEDDED_SECONDS, EMBEDDED_KNOWN_SECONDS, known, left_seconds=0.02)
+    settings = dict(SETTINGS, seed=SEED, **settings)
+    patience = Patience(known=known)
     recording: Recording = {}
     if _asks(SCRIPT, about, only):
-        plain = Cluster(version=release, **settings)
+        plain = kind(version=release, **settings)
         recording.update(_asked(plain, lambda address: run(SCRIPT, address, about, only, patience)))
     if _asks(SECURED, about, only):
-        secured = secured_clusters.embedded(release, **settings)
+        secured = secured_clusters.embedded(kind, release, **settings)
         recording.update(
             _asked(secured, lambda address: _run_secured(address, about, only, patience))
         )
@@ -159,7 +168,8 @@ def _asked(cluster: Cluster, ask: Callable[[Tuple[str, int]], Recording]) -> Rec
     cluster.start()
     try:
         host, port = cluster.bootstrap.rsplit(':', 1)
-        recording = ask((host, int(port)))
+        with cluster.patched() if isinstance(cluster, MemoryCluster) else nullcontext():
+            recording = ask((host, int(port)))
     finally:
         try:
             cluster.stop()

@@ -6,7 +6,7 @@ Owns users and passwords, the settings of real and embedded clusters, and the lo
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, Tuple, Type
 
 from kafka.protocol.api import ApiKey, encode_request
 from kafka.testing import Cluster
@@ -52,9 +52,9 @@ def _framed(data: bytes) -> bytes:
     return struct.pack('>i', len(data)) + data
 
 
-def embedded(release: str, **settings: Any) -> Cluster:
-    """Return an embedded cluster, not started."""
-    return Cluster(
+def embedded(kind: Type[Cluster], release: str, **settings: Any) -> Cluster:
+    """Return an embedded cluster of a kind, not started."""
+    return kind(
         version=release,
         sasl=PASSWORDS,
         mechanisms=['PLAIN'],

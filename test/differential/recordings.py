@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple, Type
+from typing import Any, FrozenSet, List, Optional, Tuple, Type
 
 from kafka.testing import Cluster
-from kafka.testing.memory import MemoryCluster
 from kafka.testing.releases import BrokerRelease, broker_release
 from test.differential import secured_brokers as secured_clusters
 from test.differential import (
@@ -29,6 +27,7 @@ from test.differential import (
     steps_transactions_2,
     steps_wires,
 )
+from test.differential.embedded import SETTINGS, NearCluster, asked
 from test.differential.runner import (
     SETTLE_SECONDS,
     Greeting,
@@ -41,11 +40,6 @@ from test.differential.runner import (
 from test.differential.script import Scenario, cases
 
 FOLDER = Path(__file__).parent / 'recorded'
-#: What servers/eras/common/common.properties says, as far as answers show it.
-SETTINGS: Dict[str, Any] = {'num_partitions': 2, 'offsets_topic_partitions': 5}
-
-#: Of embedded clusters.
-SEED = 0
 
 #: Everything, in the order in which it is asked.
 SCRIPT: List[Scenario] = [
@@ -137,46 +131,25 @@ def of_embedded(
     release: str,
     only: str = '',
     known: FrozenSet[str] = frozenset(),
-    kind: Type[Cluster] = MemoryCluster,
+    kind: Type[Cluster] = NearCluster,
     **settings: Any,
 ) -> Recording:
     """Send the script to embedded brokers; return what they said.
-
-    What a handler raised, if any did, is a step that no real broker has.
 
     Arguments: known: steps in which nothing is to come, see Patience; kind: in memory, where the
     waits are those that real brokers get and cost nothing, and one seed makes every run the same,
     or on sockets.
     """
     about = broker_release(release)
-    settings = dict(SETTINGS, seed=SEED, **settings)
+    settings = dict(SETTINGS, **settings)
     patience = Patience(known=known)
     recording: Recording = {}
     if _asks(SCRIPT, about, only):
         plain = kind(version=release, **settings)
-        recording.update(_asked(plain, lambda address: run(SCRIPT, address, about, only, patience)))
+        recording.update(asked(plain, lambda address: run(SCRIPT, address, about, only, patience)))
     if _asks(SECURED, about, only):
         secured = secured_clusters.embedded(kind, release, **settings)
         recording.update(
-            _asked(secured, lambda address: _run_secured(address, about, only, patience))
+            asked(secured, lambda address: _run_secured(address, about, only, patience))
         )
-    return recording
-
-
-def _asked(cluster: Cluster, ask: Callable[[Tuple[str, int]], Recording]) -> Recording:
-    """Start an embedded cluster, ask, and stop it; return what was asked and what it raised."""
-    cluster.start()
-    try:
-        host, port = cluster.bootstrap.rsplit(':', 1)
-        with cluster.patched() if isinstance(cluster, MemoryCluster) else nullcontext():
-            recording = ask((host, int(port)))
-    finally:
-        try:
-            cluster.stop()
-        except Exception as error:  # any that a handler may have
-            raised = '%s: %s' % (type(error).__name__, error)
-        else:
-            raised = ''
-    if raised:
-        recording['a handler/raised'] = {'outcome': raised}
     return recording

@@ -1,7 +1,7 @@
 """The embedded broker against recordings of real releases: no difference without a reason.
 
-Client and broker are in memory, on a clock of their own: silence takes no time, and every run is the
-same. One release runs over sockets as well.
+Client and broker are in memory, on a clock of their own: silence takes no time, and every run is
+the same. One release runs over sockets as well.
 """
 
 from __future__ import annotations

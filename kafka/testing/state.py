@@ -147,7 +147,9 @@ class Defaults(NamedTuple):
     super_users: Tuple[str, ...] = ()  # who may do everything, 'alice' or 'User:alice'
     allow_everyone_if_no_acl_found: bool = False
     client_telemetry: bool = False  # whether metrics of clients are received (KIP-714)
-    connections_max_idle_ms: Optional[int] = None  # Kafka's own default is 600000; None for ever
+    connections_max_idle_ms: Optional[int] = 600000  # None for ever
+    # TLS and SASL have so long, both together; None for connections_max_idle_ms, as with Kafka.
+    handshake_timeout_ms: Optional[int] = 30000
     connections_max_reauth_ms: int = 0  # how long a login over SASL lasts, 0 for ever
     failed_authentication_delay_ms: int = 100  # connection.failed.authentication.delay.ms
     delegation_token_secret: Optional[str] = None  # without one there are no tokens

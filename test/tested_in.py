@@ -21,7 +21,8 @@ TESTED_IN = {
 # What is one subject in kafka/testing is tested together.
 _FAMILIES = """
 groups/test_classic_group: groups/group_members groups/group_states
-groups/test_consumer_groups: groups/consumer_group
+groups/test_consumer_groups: groups/consumer_group groups/epoch_group groups/epoch_groups
+groups/test_consumer_groups: groups/handover_group
 logs/test_produced_batches: logs/log_settings
 storage/test_cluster_storage: storage/kept_state storage/kept_offsets storage/kept_groups
 handlers/test_cluster_admin: settings/features handlers/cluster handlers/elections

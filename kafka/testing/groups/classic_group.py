@@ -2,8 +2,8 @@
 
 Owns one group, from JoinGroup to LeaveGroup (protocol guide, "Group Membership API"; KIP-62,
 KIP-134, KIP-345, KIP-389, KIP-394, KIP-559, KIP-814). Which group a request means and what it looks
-like on the wire is not its business: groups.py and handlers/groups.py. Answers go to an outbox, so
-that the state is settled before the next request can come in.
+like on the wire is not its business: registry.py and handlers/groups.py. Answers go to an outbox:
+the state is settled before the next request can come in.
 """
 
 from __future__ import annotations

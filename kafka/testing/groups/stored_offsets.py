@@ -1,6 +1,6 @@
 """The offsets that groups have committed, those in open transactions, and those in ZooKeeper.
 
-Owns what is stored, how long, and how much. Who may commit is the groups' business (groups.py);
+Owns what is stored, how long, and how much. Who may commit is the groups' business (registry.py);
 what requests look like is in handlers/offsets.py. Follows KIP-98 and KIP-447 (offsets in
 transactions), KIP-211 (when offsets expire), and KAFKA-2000 (they go with their topic).
 """

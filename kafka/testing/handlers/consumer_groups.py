@@ -26,7 +26,7 @@ from kafka.testing.errors import (
     UNSUPPORTED_VERSION,
 )
 from kafka.testing.groups.consumer_group import ConsumerGroup, ConsumerMember
-from kafka.testing.groups.consumer_groups import Refusal
+from kafka.testing.groups.consumer_groups import consumer_refusal
 from kafka.testing.groups.server_assignors import TopicPartition
 from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
 from kafka.testing.security.operations import group_operations
@@ -41,9 +41,9 @@ def consumer_group_heartbeat(
     """Take the heartbeat of a member; tell it what it may consume."""
     request = call.request
     if call.state.release.version < (4, 0):
-        return Refusal(UNSUPPORTED_VERSION, None).response
+        return consumer_refusal(UNSUPPORTED_VERSION, None)
     if request.group_id and not is_coordinator(call, request.group_id):
-        return Refusal(NOT_COORDINATOR, 'Another broker coordinates the group.').response
+        return consumer_refusal(NOT_COORDINATOR, 'Another broker coordinates the group.')
     return call.state.groups.consumer_heartbeat(
         request, call.version, call.header.client_id or '', CLIENT_HOST
     )

@@ -27,7 +27,7 @@ from kafka.testing.errors import (
     UNSUPPORTED_VERSION,
 )
 from kafka.testing.groups.share_group import ShareMember
-from kafka.testing.groups.share_groups import ShareRefusal
+from kafka.testing.groups.share_groups import share_refusal
 from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
 from kafka.testing.security.operations import group_operations
 
@@ -42,9 +42,9 @@ def share_group_heartbeat(call: Call[ShareGroupHeartbeatRequest]) -> ShareGroupH
     """Take the heartbeat of a member; tell it what it may read."""
     request = call.request
     if not has_share_groups(call):
-        return ShareRefusal(UNSUPPORTED_VERSION, None).response
+        return share_refusal(UNSUPPORTED_VERSION, None)
     if request.group_id and not is_coordinator(call, request.group_id):
-        return ShareRefusal(NOT_COORDINATOR, 'Another broker coordinates the group.').response
+        return share_refusal(NOT_COORDINATOR, 'Another broker coordinates the group.')
     client_id = call.header.client_id or ''
     return call.state.groups.share_heartbeat(request, client_id, CLIENT_HOST)
 

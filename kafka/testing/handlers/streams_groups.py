@@ -31,7 +31,7 @@ from kafka.testing.errors import (
     UNSUPPORTED_VERSION,
 )
 from kafka.testing.groups.streams_group import StreamsGroup, StreamsMember
-from kafka.testing.groups.streams_groups import StreamsRefusal, by_part
+from kafka.testing.groups.streams_groups import by_part, streams_refusal
 from kafka.testing.groups.streams_topology import Task
 from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
 from kafka.testing.security.operations import group_operations
@@ -52,9 +52,9 @@ def streams_group_heartbeat(
     """Take the heartbeat of a member; tell it its tasks."""
     request = call.request
     if not has_streams_groups(call):
-        return StreamsRefusal(UNSUPPORTED_VERSION, None).response
+        return streams_refusal(UNSUPPORTED_VERSION, None)
     if request.group_id and not is_coordinator(call, request.group_id):
-        return StreamsRefusal(NOT_COORDINATOR, 'Another broker coordinates the group.').response
+        return streams_refusal(NOT_COORDINATOR, 'Another broker coordinates the group.')
     client_id = call.header.client_id or ''
     return call.state.groups.streams_heartbeat(request, client_id, CLIENT_HOST)
 
@@ -170,9 +170,9 @@ def _member(group: StreamsGroup, member: StreamsMember) -> Member:
         client_tags=member.client_tags,
         task_offsets=member.task_offsets,
         task_end_offsets=member.task_end_offsets,
-        assignment=_assignment(set(member.active), member.standby),
+        assignment=_assignment(set(member.assigned), member.standby),
         target_assignment=_assignment(
-            group.active.get(member.member_id, set()), group.standby.get(member.member_id, set())
+            group.target.get(member.member_id, set()), group.standby.get(member.member_id, set())
         ),
         is_classic=False,
     )

@@ -20,6 +20,9 @@ from kafka.testing.groups.server_assignors import ASSIGNORS, DEFAULT_ASSIGNOR, T
 #: Regular expressions are matched at most so often, and take a moment.
 REGEX_SECONDS = 10.0
 REGEX_DELAY_SECONDS = 0.01
+#: So old may be what they matched, from 4.1 on: ACLs may be others (KIP-848's
+#: ``group.consumer.regex.refresh.interval.ms``).
+REGEX_REFRESH_SECONDS = 600.0
 
 
 class ConsumerMember(HandoverMember[TopicPartition]):
@@ -107,15 +110,21 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
     # ------------------------------------------------------------ heartbeat
 
     def heartbeat(
-        self, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest
+        self,
+        member: ConsumerMember,
+        request: ConsumerGroupHeartbeatRequest,
+        may_describe: Callable[[str], bool],
     ) -> Optional[Set[TopicPartition]]:
-        """Take what a member says; return its assignment, None if there is nothing to tell."""
+        """Take what a member says; return its assignment, None if there is nothing to tell.
+
+        Arguments: may_describe: whether who sends it may know of a topic.
+        """
         self.keep_alive(member)
         assignor = self.assignor
         has_changed = self._update(member, request)
         if self._rules.version >= (4, 4):
             has_changed = has_changed or assignor != self.assignor
-        self._look_at_regexes()
+        self._look_at_regexes(may_describe)
         if self._look_at_topics() or has_changed:
             self.epoch += 1
         self._assign()
@@ -170,23 +179,26 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
 
     # ------------------------------------------------------------ regular expressions
 
-    def _look_at_regexes(self) -> None:
+    def _look_at_regexes(self, may_describe: Callable[[str], bool]) -> None:
         """Match regular expressions in a moment, if there are new ones or new topics."""
         wanted = {each.regex for each in self.members.values() if each.regex is not None}
         for gone in set(self._regexes) - wanted:
             del self._regexes[gone]
         if not wanted or self._is_matching:
             return
-        if wanted == set(self._regexes) and set(self._rules.topics) == self._topics_seen:
-            return
         timers = self._rules.timers
-        if self._matched_at is not None and self._regexes:
-            if timers.clock.monotonic() - self._matched_at < REGEX_SECONDS:
+        age = None if self._matched_at is None else timers.clock.monotonic() - self._matched_at
+        if wanted == set(self._regexes) and set(self._rules.topics) == self._topics_seen:
+            is_old = age is None or age >= REGEX_REFRESH_SECONDS
+            if not is_old or self._rules.version < (4, 1):
                 return
+        if age is not None and age < REGEX_SECONDS and self._regexes:
+            return
         self._is_matching = True
-        timers.later(REGEX_DELAY_SECONDS, self._match)
+        timers.later(REGEX_DELAY_SECONDS, lambda: self._match(may_describe))
 
-    def _match(self) -> None:
+    def _match(self, may_describe: Callable[[str], bool]) -> None:
+        """Match all expressions of the group by the rights of the one whose heartbeat led here."""
         self._is_matching = False
         self._matched_at = self._rules.timers.clock.monotonic()
         self._topics_seen = set(self._rules.topics)
@@ -194,7 +206,10 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
         topics = self._rules.topics.items()
         names = [name for name, topic in topics if not topic.is_internal]
         effort = Effort()
-        found = {pattern: Pattern(pattern).matching(names, effort) for pattern in sorted(wanted)}
+        found = {
+            pattern: set(filter(may_describe, Pattern(pattern).matching(names, effort)))
+            for pattern in sorted(wanted)
+        }
         if found != self._regexes:
             self._regexes = found
             self._look_at_topics()

@@ -51,6 +51,7 @@ class ConsumerGroups(EpochGroups[ConsumerGroup]):
         version: int,
         client_id: str,
         client_host: str,
+        may_describe: Callable[[str], bool],
     ) -> ConsumerGroupHeartbeatResponse:
         """Take the heartbeat of a member, new or known, or let it leave."""
         refusal = _refusal_without_group(request, version)
@@ -77,7 +78,7 @@ class ConsumerGroups(EpochGroups[ConsumerGroup]):
             if not group.assignment_epoch:
                 self.forget(request.group_id)
             return _refused(error, request)
-        assigned = group.heartbeat(member, request)
+        assigned = group.heartbeat(member, request, may_describe)
         return _answer(member.member_id, member.epoch, group.heartbeat_interval_ms, assigned)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from typing import TYPE_CHECKING, Dict, Iterable, List, Optional, Union
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, Optional, Union
 
 from kafka.protocol.group import (
     ConsumerGroupHeartbeatRequest,
@@ -258,8 +258,12 @@ class Groups:
         version: int,
         client_id: str,
         client_host: str,
+        may_describe: Callable[[str], bool],
     ) -> ConsumerGroupHeartbeatResponse:
-        """Take a KIP-848 heartbeat."""
+        """Take a KIP-848 heartbeat.
+
+        Arguments: may_describe: whether who sends it may know of a topic.
+        """
         if self.shares.get(request.group_id) or self.streams.get(request.group_id):
             text = 'Group %s is no consumer group.' % request.group_id
             return consumer_refusal(GROUP_ID_NOT_FOUND, text)
@@ -272,7 +276,9 @@ class Groups:
         if not request.member_id and version == 0 and request.member_epoch == JOIN_EPOCH:
             made = base64.urlsafe_b64encode(self._state.new_uuid())
             request.member_id = made.decode('ascii').rstrip('=')
-        return self.consumers.heartbeat(request, version, client_id, client_host)
+        return self.consumers.heartbeat(
+            request, version, client_id, client_host, may_describe
+        )
 
     def share_heartbeat(
         self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str

@@ -29,6 +29,7 @@ from kafka.testing.groups.consumer_group import ConsumerGroup, ConsumerMember
 from kafka.testing.groups.consumer_groups import consumer_refusal
 from kafka.testing.groups.server_assignors import TopicPartition
 from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
+from kafka.testing.security import acls
 from kafka.testing.security.operations import group_operations
 
 _KIND_CONSUMER = 1
@@ -45,7 +46,11 @@ def consumer_group_heartbeat(
     if request.group_id and not is_coordinator(call, request.group_id):
         return consumer_refusal(NOT_COORDINATOR, 'Another broker coordinates the group.')
     return call.state.groups.consumer_heartbeat(
-        request, call.version, call.header.client_id or '', CLIENT_HOST
+        request,
+        call.version,
+        call.header.client_id or '',
+        CLIENT_HOST,
+        lambda name: call.may(acls.DESCRIBE, acls.TOPIC, name),
     )
 
 

@@ -276,9 +276,7 @@ class Groups:
         if not request.member_id and version == 0 and request.member_epoch == JOIN_EPOCH:
             made = base64.urlsafe_b64encode(self._state.new_uuid())
             request.member_id = made.decode('ascii').rstrip('=')
-        return self.consumers.heartbeat(
-            request, version, client_id, client_host, may_describe
-        )
+        return self.consumers.heartbeat(request, version, client_id, client_host, may_describe)
 
     def share_heartbeat(
         self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str

@@ -25,6 +25,7 @@ groups/test_consumer_groups: groups/consumer_group groups/epoch_group groups/epo
 groups/test_consumer_groups: groups/handover_group
 logs/test_produced_batches: logs/log_settings
 storage/test_cluster_storage: storage/kept_state storage/kept_offsets storage/kept_groups
+handlers/test_consumer_groups: group_checks
 handlers/test_cluster_admin: settings/features handlers/cluster handlers/elections
 handlers/test_cluster_admin: handlers/log_dirs handlers/reassignments handlers/topic_partitions
 handlers/test_cluster_admin: handlers/voters

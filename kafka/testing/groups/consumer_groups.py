@@ -34,6 +34,8 @@ class ConsumerGroups(EpochGroups[ConsumerGroup]):
     Arguments: rules: those of all of them; on_empty: is told the id of one that has no members.
     """
 
+    group_type = ConsumerGroup.group_type
+
     def __init__(self, rules: EpochRules, on_empty: Callable[[str], None]) -> None:
         super().__init__(rules)
         self._on_empty = on_empty

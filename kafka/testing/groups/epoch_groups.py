@@ -37,6 +37,8 @@ MEMBER_TEXTS = {
 class EpochGroups(Generic[G]):
     """The groups of one kind. Arguments: rules: those of all of them."""
 
+    group_type = ''
+
     def __init__(self, rules: EpochRules) -> None:
         self.rules = rules
         self._groups: Dict[str, G] = {}

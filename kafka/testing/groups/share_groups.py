@@ -43,6 +43,8 @@ class ShareGroups(EpochGroups[ShareGroup]):
     Arguments: state: the cluster's; rules: those of all groups.
     """
 
+    group_type = ShareGroup.group_type
+
     def __init__(self, state: ClusterState, rules: EpochRules) -> None:
         super().__init__(rules._replace(max_size=MAX_SIZE))
         self._state = state

@@ -58,6 +58,8 @@ class StreamsGroups(EpochGroups[StreamsGroup]):
         that has no members.
     """
 
+    group_type = StreamsGroup.group_type
+
     def __init__(
         self, state: ClusterState, rules: EpochRules, on_empty: Callable[[str], None]
     ) -> None:

@@ -43,8 +43,8 @@ from kafka.testing.errors import (
     UNSTABLE_OFFSET_COMMIT,
     UNSUPPORTED_VERSION,
 )
+from kafka.testing.group_checks import is_coordinator
 from kafka.testing.groups.stored_offsets import NO_EPOCH, NO_OFFSET
-from kafka.testing.handlers.groups import is_coordinator
 from kafka.testing.state import Topic
 
 # ------------------------------------------------------------ commit

@@ -14,7 +14,7 @@ from kafka.protocol.transaction import (
 )
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
-from kafka.testing.handlers.groups import is_coordinator
+from kafka.testing.group_checks import is_coordinator
 from kafka.testing.state import Topic
 from kafka.testing.transactions.coordinator import fenced_code, transactions_of
 

@@ -97,6 +97,9 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
         old = self.members[owner]
         if old.epoch != STATIC_LEAVE_EPOCH:
             return UNRELEASED_INSTANCE_ID, None
+        known = self.members.get(request.member_id)
+        if known is not None:
+            self._forget(known)  # it begins anew as the other one
         member = self._new_member(request, client_id, client_host)
         self._replace(old, member)
         return NONE, self._enter(member)
@@ -117,10 +120,17 @@ class HandoverGroup(EpochGroup[HM, HR, Unit]):
 
     def _enter(self, member: HM) -> HM:
         super()._enter(member)
-        if member.instance_id is not None:
-            self._instances[member.instance_id] = member.member_id
+        self._set_instance(member, member.instance_id)
         member.revocation = self._deadline(member)
         return member
+
+    def _set_instance(self, member: HM, instance_id: Optional[str]) -> None:
+        """Let a member be the one with an instance id, and no more with the one it had."""
+        if member.instance_id is not None:
+            self._instances.pop(member.instance_id, None)
+        member.instance_id = instance_id
+        if instance_id is not None:
+            self._instances[instance_id] = member.member_id
 
     def _replace(self, old: HM, member: HM) -> None:
         """Let a static member that left for a while come back under another id."""

@@ -228,8 +228,7 @@ class StreamsGroup(HandoverGroup[StreamsMember, StreamsGroupHeartbeatRequest, Ta
         """Note what a member says of itself; return whether that is something new."""
         size, before = member.size, member.about
         if request.instance_id is not None:
-            member.instance_id = request.instance_id
-            self._instances[request.instance_id] = member.member_id
+            self._set_instance(member, request.instance_id)
         if request.rack_id is not None:
             member.rack_id = request.rack_id
         if request.rebalance_timeout_ms != -1:

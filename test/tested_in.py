@@ -20,7 +20,7 @@ TESTED_IN = {
 }
 # What is one subject in kafka/testing is tested together.
 _FAMILIES = """
-groups/test_classic_group: groups/group_members groups/group_states
+groups/test_classic_group: groups/classic_members groups/group_members groups/group_states
 groups/test_consumer_groups: groups/consumer_group groups/epoch_group groups/epoch_groups
 groups/test_consumer_groups: groups/handover_group
 logs/test_produced_batches: logs/log_settings

@@ -22,8 +22,8 @@ from kafka.testing.errors import (
     UNSUPPORTED_ASSIGNOR,
 )
 from kafka.testing.groups.consumer_group import ConsumerGroup
-from kafka.testing.groups.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH, EpochRules
-from kafka.testing.groups.epoch_groups import MEMBER_TEXTS, EpochGroups, numbers_by_name
+from kafka.testing.groups.epoch_group import JOIN_EPOCH, EpochRules
+from kafka.testing.groups.epoch_groups import MEMBER_TEXTS, EpochGroups, epoch_text, numbers_by_name
 from kafka.testing.groups.regex import Pattern
 from kafka.testing.groups.server_assignors import ASSIGNORS, TopicPartition
 
@@ -130,7 +130,8 @@ def _refusal_without_group(
     request: ConsumerGroupHeartbeatRequest, version: int
 ) -> Optional[ConsumerGroupHeartbeatResponse]:
     """Return why a heartbeat cannot be meant, None if it can."""
-    text = _empty_name(request, version) or _join_text(request)
+    wrong_epoch = epoch_text(request.member_epoch, request.instance_id)
+    text = _empty_name(request, version) or wrong_epoch or _join_text(request)
     if text is not None:
         return consumer_refusal(INVALID_REQUEST, text)
     assignor = request.server_assignor
@@ -158,12 +159,7 @@ def _empty_name(request: ConsumerGroupHeartbeatRequest, version: int) -> Optiona
 
 
 def _join_text(request: ConsumerGroupHeartbeatRequest) -> Optional[str]:
-    epoch = request.member_epoch
-    if epoch == STATIC_LEAVE_EPOCH and request.instance_id is None:
-        return 'Only members with an instance id leave for a while.'
-    if epoch < STATIC_LEAVE_EPOCH:
-        return 'There is no member epoch %d.' % epoch
-    if epoch != JOIN_EPOCH:
+    if request.member_epoch != JOIN_EPOCH:
         return None
     if request.rebalance_timeout_ms == -1:
         return 'Who joins must tell its rebalance time-out.'

@@ -17,7 +17,7 @@ from kafka.testing.errors import (
     UNKNOWN_MEMBER_ID,
     UNRELEASED_INSTANCE_ID,
 )
-from kafka.testing.groups.epoch_group import EpochGroup, EpochRules
+from kafka.testing.groups.epoch_group import STATIC_LEAVE_EPOCH, EpochGroup, EpochRules
 from kafka.testing.groups.group_members import group_size
 
 G = TypeVar('G', bound=EpochGroup[Any, Any, Any])
@@ -74,6 +74,13 @@ class EpochGroups(Generic[G]):
         if group is not None:
             self.rules.budget.change(-group_size(group_id))
             group.die()
+
+
+def epoch_text(epoch: int, instance_id: Optional[str]) -> Optional[str]:
+    """Return what is wrong with an epoch where members may be static, None if it can be meant."""
+    if epoch == STATIC_LEAVE_EPOCH and instance_id is None:
+        return 'Only members with an instance id leave for a while.'
+    return 'There is no member epoch %d.' % epoch if epoch < STATIC_LEAVE_EPOCH else None
 
 
 def numbers_by_name(numbered: Iterable[Tuple[Key, int]]) -> Dict[Key, List[int]]:

@@ -24,8 +24,8 @@ from kafka.testing.errors import (
     STREAMS_INVALID_TOPOLOGY,
     UNKNOWN_SERVER_ERROR,
 )
-from kafka.testing.groups.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH, EpochRules
-from kafka.testing.groups.epoch_groups import MEMBER_TEXTS, EpochGroups, numbers_by_name
+from kafka.testing.groups.epoch_group import JOIN_EPOCH, EpochRules
+from kafka.testing.groups.epoch_groups import MEMBER_TEXTS, EpochGroups, epoch_text, numbers_by_name
 from kafka.testing.groups.streams_group import StreamsGroup, StreamsMember
 from kafka.testing.groups.streams_topology import (
     BrokenTopology,
@@ -226,7 +226,8 @@ def _refusal(
     request: StreamsGroupHeartbeatRequest, version: Tuple[int, ...]
 ) -> Optional[StreamsGroupHeartbeatResponse]:
     """Return why a heartbeat cannot be meant, None if it can."""
-    text = _empty_name(request) or _join_text(request) or _task_text(request)
+    wrong_epoch = epoch_text(request.member_epoch, request.instance_id)
+    text = _empty_name(request) or wrong_epoch or _join_text(request) or _task_text(request)
     if text is None and request.topology is not None:
         for part in request.topology.subtopologies:
             for topic in part.state_changelog_topics:
@@ -248,12 +249,7 @@ def _empty_name(request: StreamsGroupHeartbeatRequest) -> Optional[str]:
 
 
 def _join_text(request: StreamsGroupHeartbeatRequest) -> Optional[str]:
-    epoch = request.member_epoch
-    if epoch == STATIC_LEAVE_EPOCH and request.instance_id is None:
-        return 'Only members with an instance id leave for a while.'
-    if epoch < STATIC_LEAVE_EPOCH:
-        return 'There is no member epoch %d.' % epoch
-    if epoch != JOIN_EPOCH:
+    if request.member_epoch != JOIN_EPOCH:
         return None if request.topology is None else 'Only who joins tells a topology.'
     if request.rebalance_timeout_ms == -1:
         return 'Who joins must tell its rebalance time-out.'

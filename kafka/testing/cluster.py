@@ -255,6 +255,7 @@ class Cluster:
                 raise ValueError('topic %r exists' % name)
             made = self.state.create_topic(name, partitions, replication_factor)
             made.configs.update(configs or {})
+            self.state.kept.measure_again()
 
         self._call(create)
 

@@ -36,6 +36,7 @@ from kafka.testing.groups.streams_topology import (
     size_of,
     sources_of,
 )
+from kafka.testing.kept_bytes import settings_bytes
 
 if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
@@ -75,8 +76,13 @@ class StreamsGroups(EpochGroups[StreamsGroup]):
         for topic in configured.missing:
             if topic.name not in self._state.topics and self._state.alive:
                 copies = min(max(0, topic.replication_factor), len(self._state.alive)) or None
+                values = {each.key: each.value for each in topic.topic_configs}
+                size = settings_bytes(topic.name, values)
+                if not self._state.kept.has_room(0, size):
+                    return  # the group waits for them
                 made = self._state.create_topic(topic.name, max(1, topic.partitions), copies)
-                made.configs.update({each.key: each.value for each in topic.topic_configs})
+                made.configs.update(values)
+                self._state.kept.change(0, size)
 
     # ------------------------------------------------------------ heartbeat
 

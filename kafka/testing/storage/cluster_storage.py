@@ -168,6 +168,7 @@ class Storage:
     def _restore(self, values: Dict[Key, Any]) -> None:
         state = self._state
         restore_state(values, state)
+        state.kept.measure_again()
         for topic in state.topics.values():
             self.adopt(topic)
         self._deleted = {key[1]: value for key, value in values.items() if key[0] == 'deleted'}

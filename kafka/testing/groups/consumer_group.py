@@ -146,6 +146,8 @@ class ConsumerGroup(HandoverGroup[ConsumerMember, ConsumerGroupHeartbeatRequest,
         names, regex = member.topic_names, member.regex
         # Before 4.3 the first epoch of a group is 0, which stands for joining.
         has_changed = member.member_id not in self.target and self._rules.version < (4, 3)
+        if request.instance_id is not None:
+            self._set_instance(member, request.instance_id)
         if request.rebalance_timeout_ms != -1:
             member.rebalance_timeout_ms = request.rebalance_timeout_ms
         if request.subscribed_topic_names is not None:

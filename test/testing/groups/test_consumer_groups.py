@@ -385,6 +385,14 @@ def test_a_member_that_takes_the_place_of_another_leaves_its_own(driver):
     assert driver.state.groups.budget.used == 0
 
 
+def test_an_instance_id_that_a_member_has_given_up_is_free(driver):
+    member = Member(driver, 'a', instance_id='i')
+    member.join()
+    assert member.join(instance_id='j').error_code == NONE
+    assert Member(driver, 'b', instance_id='i').join().error_code == NONE
+    assert [each.instance_id for each in described(driver).members] == ['j', 'i']
+
+
 def test_nobody_leaves_for_another_instance(driver):
     first, second = (Member(driver, name, instance_id=name) for name in 'ab')
     first.join()

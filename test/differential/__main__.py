@@ -18,7 +18,8 @@ from kafka.testing.releases import broker_release
 from test.differential import recordings, report
 from test.differential.compare import Difference, compare, explained
 from test.differential.deviations import DEVIATIONS
-from test.differential.runner import Recording, hopeless, is_wanted
+from test.differential.runner import Recording, hopeless
+from test.differential.script import cases_named, is_wanted
 
 
 def _arguments(words: Optional[Sequence[str]]) -> argparse.Namespace:
@@ -52,7 +53,7 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     if options.no_compare:
         return 0
     began = time.monotonic()
-    ours = recordings.of_embedded(options.release, options.only, hopeless(real))
+    ours = recordings.of_embedded(options.release, cases_named(options.only), hopeless(real))
     seconds = time.monotonic() - began
     if options.ours:
         recordings.write(options.ours, ours)
@@ -78,7 +79,7 @@ def _real(options: argparse.Namespace) -> Recording:
         return recordings.read(recordings.kept(options.release))
     if options.against:
         return recordings.read(options.against)
-    recording = recordings.of_real(options.release, options.only)
+    recording = recordings.of_real(options.release, cases_named(options.only))
     if options.record:
         if options.only and options.record.exists():
             kept = recordings.read(options.record).items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, FrozenSet, List, Optional, Tuple, Type
 
@@ -34,10 +35,9 @@ from test.differential.runner import (
     Patience,
     Recording,
     hopeless,
-    is_wanted,
     run,
 )
-from test.differential.script import Scenario, cases
+from test.differential.script import Case, Choice, Scenario, cases
 
 FOLDER = Path(__file__).parent / 'recorded'
 
@@ -89,10 +89,15 @@ def read(path: Path) -> Recording:
     return recording
 
 
-def of_real(release: str, only: str = '', known: Optional[FrozenSet[str]] = None) -> Recording:
-    """Start one real broker after the other, send them the script; return what they said.
+def of_real(
+    release: str, choose: Choice = cases, known: Optional[FrozenSet[str]] = None
+) -> Recording:
+    """Send the script to two real brokers, one of which asks who one is; return what they said.
 
-    Arguments: known: steps in which nothing is to come; those of the kept recording by default.
+    They run at the same time: whoever asks mostly waits.
+
+    Arguments: choose: what is asked; known: steps in which nothing is to come; those of the kept
+        recording by default.
     """
     # Late: the recordings are read where no real broker can run.
     from servers.cluster import Cluster as RealCluster
@@ -100,56 +105,57 @@ def of_real(release: str, only: str = '', known: Optional[FrozenSet[str]] = None
 
     if known is None:
         known = hopeless(read(kept(release))) if kept(release).exists() else frozenset()
-    about = broker_release(release)
     patience = Patience(known=known, settle_seconds=SETTLE_SECONDS)
-    recording: Recording = {}
-    if _asks(SCRIPT, about, only):
+    about = broker_release(release)
+
+    def ask(part: List[Case]) -> Recording:
         with RealCluster(releases()[release]) as cluster:
-            recording.update(run(SCRIPT, cluster.address(0), about, only, patience))
-    if _asks(SECURED, about, only):
-        secured = secured_clusters.SecuredCluster(releases()[release])
-        with secured:
-            address = secured.sasl_address
-            recording.update(_run_secured(address, about, only, patience))
-    return recording
+            return run(part, cluster.address(0), about, patience)
 
+    def ask_secured(part: List[Case]) -> Recording:
+        with secured_clusters.SecuredCluster(releases()[release]) as cluster:
+            return _run_secured(part, cluster.sasl_address, about, patience)
 
-def _asks(scenarios: List[Scenario], release: BrokerRelease, only: str) -> bool:
-    return any(is_wanted(case.label, only) for case in cases(scenarios, release))
+    parts = [(ask, SCRIPT), (ask_secured, SECURED)]
+    chosen = [(how, list(choose(scenarios, about))) for how, scenarios in parts]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        told = [pool.submit(how, part) for how, part in chosen if part]
+        return {name: each for part in told for name, each in part.result().items()}
 
 
 def _run_secured(
-    address: Tuple[str, int], release: BrokerRelease, only: str, patience: Patience
+    chosen: List[Case], address: Tuple[str, int], release: BrokerRelease, patience: Patience
 ) -> Recording:
     def greet(user: str) -> Greeting:
         return secured_clusters.greeting(release, user)
 
-    return run(SECURED, address, release, only, patience, greet, secured_clusters.ADMIN)
+    return run(chosen, address, release, patience, greet, secured_clusters.ADMIN)
 
 
 def of_embedded(
     release: str,
-    only: str = '',
+    choose: Choice = cases,
     known: FrozenSet[str] = frozenset(),
     kind: Type[Cluster] = NearCluster,
     **settings: Any,
 ) -> Recording:
     """Send the script to embedded brokers; return what they said.
 
-    Arguments: known: steps in which nothing is to come, see Patience; kind: in memory, where the
-    waits are those that real brokers get and cost nothing, and one seed makes every run the same,
-    or on sockets.
+    Arguments: choose: what is asked; known: steps in which nothing is to come, see Patience; kind:
+        in memory, where the waits are those that real brokers get and cost nothing, and one seed
+        makes every run the same, or on sockets.
     """
     about = broker_release(release)
     settings = dict(SETTINGS, **settings)
     patience = Patience(known=known)
+    script, secured = (list(choose(each, about)) for each in (SCRIPT, SECURED))
     recording: Recording = {}
-    if _asks(SCRIPT, about, only):
+    if script:
         plain = kind(version=release, **settings)
-        recording.update(asked(plain, lambda address: run(SCRIPT, address, about, only, patience)))
-    if _asks(SECURED, about, only):
-        secured = secured_clusters.embedded(kind, release, **settings)
+        recording.update(asked(plain, lambda address: run(script, address, about, patience)))
+    if secured:
+        asking = secured_clusters.embedded(kind, release, **settings)
         recording.update(
-            asked(secured, lambda address: _run_secured(address, about, only, patience))
+            asked(asking, lambda address: _run_secured(secured, address, about, patience))
         )
     return recording

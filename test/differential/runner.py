@@ -11,7 +11,7 @@ import logging
 import socket
 import struct
 import time
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
 
 from kafka.errors import KafkaError
 from kafka.protocol.api import ApiKey, decode_response, encode_request, response_class
@@ -26,9 +26,7 @@ from test.differential.script import (
     REFUSED_BELOW,
     SETTLES,
     Case,
-    Scenario,
     Step,
-    cases,
     request_of,
     served_versions,
 )
@@ -40,6 +38,8 @@ ANSWER_SECONDS = 8.0
 SILENT_SECONDS = 1.0
 PREPARE_SECONDS = 30.0
 AGAIN_SECONDS = 0.05
+#: The longest pause between two looks whether something is there.
+LOOK_SECONDS = 0.01
 SLOW_SECONDS = 0.5
 AGAIN_TIMES = 200
 #: As long as that where a broker was never ready, or never said anything, another time.
@@ -394,7 +394,7 @@ class Context:
             if time.monotonic() > end:
                 raise AssertionError('waited too long for ' + what)
             time.sleep(pause)
-            pause = min(2 * pause, AGAIN_SECONDS)
+            pause = min(2 * pause, LOOK_SECONDS)
 
 
 def error_codes(answer: Any) -> List[int]:
@@ -416,24 +416,18 @@ def hopeless(recording: Recording) -> FrozenSet[str]:
     )
 
 
-def is_wanted(name: str, only: str) -> bool:
-    """Tell whether the name of a case has one of the words, with commas between; none: any has."""
-    return any(word in name for word in only.split(','))
-
-
 def run(
-    scenarios: Sequence[Scenario],
+    chosen: Iterable[Case],
     address: Tuple[str, int],
     release: BrokerRelease,
-    only: str,
     patience: Patience,
     greet: Optional[Callable[[str], Greeting]] = None,
     user: str = '',
 ) -> Recording:
-    """Send a script to the broker at an address; return what it answered.
+    """Send cases of a script to the broker at an address; return what it answered.
 
-    Arguments: only: parts of the names of the cases that are wanted, with commas between; greet:
-        gets a user and returns what logs it in; user: who prepares and asks what nobody else does.
+    Arguments: greet: gets a user and returns what logs it in; user: who prepares and asks what
+        nobody else does.
     """
     wire = Wire(address, greet(user) if greet is not None else None)
     began = time.monotonic()
@@ -441,10 +435,9 @@ def run(
     recording: Recording = {}
     try:
         context.use_up_producer_id_0()
-        for case in cases(scenarios, release):
-            if is_wanted(case.label, only):
-                _run_case(context, case, recording)
-                log.debug('%s after %.1f s', case.label, time.monotonic() - began)
+        for case in chosen:
+            _run_case(context, case, recording)
+            log.debug('%s after %.1f s', case.label, time.monotonic() - began)
     finally:
         context.begin('')
         wire.close()

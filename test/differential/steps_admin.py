@@ -398,6 +398,7 @@ CONFIGS_SCRIPT = [
             ),
             _shown()._replace(name='shown at last'),
         ],
+        is_slow=True,  # a wrong value ends a KRaft controller's term: it elects itself again
     ),
     one('config resources', LIST_CONFIG_RESOURCES, lambda c: {'resource_types': [CLIENT_METRICS]}),
     one('config resources 99', LIST_CONFIG_RESOURCES, lambda c: {'resource_types': [99]}),

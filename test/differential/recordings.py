@@ -10,8 +10,8 @@ from typing import Any, FrozenSet, List, Optional, Tuple, Type
 
 from kafka.testing import Cluster
 from kafka.testing.releases import BrokerRelease, broker_release
-from test.differential import secured_brokers as secured_clusters
 from test.differential import (
+    secured_brokers,
     steps_admin,
     steps_basic,
     steps_cluster,
@@ -62,7 +62,7 @@ SCRIPT: List[Scenario] = [
 
 #: What is asked of a cluster that asks who one is.
 SECURED: List[Scenario] = [
-    each._replace(since=max(each.since, secured_clusters.SINCE)) for each in steps_secured.SCRIPT
+    each._replace(since=max(each.since, secured_brokers.SINCE)) for each in steps_secured.SCRIPT
 ]
 ALL = [*SCRIPT, *SECURED]
 
@@ -113,7 +113,7 @@ def of_real(
             return run(part, cluster.address(0), about, patience)
 
     def ask_secured(part: List[Case]) -> Recording:
-        with secured_clusters.SecuredCluster(releases()[release]) as cluster:
+        with secured_brokers.SecuredCluster(releases()[release]) as cluster:
             return _run_secured(part, cluster.sasl_address, about, patience)
 
     parts = [(ask, SCRIPT), (ask_secured, SECURED)]
@@ -127,9 +127,9 @@ def _run_secured(
     chosen: List[Case], address: Tuple[str, int], release: BrokerRelease, patience: Patience
 ) -> Recording:
     def greet(user: str) -> Greeting:
-        return secured_clusters.greeting(release, user)
+        return secured_brokers.greeting(release, user)
 
-    return run(chosen, address, release, patience, greet, secured_clusters.ADMIN)
+    return run(chosen, address, release, patience, greet, secured_brokers.ADMIN)
 
 
 def of_embedded(
@@ -154,7 +154,7 @@ def of_embedded(
         plain = kind(version=release, **settings)
         recording.update(asked(plain, lambda address: run(script, address, about, patience)))
     if secured:
-        asking = secured_clusters.embedded(kind, release, **settings)
+        asking = secured_brokers.embedded(kind, release, **settings)
         recording.update(
             asked(asking, lambda address: _run_secured(secured, address, about, patience))
         )

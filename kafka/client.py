@@ -226,7 +226,7 @@ class KafkaClient(BlockingVerbs):
 
     def _unwritten(self, encoder_fn: Any, ids: Dict[str, Any]) -> Optional[Unwritten]:
         """Return a request with records as it can be sent without the bytes of the old version."""
-        if not isinstance(encoder_fn, functools.partial):
+        if type(encoder_fn) is not functools.partial:
             return None
         name = getattr(encoder_fn.func, '__name__', '')
         make = _UNWRITTEN.get(name)

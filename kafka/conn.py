@@ -1,4 +1,4 @@
-"""KafkaConnection: one blocking connection to one broker; and the parsing of host lists.
+"""KafkaConnection: one blocking connection to one broker.
 
 Owns: the socket of the 0.9.5 client and what happens on it: connecting, framing, time-outs,
 closing; asking a broker for its versions when first needed. Does not own: what requests mean.
@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import socket
 import threading
 import time
 from collections import deque
+from types import MappingProxyType
 from typing import (
     Any,
     Deque,
-    Dict,
-    Iterable,
-    List,
     NamedTuple,
     NoReturn,
     Optional,
@@ -32,12 +29,13 @@ from typing import (
 from kafka.errors import (
     CorrelationIdError,
     FrameError,
-    KafkaConfigurationError,
     KafkaConnectionError,
     KafkaError,
 )
+from kafka.hosts import DEFAULT_KAFKA_PORT, MAX_PORT, collect_hosts, get_ip_port_afi
+from kafka.protocol.api import ApiKey
 from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
-from kafka.protocol.negotiation import BrokerVersions
+from kafka.protocol.negotiation import BrokerVersions, Ranges
 from kafka.protocol.probe import ProbeResult, ProbeStep, probe_versions
 from kafka.protocol.session import ResponseReceived, Role, Session, is_answered
 from kafka.protocol.translation import (
@@ -60,8 +58,6 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 DEFAULT_SOCKET_TIMEOUT_SECONDS = 120
-DEFAULT_KAFKA_PORT = 9092
-MAX_PORT = 65535
 
 MAX_READ_BYTES = 4096
 MAX_FRAME_BYTES = 2**31 - 1  # what a length can say
@@ -69,81 +65,6 @@ MAX_FRAME_BYTES = 2**31 - 1  # what a length can say
 # How many unread answers are kept in mind. More than anyone asks for at once; the bound is for
 # programs that send unrecognised requests which get no answer.
 MAX_WAITING = 1000
-
-Host = Tuple[str, int, int]
-
-
-# ---------------------------------------------------------------- hosts
-
-
-def collect_hosts(hosts: Union[str, Iterable[str]], randomize: bool = True) -> List[Host]:
-    """Parse a list of brokers.
-
-    Arguments: hosts: text with commas between, or an iterable of texts, each ``host``,
-    ``host:port``, an IPv6 address or one in brackets with or without ``:port``; randomize: shuffle.
-
-    Returns (host, port, address family) triples; the port is 9092 where none is given.
-    Raises TypeError for anything but text, KafkaConfigurationError for a port that can be none.
-
-    From 1.0 on; 0.9.5 returned pairs, which are the first two elements.
-    """
-    try:
-        if isinstance(hosts, (str, bytes)):
-            entries = _text(hosts).split(',')
-        else:
-            entries = [_text(entry) for entry in hosts]
-    except (TypeError, UnicodeDecodeError) as error:
-        raise TypeError('hosts must be text or an iterable of texts, not %r' % (hosts,)) from error
-    result = [get_ip_port_afi(entry) for entry in entries if entry.strip()]
-    if randomize:
-        random.shuffle(result)
-    return result
-
-
-def get_ip_port_afi(host_and_port_str: str) -> Host:
-    """Parse one broker's address; see collect_hosts().
-
-    The family is AF_INET or AF_INET6 for an address, AF_INET6 for whatever stands in brackets, else
-    AF_UNSPEC. A negative port is taken as none. From the 1.x releases.
-    """
-    text = _text(host_and_port_str).strip()
-    if text.startswith('['):
-        host, _, rest = text[1:].partition(']')
-        return host, _port(rest.strip().lstrip(':'), text), socket.AF_INET6
-    if _is_address(socket.AF_INET6, text):
-        return text, DEFAULT_KAFKA_PORT, socket.AF_INET6
-    host, _, port = text.rpartition(':') if ':' in text else (text, '', '')
-    host = host.strip()
-    family = socket.AF_INET if _is_address(socket.AF_INET, host) else socket.AF_UNSPEC
-    return host, _port(port, text), family
-
-
-def _text(entry: Any) -> str:
-    if isinstance(entry, bytes):
-        return entry.decode('utf-8')
-    if isinstance(entry, str):
-        return entry
-    raise TypeError('not text: %r' % (entry,))
-
-
-def _port(text: str, whole: str) -> int:
-    try:
-        port = int(text) if text.strip() else DEFAULT_KAFKA_PORT
-    except ValueError as error:
-        raise KafkaConfigurationError('the port in %r is no number' % whole) from error
-    if port > MAX_PORT:
-        # The resolver would take it modulo 65536, and another program's port would be reached.
-        raise KafkaConfigurationError('the port in %r is beyond %d' % (whole, MAX_PORT))
-    return DEFAULT_KAFKA_PORT if port < 0 else port
-
-
-def _is_address(family: int, text: str) -> bool:
-    try:
-        socket.inet_pton(family, text)
-    except (OSError, ValueError):
-        return False
-    return True
-
 
 # ---------------------------------------------------------------- the connection
 
@@ -249,7 +170,8 @@ class KafkaConnection(threading.local):
         """
         if not isinstance(payload, (bytes, bytearray, memoryview)):
             raise TypeError('payload must be bytes, not %s' % type(payload).__name__)
-        log.debug('About to send %d bytes to %s, request %s', len(payload), self, request_id)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug('About to send %d bytes to %s, request %s', len(payload), self, request_id)
         self.get_connected_socket()
         passes = self._translator is not None and self._translator.passes(payload)
         old = None if passes else parse_old_request(payload)
@@ -283,13 +205,17 @@ class KafkaConnection(threading.local):
 
     def recv_unread(self, request_id: int) -> Union[bytes, Unread]:
         """Read one response as recv(), but return a translated one before it is written."""
-        log.debug('Reading a response from %s, request %s', self, request_id)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug('Reading a response from %s, request %s', self, request_id)
         if self._is_inherited():
             self.close()
             raise KafkaConnectionError(
                 'Kafka @ %s:%s answers the process that asked: this one was forked meanwhile'
                 % (self.host, self.port)
             )
+        return self._next_answer()
+
+    def _next_answer(self) -> Union[bytes, Unread]:
         first = self._waiting[0] if self._waiting else None
         if first is not None and first.translation is not None and not first.translation.requests:
             self._waiting.popleft()
@@ -298,16 +224,47 @@ class KafkaConnection(threading.local):
         translation = self._whose(frame)
         return frame if translation is None else self._finish(translation, frame)
 
-    def api_versions(self) -> Dict[int, Tuple[int, int]]:
+    def ask(self, request_id: int, request: Union[bytes, Unwritten]) -> Union[bytes, Unread]:
+        """Send one request and read its answer, as send() or send_unwritten() and recv_unread() do.
+
+        Who is interrupted has to close the connection: an answer may still come.
+        """
+        if isinstance(request, Unwritten):
+            self.send_unwritten(request_id, request)
+            return self._next_answer()
+        translator = self._translator
+        if (
+            translator is None
+            or self._sock is None
+            or self._waiting
+            or self._read_early
+            or self._process != os.getpid()
+            or not translator.passes(request)
+            or log.isEnabledFor(logging.DEBUG)
+        ):
+            self.send(request_id, request)
+            return self.recv_unread(request_id)
+        # Nothing else is under way, and it will be answered: benchmarks/simple.py --only default
+        try:
+            self._sock.sendall(request)
+            frame = self._read_frame(self.ahead_bytes or MAX_READ_BYTES)
+        except OSError as error:
+            self._raise_connection_error(error)
+        if frame[:4] != request[8:12]:
+            self._fail_answer(frame, int.from_bytes(request[8:12], 'big', signed=True))
+        return frame
+
+    def api_versions(self) -> Ranges:
         """Return what the broker serves, {api key: (lowest, highest version)}; asks if need be.
 
         Versions that a broker lists but refuses are left out: Produce below 3 from 4.0 on, and
         offsets in ZooKeeper where there is none. Raises KafkaConnectionError, FrameError (one of
         those) if the broker gives no usable answer.
         """
-        self.get_connected_socket()
-        self._learn()
-        return dict(self._session.versions.ranges)
+        if self._translator is None:
+            self.get_connected_socket()
+            self._learn()
+        return MappingProxyType(self._session.versions.ranges)
 
     def get_connected_socket(self) -> Any:
         """Return the socket, connecting first if need be. Raises KafkaConnectionError."""
@@ -389,36 +346,44 @@ class KafkaConnection(threading.local):
         if self._sock is None:
             self.get_connected_socket()
         try:
-            return self._read_frame()
+            # A single answer that is due can be read with its length: no other follows it.
+            alone = MAX_READ_BYTES if len(self._waiting) == 1 else 0
+            return self._read_frame(self.ahead_bytes or alone)
         except OSError as error:
             self._raise_connection_error(error)
 
-    def _read_frame(self) -> bytes:
-        """Read one frame. Raises OSError, FrameError."""
+    def _read_frame(self, ahead_bytes: int) -> bytes:
+        """Read one frame. Raises OSError, FrameError.
+
+        Arguments: ahead_bytes: how much to read at once, whatever frames that may be; 0: no more
+        than this one.
+        """
         reader, recv = self._reader, self._sock.recv
         started, wanted = 0.0, 0
-        while True:
-            try:
-                frame = reader.next_frame()
-            except FrameError as error:
-                self._fail_frame(error)
-            if frame is not None:
-                return frame
-            most = self.ahead_bytes or min(reader.missing_bytes, MAX_READ_BYTES)
-            if wanted <= 0:
-                started, wanted = time.monotonic(), min(most, MAX_READ_BYTES)
-            data = recv(most)
-            if not data:
-                raise ConnectionResetError(
-                    'the broker closed the connection%s'
-                    % (' in the middle of a response' if reader.inside_frame else '')
-                )
-            reader.receive_data(data)
-            wanted -= len(data)
-            if wanted > 0 and self.timeout is not None:
-                # The socket's own limit is for each byte that trickles in.
-                if time.monotonic() - started > self.timeout:
-                    raise socket.timeout('an answer came too slowly')
+        try:
+            frame = reader.next_frame() if reader.inside_frame else None
+            while frame is None:
+                most = ahead_bytes or min(reader.missing_bytes, MAX_READ_BYTES)
+                if wanted <= 0:
+                    started = time.monotonic()
+                    wanted = most if most < MAX_READ_BYTES else MAX_READ_BYTES
+                data = recv(most)
+                if not data:
+                    raise ConnectionResetError(
+                        'the broker closed the connection%s'
+                        % (' in the middle of a response' if reader.inside_frame else '')
+                    )
+                frame = reader.take(data)
+                if frame is not None:
+                    break
+                wanted -= len(data)
+                if wanted > 0 and self.timeout is not None:
+                    # The socket's own limit is for each byte that trickles in.
+                    if time.monotonic() - started > self.timeout:
+                        raise socket.timeout('an answer came too slowly')
+        except FrameError as error:
+            self._fail_frame(error)
+        return frame
 
     def _raise_connection_error(self, error: Optional[OSError] = None) -> NoReturn:
         """Close the connection and say so; the name is that of 0.9.5, which programs reach for."""
@@ -428,6 +393,13 @@ class KafkaConnection(threading.local):
         raise KafkaConnectionError(
             'Kafka @ %s:%s went away%s' % (self.host, self.port, cause)
         ) from error
+
+    def _fail_answer(self, frame: bytes, due: Optional[int]) -> NoReturn:
+        """Refuse a frame that is not the answer to the request that was due."""
+        found = int.from_bytes(frame[:4], 'big', signed=True) if len(frame) >= 4 else None
+        self._fail_frame(
+            CorrelationIdError('a response has correlation id %s where %s was next' % (found, due))
+        )
 
     def _fail_frame(self, error: KafkaError) -> NoReturn:
         self.close()
@@ -441,10 +413,14 @@ class KafkaConnection(threading.local):
     def _send_old(self, old: OldRequest, payload: bytes) -> None:
         """Send an old request, or what stands for it; `payload` is the request as it is."""
         translation = self._translate(old)
-        self._expect(old.asked_bytes)
+        if old.header.api_key == ApiKey.FETCH:
+            self._expect(old.asked_bytes)
         if translation is not None:
-            ids = {'version': translation.version, 'correlation_id': old.header.correlation_id}
-            payload = b''.join(self._session.send(each, **ids) for each in translation.requests)
+            payload = b''
+            version, correlation_id = translation.version, old.header.correlation_id
+            for each in translation.requests:
+                data = self._session.send(each, version=version, correlation_id=correlation_id)
+                payload = payload + data if payload else data
         if payload:
             self._write(payload)
         if is_answered(old.message):
@@ -471,12 +447,7 @@ class KafkaConnection(threading.local):
             if entry.recognised:
                 # A translated one has several answers, which the session checks.
                 if entry.translation is None and entry.correlation_id != correlation_id:
-                    self._fail_frame(
-                        CorrelationIdError(
-                            'a response has correlation id %s where %s was next'
-                            % (correlation_id, entry.correlation_id)
-                        )
-                    )
+                    self._fail_answer(frame, entry.correlation_id)
                 return entry.translation
             # An unrecognised request may have been one without an answer.
             if entry.correlation_id == correlation_id or not any(
@@ -550,7 +521,7 @@ class KafkaConnection(threading.local):
             if step.data:
                 self._sock.sendall(step.data)
             while True:
-                frame = self._read_frame()
+                frame = self._read_frame(self.ahead_bytes)
                 # The answers to earlier requests, which nobody has read yet, come first.
                 if len(self._read_early) < len(self._waiting) and frame[:1] < b'\x80':
                     self._read_early.append(frame)

@@ -47,6 +47,7 @@ FLOOR = {
     'kafka.request_connection': 'drivers',
     'kafka.stored_offsets': 'drivers',
     'kafka.conn': 'net',
+    'kafka.hosts': 'net',
     'kafka.partitioner': 'machines',
     'kafka.protocol': 'wire',
     'kafka.record': 'wire',
@@ -68,7 +69,8 @@ OUTSIDE = {'net', 'drivers', 'clients', 'faces'}
 MAY_USE = {
     # The embedded broker serves all its connections in one thread.
     # And stands in for connections of blocking clients where there are none.
-    'socket': (set(), {'kafka.conn', 'kafka.testing.memory', 'kafka.testing.server'}),
+    # In net an address is told from a name as well (kafka.hosts).
+    'socket': ({'net'}, {'kafka.testing.memory', 'kafka.testing.server'}),
     # It encrypts bytes there, without a socket.
     'ssl': (set(), {'kafka.testing.security.tls'}),
     'selectors': (set(), {'kafka.testing.server'}),

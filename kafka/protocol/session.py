@@ -19,7 +19,7 @@ A driver moves bytes and nothing else::
 
 The states and the moves between them are the table TRANSITIONS and nothing else. SASL will be a
 state between NEGOTIATING and READY: its tokens travel as frames, so it needs a row in the table and
-a branch in ``_take_frame``.
+a branch in ``_take_response``.
 
 On one connection a broker answers strictly in the order of the requests, so the correlation id of a
 response is checked and never searched for. The one exception, old brokers that ignore a request
@@ -46,7 +46,7 @@ from kafka.errors import (
 from kafka.protocol import api
 from kafka.protocol.api import ApiKey, RequestHeader
 from kafka.protocol.api_versions import ApiVersionsRequest
-from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader, frame, frame_length
+from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader, frame_length
 from kafka.protocol.negotiation import (
     SOFTWARE_NAME,
     BrokerVersions,
@@ -290,7 +290,6 @@ class Session:
         self._last_correlation_id = -1
         self._sent: Deque[_Sent] = deque()  # client: waiting for answers, oldest first
         self._asked: Deque[RequestHeader] = deque()  # server: to be answered, oldest first
-        self._to_send: Deque[SendData] = deque()
         self._peer_closed = False
 
     def __repr__(self) -> str:
@@ -330,14 +329,13 @@ class Session:
         UnsupportedVersionError if the broker serves none of our ApiVersions versions, and
         IllegalStateError after such an error or after close().
         """
-        if self._to_send:
-            return self._to_send.popleft()
         if self.state in (State.CLOSED, State.FAILED):
             raise IllegalStateError('no more events: the session is %s' % self.state.value)
         try:
             data = self._frames.next_frame()
             if data is not None:
-                return self._take_frame(data)
+                take = self._take_response if self.role is Role.CLIENT else self._take_request
+                return take(data)
         except KafkaError:
             self._move(Input.FAIL)
             raise
@@ -348,9 +346,11 @@ class Session:
 
         For drivers that cut the stream themselves; not to be mixed with receive_data().
         """
-        self._require(Input.SEND if self.state is State.READY else Input.ADOPT)
+        if self.state is not State.READY:
+            self._require(Input.ADOPT)
+        take = self._take_response if self.role is Role.CLIENT else self._take_request
         try:
-            return self._take_frame(data)
+            return take(data)
         except KafkaError:
             self._move(Input.FAIL)
             raise
@@ -358,11 +358,6 @@ class Session:
     def close(self) -> None:
         """Note that this side has closed the connection."""
         self._move(Input.CLOSE)
-
-    def _take_frame(self, data: bytes) -> Event:
-        if self.role is Role.SERVER:
-            return self._take_request(data)
-        return self._take_response(data)
 
     def _end(self) -> Event:
         unanswered = tuple(sent.request for sent in self._sent)
@@ -425,8 +420,8 @@ class Session:
         if version is None:
             return api.choose_version(type(request), self.versions.ranges, highest)
         low, high = self.versions.ranges.get(_key(request), (0, -1))
-        chosen = max(version, low)
-        if not request.min_version <= chosen <= min(high, request.max_version):
+        chosen = version if version > low else low
+        if not (request.min_version <= chosen <= high and chosen <= request.max_version):
             raise UnsupportedVersionError(
                 '%s in version %d was asked for; the broker serves %s, this client %d to %d'
                 % (
@@ -455,8 +450,9 @@ class Session:
         limit, UnsupportedVersionError as choose_version(), ProtocolError if a field's value cannot
         be sent in that version. After an error nothing has changed.
         """
-        self._only(Role.CLIENT)
-        self._require(Input.SEND)
+        if self.role is not Role.CLIENT or self.state is not State.READY:
+            self._only(Role.CLIENT)
+            self._require(Input.SEND)
         if self._max_in_flight is not None and len(self._sent) >= self._max_in_flight:
             raise TooManyInFlightRequests('%d requests wait for answers' % len(self._sent))
         chosen = self.choose_version(request, version, highest)
@@ -468,7 +464,8 @@ class Session:
         return (self._last_correlation_id + 1) & MAX_CORRELATION_ID
 
     def _encode(self, request: Message, version: int, correlation_id: int) -> bytes:
-        data = frame(api.encode_request(request, version, correlation_id, self.client_id))
+        parts = api.encode_request_parts(request, version, correlation_id, self.client_id)
+        data = b''.join((frame_length(parts), *parts))
         self._last_correlation_id = correlation_id
         if is_answered(request):
             self._sent.append(_Sent(correlation_id, request, version))
@@ -493,8 +490,7 @@ class Session:
             return self._take_versions(data, sent)
         response_cls = api.response_class(_key(sent.request))
         _, response = api.decode_response(response_cls, data, sent.version)
-        wait_ms, client_throttles = _throttle(response, sent.version)
-        return ResponseReceived(*sent, response, wait_ms, client_throttles)
+        return ResponseReceived(*sent, response, *_throttle(response, sent.version))
 
     # ------------------------------------------------------------ versions
 
@@ -507,8 +503,7 @@ class Session:
     def _take_versions(self, data: bytes, sent: _Sent) -> Event:
         answer = read_versions(data, sent.version)
         if isinstance(answer, int):
-            self._to_send.append(SendData(self._ask_versions(answer)))
-            return self._to_send.popleft()
+            return SendData(self._ask_versions(answer))
         self.versions = broker_versions(answer)
         self._move(Input.ADOPT)
         return VersionsNegotiated(self.versions, *_throttle(answer, sent.version))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from itertools import chain
-from typing import Callable, Iterator, NamedTuple, Optional, Sequence, TypeVar
+from typing import Callable, Iterator, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
@@ -121,16 +121,18 @@ def encode_message_batch(
 
     What a producer of the old eras sends. Raises as :func:`encode_batch`.
     """
-    payload = codecs.compress(codec, encode_messages(keys, values), compresslevel)
+    payload = encode_messages(keys, values)
+    if codec:
+        payload = codecs.compress(codec, payload, compresslevel)
     length, count = HEADER.size - 12 + len(payload), len(values)
     return _assemble(
         payload,
-        BatchHeader(0, length, -1, 2, 0, codec, count - 1, timestamp, timestamp, -1, -1, -1, count),
+        (0, length, -1, 2, 0, codec, count - 1, timestamp, timestamp, -1, -1, -1, count),
     )
 
 
-def _assemble(payload: bytes, header: BatchHeader) -> bytes:
-    """Put header and compressed records together, and the checksum in its place."""
+def _assemble(payload: bytes, header: Tuple[int, ...]) -> bytes:
+    """Put header (a BatchHeader's fields) and records together, and the checksum in its place."""
     try:
         batch = bytearray(HEADER.pack(*header))
     except struct.error as error:

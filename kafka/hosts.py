@@ -1,0 +1,89 @@
+"""Host lists: brokers' addresses as programs write them.
+
+Owns ``collect_hosts`` and ``get_ip_port_afi``, which programs know from ``kafka.conn``, and which
+ports there can be. Names are not resolved here: that is the socket's business.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+from typing import Any, Iterable, List, Tuple, Union
+
+from kafka.errors import KafkaConfigurationError
+
+__all__ = ['DEFAULT_KAFKA_PORT', 'MAX_PORT', 'Host', 'collect_hosts', 'get_ip_port_afi']
+
+DEFAULT_KAFKA_PORT = 9092
+MAX_PORT = 65535
+
+Host = Tuple[str, int, int]
+
+
+def collect_hosts(hosts: Union[str, Iterable[str]], randomize: bool = True) -> List[Host]:
+    """Parse a list of brokers.
+
+    Arguments: hosts: text with commas between, or an iterable of texts, each ``host``,
+    ``host:port``, an IPv6 address or one in brackets with or without ``:port``; randomize: shuffle.
+
+    Returns (host, port, address family) triples; the port is 9092 where none is given.
+    Raises TypeError for anything but text, KafkaConfigurationError for a port that can be none.
+
+    From 1.0 on; 0.9.5 returned pairs, which are the first two elements.
+    """
+    try:
+        if isinstance(hosts, (str, bytes)):
+            entries = _text(hosts).split(',')
+        else:
+            entries = [_text(entry) for entry in hosts]
+    except (TypeError, UnicodeDecodeError) as error:
+        raise TypeError('hosts must be text or an iterable of texts, not %r' % (hosts,)) from error
+    result = [get_ip_port_afi(entry) for entry in entries if entry.strip()]
+    if randomize:
+        random.shuffle(result)
+    return result
+
+
+def get_ip_port_afi(host_and_port_str: str) -> Host:
+    """Parse one broker's address; see collect_hosts().
+
+    The family is AF_INET or AF_INET6 for an address, AF_INET6 for whatever stands in brackets, else
+    AF_UNSPEC. A negative port is taken as none. From the 1.x releases.
+    """
+    text = _text(host_and_port_str).strip()
+    if text.startswith('['):
+        host, _, rest = text[1:].partition(']')
+        return host, _port(rest.strip().lstrip(':'), text), socket.AF_INET6
+    if _is_address(socket.AF_INET6, text):
+        return text, DEFAULT_KAFKA_PORT, socket.AF_INET6
+    host, _, port = text.rpartition(':') if ':' in text else (text, '', '')
+    host = host.strip()
+    family = socket.AF_INET if _is_address(socket.AF_INET, host) else socket.AF_UNSPEC
+    return host, _port(port, text), family
+
+
+def _text(entry: Any) -> str:
+    if isinstance(entry, bytes):
+        return entry.decode('utf-8')
+    if isinstance(entry, str):
+        return entry
+    raise TypeError('not text: %r' % (entry,))
+
+
+def _port(text: str, whole: str) -> int:
+    try:
+        port = int(text) if text.strip() else DEFAULT_KAFKA_PORT
+    except ValueError as error:
+        raise KafkaConfigurationError('the port in %r is no number' % whole) from error
+    if port > MAX_PORT:
+        # The resolver would take it modulo 65536, and another program's port would be reached.
+        raise KafkaConfigurationError('the port in %r is beyond %d' % (whole, MAX_PORT))
+    return DEFAULT_KAFKA_PORT if port < 0 else port
+
+
+def _is_address(family: int, text: str) -> bool:
+    try:
+        socket.inet_pton(family, text)
+    except (OSError, ValueError):
+        return False
+    return True

@@ -194,7 +194,7 @@ class Place:
     def _check_written(self, writer: Worker, topic: str, codec: str) -> int:
         """Check what is in the log, by looking and by the other clients. Raises AssertionError."""
         found = stored_codecs(self.cluster, topic)
-        # librdkafka compresses no batch that would get longer: one of few records on a busy machine.
+        # librdkafka compresses no batch that would get longer, such as one of few records.
         if codec not in found or not set(found) <= {codec, 'none'}:
             raise AssertionError('records are stored with %s, not %s' % (found, codec))
         passed = 1

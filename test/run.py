@@ -42,7 +42,7 @@ NOTHING_SELECTED = 5  # pytest's exit code
 INTEGRATION = os.path.join('test', 'integration')
 AT_A_TIME = 2  # runs of pytest; tests on brokers mostly wait
 # In how many parts the tests run on brokers, all at a time: no JVM is busy beside embedded ones.
-PARTS = {EMBEDDED: 4, REAL: 2}
+PARTS = {EMBEDDED: 4, REAL: 3}
 # And those without brokers: one part keeps one core busy.
 PARTS_WITHOUT = 2
 # Byte code goes where all runs find it, even if the user wants none beside the sources: hundreds of

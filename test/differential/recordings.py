@@ -10,6 +10,8 @@ from typing import Any, FrozenSet, List, Optional, Tuple, Type
 
 from kafka.testing import Cluster
 from kafka.testing.releases import BrokerRelease, broker_release
+from servers.cluster import Cluster as RealCluster
+from servers.releases import releases
 from test.differential import (
     secured_brokers,
     steps_admin,
@@ -67,14 +69,14 @@ SECURED: List[Scenario] = [
 ALL = [*SCRIPT, *SECURED]
 
 
-def kept(release: str) -> Path:
+def kept(release: str, folder: Path = FOLDER) -> Path:
     """Return where the recording of a release is kept."""
-    return FOLDER / (release + '.json.gz')
+    return folder / (release + '.json.gz')
 
 
-def all_kept() -> List[str]:
+def all_kept(folder: Path = FOLDER) -> List[str]:
     """Return the releases of which there are recordings."""
-    return sorted(path.name[: -len('.json.gz')] for path in FOLDER.glob('*.json.gz'))
+    return sorted(path.name[: -len('.json.gz')] for path in folder.glob('*.json.gz'))
 
 
 def write(path: Path, recording: Recording) -> None:
@@ -99,10 +101,6 @@ def of_real(
     Arguments: choose: what is asked; known: steps in which nothing is to come; those of the kept
         recording by default.
     """
-    # Late: the recordings are read where no real broker can run.
-    from servers.cluster import Cluster as RealCluster
-    from servers.releases import releases
-
     if known is None:
         known = hopeless(read(kept(release))) if kept(release).exists() else frozenset()
     patience = Patience(known=known, settle_seconds=SETTLE_SECONDS)

@@ -1,11 +1,13 @@
 """What a script is made of: scenarios, their steps, and requests built from plain values.
 
 Owns: the data classes of a script, the choice of the versions in which a scenario runs, and the way
-from nested dicts to messages. Does not own: what is asked (steps_*.py) nor the sending (runner.py).
+from nested dicts to messages and frames. Does not own: what is asked (steps_*.py) nor the sending
+(runner.py).
 """
 
 from __future__ import annotations
 
+import struct
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 from kafka.protocol.api import request_class
@@ -160,6 +162,11 @@ def chosen_versions(words: str, api: int, release: BrokerRelease) -> List[int]:
         first, last = map(int, words.split('-'))
         return [version for version in found if first <= version <= last]
     return found
+
+
+def framed(data: bytes, size: int = -1) -> bytes:
+    """Return bytes with their length before them, or with another size."""
+    return struct.pack('>i', len(data) if size < 0 else size) + data
 
 
 def build(cls: Type[Any], values: Dict[str, Any], version: int) -> Any:

@@ -12,6 +12,7 @@ from kafka.testing import Cluster
 from kafka.testing.releases import broker_release
 from test.differential import recordings, report
 from test.differential.compare import compare, explained
+from test.differential.comparisons import SCRIPT
 from test.differential.deviations import DEVIATIONS
 from test.differential.runner import hopeless
 
@@ -33,7 +34,7 @@ def test_embedded_broker_answers_as_recorded(release):
     ours = recordings.of_embedded(release, known=hopeless(real))
     found = unexplained(release, real, ours)
     assert not found, '%d differences:\n%s' % (len(found), '\n'.join(found[:50]))
-    row = report.release_row(report.result_of(release, real, ours))
+    row = report.release_row(report.result_of(SCRIPT, release, real, ours))
     page = [line.split() for line in report.PAGE.read_text(encoding='utf-8').splitlines()]
     assert list(row) in page, 'write it again: ' + report.COMMAND
 

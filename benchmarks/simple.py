@@ -168,7 +168,7 @@ class Simple:
     def consumer(self, topic: str, options: Options) -> Any:
         """Return a consumer of a group of its own, which begins with the first message."""
         return self.kafka.SimpleConsumer(
-            self.client, 'group-%s' % uuid.uuid4().hex, topic, iter_timeout=20, **options
+            self.client, 'group-%s' % uuid.uuid4().hex, topic, iter_timeout=2, **options
         )
 
     def digest(self, topic: str, count: int) -> Digests:

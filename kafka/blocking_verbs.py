@@ -15,7 +15,6 @@ import functools
 import logging
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
-from kafka.conn import check_timeout
 from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
@@ -35,6 +34,7 @@ from kafka.exchange import (
     request_tuples,
 )
 from kafka.known_cluster import KnownCluster
+from kafka.net.arguments import check_timeout
 from kafka.protocol.api import ApiKey
 from kafka.stored_offsets import Decoder, Encoder, StoredOffsets
 from kafka.structs import BrokerMetadata
@@ -183,16 +183,43 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         """
         payloads = request_tuples(payloads)
         failures: List[Tuple[Any, KafkaError]] = []
-        groups: Dict[Optional[Address], List[Any]] = {}
+        led: List[Tuple[Any, Optional[Address]]] = []
         for payload, leader in self._leaders(payloads):
             if isinstance(leader, KafkaError):
                 failures.append((payload, leader))
             else:
-                groups.setdefault(address_of(leader), []).append(payload)
-        responses = self._exchange(groups, encoder_fn, decoder_fn)
+                led.append((payload, address_of(leader)))
+        if not failures:
+            return self._send_by_address(led, encoder_fn, decoder_fn)
+        responses = self._exchange(_by_address(led), encoder_fn, decoder_fn)
         for payload, failure in failures:
             responses.setdefault((payload.topic, payload.partition), failed(payload, failure))
         return in_order(payloads, responses)
+
+    def _send_to_leaders(
+        self, led: List[Tuple[Any, Optional[Address]]], encoder_fn: Encoder, decoder_fn: Decoder
+    ) -> List[Any]:
+        """Do what _send_broker_aware_request() does when the addresses of leaders are known.
+
+        Programs may have replaced that; then it is called, and looks them up again.
+        """
+        if (
+            type(self)._send_broker_aware_request is _SEND_BY_LEADER
+            and '_send_broker_aware_request' not in vars(self)
+        ):
+            return self._send_by_address(led, encoder_fn, decoder_fn)
+        payloads = [payload for payload, _ in led]
+        return self._send_broker_aware_request(payloads, encoder_fn, decoder_fn)
+
+    def _send_by_address(
+        self, led: List[Tuple[Any, Optional[Address]]], encoder_fn: Encoder, decoder_fn: Decoder
+    ) -> List[Any]:
+        """Send (payload, address) pairs; return responses in their order."""
+        if len(led) == 1:
+            payload, address = led[0]
+            return [self._exchange_one(address, payload, encoder_fn, decoder_fn)]
+        responses = self._exchange(_by_address(led), encoder_fn, decoder_fn)
+        return in_order([payload for payload, _ in led], responses)
 
     def _exchange(
         self, groups: Dict[Optional[Address], List[Any]], encoder_fn: Encoder, decoder_fn: Decoder
@@ -207,9 +234,7 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         ]
         outcomes = self._answers(requests, decoder_fn is not None)
         if any(outcome.error is not None for outcome in outcomes):
-            # The leaders may have moved; what is known of them is not trusted any longer.
-            self.reset_all_metadata()
-            self._coordinators.clear()
+            self._trust_no_leaders()
         responses = TopicDict()
         for request, answer, error in outcomes:
             if error is not None:
@@ -223,13 +248,37 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
                     responses[response.topic, response.partition] = response
         return responses
 
+    def _exchange_one(
+        self, address: Optional[Address], payload: Any, encoder_fn: Encoder, decoder_fn: Decoder
+    ) -> Any:
+        """Do what _exchange() does for a single payload; return its response."""
+        request = Request(address, *self._encoded(encoder_fn, [payload]), [payload])
+        ((_, answer, error),) = self._answers([request], decoder_fn is not None)
+        if error is not None:
+            self._trust_no_leaders()
+            log.warning('request to %s failed: %s', address, error)
+            return failed(payload, error)
+        if decoder_fn is None:
+            return None
+        responses = list(self._decoded(decoder_fn, answer))
+        if len(responses) == 1:
+            (response,) = responses
+            if response.topic == payload.topic and response.partition == payload.partition:
+                return response
+        return in_order([payload], TopicDict([((r.topic, r.partition), r) for r in responses]))[0]
+
+    def _trust_no_leaders(self) -> None:
+        """Forget who leads and coordinates what, because a broker did not answer."""
+        self.reset_all_metadata()
+        self._coordinators.clear()
+
     def _finish(self, responses: List[Any], fail_on_error: bool, callback: Any) -> List[Any]:
         """Raise the first failure if that is wanted; pass what is left through the callback."""
         finished = []
         for response in responses:
             if response is None:
                 continue  # sent without waiting for an answer
-            if fail_on_error:
+            if fail_on_error and (isinstance(response, Exception) or response.error):
                 self._raise_on_error(response)
             finished.append(callback(response) if callback is not None else response)
         return finished
@@ -289,11 +338,11 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
             UnknownTopicOrPartitionError, LeaderNotAvailableError, TypeError or ProtocolError naming
             what cannot be encoded, AssertionError when a partition comes twice.
         """
-        check_callback(callback)
-        encoder = functools.partial(
-            self._protocol().encode_produce_request, acks=acks, timeout=timeout
-        )
-        decoder = None if acks == 0 else self._protocol().decode_produce_response
+        if callback is not None:
+            check_callback(callback)
+        protocol = self._protocol()
+        encoder = functools.partial(protocol.encode_produce_request, acks=acks, timeout=timeout)
+        decoder = None if acks == 0 else protocol.decode_produce_response
         responses = self._send_broker_aware_request(payloads, encoder, decoder)
         return self._finish(responses, fail_on_error, callback)
 
@@ -309,7 +358,8 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
 
         Arguments: max_wait_time: ms that a broker may wait until it has `min_bytes` bytes.
         """
-        check_callback(callback)
+        if callback is not None:
+            check_callback(callback)
         encoder = functools.partial(
             self._protocol().encode_fetch_request, max_wait_time=max_wait_time, min_bytes=min_bytes
         )
@@ -325,7 +375,8 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
 
         Times are in ms, -1 for the end and -2 for the start. Errors as when producing.
         """
-        check_callback(callback)
+        if callback is not None:
+            check_callback(callback)
         responses = self._send_broker_aware_request(
             payloads,
             self._protocol().encode_offset_request,
@@ -345,9 +396,11 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         They go to ZooKeeper, or to the group's coordinator where brokers no longer do that. Errors
         as when producing; UnsupportedVersionError on 0.8.0, which stores no offsets.
         """
-        check_callback(callback)
-        encoder = functools.partial(self._protocol().encode_offset_commit_request, group=group)
-        decoder = self._protocol().decode_offset_commit_response
+        if callback is not None:
+            check_callback(callback)
+        protocol = self._protocol()
+        encoder = functools.partial(protocol.encode_offset_commit_request, group=group)
+        decoder = protocol.decode_offset_commit_response
         responses = self._send_offsets(ApiKey.OFFSET_COMMIT, group, payloads, encoder, decoder)
         return self._finish(responses, fail_on_error, callback)
 
@@ -362,7 +415,8 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
 
         A partition for which nothing is stored has offset -1 and error 3. Errors as there.
         """
-        check_callback(callback)
+        if callback is not None:
+            check_callback(callback)
         encoder = functools.partial(self._protocol().encode_offset_fetch_request, group=group)
         decoder = self._protocol().decode_offset_fetch_response
         responses = self._send_offsets(ApiKey.OFFSET_FETCH, group, payloads, encoder, decoder)
@@ -380,7 +434,8 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         A partition for which nothing is stored has offset -1 and no error. Errors as when
         producing, but for leaders; ConsumerCoordinatorNotAvailableCode when none comes up in 10 s.
         """
-        check_callback(callback)
+        if callback is not None:
+            check_callback(callback)
         encoder = functools.partial(
             self._protocol().encode_offset_fetch_request, group=group, from_kafka=True
         )
@@ -395,3 +450,15 @@ def _raise_refusal(errors: List[Exception]) -> None:
     stages = [getattr(each, 'stage', None) for each in errors]
     if errors and all(stages) and not any(getattr(each, 'retriable', True) for each in errors):
         raise errors[-1]
+
+
+def _by_address(led: List[Tuple[Any, Optional[Address]]]) -> Dict[Optional[Address], List[Any]]:
+    """Return the payloads for each address."""
+    groups: Dict[Optional[Address], List[Any]] = {}
+    for payload, address in led:
+        groups.setdefault(address, []).append(payload)
+    return groups
+
+
+# What need not be called, unless a program has put its own in the place.
+_SEND_BY_LEADER = BlockingVerbs._send_broker_aware_request

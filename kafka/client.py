@@ -19,7 +19,6 @@ from kafka.conn import (
     DEFAULT_SOCKET_TIMEOUT_SECONDS,
     KafkaConnection,
     collect_hosts,
-    security_of,
 )
 from kafka.errors import (
     KafkaConfigurationError,
@@ -28,6 +27,7 @@ from kafka.errors import (
     LeaderNotAvailableError,
 )
 from kafka.exchange import Address, Outcome, Request, ask, exchange
+from kafka.net.arguments import security_of
 from kafka.protocol import KafkaProtocol
 from kafka.protocol.translation import Unread
 from kafka.protocol.unwritten import (
@@ -229,7 +229,7 @@ class KafkaClient(BlockingVerbs):
 
     def _unwritten(self, encoder_fn: Any, ids: Dict[str, Any]) -> Optional[Unwritten]:
         """Return a request with records as it can be sent without the bytes of the old version."""
-        if not isinstance(encoder_fn, functools.partial):
+        if type(encoder_fn) is not functools.partial:
             return None
         name = getattr(encoder_fn.func, '__name__', '')
         make = _UNWRITTEN.get(name)

@@ -15,11 +15,11 @@ import socket
 import threading
 import time
 from collections import deque
+from types import MappingProxyType
 from typing import (
     TYPE_CHECKING,
     Any,
     Deque,
-    Dict,
     NamedTuple,
     NoReturn,
     Optional,
@@ -38,12 +38,13 @@ from kafka.late_imports import import_late
 from kafka.net.addresses import (
     DEFAULT_KAFKA_PORT,
     MAX_PORT,
-    Host,
     collect_hosts,
     get_ip_port_afi,
 )
+from kafka.net.arguments import check_types, security_of
+from kafka.protocol.api import ApiKey
 from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
-from kafka.protocol.negotiation import BrokerVersions
+from kafka.protocol.negotiation import BrokerVersions, Ranges
 from kafka.protocol.probe import ProbeResult, ProbeStep, probe_versions
 from kafka.protocol.session import ResponseReceived, Role, Session, is_answered
 from kafka.protocol.translation import (
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
 __all__ = [
     'DEFAULT_KAFKA_PORT',
     'DEFAULT_SOCKET_TIMEOUT_SECONDS',
-    'Host',
     'KafkaConnection',
     'collect_hosts',
     'get_ip_port_afi',
@@ -139,7 +139,7 @@ class KafkaConnection(threading.local):
         **options: Any,
     ) -> None:
         super().__init__()
-        _check_types(host, port, timeout)
+        check_types(host, port, timeout)
         security = security_of('KafkaConnection', options)
         self._assign(host, port, timeout, security)
         self.reinit()
@@ -192,7 +192,8 @@ class KafkaConnection(threading.local):
         """
         if not isinstance(payload, (bytes, bytearray, memoryview)):
             raise TypeError('payload must be bytes, not %s' % type(payload).__name__)
-        log.debug('About to send %d bytes to %s, request %s', len(payload), self, request_id)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug('About to send %d bytes to %s, request %s', len(payload), self, request_id)
         self.get_connected_socket()
         passes = self._translator is not None and self._translator.passes(payload)
         old = None if passes else parse_old_request(payload)
@@ -226,13 +227,17 @@ class KafkaConnection(threading.local):
 
     def recv_unread(self, request_id: int) -> Union[bytes, Unread]:
         """Read one response as recv(), but return a translated one before it is written."""
-        log.debug('Reading a response from %s, request %s', self, request_id)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug('Reading a response from %s, request %s', self, request_id)
         if self._is_inherited():
             self.close()
             raise KafkaConnectionError(
                 'Kafka @ %s:%s answers the process that asked: this one was forked meanwhile'
                 % (self.host, self.port)
             )
+        return self._next_answer()
+
+    def _next_answer(self) -> Union[bytes, Unread]:
         first = self._waiting[0] if self._waiting else None
         if first is not None and first.translation is not None and not first.translation.requests:
             self._waiting.popleft()
@@ -241,16 +246,47 @@ class KafkaConnection(threading.local):
         translation = self._whose(frame)
         return frame if translation is None else self._finish(translation, frame)
 
-    def api_versions(self) -> Dict[int, Tuple[int, int]]:
+    def ask(self, request_id: int, request: Union[bytes, Unwritten]) -> Union[bytes, Unread]:
+        """Send one request and read its answer, as send() or send_unwritten() and recv_unread() do.
+
+        Who is interrupted has to close the connection: an answer may still come.
+        """
+        if isinstance(request, Unwritten):
+            self.send_unwritten(request_id, request)
+            return self._next_answer()
+        translator = self._translator
+        if (
+            translator is None
+            or self._sock is None
+            or self._waiting
+            or self._read_early
+            or self._process != os.getpid()
+            or not translator.passes(request)
+            or log.isEnabledFor(logging.DEBUG)
+        ):
+            self.send(request_id, request)
+            return self.recv_unread(request_id)
+        # Nothing else is under way, and it will be answered: benchmarks/simple.py --only default
+        try:
+            self._sock.sendall(request)
+            frame = self._read_frame(self.ahead_bytes or MAX_READ_BYTES)
+        except OSError as error:
+            self._raise_connection_error(error)
+        if frame[:4] != request[8:12]:
+            self._fail_answer(frame, int.from_bytes(request[8:12], 'big', signed=True))
+        return frame
+
+    def api_versions(self) -> Ranges:
         """Return what the broker serves, {api key: (lowest, highest version)}; asks if need be.
 
         Versions that a broker lists but refuses are left out: Produce below 3 from 4.0 on, and
         offsets in ZooKeeper where there is none. Raises KafkaConnectionError, FrameError (one of
         those) if the broker gives no usable answer.
         """
-        self.get_connected_socket()
-        self._learn()
-        return dict(self._session.versions.ranges)
+        if self._translator is None:
+            self.get_connected_socket()
+            self._learn()
+        return MappingProxyType(self._session.versions.ranges)
 
     def get_connected_socket(self) -> Any:
         """Return the socket, connecting first if need be. Raises KafkaConnectionError."""
@@ -347,37 +383,45 @@ class KafkaConnection(threading.local):
         if self._sock is None:
             self.get_connected_socket()
         try:
-            return self._read_frame()
+            # A single answer that is due can be read with its length: no other follows it.
+            alone = MAX_READ_BYTES if len(self._waiting) == 1 else 0
+            return self._read_frame(self.ahead_bytes or alone)
         except OSError as error:
             self._raise_connection_error(error)
 
-    def _read_frame(self) -> bytes:
-        """Read one frame. Raises OSError, FrameError."""
+    def _read_frame(self, ahead_bytes: int) -> bytes:
+        """Read one frame. Raises OSError, FrameError.
+
+        Arguments: ahead_bytes: how much to read at once, whatever frames that may be; 0: no more
+        than this one.
+        """
         reader, recv = self._reader, self._sock.recv
         started, wanted = 0.0, 0
-        while True:
-            try:
-                frame = reader.next_frame()
-            except FrameError as error:
-                self._fail_frame(error)
-            if frame is not None:
-                self._has_answered = True
-                return frame
-            most = self.ahead_bytes or min(reader.missing_bytes, MAX_READ_BYTES)
-            if wanted <= 0:
-                started, wanted = time.monotonic(), min(most, MAX_READ_BYTES)
-            data = recv(most)
-            if not data:
-                raise ConnectionResetError(
-                    'the broker closed the connection%s'
-                    % (' in the middle of a response' if reader.inside_frame else '')
-                )
-            reader.receive_data(data)
-            wanted -= len(data)
-            if wanted > 0 and self.timeout is not None:
-                # The socket's own limit is for each byte that trickles in.
-                if time.monotonic() - started > self.timeout:
-                    raise socket.timeout('an answer came too slowly')
+        try:
+            frame = reader.next_frame() if reader.inside_frame else None
+            while frame is None:
+                most = ahead_bytes or min(reader.missing_bytes, MAX_READ_BYTES)
+                if wanted <= 0:
+                    started = time.monotonic()
+                    wanted = most if most < MAX_READ_BYTES else MAX_READ_BYTES
+                data = recv(most)
+                if not data:
+                    raise ConnectionResetError(
+                        'the broker closed the connection%s'
+                        % (' in the middle of a response' if reader.inside_frame else '')
+                    )
+                frame = reader.take(data)
+                if frame is not None:
+                    break
+                wanted -= len(data)
+                if wanted > 0 and self.timeout is not None:
+                    # The socket's own limit is for each byte that trickles in.
+                    if time.monotonic() - started > self.timeout:
+                        raise socket.timeout('an answer came too slowly')
+        except FrameError as error:
+            self._fail_frame(error)
+        self._has_answered = True
+        return frame
 
     def _raise_connection_error(self, error: Optional[OSError] = None) -> NoReturn:
         """Close the connection and say so; the name is that of 0.9.5, which programs reach for."""
@@ -391,6 +435,13 @@ class KafkaConnection(threading.local):
             'Kafka @ %s:%s went away%s' % (self.host, self.port, cause)
         ) from error
 
+    def _fail_answer(self, frame: bytes, due: Optional[int]) -> NoReturn:
+        """Refuse a frame that is not the answer to the request that was due."""
+        found = int.from_bytes(frame[:4], 'big', signed=True) if len(frame) >= 4 else None
+        self._fail_frame(
+            CorrelationIdError('a response has correlation id %s where %s was next' % (found, due))
+        )
+
     def _fail_frame(self, error: KafkaError) -> NoReturn:
         self.close()
         self._inferred = None
@@ -403,10 +454,14 @@ class KafkaConnection(threading.local):
     def _send_old(self, old: OldRequest, payload: bytes) -> None:
         """Send an old request, or what stands for it; `payload` is the request as it is."""
         translation = self._translate(old)
-        self._expect(old.asked_bytes)
+        if old.header.api_key == ApiKey.FETCH:
+            self._expect(old.asked_bytes)
         if translation is not None:
-            ids = {'version': translation.version, 'correlation_id': old.header.correlation_id}
-            payload = b''.join(self._session.send(each, **ids) for each in translation.requests)
+            payload = b''
+            version, correlation_id = translation.version, old.header.correlation_id
+            for each in translation.requests:
+                data = self._session.send(each, version=version, correlation_id=correlation_id)
+                payload = payload + data if payload else data
         if payload:
             self._write(payload)
         if is_answered(old.message):
@@ -433,12 +488,7 @@ class KafkaConnection(threading.local):
             if entry.recognised:
                 # A translated one has several answers, which the session checks.
                 if entry.translation is None and entry.correlation_id != correlation_id:
-                    self._fail_frame(
-                        CorrelationIdError(
-                            'a response has correlation id %s where %s was next'
-                            % (correlation_id, entry.correlation_id)
-                        )
-                    )
+                    self._fail_answer(frame, entry.correlation_id)
                 return entry.translation
             # An unrecognised request may have been one without an answer.
             if entry.correlation_id == correlation_id or not any(
@@ -512,7 +562,7 @@ class KafkaConnection(threading.local):
             if step.data:
                 self._sock.sendall(step.data)
             while True:
-                frame = self._read_frame()
+                frame = self._read_frame(self.ahead_bytes)
                 # The answers to earlier requests, which nobody has read yet, come first.
                 if len(self._read_early) < len(self._waiting) and frame[:1] < b'\x80':
                     self._read_early.append(frame)
@@ -530,36 +580,6 @@ class KafkaConnection(threading.local):
         self.reinit()
         self._read_early.extend(early)
         self._waiting.extend(waiting)
-
-
-def _check_types(host: Any, port: Any, timeout: Any) -> None:
-    """Name a wrong argument; create_connection() would fail in its own words, or not at all."""
-    if not isinstance(host, (str, bytes)):
-        raise TypeError('host must be text, not %r' % (host,))
-    if not isinstance(port, (int, str)):
-        raise TypeError('port must be a number, not %r' % (port,))
-    check_timeout(timeout)
-
-
-def check_timeout(timeout: Any) -> None:
-    """Raise TypeError or ValueError unless a socket takes this: seconds, or None for no end."""
-    if timeout is None:
-        return
-    if not isinstance(timeout, (int, float)):
-        raise TypeError('timeout must be seconds or None, not %r' % (timeout,))
-    if not timeout >= 0:  # which NaN is not either
-        raise ValueError('timeout must not be negative: %r' % (timeout,))
-
-
-def security_of(who: str, options: Dict[str, Any]) -> Optional[SecuritySettings]:
-    """Return what options say about security, None for nothing; see SecuritySettings.of_keywords().
-
-    What that takes is loaded by programs that need it: TLS alone is a tenth of the client.
-    """
-    if not options:
-        return None
-    settings = import_late('kafka.net.security').SecuritySettings.of_keywords(who, options)
-    return settings  # type: ignore[no-any-return]
 
 
 def _unconnected(

@@ -19,8 +19,12 @@ log = logging.getLogger('kafka.client')
 
 Address = Tuple[str, int]
 
-# What carries requests that are not written, as long as no program has put something else there.
-_CARRIERS = {'send': KafkaConnection.send, 'recv': KafkaConnection.recv}
+_NO_ADDRESS = 'the metadata names no address for this broker'
+
+# What may be passed by, as long as no program has put something else there.
+_OwnConnection = KafkaConnection
+_SEND, _RECV = KafkaConnection.send, KafkaConnection.recv
+_CONNECT = KafkaConnection.get_connected_socket
 
 
 class Request(NamedTuple):
@@ -129,6 +133,8 @@ def exchange(
         others alone. Any other exception, an interrupt too, passes through, after every connection
         that still owes an answer was closed.
     """
+    if wants_answers and len(requests) == 1:
+        return [_ask_alone(requests[0], connect)]
     outcomes: List[Outcome] = []
     waiting: List[Tuple[Request, Any]] = []
     receive: Dict[int, Callable[[int], Any]] = {}  # by request id
@@ -162,20 +168,47 @@ def exchange(
     return outcomes
 
 
-def _carries_unwritten(conn: Any) -> bool:
+def _ask_alone(request: Request, connect: Callable[[Address], Any]) -> Outcome:
+    """Do what exchange() does for a single request: nothing else is there to wait for."""
+    conn, is_answered = None, False
+    try:
+        if request.address is None:
+            raise KafkaConnectionError(_NO_ADDRESS)
+        conn = connect(request.address)
+        if _is_own(conn):
+            answer = conn.ask(request.request_id, request.data)
+        else:
+            data = request.data
+            conn.send(request.request_id, data.write() if isinstance(data, Unwritten) else data)
+            answer = conn.recv(request.request_id)
+        is_answered = True
+        return Outcome(request, answer, None)
+    except KafkaConnectionError as error:
+        return Outcome(request, None, error)
+    finally:
+        if conn is not None and not is_answered:
+            abandon(conn)
+
+
+def _is_own(conn: Any) -> bool:
     """Tell whether a connection is this package's own, with nothing replaced."""
-    kind = type(conn)
-    for name, method in _CARRIERS.items():
-        if getattr(kind, name, None) is not method or name in vars(conn):
-            return False
-    return True
+    kind: Any = type(conn)
+    if (
+        not issubclass(kind, _OwnConnection)
+        or kind.send is not _SEND
+        or kind.recv is not _RECV
+        or kind.get_connected_socket is not _CONNECT
+    ):
+        return False
+    here = vars(conn)
+    return 'send' not in here and 'recv' not in here and 'get_connected_socket' not in here
 
 
 def _send(conn: Any, request: Request) -> Callable[[int], Any]:
     """Send a request and return what will receive its answer."""
     data = request.data
     if isinstance(data, Unwritten):
-        if _carries_unwritten(conn):
+        if _is_own(conn):
             conn.send_unwritten(request.request_id, data)
             receive: Callable[[int], Any] = conn.recv_unread
             return receive
@@ -186,5 +219,5 @@ def _send(conn: Any, request: Request) -> Callable[[int], Any]:
 
 def _connected(address: Optional[Address], connect: Callable[[Address], Any]) -> Any:
     if address is None:
-        raise KafkaConnectionError('the metadata names no address for this broker')
+        raise KafkaConnectionError(_NO_ADDRESS)
     return connect(address)

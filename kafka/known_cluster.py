@@ -211,10 +211,10 @@ class KnownCluster:
 
         Raises: UnknownTopicOrPartitionError, LeaderNotAvailableError, KafkaUnavailableError.
         """
-        key = self.PARTITION(topic, partition)
-        leader = self.topics_to_brokers.get(key)
+        leader = self.topics_to_brokers.get((topic, partition))
         if leader is not None:
             return leader
+        key = self.PARTITION(topic, partition)
         if self._unavailable is not None:
             # Another payload of this call has just found no host: do not wait for that again.
             raise KafkaUnavailableError(*self._unavailable.args)

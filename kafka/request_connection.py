@@ -12,13 +12,14 @@ import functools
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+from typing import Any, Callable, Deque, List, Optional, Tuple
 
 from kafka.conn import KafkaConnection
 from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.exchange import Address, Outcome, Request, abandon
 from kafka.future import Future
 from kafka.protocol.api import ApiKey, RequestHeader
+from kafka.protocol.negotiation import Ranges
 from kafka.protocol.translation import OldRequest, Unread
 from kafka.protocol.unwritten import Unwritten
 
@@ -87,8 +88,8 @@ class RequestConnection(threading.local):
             self._conn = conn = made
             if type(conn) is _OwnConnection:
                 conn.ahead_bytes = AHEAD_BYTES
-        else:
-            conn.get_connected_socket()
+        elif type(conn) is not _OwnConnection or conn._sock is None:
+            conn.get_connected_socket()  # where there is a socket, using it tells whose it is
         return conn
 
     def _carrier(self) -> KafkaConnection:
@@ -100,9 +101,32 @@ class RequestConnection(threading.local):
         """Tell whether there is a socket."""
         return self._conn is not None and self._conn._sock is not None
 
-    def api_versions(self) -> Dict[int, Tuple[int, int]]:
+    def api_versions(self) -> Ranges:
         """Return what the broker serves; see KafkaConnection. Raises: KafkaConnectionError."""
-        return self._carrier().api_versions()
+        conn = self._conn
+        return (self.connect() if conn is None else conn).api_versions()
+
+    def ask(self, request: Any) -> Any:
+        """Send a request struct and return its response struct: send() and recv() without a future.
+
+        Nothing else may wait for an answer. Raises: what the future would fail with; what the
+        struct raises when it is encoded.
+        """
+        self._correlation_id = request_id = (self._correlation_id + 1) % 2**31
+        conn = self._conn
+        if conn is None or type(conn) is not _OwnConnection:
+            conn = self.connect()
+        data = self._data(conn, request)
+        try:
+            if type(conn) is _OwnConnection:
+                answer: Any = conn.ask(request_id, data)
+            else:
+                conn.send(request_id, data)
+                answer = conn.recv(request_id)
+            return _read(answer, request.RESPONSE_TYPE)
+        except BaseException:
+            self.close()  # who knows what of the answer is left on it
+            raise
 
     def send(self, request: Any, expect_response: bool = True) -> Future:
         """Send a request struct; return the future of its response struct.
@@ -149,24 +173,26 @@ class RequestConnection(threading.local):
         return response
 
     def _send(self, conn: Any, request: Any) -> None:
-        """Send a request; messages that need no bytes of their own go without."""
-        write = functools.partial(request.framed, self._correlation_id, self.client_id)
-        if request.API_KEY in _WITH_RECORDS and type(conn) is _OwnConnection:
-            header = RequestHeader(
-                request.API_KEY, request.API_VERSION, self._correlation_id, self._client_name
-            )
-            old = OldRequest(header, request.unwritten())
-            conn.send_unwritten(self._correlation_id, Unwritten(old, write))
+        data = self._data(conn, request)
+        if isinstance(data, Unwritten):
+            conn.send_unwritten(self._correlation_id, data)
         else:
-            conn.send(self._correlation_id, write())
+            conn.send(self._correlation_id, data)
+
+    def _data(self, conn: Any, request: Any) -> Any:
+        """Return a request as its connection takes it; records that need no bytes go without."""
+        if request.API_KEY not in _WITH_RECORDS or type(conn) is not _OwnConnection:
+            return request.framed(self._correlation_id, self._client_name)
+        header = RequestHeader(
+            request.API_KEY, request.API_VERSION, self._correlation_id, self._client_name
+        )
+        write = functools.partial(request.framed, self._correlation_id, self._client_name)
+        return Unwritten(OldRequest(header, request.unwritten()), write)
 
     def _receive(self, conn: Any, request_id: int, response_type: Any) -> Any:
-        if type(conn) is not _OwnConnection:
-            return response_type.decode(conn.recv(request_id)[4:])  # behind the correlation id
-        answer = conn.recv_unread(request_id)
-        if isinstance(answer, Unread):
-            return response_type.of(answer.response)
-        return response_type.decode(answer[4:])
+        if type(conn) is _OwnConnection:
+            return _read(conn.recv_unread(request_id), response_type)
+        return _read(conn.recv(request_id), response_type)
 
     def _fail(self, error: KafkaError) -> None:
         """Close the connection and fail every future that waits: their answers are lost with it."""
@@ -192,6 +218,28 @@ class RequestConnection(threading.local):
         return type(self)(*self._arguments())
 
 
+def _read(answer: Any, response_type: Any) -> Any:
+    """Return the response struct in an answer as it was received, or that is still unread."""
+    if isinstance(answer, Unread):
+        return response_type.of(answer.response)
+    return response_type.decode(answer[4:])  # behind the correlation id
+
+
+# What need not be called, unless a program has put its own in the place.
+_OwnRequests = RequestConnection
+_SEND, _RECV = RequestConnection.send, RequestConnection.recv
+
+
+def _is_own(conn: Any) -> bool:
+    """Tell whether a connection is this package's own, with nothing replaced or under way."""
+    if type(conn) is not _OwnRequests or conn._in_flight:
+        return False
+    if _OwnRequests.send is not _SEND or _OwnRequests.recv is not _RECV:
+        return False
+    here = vars(conn)
+    return 'send' not in here and 'recv' not in here
+
+
 # ---------------------------------------------------------------- asking
 
 
@@ -202,6 +250,8 @@ def ask_for(conn: Any, request: Any, decode: Callable[[Any], Any], timeout: Opti
     that itself; None for any number.
     Raises: what the future fails with, or `decode` raises; KafkaConnectionError when time is over.
     """
+    if _is_own(conn):
+        return decode(conn.ask(request))
     future = conn.send(request)
     _settle(conn, future, timeout)
     if future.failed():
@@ -229,6 +279,8 @@ def exchange_requests(
                 if request.address is None:
                     raise KafkaConnectionError('the metadata names no address for this broker')
                 conn = connect(request.address)
+                if wants_answers and len(requests) == 1 and _is_own(conn):
+                    return [_ask_alone(request, conn)]
                 waiting.append((request, conn, conn.send(request.data, **options)))
             except KafkaConnectionError as error:
                 outcomes.append(Outcome(request, None, error))
@@ -249,6 +301,17 @@ def exchange_requests(
         for _, conn, _ in waiting:
             abandon(conn)
     return outcomes
+
+
+def _ask_alone(request: Request, conn: RequestConnection) -> Outcome:
+    """Do what exchange_requests() does for a single request: nothing else is there to wait for."""
+    try:
+        return Outcome(request, conn.ask(request.data), None)
+    except KafkaError as error:
+        if not error.retriable:
+            raise
+        failure: Any = error
+        return Outcome(request, None, failure)
 
 
 def _settle(conn: Any, future: Future, timeout: Optional[float]) -> None:

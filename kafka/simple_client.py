@@ -16,10 +16,8 @@ from kafka import client as _home
 from kafka.blocking_verbs import BlockingVerbs
 from kafka.conn import (
     DEFAULT_SOCKET_TIMEOUT_SECONDS,
-    Host,
     collect_hosts,
     get_ip_port_afi,
-    security_of,
 )
 from kafka.errors import (
     KafkaError,
@@ -28,6 +26,8 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka.exchange import Address, Outcome, Request, address_of
+from kafka.net.addresses import Host
+from kafka.net.arguments import security_of
 from kafka.request_connection import RequestConnection, ask_for, exchange_requests
 from kafka.stored_offsets import Encoder
 from kafka.structs import (
@@ -136,7 +136,9 @@ class SimpleClient(BlockingVerbs):
         if address is None:
             return {}
         try:
-            conn = self._conn_to(address)
+            conn = self._conns.get(address)
+            if conn is None:
+                conn = self._conn_to(address)
             if not issubclass(type(conn), RequestConnection):
                 return {}
             versions: Mapping[int, Tuple[int, int]] = conn.api_versions()

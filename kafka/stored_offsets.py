@@ -36,6 +36,9 @@ _MOVING = (
     NotCoordinatorForConsumerCode.errno,
 )
 
+# Says that the broker does not take the request in that version.
+_REFUSED = UnsupportedVersionError.errno
+
 Encoder = Callable[..., Any]
 Decoder = Optional[Callable[[Any], Any]]
 
@@ -50,8 +53,9 @@ class StoredOffsets:
     send_consumer_metadata_request: Callable[..., Any]
     _leaders: Callable[[List[Any]], List[Tuple[Any, Any]]]
     _versions_of: Callable[[Optional[Address]], Mapping[int, Tuple[int, int]]]
-    _send_broker_aware_request: Callable[[List[Any], Encoder, Decoder], List[Any]]
+    _send_to_leaders: Callable[[List[Tuple[Any, Optional[Address]]], Encoder, Decoder], List[Any]]
     _exchange: Callable[[Dict[Optional[Address], List[Any]], Encoder, Decoder], Dict[Any, Any]]
+    _exchange_one: Callable[[Optional[Address], Any, Encoder, Decoder], Any]
 
     def _get_coordinator_for_group(self, group: bytes) -> BrokerMetadata:
         """Ask once for the broker that coordinates a group.
@@ -90,9 +94,13 @@ class StoredOffsets:
         payloads = request_tuples(payloads)
         if not payloads:
             return []
-        coordinator = self._find_coordinator(group)
-        responses = self._exchange({address_of(coordinator): payloads}, encoder_fn, decoder_fn)
-        answers = in_order(payloads, responses)
+        address = address_of(self._find_coordinator(group))
+        if len(payloads) == 1:
+            answers = [self._exchange_one(address, payloads[0], encoder_fn, decoder_fn)]
+        else:
+            answers = in_order(
+                payloads, self._exchange({address: payloads}, encoder_fn, decoder_fn)
+            )
         if any(getattr(answer, 'error', 0) in _MOVING for answer in answers):
             self._coordinators.pop(group, None)
         return answers
@@ -103,32 +111,38 @@ class StoredOffsets:
         """Send an offset request of version 0 to where its offsets are kept.
 
         Nodes may differ while a cluster is upgraded, so each leader is judged by itself: by the
-        versions of the connection to it, and by an answer that refuses the request. The hook by
-        leader, which 0.9.5 programs may have replaced, looks the leaders up again, in memory.
+        versions of the connection to it, and by an answer that refuses the request.
         """
         payloads = request_tuples(payloads)
-        responses = TopicDict()
-        leaders: List[Tuple[Any, Optional[Address]]] = []
+        keeps: Dict[Optional[Address], bool] = {}
+        direct: List[Tuple[Any, Optional[Address]]] = []
+        moved: List[Any] = []
+        failures: List[Tuple[Any, KafkaError]] = []
         for payload, leader in self._leaders(payloads):
             if isinstance(leader, KafkaError):
-                responses[payload.topic, payload.partition] = failed(payload, leader)
+                failures.append((payload, leader))
+                continue
+            address = address_of(leader)
+            if address not in keeps:
+                keeps[address] = self._keeps_offsets(key, address)
+            if keeps[address]:
+                direct.append((payload, address))
             else:
-                leaders.append((payload, address_of(leader)))
-        addresses = {address for _, address in leaders}
-        keepers = {address for address in addresses if self._keeps_offsets(key, address)}
-        direct = [(payload, address) for payload, address in leaders if address in keepers]
-        moved = [payload for payload, address in leaders if address not in keepers]
+                moved.append(payload)
+        answers: List[Any] = []
         if direct:
-            answers = self._send_broker_aware_request(
-                [payload for payload, _ in direct], encoder_fn, decoder_fn
-            )
-            if len(answers) == len(payloads) and not any(map(_is_refused, answers)):
-                return answers  # which is all there is to it but in a cluster that changes
+            answers = self._send_to_leaders(direct, encoder_fn, decoder_fn)
             for (payload, address), answer in zip(direct, answers):
-                responses[payload.topic, payload.partition] = answer
-                if _is_refused(answer):
+                if getattr(answer, 'error', 0) == _REFUSED:
                     self._without_zookeeper.add(address)
                     moved.append(payload)
+            if not moved and not failures:
+                return answers  # which is all there is to it but in a cluster that changes
+        responses = TopicDict()
+        for (payload, _), answer in zip(direct, answers):
+            responses[payload.topic, payload.partition] = answer
+        for payload, failure in failures:
+            responses[payload.topic, payload.partition] = failed(payload, failure)
         if moved:
             responses.update(self._send_to_coordinator(group, moved, encoder_fn, decoder_fn))
         return in_order(payloads, responses)
@@ -166,8 +180,3 @@ class StoredOffsets:
                 return responses
             payloads = unsettled
             time.sleep(COORDINATOR_PAUSE_SECONDS)
-
-
-def _is_refused(answer: Any) -> bool:
-    """Tell whether the broker does not take the request in that version."""
-    return getattr(answer, 'error', 0) == UnsupportedVersionError.errno

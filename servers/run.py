@@ -4,6 +4,7 @@
     python3 servers/run.py --embedded 0.8.2         as that release; "all": as each there is
     python3 servers/run.py --real                   on a real Apache Kafka, 4.4.0
     python3 servers/run.py --real 0.8.0             on that release of servers/releases.txt; "all"
+                                                    (--release 0.8.0 and --all say the same)
     python3 servers/run.py --bootstrap HOST:PORT    on the brokers that are there
 
 Needs Python 3.8 or later, and installs nothing; --real needs Java 17 and Maven too, which fetch

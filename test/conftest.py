@@ -6,6 +6,7 @@ Random order is pytest-randomly's, warnings become errors and hangs end by the s
 
 from __future__ import annotations
 
+import collections
 import os
 import signal
 
@@ -33,6 +34,31 @@ for name, examples, same in (('dev', 20, False), ('ci', 50, True), ('thorough', 
 hypothesis.settings.load_profile(
     os.environ.get('HYPOTHESIS_PROFILE', 'ci' if os.environ.get('CI') else 'dev')
 )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what another part has of the tests without brokers (``KAFKA_TEST_PART=1/2``).
+
+    The tests of one file stay together. Those on brokers are divided by cluster, in
+    test/integration/conftest.py.
+    """
+    number, parts = map(int, os.environ.get('KAFKA_TEST_PART', '1/1').split('/'))
+    if parts == 1:
+        return
+    sizes = collections.Counter(item.path for item in items if not _is_on_brokers(item))
+    loads, place = [0] * parts, {}
+    for path, size in sorted(sizes.items(), key=lambda each: (-each[1], str(each[0]))):
+        place[path] = loads.index(min(loads))
+        loads[place[path]] += size
+    others = [item for item in items if not _is_on_brokers(item) and place[item.path] != number - 1]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        left_out = set(map(id, others))
+        items[:] = [item for item in items if id(item) not in left_out]
+
+
+def _is_on_brokers(item):
+    return item.get_closest_marker('integration') is not None
 
 
 @pytest.fixture

@@ -42,7 +42,15 @@ NOTHING_SELECTED = 5  # pytest's exit code
 INTEGRATION = os.path.join('test', 'integration')
 AT_A_TIME = 2  # runs of pytest; tests on brokers mostly wait
 # In how many parts the tests run on brokers, all at a time: no JVM is busy beside embedded ones.
-PARTS = {EMBEDDED: 4, REAL: 2}
+PARTS = {EMBEDDED: 4, REAL: 3}
+# And those without brokers: one part keeps one core busy.
+PARTS_WITHOUT = 2
+# Byte code goes where all runs find it, even if the user wants none beside the sources: hundreds of
+# programs that tests start import the package.
+BYTE_CODE = {
+    'PYTHONDONTWRITEBYTECODE': '',
+    'PYTHONPYCACHEPREFIX': os.path.join(ROOT, '.cache', 'byte-code'),
+}
 
 TESTS = ['-r', 'test/requirements.txt', '-e', '.[all]']
 LINT = [*TESTS, '-r', 'test/requirements-lint.txt']
@@ -196,7 +204,7 @@ class Pytest:
             stdin=subprocess.DEVNULL,
             stdout=to,
             stderr=to and subprocess.STDOUT,
-            env={**os.environ, **self.environ},
+            env={**os.environ, **BYTE_CODE, **self.environ},
         )
         if to is not None:
             to.close()
@@ -336,15 +344,18 @@ def test(options, report):
     kinds = usable_kinds(next(iter(pythons.values())), options, report)
     # Other Pythons leave out what would only say the same again.
     which = 'not integration and not once' if 'others' in options.python else 'not integration'
+    parts = PARTS_WITHOUT if len(pythons) == 1 else 1
     without = [
         Pytest(
             'tests without brokers, Python %s' % version,
             python,
             ['-m', which, *options.pytest],
+            KAFKA_TEST_PART='%d/%d' % (part, parts),
         )
         for version, python in pythons.items()
+        for part in range(1, parts + 1)
     ]
-    run_side_by_side(without, report)
+    run_side_by_side(without, report, options.at_a_time)
     for (version, python), kind in itertools.product(pythons.items(), kinds):
         name, count = 'tests on %s brokers, Python %s' % (kind, version), PARTS[kind]
         parts = [
@@ -430,6 +441,13 @@ def parse(arguments):
         metavar='3.8',
         choices=[*SUPPORTED, 'all', 'others'],
         help='test with this Python; "all": each one found; "others": those but this one',
+    )
+    parser.add_argument(
+        '--at-a-time',
+        type=int,
+        choices=[1, 2, 3, 4],
+        default=AT_A_TIME,
+        help='how many runs of tests without brokers at a time (default %(default)s)',
     )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument('--lint', action='store_true', help='format, rules, types; no tests')

@@ -8,6 +8,7 @@ the end, over a snippet that breaks it, so that a rule which has gone blind is n
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -25,6 +26,9 @@ from test.tolerated import (
     LONG_FUNCTIONS,
     MANY_METHODS,
 )
+
+# The rules are the same on every Python, and the tree takes long to read.
+pytestmark = pytest.mark.once
 
 # --- who may touch the world --------------------------------------------------------------------
 
@@ -412,36 +416,50 @@ def _reaches(edges, start, goal):
 
 # --- the tree keeps the rules -------------------------------------------------------------------
 
-PACKAGE = read_tree('kafka')
-EVERYTHING = PACKAGE + read_tree('test', 'servers', 'examples', 'benchmarks', 'docs')
-NAMES = {module.name for module in PACKAGE}
+
+@functools.lru_cache(maxsize=None)
+def package():
+    """Return the modules of the package: when asked, because to read them takes seconds."""
+    return read_tree('kafka')
+
+
+@functools.lru_cache(maxsize=None)
+def everything():
+    """Return all modules that there are."""
+    return package() + read_tree('test', 'servers', 'examples', 'benchmarks', 'docs')
+
+
+@functools.lru_cache(maxsize=None)
+def names():
+    """Return the names of the package's modules."""
+    return {module.name for module in package()}
 
 
 @pytest.mark.parametrize('rule', FOR_THE_PACKAGE)
 def test_package(rule):
-    assert [complaint for module in PACKAGE for complaint in rule(module, NAMES)] == []
+    assert [complaint for module in package() for complaint in rule(module, names())] == []
 
 
 @pytest.mark.parametrize('rule', FOR_EVERY_FILE)
 def test_every_file(rule):
-    assert [complaint for module in EVERYTHING for complaint in rule(module, NAMES)] == []
+    assert [complaint for module in everything() for complaint in rule(module, names())] == []
 
 
 def test_tables_name_modules_that_exist():
     named = {*FLOOR, *FOR_USERS_ONLY, *OPTIONAL.values()}
     named.update(*[modules for _, modules in MAY_USE.values()])
-    assert named - NAMES == set()
-    paths = {module.path for module in EVERYTHING}
+    assert named - names() == set()
+    paths = {module.path for module in everything()}
     assert {*TESTED_IN, *TESTED_IN.values()} - paths == set()
 
 
 def test_no_import_circles():
-    assert circles(PACKAGE) == []
+    assert circles(package()) == []
 
 
 def test_exceptions_are_still_needed():
     """An exception whose subject is gone, or keeps the rule by now, is deleted."""
-    modules = {module.path: module for module in EVERYTHING}
+    modules = {module.path: module for module in everything()}
     for table in (LONG_FILES, LONG_FUNCTIONS, MANY_METHODS, LATE_IMPORTS, BROAD_EXCEPTS):
         for key, reason in list(table.items()):
             module = modules.get(key.split(':')[0])
@@ -450,7 +468,7 @@ def test_exceptions_are_still_needed():
             rules = FOR_THE_PACKAGE + FOR_EVERY_FILE
             del table[key]
             try:
-                assert any(rule(module, NAMES) for rule in rules), key
+                assert any(rule(module, names()) for rule in rules), key
             finally:
                 table[key] = reason
 
@@ -531,7 +549,7 @@ OFFENCES = [
 def test_rule_can_fail(rule, path, text):
     if rule is other_packages_are_declared and STANDARD is None and 'lz4' not in text:
         pytest.skip('Python lists its own modules since 3.10')
-    assert rule(parse(path, text), NAMES | {'kafka.client', 'kafka.conn', 'kafka.common'})
+    assert rule(parse(path, text), names() | {'kafka.client', 'kafka.conn', 'kafka.common'})
 
 
 def test_every_rule_has_an_offence():
@@ -549,7 +567,7 @@ def test_rules_are_silent_about_good_code():
     )
     module = parse('kafka/protocol/wire.py', good)
     for rule in FOR_THE_PACKAGE + FOR_EVERY_FILE:
-        assert rule(module, NAMES) == [], rule.__name__
+        assert rule(module, names()) == [], rule.__name__
 
 
 def test_circle_is_seen_and_type_imports_make_none():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from test import conftest as top_conftest
 from test import run
 from test.integration import conftest
-from test.sources import read_tree
+from test.sources import ROOT
 
 OWN = '%d.%d' % sys.version_info[:2]
 
@@ -146,9 +148,9 @@ def test_tests_on_brokers_are_looked_for_where_they_are(args, found):
 
 def test_tests_on_brokers_are_in_one_folder():
     mark = 'pytest.mark.' + 'integration'
-    marked = {module.path for module in read_tree('test') if mark in module.text}
+    marked = {path for path in Path(ROOT, 'test').rglob('*.py') if mark in path.read_text('utf-8')}
     assert marked
-    assert all(path.startswith('test/integration/') for path in marked)
+    assert all(Path(ROOT, 'test', 'integration') in path.parents for path in marked)
 
 
 def test_each_release_is_tested_on_one_kind_of_brokers():
@@ -264,3 +266,41 @@ def test_the_parts_of_the_tests_on_brokers_are_all_of_them_once():
     assert (len(first), len(second)) == (9, 9)
     clusters = [{each.callspec.params['cluster'] for each in part[:-1]} for part in parts]
     assert clusters == [{'4.4.0', None}, {'0.8.0', '2.8.2'}]
+
+
+def test_parts_share_the_tests_without_brokers(monkeypatch):
+    """Each is in one part, and those of a file stay together."""
+    items = [Item('a.py'), Item('b.py'), Item('a.py'), Item('c.py'), Item('b.py'), Item('a.py')]
+    parts = []
+    for part in ('1/2', '2/2'):
+        monkeypatch.setenv('KAFKA_TEST_PART', part)
+        kept = list(items)
+        left_out = []
+        hook = SimpleNamespace(pytest_deselected=lambda items, to=left_out: to.extend(items))
+        top_conftest.pytest_collection_modifyitems(SimpleNamespace(hook=hook), kept)
+        assert set(map(id, kept + left_out)) == set(map(id, items))
+        assert len(kept + left_out) == len(items)
+        parts.append(kept)
+    assert [[item.path for item in part] for part in parts] == [
+        ['a.py', 'a.py', 'a.py'],
+        ['b.py', 'c.py', 'b.py'],
+    ]
+
+
+def test_tests_on_brokers_are_in_each_part_without_them(monkeypatch):
+    """They are divided elsewhere."""
+    monkeypatch.setenv('KAFKA_TEST_PART', '2/2')
+    items = [Item('a.py'), Item('on_brokers.py', 'integration')]
+    hook = SimpleNamespace(pytest_deselected=lambda items: None)
+    top_conftest.pytest_collection_modifyitems(SimpleNamespace(hook=hook), items)
+    assert [item.path for item in items] == ['on_brokers.py']
+
+
+class Item:
+    """What the division looks at: the file of a test, and its markers."""
+
+    def __init__(self, path, *markers):
+        self.path, self.markers = path, markers
+
+    def get_closest_marker(self, name):
+        return name if name in self.markers else None

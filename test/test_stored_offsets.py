@@ -308,3 +308,23 @@ def test_payloads_of_a_wrong_type_are_named(cluster):
     client = KafkaClient('host0:9000')
     with pytest.raises(TypeError, match='payloads'):
         client.send_offset_commit_request(b'group', COMMITS[0])
+
+
+@pytest.mark.parametrize('payloads', [COMMITS, COMMITS[:1]])
+def test_a_replaced_way_to_the_leaders_is_taken(cluster, payloads):
+    """Programs of 0.9.5 subclass the client, or put their own function into one."""
+
+    class Client(KafkaClient):
+        def _send_broker_aware_request(self, payloads, encoder_fn, decoder_fn):
+            called.append(list(payloads))
+            return super()._send_broker_aware_request(payloads, encoder_fn, decoder_fn)
+
+    called = []
+    wanted = [OffsetCommitResponse(b't', payload.partition, 0) for payload in payloads]
+    assert Client('host0:9000').send_offset_commit_request(b'group', payloads) == wanted
+    client = KafkaClient('host0:9000')
+    client._send_broker_aware_request = lambda payloads, *functions: wanted
+    before = len(cluster.sent('OffsetCommitRequest'))
+    assert client.send_offset_commit_request(b'group', payloads) == wanted
+    assert called == [payloads]
+    assert len(cluster.sent('OffsetCommitRequest')) == before

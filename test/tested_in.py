@@ -19,6 +19,7 @@ TESTED_IN = {
     'kafka/config/consumer_table.py': 'test/config/test_tables.py',
     'kafka/config/option.py': 'test/config/test_tables.py',
     'kafka/config/shared_table.py': 'test/config/test_tables.py',
+    'kafka/net/arguments.py': 'test/test_conn.py',
     'kafka/known_cluster.py': 'test/test_client.py',
     'kafka/net/attempts.py': 'test/net/test_broker.py',
     'kafka/net/driving.py': 'test/net/test_loop.py',
@@ -46,10 +47,12 @@ TESTED_IN = {
 }
 # What is one subject in kafka/testing is tested together.
 _FAMILIES = """
-groups/test_classic_group: groups/group_members groups/group_states
-groups/test_consumer_groups: groups/consumer_group
+groups/test_classic_group: groups/classic_members groups/group_members groups/group_states
+groups/test_consumer_groups: groups/consumer_group groups/epoch_group groups/epoch_groups
+groups/test_consumer_groups: groups/handover_group
 logs/test_produced_batches: logs/log_settings
 storage/test_cluster_storage: storage/kept_state storage/kept_offsets storage/kept_groups
+handlers/test_consumer_groups: group_checks
 handlers/test_cluster_admin: settings/features handlers/cluster handlers/elections
 handlers/test_cluster_admin: handlers/log_dirs handlers/reassignments handlers/topic_partitions
 handlers/test_cluster_admin: handlers/voters

@@ -163,13 +163,16 @@ class Consumer:
         nothing to store, or no group to store it for.
         Raises: ValueError for a partition that is not consumed; TypeError for what is no list.
         """
-        self._take_over()
+        if self._process != os.getpid():
+            self._take_over()
         with self.commit_lock:
             if self._committing or self.count_since_commit == 0 or self.group is None:
                 return None
             self._committing = True
             try:
-                return self._commit(self._positions(partitions))
+                return self._commit(
+                    dict(self.offsets) if partitions is None else self._positions(partitions)
+                )
             finally:
                 self._committing = False
 
@@ -195,8 +198,9 @@ class Consumer:
         self.count_since_commit = 0
         # Sequence: the timer reads the offsets; the program takes a message; the timer resets the
         # counter. What was taken meanwhile must not count as committed.
-        if any(self.offsets.get(p) != offset for p, offset in positions.items()):
-            self.count_since_commit = 1
+        for partition, offset in positions.items():
+            if self.offsets.get(partition) != offset:
+                self.count_since_commit = 1
         return True
 
     def _positions(self, partitions: Optional[Iterable[int]]) -> Dict[int, int]:

@@ -198,6 +198,10 @@ _CORRELATION_ID = struct.Struct('>i')
 _NO_TAGS = b'\x00'
 
 
+# Message classes that were asked for: importing a module again is dear, even when it is there.
+_classes: Dict[Tuple[int, str], Type[Message]] = {}
+
+
 class _HeaderFields(NamedTuple):
     api_key: int
     api_version: int
@@ -236,22 +240,22 @@ class RequestHeader(_HeaderFields):
 
 def request_class(api_key: int) -> Type[Message]:
     """Return the request of an API. Raises ProtocolError for a key that no client may send."""
-    return _message_class(api_key, 'Request')
+    try:
+        return _classes[api_key, 'Request']
+    except (KeyError, TypeError):
+        return _message_class(api_key, 'Request')
 
 
 def response_class(api_key: int) -> Type[Message]:
     """Return the response of an API. Raises ProtocolError for a key that no client may send."""
-    return _message_class(api_key, 'Response')
-
-
-# Message classes that were asked for: importing a module again is dear, even when it is there.
-_classes: Dict[Tuple[int, str], Type[Message]] = {}
+    try:
+        return _classes[api_key, 'Response']
+    except (KeyError, TypeError):
+        return _message_class(api_key, 'Response')
 
 
 def _message_class(api_key: int, suffix: str) -> Type[Message]:
     try:
-        if (api_key, suffix) in _classes:
-            return _classes[api_key, suffix]
         module, name = _FAMILIES[api_key]
     except (KeyError, TypeError):
         raise ProtocolError('no client sends API key %r' % (api_key,)) from None
@@ -265,18 +269,30 @@ def encode_request(
 ) -> bytes:
     """Return header and body of a request, without the length prefix of the frame.
 
+    Arguments and errors as ``encode_request_parts``.
+    """
+    return b''.join(encode_request_parts(request, version, correlation_id, client_id))
+
+
+def encode_request_parts(
+    request: Message, version: int, correlation_id: int, client_id: Optional[str]
+) -> List[bytes]:
+    """Return the pieces of what ``encode_request`` returns; records are not copied.
+
     Arguments: client_id: None is sent as null.
 
     Raises TypeError naming an argument of a wrong type; ProtocolError naming what does not fit the
     header, or the field that does not fit the version, see ``Message.encode``.
     """
     _check_types('request', request, correlation_id)
-    request.check_version(version)
+    if version not in request.encoders:  # it is not known yet to be one
+        request.check_version(version)
     if client_id is not None and not isinstance(client_id, str):
         raise TypeError('client_id must be str or None, not %s' % type(client_id).__name__)
     start = _request_start(_api_key(type(request)), version, correlation_id, client_id)
-    tags = _NO_TAGS if request.is_flexible(version) else b''
-    return b''.join((start, tags, request.encode(version)))
+    flexible_from = request.flexible_from
+    tags = b'' if flexible_from is None or version < flexible_from else _NO_TAGS
+    return [start, tags, *request.encode_parts(version)]
 
 
 def _request_start(
@@ -347,13 +363,16 @@ def decode_response(response_cls: Type[M], data: Buffer, version: int) -> Tuple[
 
     Raises BufferUnderflowError when the bytes end too early, ProtocolError when they are malformed.
     """
-    response_cls.check_version(version)
+    if version not in response_cls.decoders:  # it is not known yet to be one
+        response_cls.check_version(version)
     if len(data) < _CORRELATION_ID.size:
         raise BufferUnderflowError('a response of %d bytes has no correlation id' % len(data))
     (correlation_id,) = _CORRELATION_ID.unpack_from(data)
     pos = _CORRELATION_ID.size
-    if _has_response_tags(response_cls, version):
-        pos = _skip_tags(data, pos)
+    flexible_from = response_cls.flexible_from
+    if flexible_from is not None and version >= flexible_from:
+        if response_cls.api_key != ApiKey.API_VERSIONS:
+            pos = pos + 1 if data[pos : pos + 1] == _NO_TAGS else _skip_tags(data, pos)
     return correlation_id, response_cls.decode_from(data, pos, version)
 
 

@@ -114,6 +114,15 @@ class FrameReader:
         self._missing += LENGTH_BYTES
         return body
 
+    def take(self, data: bytes) -> Optional[bytes]:
+        """Add bytes as receive_data(), then do what next_frame() does."""
+        if not self._buffer and len(data) > LENGTH_BYTES:
+            (length,) = _LENGTH.unpack_from(data)
+            if length == len(data) - LENGTH_BYTES and length <= self.max_frame_bytes:
+                return data[LENGTH_BYTES:]  # exactly one frame, as small answers come
+        self.receive_data(data)
+        return self.next_frame()
+
     def _explain(self, length: int) -> str:
         head = bytes(self._buffer[:LENGTH_BYTES])
         for start, what in _STRANGERS:

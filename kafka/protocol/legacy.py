@@ -36,6 +36,7 @@ from kafka.protocol.legacy_messages import (
 )
 from kafka.protocol.legacy_structs import also_structs
 from kafka.protocol.message import is_cut_off
+from kafka.protocol.single_partition import commit_request, read_committed
 from kafka.record.legacy_records import ENTRY_HEADER, encode_message, iter_message_set, iter_runs
 from kafka.structs import (
     BrokerMetadata,
@@ -44,6 +45,7 @@ from kafka.structs import (
     Message,
     MetadataResponse,
     OffsetAndMessage,
+    OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetFetchResponse,
     OffsetResponse,
@@ -139,6 +141,24 @@ def _by_topic(payloads: Optional[Iterable[Any]], encode: Callable[[Any], bytes])
         except AttributeError as error:
             raise TypeError('payloads are of another request: %s' % error) from error
     return b''.join(parts)
+
+
+def _single_commit(
+    protocol: Any, client_id: Any, correlation_id: Any, group: Any, payload: Any
+) -> Optional[bytes]:
+    """Return a commit of one partition, None if it has metadata or anything is unusual."""
+    if (
+        vars(protocol).get('_encode_message_header') is _OWN_HEADER
+        and type(payload) is OffsetCommitRequest
+        and payload.metadata is None
+        and type(client_id) is bytes
+        and type(group) is bytes
+        and type(payload.topic) is bytes
+    ):
+        return commit_request(
+            correlation_id, client_id, group, payload.topic, payload.partition, payload.offset
+        )
+    return None
 
 
 def _list(name: str, items: Any) -> List[Any]:
@@ -500,6 +520,10 @@ class KafkaProtocol:
         cls, client_id: Any, correlation_id: int, group: bytes, payloads: Optional[Iterable[Any]]
     ) -> bytes:
         """Encode OffsetCommitRequests of a group; metadata may be None."""
+        if type(payloads) is list and len(payloads) == 1:
+            single = _single_commit(cls, client_id, correlation_id, group, payloads[0])
+            if single is not None:
+                return single
 
         def encode(payload: Any) -> bytes:
             return _pack('iq', partition=payload.partition, offset=payload.offset) + _string(
@@ -515,6 +539,9 @@ class KafkaProtocol:
     @classmethod
     def decode_offset_commit_response(cls, data: Any) -> Iterator[OffsetCommitResponse]:
         """Yield an OffsetCommitResponse for each partition."""
+        found = read_committed(data, 4) if type(data) is bytes else None
+        if found is not None:
+            return iter((OffsetCommitResponse(*found),))
         return _each_partition(data, 4 + 2, _committed)
 
     @classmethod
@@ -543,3 +570,7 @@ class KafkaProtocol:
     def decode_offset_fetch_response(cls, data: Any) -> Iterator[OffsetFetchResponse]:
         """Yield an OffsetFetchResponse for each partition; its metadata is bytes."""
         return _each_partition(data, 4 + 8 + 2 + 2, _stored)
+
+
+# What a commit need not call, unless a program has put its own in the place.
+_OWN_HEADER = vars(KafkaProtocol)['_encode_message_header']

@@ -30,6 +30,7 @@ from kafka.protocol.versioned import (
     OffsetRequest_v0,
     ProduceRequest_v0,
     Request,
+    Versioned,
 )
 from kafka.record.columns import Columns
 from kafka.record.conversion import MessageSet
@@ -57,6 +58,8 @@ _INT16, _INT32 = 1 << 15, 1 << 31
 
 # Named tuples made without a call of Python each, which is dear beside decoding the message.
 _new_offset_and_message = functools.partial(tuple.__new__, OffsetAndMessage)
+_new_produced = functools.partial(tuple.__new__, ProduceResponse)
+_new_committed = functools.partial(tuple.__new__, OffsetCommitResponse)
 
 
 def _may_wait(protocol: Any, payload: Any, timeout: Any) -> bool:
@@ -73,6 +76,8 @@ def _may_wait(protocol: Any, payload: Any, timeout: Any) -> bool:
 
 def _name(name: Any, argument: str) -> str:
     """Return a name as text. Raises: TypeError, ValueError naming the argument it cannot be."""
+    if type(name) is str and name.isascii() and len(name) < _INT16:
+        return name
     encoded = name_bytes(name, argument)
     if len(encoded) >= _INT16:
         raise ValueError('%s is longer than 32767 bytes: %d' % (argument, len(encoded)))
@@ -86,6 +91,8 @@ def _by_topic(payloads: Optional[Iterable[Any]], fields: Callable[[Any], Any]) -
     """Return [(topic, [what `fields` makes of each payload])] in the order of the payloads."""
     grouped: Dict[str, Dict[int, Any]] = {}
     try:
+        if type(payloads) is list and len(payloads) == 1 and type(payloads[0].partition) is int:
+            return [(_name(payloads[0].topic, 'topic'), [fields(payloads[0])])]
         for payload in payloads or ():
             topic = _name(payload.topic, 'topic')
             partition = whole_number(payload.partition, 'partition')
@@ -98,12 +105,10 @@ def _by_topic(payloads: Optional[Iterable[Any]], fields: Callable[[Any], Any]) -
     return [(topic, list(partitions.values())) for topic, partitions in grouped.items()]
 
 
-def _items(response: Any) -> Iterator[Tuple[Any, ...]]:
-    """Yield (topic, fields of a partition ...) for each partition of a response."""
+def _items(response: Any) -> List[Tuple[Any, ...]]:
+    """Return (topic, fields of a partition ...) for each partition of a response."""
     try:
-        for topic, partitions in response.topics:
-            for fields in partitions:
-                yield (topic, *fields)
+        return [(topic, *fields) for topic, partitions in response.topics for fields in partitions]
     except (AttributeError, TypeError) as error:
         raise TypeError('data must be bytes or a response struct: %s' % error) from error
 
@@ -144,7 +149,7 @@ class StructProtocol:
     @classmethod
     def decode_produce_response(cls, response: Any) -> List[ProduceResponse]:
         """Return a ProduceResponsePayload for each partition."""
-        return [ProduceResponse(*fields[:4]) for fields in _items(response)]
+        return [_new_produced(fields[:4]) for fields in _items(response)]
 
     @classmethod
     def encode_fetch_request(
@@ -242,14 +247,17 @@ class StructProtocol:
 
         def fields(payload: Any) -> Tuple[int, int, Optional[str]]:
             text = None if payload.metadata is None else _name(payload.metadata, 'metadata')
-            return payload.partition, whole_number(payload.offset, 'offset'), text
+            offset = payload.offset
+            if type(offset) is not int:
+                offset = whole_number(offset, 'offset')
+            return payload.partition, offset, text
 
         return OffsetCommitRequest_v0(_name(group, 'group'), _by_topic(payloads, fields))
 
     @classmethod
     def decode_offset_commit_response(cls, response: Any) -> List[OffsetCommitResponse]:
         """Return an OffsetCommitResponsePayload for each partition."""
-        return [OffsetCommitResponse(*fields) for fields in _items(response)]
+        return list(map(_new_committed, _items(response)))
 
     @classmethod
     def encode_offset_fetch_request(
@@ -343,10 +351,18 @@ def also_structs(protocol: _C) -> _C:
 
 def _either(name: str, with_bytes: Callable[..., Any], with_structs: Callable[..., Any]) -> Any:
     means_bytes = _told_by(name)
+    decodes = name.startswith('decode_')
 
     @functools.wraps(with_bytes)
     def call(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        form = with_bytes if means_bytes(args, kwargs) else with_structs
+        if decodes and args and isinstance(args[0], Versioned):
+            form = with_structs
+        elif args:
+            form = with_bytes if means_bytes(args, kwargs) else with_structs
+        elif 'client_id' in kwargs or 'correlation_id' in kwargs or 'data' in kwargs:
+            form = with_bytes
+        else:
+            form = with_structs
         return form(cls, *args, **kwargs)
 
     return classmethod(call)

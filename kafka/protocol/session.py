@@ -98,7 +98,7 @@ MAX_CORRELATION_ID = 2**31 - 1
 MAX_LOGIN_BYTES = 512 * 1024
 
 # What a state must allow for frames to be expected in it; ADOPT in those that are not listed.
-_RECEIVING = {State.READY: Input.SEND, State.LOGGING_IN: Input.STEP}
+_RECEIVING = {State.LOGGING_IN: Input.STEP}
 _LOGIN_STEPS = (SaslHandshakeRequest, SaslAuthenticateRequest)
 
 _HEADER_START = struct.Struct('>hhi')  # api key, api version, correlation id
@@ -185,7 +185,6 @@ class Session:
         self._last_correlation_id = -1
         self._sent: Deque[_Sent] = deque()  # client: waiting for answers, oldest first
         self._asked: Deque[RequestHeader] = deque()  # server: to be answered, oldest first
-        self._to_send: Deque[SendData] = deque()
         self._max_frame_bytes = max_frame_bytes
         self._awaits_token = False  # client: the next frame is a bare token
         self._peer_closed = False
@@ -227,14 +226,13 @@ class Session:
         UnsupportedVersionError if the broker serves none of our ApiVersions versions, and
         IllegalStateError after such an error or after close().
         """
-        if self._to_send:
-            return self._to_send.popleft()
         if self.state in (State.CLOSED, State.FAILED):
             raise IllegalStateError('no more events: the session is %s' % self.state.value)
         try:
             data = self._frames.next_frame()
             if data is not None:
-                return self._take_frame(data)
+                take = self._take_response if self.role is Role.CLIENT else self._take_request
+                return take(data)
         except KafkaError:
             self._move(Input.FAIL)
             raise
@@ -245,9 +243,11 @@ class Session:
 
         For drivers that cut the stream themselves; not to be mixed with receive_data().
         """
-        self._require(_RECEIVING.get(self.state, Input.ADOPT))
+        if self.state is not State.READY:
+            self._require(_RECEIVING.get(self.state, Input.ADOPT))
+        take = self._take_response if self.role is Role.CLIENT else self._take_request
         try:
-            return self._take_frame(data)
+            return take(data)
         except KafkaError:
             self._move(Input.FAIL)
             raise
@@ -255,11 +255,6 @@ class Session:
     def close(self) -> None:
         """Note that this side has closed the connection."""
         self._move(Input.CLOSE)
-
-    def _take_frame(self, data: bytes) -> Event:
-        if self.role is Role.SERVER:
-            return self._take_request(data)
-        return self._take_response(data)
 
     def _end(self) -> Event:
         unanswered = tuple(sent.request for sent in self._sent)
@@ -323,8 +318,8 @@ class Session:
         if version is None:
             return api.choose_version(type(request), self.versions.ranges, highest)
         low, high = self.versions.ranges.get(_key(request), (0, -1))
-        chosen = max(version, low)
-        if not request.min_version <= chosen <= min(high, request.max_version):
+        chosen = version if version > low else low
+        if not (request.min_version <= chosen <= high and chosen <= request.max_version):
             raise UnsupportedVersionError(
                 '%s in version %d was asked for; the broker serves %s, this client %d to %d'
                 % (
@@ -353,8 +348,8 @@ class Session:
         limit, UnsupportedVersionError as choose_version(), ProtocolError if a field's value cannot
         be sent in that version. After an error nothing has changed.
         """
-        self._only(Role.CLIENT)
-        if self.state is not State.READY:
+        if self.role is not Role.CLIENT or self.state is not State.READY:
+            self._only(Role.CLIENT)
             self._require(Input.STEP if isinstance(request, _LOGIN_STEPS) else Input.SEND)
         elif self._max_in_flight is not None and len(self._sent) >= self._max_in_flight:
             raise TooManyInFlightRequests('%d requests wait for answers' % len(self._sent))
@@ -367,7 +362,8 @@ class Session:
         return (self._last_correlation_id + 1) & MAX_CORRELATION_ID
 
     def _encode(self, request: Message, version: int, correlation_id: int) -> bytes:
-        data = frame(api.encode_request(request, version, correlation_id, self.client_id))
+        parts = api.encode_request_parts(request, version, correlation_id, self.client_id)
+        data = b''.join((frame_length(parts), *parts))
         self._last_correlation_id = correlation_id
         if is_answered(request):
             self._sent.append(_Sent(correlation_id, request, version))
@@ -397,8 +393,7 @@ class Session:
         _, response = api.decode_response(response_cls, data, sent.version)
         if self.state is State.LOGGING_IN and isinstance(sent.request, _LOGIN_STEPS):
             return LoginAnswered(response)
-        wait_ms, client_throttles = _throttle(response, sent.version)
-        return ResponseReceived(*sent, response, wait_ms, client_throttles)
+        return ResponseReceived(*sent, response, *_throttle(response, sent.version))
 
     # ------------------------------------------------------------ logins
 
@@ -436,8 +431,7 @@ class Session:
     def _take_versions(self, data: bytes, sent: _Sent) -> Event:
         answer = read_versions(data, sent.version)
         if isinstance(answer, int):
-            self._to_send.append(SendData(self._ask_versions(answer)))
-            return self._to_send.popleft()
+            return SendData(self._ask_versions(answer))
         self.versions = broker_versions(answer)
         self._move(Input.ADOPT)
         return VersionsNegotiated(self.versions, *_throttle(answer, sent.version))

@@ -196,9 +196,10 @@ class Translator:
 
         So do those that the broker serves and that may hold neither records nor acknowledgements.
         """
-        if len(payload) < _START.size:
+        try:
+            length, key, version = _START.unpack_from(payload)
+        except struct.error:
             return False
-        length, key, version = _START.unpack_from(payload)
         return length == len(payload) - LENGTH_BYTES and (key, version) in self._served
 
     def raises(self, old: OldRequest) -> bool:

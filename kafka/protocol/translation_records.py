@@ -79,6 +79,10 @@ def substitute_produce(old: ProduceRequest, now_ms: int) -> Substitute:
     ProtocolError is raised.
     Raises UnsupportedCodecError if a codec is missing, ProtocolError if a partition comes twice.
     """
+    if len(old.topic_data) == 1 and len(old.topic_data[0].partition_data) == 1:
+        records: Any = old.topic_data[0].partition_data[0].records
+        if isinstance(records, MessagesLater):
+            return _substitute_one(old, records.batch(now_ms))
     known: Dict[TopicPartition, Tuple[int, int]] = {}  # error and offset that need no broker
     topics: List[TopicProduceData] = []
     for topic in old.topic_data:
@@ -108,6 +112,31 @@ def substitute_produce(old: ProduceRequest, now_ms: int) -> Substitute:
 
     requests: List[Message] = [request] if topics else []
     return Substitute(requests, LAST_PRODUCE_BY_NAME, answer, _acks_remark(old.acks))
+
+
+def _substitute_one(old: ProduceRequest, batch: bytes) -> Substitute:
+    """Return the same for a single partition, whose batch is certain: what producers send."""
+    topic = old.topic_data[0].name
+    index = old.topic_data[0].partition_data[0].index
+    data = TopicProduceData(
+        name=topic, partition_data=[PartitionProduceData(index=index, records=batch)]
+    )
+    request = ProduceRequest(
+        acks=_usable_acks(old.acks), timeout_ms=old.timeout_ms, topic_data=[data]
+    )
+
+    def answer(responses: Sequence[Message]) -> ProduceResponse:
+        (response,) = cast('Sequence[ProduceResponse]', responses)
+        if len(response.responses) == 1 and len(response.responses[0].partition_responses) == 1:
+            part = response.responses[0].partition_responses[0]
+            if part.index == index and response.responses[0].name == topic:
+                answers = TopicProduceResponse(name=topic, partition_responses=[_as_old(part)])
+                return ProduceResponse(
+                    responses=[answers], throttle_time_ms=response.throttle_time_ms
+                )
+        return _produce_answer(old, {}, request, [response])
+
+    return Substitute([request], LAST_PRODUCE_BY_NAME, answer, _acks_remark(old.acks))
 
 
 def _batch(records: Any, now_ms: int) -> Optional[bytes]:
@@ -158,12 +187,7 @@ def _produce_answer(
             )
             error, offset = (UNKNOWN_ERROR, -1) if missing else known[name, index]
             return PartitionProduceResponse(index=index, error_code=error, base_offset=offset)
-        return PartitionProduceResponse(
-            index=index,
-            error_code=part.error_code,
-            base_offset=part.base_offset,
-            log_append_time_ms=part.log_append_time_ms,
-        )
+        return _as_old(part)
 
     topics = [
         TopicProduceResponse(
@@ -173,6 +197,16 @@ def _produce_answer(
         for topic in old.topic_data
     ]
     return ProduceResponse(responses=topics, throttle_time_ms=throttle_time_ms)
+
+
+def _as_old(part: PartitionProduceResponse) -> PartitionProduceResponse:
+    """Return a result without what the old versions cannot say."""
+    return PartitionProduceResponse(
+        index=part.index,
+        error_code=part.error_code,
+        base_offset=part.base_offset,
+        log_append_time_ms=part.log_append_time_ms,
+    )
 
 
 # ---------------------------------------------------------------- Fetch

@@ -114,6 +114,11 @@ def _text(name: Any) -> Optional[str]:
 
 def _by_topic(payloads: Any) -> Iterable[Tuple[str, Iterable[Any]]]:
     """Return the payloads of each topic; nothing if one is unusual, or there is none."""
+    if len(payloads) == 1:
+        name = _text(payloads[0].topic)
+        return (
+            () if name is None or not _fits(payloads[0].partition, _INT32) else [(name, payloads)]
+        )
     grouped: Dict[str, Dict[int, Any]] = {}
     for payload in payloads:
         name = _text(payload.topic)

@@ -9,7 +9,6 @@ or the MessageSet of an answer that was translated.
 
 from __future__ import annotations
 
-import struct
 from typing import (
     Any,
     Callable,
@@ -24,6 +23,7 @@ from typing import (
 from kafka.protocol import api, commit, fetch, find_coordinator, list_offsets, metadata, produce
 from kafka.protocol.frames import frame
 from kafka.protocol.plain_values import builder, taker, text_of
+from kafka.protocol.single_partition import commit_request, read_committed
 from kafka.protocol.wire import Message
 
 S = TypeVar('S', bound='Versioned')
@@ -62,7 +62,11 @@ class Versioned:
         for name in named:
             if name not in self.FIELDS:
                 raise TypeError('%s has no field %r' % (type(self).__name__, name))
-        vars(self).update(zip(self.FIELDS, values), **named)
+        fields = self.__dict__
+        for name, value in zip(self.FIELDS, values):
+            fields[name] = value
+        if named:
+            fields.update(named)
 
     def _values(self) -> Tuple[Any, ...]:
         return tuple([getattr(self, name, None) for name in self.FIELDS])
@@ -231,14 +235,6 @@ class MetadataRequest_v0(Request):
     RESPONSE_TYPE = MetadataResponse_v0
 
 
-# How a commit of one partition without metadata begins and ends, and its answer.
-_COMMIT_START = struct.Struct('>ihhih')  # size, API key, version, correlation id, size of client id
-_COMMIT_END = struct.Struct('>iiqh')  # one partition: its number, offset, no metadata
-_COUNT_AND_LENGTH = struct.Struct('>ih')  # one topic, the length of its name
-_LENGTH = struct.Struct('>h')
-_COMMITTED_END = struct.Struct('>iih')  # one partition: its number, error code
-
-
 class OffsetCommitResponse_v0(Versioned):
     """topics: [(topic, [(partition, error code)])]."""
 
@@ -247,16 +243,14 @@ class OffsetCommitResponse_v0(Versioned):
     @classmethod
     def decode(cls: Type[S], data: Any) -> S:
         """As Versioned.decode; quickly for one partition: no answer is read more often."""
-        try:
-            topics, length = _COUNT_AND_LENGTH.unpack_from(data)
-            end = _COUNT_AND_LENGTH.size + length
-            if topics == 1 and length >= 0 and len(data) == end + _COMMITTED_END.size:
-                partitions, partition, error = _COMMITTED_END.unpack_from(data, end)
-                if partitions == 1:
-                    topic = str(data[_COUNT_AND_LENGTH.size : end], 'utf-8')
-                    return cls([(topic, [(partition, error)])])
-        except (struct.error, UnicodeDecodeError):
-            pass  # what is wrong will be told
+        found = read_committed(data, 0)
+        if found is not None:
+            try:
+                topic = str(found[0], 'utf-8')
+            except UnicodeDecodeError:
+                pass  # which will be told
+            else:
+                return cls([(topic, [found[1:]])])
         return super().decode(data)
 
 
@@ -272,19 +266,17 @@ class OffsetCommitRequest_v0(Request):
         try:
             ((topic, ((partition, offset, metadata),)),) = self.topics  # type: ignore[attr-defined]
             if metadata is None:
-                client = text_of(client_id).encode('utf-8')
-                group, name = self.consumer_group.encode('utf-8'), topic.encode('utf-8')  # type: ignore[attr-defined]
-                parts = (
-                    _LENGTH.pack(len(group)),
-                    group,
-                    _COUNT_AND_LENGTH.pack(1, len(name)),
-                    name,
-                    _COMMIT_END.pack(1, partition, offset, -1),
+                framed = commit_request(
+                    correlation_id,
+                    text_of(client_id).encode('utf-8'),
+                    self.consumer_group.encode('utf-8'),  # type: ignore[attr-defined]
+                    topic.encode('utf-8'),
+                    partition,
+                    offset,
                 )
-                size = _COMMIT_START.size - 4 + len(client) + sum(map(len, parts))
-                start = _COMMIT_START.pack(size, self.API_KEY, 0, correlation_id, len(client))
-                return b''.join((start, client, *parts))
-        except (struct.error, AttributeError, TypeError, ValueError):
+                if framed is not None:
+                    return framed
+        except (AttributeError, TypeError, ValueError):
             pass  # what is wrong will be told, if it is
         return super().framed(correlation_id, client_id)
 

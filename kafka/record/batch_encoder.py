@@ -64,6 +64,12 @@ def encode_messages(keys: Sequence[Optional[bytes]], values: Sequence[Optional[b
     """
     if not values:
         return b''
+    if len(values) == 1 and type(values[0]) is bytes:  # benchmarks/simple.py --only single
+        key, value = keys[0], values[0]
+        if key is None or type(key) is bytes:
+            sized = b'\x01' if key is None else VARINTS[len(key)] + key
+            body = b'\x00\x00\x00' + sized + VARINTS[len(value)] + value + b'\x00'
+            return VARINTS[len(body)] + body
     try:
         if keys.count(keys[0]) == len(keys):
             try:

@@ -126,11 +126,13 @@ def encode_message_batch(
 
     What a producer of the old eras sends. Raises as :func:`encode_batch`.
     """
-    payload = codecs.compress(codec, encode_messages(keys, values), compresslevel)
+    payload = encode_messages(keys, values)
+    if codec:
+        payload = codecs.compress(codec, payload, compresslevel)
     length, count = HEADER.size - 12 + len(payload), len(values)
     return _assemble(
         payload,
-        BatchHeader(0, length, -1, 2, 0, codec, count - 1, timestamp, timestamp, -1, -1, -1, count),
+        (0, length, -1, 2, 0, codec, count - 1, timestamp, timestamp, -1, -1, -1, count),
     )
 
 
@@ -179,12 +181,12 @@ def encode_column_batch(
     )
 
 
-def _assemble(payload: bytes, header: BatchHeader) -> bytes:
+def _assemble(payload: bytes, header: Tuple[int, ...]) -> bytes:
     return bytes(_assembled(payload, header))
 
 
-def _assembled(payload: bytes, header: BatchHeader) -> bytearray:
-    """Put header and compressed records together, and the checksum in its place."""
+def _assembled(payload: bytes, header: Tuple[int, ...]) -> bytearray:
+    """Put header (a BatchHeader's fields) and records together, and the checksum in its place."""
     try:
         batch = bytearray(HEADER.pack(*header))
     except struct.error as error:

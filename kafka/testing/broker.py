@@ -1,6 +1,11 @@
 """One broker of an embedded cluster: from a request to the handler of its API.
 
-Owns that way and the connections that stand. What is known lies in state.py, what each API does in
+Owns that way, the connections that stand, and how long clients may take to come in: a real broker
+gives somebody who stops in the middle of TLS or of SASL the ten minutes that it gives everybody
+(``connections.max.idle.ms``). Here such a connection is closed ``handshake_timeout_ms`` after it
+came, 30 seconds at first: clients have given up themselves by then (librdkafka's
+``socket.connection.setup.timeout.ms``, 30 seconds, is for TLS and SASL too), and nobody need have a
+password to hold what a connection takes. What is known lies in state.py, what each API does in
 handlers/, bytes in connection.py, sockets in server.py.
 """
 
@@ -16,6 +21,7 @@ from kafka.testing.guards.rules import guarded
 from kafka.testing.releases import TELEMETRY
 from kafka.testing.security.tls import TlsEnd
 from kafka.testing.state import ClusterState, Node
+from kafka.testing.timers import Timer
 from kafka.testing.waiting import Waiting
 
 #: What bytes of a client go to.
@@ -38,7 +44,10 @@ class Broker:
             self.served.update(TELEMETRY)
         #: Called with the id of a connection that has ended, by what they are for.
         self.when_closed: Dict[str, Callable[[int], None]] = {}
+        #: It hangs: its clients cannot be blamed for silence.
+        self.is_paused = False
         self._connections: Dict[int, Connection] = {}
+        self._handshakes: Dict[int, Timer] = {}  # by connection: when it must be over
         self._last_connection = 0
         if state.authorizer is not None:
             guards.load()
@@ -57,9 +66,28 @@ class Broker:
         Arguments: transport: has ``write(data)``, ``write_parts(parts)`` and ``close()``.
         """
         context = self.state.tls_context
+        endpoint: Endpoint
         if context is None:
-            return self._connect(transport)
-        return TlsEnd(self, transport, context, self._connect)
+            endpoint = self._connect(transport)
+        else:
+            endpoint = TlsEnd(self, transport, context, self._connect)
+        timeout_ms = self.state.defaults.handshake_timeout_ms
+        if timeout_ms is not None and not endpoint.is_admitted:
+            self._watch_handshake(self._last_connection, endpoint, timeout_ms / 1000)
+        return endpoint
+
+    def _watch_handshake(self, connection_id: int, endpoint: Endpoint, seconds: float) -> None:
+        """Close a connection that has not logged in after so many seconds."""
+
+        def end() -> None:
+            if self.is_paused:
+                self._watch_handshake(connection_id, endpoint, seconds)
+            else:
+                del self._handshakes[connection_id]
+                if not endpoint.is_admitted:
+                    endpoint.close()
+
+        self._handshakes[connection_id] = self.state.timers.later(seconds, end)
 
     def _connect(self, transport: Any) -> Connection:
         self._last_connection += 1
@@ -69,6 +97,9 @@ class Broker:
 
     def close_connection(self, connection_id: int) -> None:
         """Close one connection, if it is still there."""
+        handshake = self._handshakes.pop(connection_id, None)
+        if handshake is not None:
+            handshake.cancel()
         connection = self._connections.pop(connection_id, None)
         if connection is not None:
             connection.close()

@@ -255,6 +255,7 @@ class Cluster:
                 raise ValueError('topic %r exists' % name)
             made = self.state.create_topic(name, partitions, replication_factor)
             made.configs.update(configs or {})
+            self.state.kept.measure_again()
 
         self._call(create)
 
@@ -301,6 +302,7 @@ class Cluster:
         timer = self._paused.pop(broker.node_id, None)
         if timer is not None:
             timer.cancel()
+        broker.is_paused = False
         if self._server is not None:
             self._server.deafen(broker)
         self._moving_leaders(lambda: self.state.node_died(broker.node_id))
@@ -332,6 +334,7 @@ class Cluster:
                 raise ValueError('node %d does not run' % node_id)
             if node_id not in self._paused:
                 self._server.freeze(broker)
+                broker.is_paused = True
                 self._paused[node_id] = self.timers.later(
                     self.state.defaults.broker_session_timeout_ms / 1000.0,
                     lambda: self._moving_leaders(lambda: self.state.node_died(node_id)),
@@ -347,6 +350,7 @@ class Cluster:
             timer = self._paused.pop(node_id, None)
             if timer is not None:
                 timer.cancel()
+                broker.is_paused = False
                 if not broker.node.is_alive:
                     self._moving_leaders(lambda: self.state.node_came(node_id))
                 self._server.thaw(broker)
@@ -357,6 +361,7 @@ class Cluster:
         """Let those that hang when all of it stops run at the next start."""
         for node_id, timer in self._paused.items():
             timer.cancel()
+            self._brokers[node_id].is_paused = False
             if not self.state.nodes[node_id].is_alive:
                 self.state.node_came(node_id)
         self._paused.clear()

@@ -80,6 +80,11 @@ class Connection:
         return '<Connection %d of node %d>' % (self.connection_id, self.broker.node_id)
 
     @property
+    def is_admitted(self) -> bool:
+        """Whether the client has logged in, or need not."""
+        return self.login is None or self.login.is_renewal
+
+    @property
     def wants_data(self) -> bool:
         """Whether it reads on: not while a request or its answer is on the way, as brokers do."""
         is_held = self._is_busy or self._is_paused
@@ -160,7 +165,7 @@ class Connection:
         """Close the connection if nothing has happened on it for so long; else look again later."""
         timers = self.broker.state.timers
         left = self._active_at + seconds - timers.clock.monotonic()
-        if left > 0 or self._is_busy:
+        if left > 0 or self._is_busy or self.broker.is_paused:
             again = left if left > 0 else max(seconds, 0.001)
             self._idle_timer = timers.later(again, lambda: self._watch_idleness(seconds))
         else:

@@ -390,10 +390,17 @@ class MemorySocket:
 class MemoryCluster(Cluster):
     """A cluster that lives in the thread of its client; see the head of this module.
 
-    Arguments: as those of Cluster; seed: of the network too. Addresses are names only.
+    Arguments: as those of Cluster, but that connections may be idle for ever unless
+    ``connections_max_idle_ms`` is given: so a read that nobody will answer is found out at once,
+    and not taken for a connection that a broker has closed after ten minutes; seed: of the network
+    too. Addresses are names only.
 
     Attributes: timers: the clock of everything, and what is due.
     """
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        settings.setdefault('connections_max_idle_ms', None)
+        super().__init__(*arguments, **settings)
 
     def _make_clock(self) -> Clock:
         return VirtualClock()

@@ -16,6 +16,7 @@ from zlib import crc32
 from kafka.testing.control import Control
 from kafka.testing.groups.registry import Groups
 from kafka.testing.groups.stored_offsets import StoredOffsets
+from kafka.testing.kept_bytes import KeptBytes, settings_bytes
 from kafka.testing.logs.partition_log import PartitionLog
 from kafka.testing.releases import BrokerRelease
 from kafka.testing.security.acls import Acl
@@ -131,6 +132,7 @@ class Defaults(NamedTuple):
     message_max_bytes: int = 1048588
     broker_session_timeout_ms: int = 9000  # others give up a broker that hangs
     log_bytes_limit: int = 256 * 1024 * 1024  # of all logs in memory together
+    state_bytes_limit: int = 64 * 1024 * 1024  # of what else is kept; see kept_bytes.py
     log_retention_check_interval_ms: int = 300000
     log_cleaner_backoff_ms: int = 15000
     group_initial_rebalance_delay_ms: int = 0  # Kafka's own default is 3000
@@ -147,7 +149,9 @@ class Defaults(NamedTuple):
     super_users: Tuple[str, ...] = ()  # who may do everything, 'alice' or 'User:alice'
     allow_everyone_if_no_acl_found: bool = False
     client_telemetry: bool = False  # whether metrics of clients are received (KIP-714)
-    connections_max_idle_ms: Optional[int] = None  # Kafka's own default is 600000; None for ever
+    connections_max_idle_ms: Optional[int] = 600000  # None for ever
+    # TLS and SASL have so long, both together; None for connections_max_idle_ms, as with Kafka.
+    handshake_timeout_ms: Optional[int] = 30000
     connections_max_reauth_ms: int = 0  # how long a login over SASL lasts, 0 for ever
     failed_authentication_delay_ms: int = 100  # connection.failed.authentication.delay.ms
     delegation_token_secret: Optional[str] = None  # without one there are no tokens
@@ -181,6 +185,7 @@ class ClusterState:
         self.partition_count = 0  # of all topics
         self.had_topics = False  # ever, which tells brokers of 0.8 who else there is
         self.moved_coordinators: Dict[str, int] = {}  # key -> node, as tests moved them
+        self.kept = KeptBytes(self)
         self.offsets = StoredOffsets(self)
         self.groups = Groups(self)
         self.unread_bytes = 0  # held of frames that are not complete; see connection.py
@@ -213,6 +218,7 @@ class ClusterState:
         for known in (self.configs, self.reassignments, self.quotas, self.scram):
             known.clear()
         self.acls.clear()
+        self.kept.measure_again()
         self.offsets, self.groups = StoredOffsets(self), Groups(self)
         self.transactions = self.tokens = None
 
@@ -283,6 +289,7 @@ class ClusterState:
         if topic is not None:
             self._topics_by_id.pop(topic.topic_id, None)
             self.partition_count -= len(topic.partitions)
+            self.kept.change(settings_bytes(name, topic.configs), 0)
             if self.storage is not None:
                 self.storage.discard(topic)
             self._topics_by_metric[_metric(name)].pop(name)

@@ -26,6 +26,7 @@ def modules(tmp_path, monkeypatch):
     """A directory on sys.path; what is imported from it is forgotten."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, 'dont_write_bytecode', False)
+    monkeypatch.setattr(sys, 'pycache_prefix', None)
     before = set(sys.modules)
     import_hook.install()
     yield tmp_path

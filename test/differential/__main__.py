@@ -1,7 +1,8 @@
 """``python -m test.differential --release 2.8.2``: where the embedded broker differs.
 
 A real broker of the release is started and stopped; ``--record`` writes down what it says. With
-``--against FILE`` a recording stands for it, with ``--recorded`` the one in recorded/.
+``--against FILE`` a recording stands for it, with ``--recorded`` the one that is kept here. With
+``--secured`` several people ask brokers on which one logs in.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import List, Optional, Sequence
 from kafka.testing.releases import broker_release
 from test.differential import recordings, report
 from test.differential.compare import Difference, compare, explained
-from test.differential.deviations import DEVIATIONS
-from test.differential.runner import Recording, hopeless, is_wanted
+from test.differential.comparisons import SCRIPT, SECURED, Comparison
+from test.differential.runner import Recording
+from test.differential.script import is_wanted
 
 
 def _arguments(words: Optional[Sequence[str]]) -> argparse.Namespace:
@@ -28,6 +30,7 @@ def _arguments(words: Optional[Sequence[str]]) -> argparse.Namespace:
     what.add_argument(
         '--report', action='store_true', help='write docs/differential.rst from the kept recordings'
     )
+    parser.add_argument('--secured', action='store_true', help='what people may do, and logins')
     parser.add_argument('--record', type=Path, help='write the real answers there')
     parser.add_argument('--against', type=Path, help='a recording in place of a real broker')
     parser.add_argument('--recorded', action='store_true', help='take the recording kept here')
@@ -45,14 +48,14 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     options = _arguments(words)
     logging.basicConfig(level=logging.DEBUG if options.verbose else logging.WARNING)
     if options.report:
-        text = report.page(map(report.kept_result, recordings.all_kept()))
-        report.PAGE.write_text(text, encoding='utf-8')
+        report.PAGE.write_text(report.page(), encoding='utf-8')
         return 0
-    real = _real(options)
+    comparison = SECURED if options.secured else SCRIPT
+    real = _real(comparison, options)
     if options.no_compare:
         return 0
     began = time.monotonic()
-    ours = recordings.of_embedded(options.release, options.only, hopeless(real))
+    ours = comparison.of_embedded(options.release, options.only, real)
     seconds = time.monotonic() - began
     if options.ours:
         recordings.write(options.ours, ours)
@@ -60,7 +63,7 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     differences = compare(real, ours)
     version = broker_release(options.release).version
     if not options.all:
-        differences = [d for d in differences if not explained(d, version, DEVIATIONS)]
+        differences = [d for d in differences if not explained(d, version, comparison.deviations)]
     _report(options.release, real, differences, seconds, options.summary)
     return 1 if differences else 0
 
@@ -73,12 +76,12 @@ def _say(line: str) -> None:
     sys.stdout.write(line + '\n')
 
 
-def _real(options: argparse.Namespace) -> Recording:
+def _real(comparison: Comparison, options: argparse.Namespace) -> Recording:
     if options.recorded:
-        return recordings.read(recordings.kept(options.release))
+        return comparison.kept(options.release)
     if options.against:
         return recordings.read(options.against)
-    recording = recordings.of_real(options.release, options.only)
+    recording = comparison.of_real(options.release, options.only)
     if options.record:
         if options.only and options.record.exists():
             kept = recordings.read(options.record).items()

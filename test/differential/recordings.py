@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
+from typing import Any, FrozenSet, List, Optional, Tuple, Type
 
 from kafka.testing import Cluster
 from kafka.testing.releases import BrokerRelease, broker_release
-from test.differential import secured_brokers as secured_clusters
+from servers.cluster import Cluster as RealCluster
+from servers.releases import releases
 from test.differential import (
+    secured_brokers,
     steps_admin,
     steps_basic,
     steps_cluster,
@@ -27,22 +30,18 @@ from test.differential import (
     steps_transactions_2,
     steps_wires,
 )
+from test.differential.embedded import SETTINGS, NearCluster, asked
 from test.differential.runner import (
     SETTLE_SECONDS,
     Greeting,
     Patience,
     Recording,
     hopeless,
-    is_wanted,
     run,
 )
-from test.differential.script import Scenario, cases
+from test.differential.script import Case, Choice, Scenario, cases
 
 FOLDER = Path(__file__).parent / 'recorded'
-EMBEDDED_SECONDS = 8.0
-EMBEDDED_KNOWN_SECONDS = 0.1
-#: What servers/eras/common/common.properties says, as far as answers show it.
-SETTINGS: Dict[str, Any] = {'num_partitions': 2, 'offsets_topic_partitions': 5}
 
 #: Everything, in the order in which it is asked.
 SCRIPT: List[Scenario] = [
@@ -65,19 +64,19 @@ SCRIPT: List[Scenario] = [
 
 #: What is asked of a cluster that asks who one is.
 SECURED: List[Scenario] = [
-    each._replace(since=max(each.since, secured_clusters.SINCE)) for each in steps_secured.SCRIPT
+    each._replace(since=max(each.since, secured_brokers.SINCE)) for each in steps_secured.SCRIPT
 ]
 ALL = [*SCRIPT, *SECURED]
 
 
-def kept(release: str) -> Path:
+def kept(release: str, folder: Path = FOLDER) -> Path:
     """Return where the recording of a release is kept."""
-    return FOLDER / (release + '.json.gz')
+    return folder / (release + '.json.gz')
 
 
-def all_kept() -> List[str]:
+def all_kept(folder: Path = FOLDER) -> List[str]:
     """Return the releases of which there are recordings."""
-    return sorted(path.name[: -len('.json.gz')] for path in FOLDER.glob('*.json.gz'))
+    return sorted(path.name[: -len('.json.gz')] for path in folder.glob('*.json.gz'))
 
 
 def write(path: Path, recording: Recording) -> None:
@@ -92,81 +91,69 @@ def read(path: Path) -> Recording:
     return recording
 
 
-def of_real(release: str, only: str = '', known: Optional[FrozenSet[str]] = None) -> Recording:
-    """Start one real broker after the other, send them the script; return what they said.
+def of_real(
+    release: str, choose: Choice = cases, known: Optional[FrozenSet[str]] = None
+) -> Recording:
+    """Send the script to two real brokers, one of which asks who one is; return what they said.
 
-    Arguments: known: steps in which nothing is to come; those of the kept recording by default.
+    They run at the same time: whoever asks mostly waits.
+
+    Arguments: choose: what is asked; known: steps in which nothing is to come; those of the kept
+        recording by default.
     """
-    # Late: the recordings are read where no real broker can run.
-    from servers.cluster import Cluster as RealCluster
-    from servers.releases import releases
-
     if known is None:
         known = hopeless(read(kept(release))) if kept(release).exists() else frozenset()
-    about = broker_release(release)
     patience = Patience(known=known, settle_seconds=SETTLE_SECONDS)
-    recording: Recording = {}
-    if _asks(SCRIPT, about, only):
+    about = broker_release(release)
+
+    def ask(part: List[Case]) -> Recording:
         with RealCluster(releases()[release]) as cluster:
-            recording.update(run(SCRIPT, cluster.address(0), about, only, patience))
-    if _asks(SECURED, about, only):
-        secured = secured_clusters.SecuredCluster(releases()[release])
-        with secured:
-            address = secured.sasl_address
-            recording.update(_run_secured(address, about, only, patience))
-    return recording
+            return run(part, cluster.address(0), about, patience)
 
+    def ask_secured(part: List[Case]) -> Recording:
+        with secured_brokers.SecuredCluster(releases()[release]) as cluster:
+            return _run_secured(part, cluster.sasl_address, about, patience)
 
-def _asks(scenarios: List[Scenario], release: BrokerRelease, only: str) -> bool:
-    return any(is_wanted(case.label, only) for case in cases(scenarios, release))
+    parts = [(ask, SCRIPT), (ask_secured, SECURED)]
+    chosen = [(how, list(choose(scenarios, about))) for how, scenarios in parts]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        told = [pool.submit(how, part) for how, part in chosen if part]
+        return {name: each for part in told for name, each in part.result().items()}
 
 
 def _run_secured(
-    address: Tuple[str, int], release: BrokerRelease, only: str, patience: Patience
+    chosen: List[Case], address: Tuple[str, int], release: BrokerRelease, patience: Patience
 ) -> Recording:
     def greet(user: str) -> Greeting:
-        return secured_clusters.greeting(release, user)
+        return secured_brokers.greeting(release, user)
 
-    return run(SECURED, address, release, only, patience, greet, secured_clusters.ADMIN)
+    return run(chosen, address, release, patience, greet, secured_brokers.ADMIN)
 
 
 def of_embedded(
-    release: str, only: str = '', known: FrozenSet[str] = frozenset(), **settings: Any
+    release: str,
+    choose: Choice = cases,
+    known: FrozenSet[str] = frozenset(),
+    kind: Type[Cluster] = NearCluster,
+    **settings: Any,
 ) -> Recording:
     """Send the script to embedded brokers; return what they said.
 
-    What a handler raised, if any did, is a step that no real broker has.
-
-    Arguments: known: steps in which nothing is to come, see Patience.
+    Arguments: choose: what is asked; known: steps in which nothing is to come, see Patience; kind:
+        in memory, where the waits are those that real brokers get and cost nothing, and one seed
+        makes every run the same, or on sockets.
     """
     about = broker_release(release)
     settings = dict(SETTINGS, **settings)
-    patience = Patience(EMBEDDED_SECONDS, EMBEDDED_KNOWN_SECONDS, known, left_seconds=0.02)
+    patience = Patience(known=known)
+    script, secured = (list(choose(each, about)) for each in (SCRIPT, SECURED))
     recording: Recording = {}
-    if _asks(SCRIPT, about, only):
-        plain = Cluster(version=release, **settings)
-        recording.update(_asked(plain, lambda address: run(SCRIPT, address, about, only, patience)))
-    if _asks(SECURED, about, only):
-        secured = secured_clusters.embedded(release, **settings)
+    if script:
+        plain = kind(version=release, **settings)
+        recording.update(asked(plain, lambda address: run(script, address, about, patience)))
+    if secured:
+        asking = secured_brokers.embedded(kind, release, **settings)
         recording.update(
-            _asked(secured, lambda address: _run_secured(address, about, only, patience))
+            asked(asking, lambda address: _run_secured(secured, address, about, patience))
         )
-    return recording
-
-
-def _asked(cluster: Cluster, ask: Callable[[Tuple[str, int]], Recording]) -> Recording:
-    """Start an embedded cluster, ask, and stop it; return what was asked and what it raised."""
-    cluster.start()
-    try:
-        host, port = cluster.bootstrap.rsplit(':', 1)
-        recording = ask((host, int(port)))
-    finally:
-        try:
-            cluster.stop()
-        except Exception as error:  # any that a handler may have
-            raised = '%s: %s' % (type(error).__name__, error)
-        else:
-            raised = ''
-    if raised:
-        recording['a handler/raised'] = {'outcome': raised}
     return recording

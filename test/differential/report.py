@@ -16,12 +16,21 @@ from kafka.testing.releases import broker_release
 from test.differential import recordings
 from test.differential.answers import IDS, LEFT_OUT, NUMBERED, PLACES, SIZES
 from test.differential.compare import TEXTS, compare, explanation
-from test.differential.deviations import DEVIATIONS, Deviation
-from test.differential.runner import Recording, hopeless
+from test.differential.comparisons import SCRIPT, SECURED, Comparison
+from test.differential.deviations import Deviation
+from test.differential.runner import Recording
 from test.differential.script import cases
+from test.differential.secured_logins import DIALOGUES
+from test.differential.secured_people import LEFT_OUT as NOT_ASKED_OF_PEOPLE
 
 PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'differential.rst'
 COMMAND = 'python -m test.differential --report'
+_NO_RECEIVER = (
+    'real brokers serve it only where a plugin receives the metrics of clients (KIP-714), and'
+    ' those asked here have none'
+)
+#: APIs of clients that no step asks, and why.
+NOT_ASKED = {71: _NO_RECEIVER, 72: _NO_RECEIVER}
 
 
 class Count(NamedTuple):
@@ -46,16 +55,17 @@ class Result(NamedTuple):
         return Count(*(sum(column) for column in zip(*self.apis.values())))
 
 
-def result_of(release: str, real: Recording, ours: Recording) -> Result:
-    """Compare what a real and an embedded broker said to the whole script."""
+def result_of(comparison: Comparison, release: str, real: Recording, ours: Recording) -> Result:
+    """Compare what a real and an embedded broker said to everything."""
+    deviations = comparison.deviations
     version = broker_release(release).version
     worst: Dict[str, int] = {}  # step -> 1 for explained, 2 for not
     reasons: CounterOf[int] = Counter()
     for difference in compare(real, ours):
-        found = explanation(difference, version, DEVIATIONS)
+        found = explanation(difference, version, deviations)
         worst[difference.where] = max(worst.get(difference.where, 0), 1 if found else 2)
         if found is not None:
-            reasons[DEVIATIONS.index(found)] += 1
+            reasons[deviations.index(found)] += 1
     apis = _apis(release)
     counts: Dict[int, List[int]] = {}
     for name in real:
@@ -67,14 +77,18 @@ def result_of(release: str, real: Recording, ours: Recording) -> Result:
     return Result(release, fields, {api: Count(*row) for api, row in counts.items()}, reasons)
 
 
-def kept_result(release: str) -> Result:
-    """Run the embedded broker against the kept recording of a release."""
-    real = recordings.read(recordings.kept(release))
-    return result_of(release, real, recordings.of_embedded(release, known=hopeless(real)))
+def kept_results(comparison: Comparison) -> List[Result]:
+    """Run the embedded broker against all kept recordings."""
+    results = []
+    for release in comparison.all_kept():
+        real = comparison.kept(release)
+        ours = comparison.of_embedded(release, '', real)
+        results.append(result_of(comparison, release, real, ours))
+    return sorted(results, key=_version)
 
 
 def _apis(release: str) -> Dict[str, int]:
-    """Return the API of each step; malformed requests belong to none."""
+    """Return the API of each step of the script; malformed requests belong to none."""
     return {
         '%s/%s' % (case.label, step.name): -1 if step.frame is not None else step.api
         for case in cases(recordings.ALL, broker_release(release))
@@ -95,16 +109,27 @@ def _version(result: Result) -> Tuple[int, ...]:
 # ---------------------------------------------------------------- the page
 
 
-def page(results: Iterable[Result]) -> str:
-    """Return the whole page."""
-    ordered = sorted(results, key=_version)
+def page() -> str:
+    """Return the whole page; that takes a minute."""
+    script, secured = map(kept_results, (SCRIPT, SECURED))
     parts = [
         _HEAD % COMMAND,
-        _table(_RELEASE_COLUMNS, map(release_row, ordered)),
+        _table(_RELEASE_COLUMNS, map(release_row, script)),
+        _SECURED % len(DIALOGUES),
+        _table(_RELEASE_COLUMNS, map(release_row, secured)),
+        _NOT_ASKED_OF_PEOPLE,
+        *_left_out(),
         _FIELDS % _names(),
+        _DEVIATIONS,
+        *_reasons(SCRIPT, script),
+        _SECURED_DEVIATIONS,
+        *_reasons(SECURED, secured),
+        _APIS,
+        _table(*_by_api(script)),
+        _NOT_ASKED,
+        *('- %s: %s.' % (_api_name(api), why) for api, why in NOT_ASKED.items()),
     ]
-    parts += [_DEVIATIONS, *_reasons(ordered), _APIS, _table(*_by_api(ordered))]
-    return '\n'.join(parts)
+    return '\n'.join(parts) + '\n'
 
 
 _HEAD = """.. Written by ``%s``; do not edit.
@@ -124,6 +149,21 @@ embedded broker of each release, and the integration tests send it to real broke
 differences are in the list of deviations below, *not explained* the others.
 """
 
+_SECURED = """
+Several people and their logins
+===============================
+
+A second comparison is about who may do what, and what brokers then tell. A broker with SASL and
+ACLs is asked the same by several people: ``alice`` has rights for some topics, groups and
+transactional ids and asks in every version, ``bob`` has none, ``dave`` and ``carol`` have some
+for the cluster. Up to %d logins, good and bad, with PLAIN, SCRAM and OAUTHBEARER come on top; each
+counts as one request here. Recordings are in ``test/differential/recorded_secured``.
+"""
+
+_NOT_ASKED_OF_PEOPLE = """
+Left out, with the reason:
+"""
+
 _FIELDS = """
 Fields of which less is compared
 ================================
@@ -137,6 +177,14 @@ Deviations
 
 Differences that stay. With each reason: the steps and the fields that it is about, as regular
 expressions, and how many fields it explained in which release.
+"""
+
+_SECURED_DEVIATIONS = """
+The same of the secured brokers:
+"""
+
+_NOT_ASKED = """
+APIs of clients that are not asked, with the reason:
 """
 
 _APIS = """
@@ -177,8 +225,13 @@ def _names() -> str:
     )
 
 
-def _reasons(results: Sequence[Result]) -> Iterable[str]:
-    for place, deviation in enumerate(DEVIATIONS):
+def _left_out() -> Iterable[str]:
+    for who, ask, reason in NOT_ASKED_OF_PEOPLE:
+        yield '- %s is not asked to %s: %s.' % (who, ask, reason)
+
+
+def _reasons(comparison: Comparison, results: Sequence[Result]) -> Iterable[str]:
+    for place, deviation in enumerate(comparison.deviations):
         found = [(result.release, result.reasons[place]) for result in results]
         used = ', '.join('%s: %d' % each for each in found if each[1]) or 'none'
         yield '- %s.\n\n  ``%s``, ``%s``; %s' % (_sentence(deviation), *deviation[:2], used)

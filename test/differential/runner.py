@@ -11,7 +11,7 @@ import logging
 import socket
 import struct
 import time
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
 
 from kafka.errors import KafkaError
 from kafka.protocol.api import ApiKey, decode_response, encode_request, response_class
@@ -26,9 +26,8 @@ from test.differential.script import (
     REFUSED_BELOW,
     SETTLES,
     Case,
-    Scenario,
     Step,
-    cases,
+    framed,
     request_of,
     served_versions,
 )
@@ -40,6 +39,8 @@ ANSWER_SECONDS = 8.0
 SILENT_SECONDS = 1.0
 PREPARE_SECONDS = 30.0
 AGAIN_SECONDS = 0.05
+#: The longest pause between two looks whether something is there.
+LOOK_SECONDS = 0.01
 SLOW_SECONDS = 0.5
 AGAIN_TIMES = 200
 #: As long as that where a broker was never ready, or never said anything, another time.
@@ -54,6 +55,9 @@ CONCURRENT_TRANSACTIONS = 51
 NOT_READY = frozenset([COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR])
 #: Errors of a broker that is about to be ready: asked again, not written down.
 NOT_YET = frozenset([COORDINATOR_LOAD_IN_PROGRESS, CONCURRENT_TRANSACTIONS])
+
+#: Kinds of what coordinators are found for.
+GROUP_KEY, TRANSACTION_KEY = 0, 1
 
 CLOSED = 'closed'
 SILENT = 'silent'
@@ -119,6 +123,18 @@ class Wire:
             reply = Reply(CLOSED)
         self.close()
         return reply
+
+    def is_closed_within(self, seconds: float) -> bool:
+        """Tell whether the broker closes the connection, if there is one, in so many seconds."""
+        if self._socket is None:
+            return False
+        try:
+            self._socket.settimeout(seconds)
+            return not self._socket.recv(1)
+        except socket.timeout:
+            return False
+        except OSError:
+            return True
 
     def _exactly(self, size: int) -> bytes:
         assert self._socket is not None
@@ -209,13 +225,13 @@ class Context:
     def group(self, word: str = 'g') -> str:
         """Return a group of this case, whose coordinator is ready."""
         group = self.name(word)
-        self._coordinator(group, 0)
+        self.find_coordinator(group, GROUP_KEY)
         return group
 
     def transaction(self, word: str = 'x') -> str:
         """Return a transactional id of this case, whose coordinator is known."""
         transactional_id = self.name(word)
-        self._coordinator(transactional_id, 1)
+        self.find_coordinator(transactional_id, TRANSACTION_KEY)
         return transactional_id
 
     # ------------------------------------------------------------ asking
@@ -246,7 +262,7 @@ class Context:
         """Return a request with its length."""
         self._correlation_id += 1
         data = encode_request(message, version, self._correlation_id, CLIENT_ID)
-        return struct.pack('>i', len(data)) + data
+        return framed(data)
 
     def ask(self, api: int, values: Dict[str, Any], version: int = HIGH) -> Any:
         """Ask something that is not written down; None if there is no answer."""
@@ -353,7 +369,11 @@ class Context:
         told = self.ask(ApiKey.LIST_OFFSETS, asked)
         return told is None or not any(p.error_code for p in told.topics[0].partitions)
 
-    def _coordinator(self, key: str, kind: int) -> None:
+    def find_coordinator(self, key: str, kind: int) -> None:
+        """Wait until the coordinator of a group or a transactional id is ready.
+
+        Arguments: kind: GROUP_KEY or TRANSACTION_KEY.
+        """
         values = {'key': key, 'key_type': kind, 'coordinator_keys': [key]}
         if not served_versions(ApiKey.FIND_COORDINATOR, self.release):
             return
@@ -364,7 +384,7 @@ class Context:
             return found is None or found.error_code != COORDINATOR_NOT_AVAILABLE
 
         self.until(look, 'a coordinator of ' + key)
-        if kind == 0:
+        if kind == GROUP_KEY:
             self.until(lambda: self._is_loaded(key), 'offsets of ' + key)
         elif served_versions(ApiKey.DESCRIBE_TRANSACTIONS, self.release):
             self.until(lambda: self._knows_transactions(key), 'transactions of ' + key)
@@ -394,7 +414,7 @@ class Context:
             if time.monotonic() > end:
                 raise AssertionError('waited too long for ' + what)
             time.sleep(pause)
-            pause = min(2 * pause, AGAIN_SECONDS)
+            pause = min(2 * pause, LOOK_SECONDS)
 
 
 def error_codes(answer: Any) -> List[int]:
@@ -416,24 +436,18 @@ def hopeless(recording: Recording) -> FrozenSet[str]:
     )
 
 
-def is_wanted(name: str, only: str) -> bool:
-    """Tell whether the name of a case has one of the words, with commas between; none: any has."""
-    return any(word in name for word in only.split(','))
-
-
 def run(
-    scenarios: Sequence[Scenario],
+    chosen: Iterable[Case],
     address: Tuple[str, int],
     release: BrokerRelease,
-    only: str,
     patience: Patience,
     greet: Optional[Callable[[str], Greeting]] = None,
     user: str = '',
 ) -> Recording:
-    """Send a script to the broker at an address; return what it answered.
+    """Send cases of a script to the broker at an address; return what it answered.
 
-    Arguments: only: parts of the names of the cases that are wanted, with commas between; greet:
-        gets a user and returns what logs it in; user: who prepares and asks what nobody else does.
+    Arguments: greet: gets a user and returns what logs it in; user: who prepares and asks what
+        nobody else does.
     """
     wire = Wire(address, greet(user) if greet is not None else None)
     began = time.monotonic()
@@ -441,10 +455,9 @@ def run(
     recording: Recording = {}
     try:
         context.use_up_producer_id_0()
-        for case in cases(scenarios, release):
-            if is_wanted(case.label, only):
-                _run_case(context, case, recording)
-                log.debug('%s after %.1f s', case.label, time.monotonic() - began)
+        for case in chosen:
+            _run_case(context, case, recording)
+            log.debug('%s after %.1f s', case.label, time.monotonic() - began)
     finally:
         context.begin('')
         wire.close()

@@ -1,11 +1,13 @@
 """What a script is made of: scenarios, their steps, and requests built from plain values.
 
 Owns: the data classes of a script, the choice of the versions in which a scenario runs, and the way
-from nested dicts to messages. Does not own: what is asked (steps_*.py) nor the sending (runner.py).
+from nested dicts to messages and frames. Does not own: what is asked (steps_*.py) nor the sending
+(runner.py).
 """
 
 from __future__ import annotations
 
+import struct
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 from kafka.protocol.api import request_class
@@ -58,7 +60,8 @@ class Scenario(NamedTuple):
     """Steps that belong together, run for each version of each API in ``walks``.
 
     ``versions`` narrows that: '' for all that are served, 'high', 'above' and 'below' for versions
-    that are refused, or '3+'. ``since`` and ``until`` are the first and the last release.
+    that are refused, or '3+'. ``since`` and ``until`` are the first and the last release;
+    ``is_slow`` tells that real brokers need seconds for each version.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Scenario(NamedTuple):
     since: Tuple[int, ...] = ()
     until: Tuple[int, ...] = (99,)
     kraft: Optional[bool] = None
+    is_slow: bool = False
 
 
 class Case(NamedTuple):
@@ -81,6 +85,10 @@ class Case(NamedTuple):
     def label(self) -> str:
         """The name that topics and groups of the case begin with."""
         return '%s-%d-v%d' % (self.scenario.name.replace(' ', '-'), self.api, self.version)
+
+
+#: Which cases of scenarios are asked of a release.
+Choice = Callable[[Sequence[Scenario], BrokerRelease], Iterator[Case]]
 
 
 def one(name: str, api: int, fields: Optional[Fields] = None, **options: Any) -> Scenario:
@@ -101,6 +109,32 @@ def cases(scenarios: Sequence[Scenario], release: BrokerRelease) -> Iterator[Cas
         for api in scenario.walks:
             for version in chosen_versions(scenario.versions, api, release):
                 yield Case(scenario, api, version)
+
+
+def end_cases(scenarios: Sequence[Scenario], release: BrokerRelease) -> Iterator[Case]:
+    """Yield the cases in the first and in the last of the versions that their scenario walks.
+
+    Of those that take real brokers long only in the last.
+    """
+    for case in cases(scenarios, release):
+        versions = chosen_versions(case.scenario.versions, case.api, release)
+        is_first = case.version == versions[0] and not case.scenario.is_slow
+        if is_first or case.version == versions[-1]:
+            yield case
+
+
+def cases_named(only: str) -> Choice:
+    """Return what yields the cases whose names have one of some words, with commas between."""
+
+    def choose(scenarios: Sequence[Scenario], release: BrokerRelease) -> Iterator[Case]:
+        return (each for each in cases(scenarios, release) if is_wanted(each.label, only))
+
+    return choose
+
+
+def is_wanted(name: str, only: str) -> bool:
+    """Tell whether the name of a case has one of the words, with commas between; none: any has."""
+    return any(word in name for word in only.split(','))
 
 
 def served_versions(api: int, release: BrokerRelease) -> List[int]:
@@ -128,6 +162,11 @@ def chosen_versions(words: str, api: int, release: BrokerRelease) -> List[int]:
         first, last = map(int, words.split('-'))
         return [version for version in found if first <= version <= last]
     return found
+
+
+def framed(data: bytes, size: int = -1) -> bytes:
+    """Return bytes with their length before them, or with another size."""
+    return struct.pack('>i', len(data) if size < 0 else size) + data
 
 
 def build(cls: Type[Any], values: Dict[str, Any], version: int) -> Any:

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import base64
 import re
-import socket
 import struct
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from kafka.protocol.api import ApiKey
 from kafka.testing.releases import BrokerRelease
 from kafka.testing.security.sasl.oauthbearer import unsigned_token
 from test.differential.answers import plain
 from test.differential.runner import CLOSED, Context, Patience, Recording, Wire
-from test.differential.script import request_of, served_versions
+from test.differential.script import framed, is_wanted, request_of, served_versions
+from test.differential.secured_brokers import PASSWORDS
 from test.testing.security.sasl.clients import ScramClient
 from test.testing.security.sasl.clients import plain as plain_token
 
-PASSWORDS = {name: name + '-secret' for name in ('admin', 'alice', 'bob', 'carol', 'dave')}
 #: Has no password but in SCRAM.
 SCRAM_USER, SCRAM_PASSWORD = 'sam', 'sam-secret'
 SILENT_SECONDS = 1.5
@@ -30,15 +29,12 @@ SILENT_SECONDS = 1.5
 class Talk:
     """One connection, on which everything is written down."""
 
-    def __init__(
-        self, address: Tuple[str, int], release: BrokerRelease, seconds: float = SILENT_SECONDS
-    ) -> None:
+    def __init__(self, address: Tuple[str, int], release: BrokerRelease) -> None:
         self.wire = Wire(address)
         self.release = release
-        self.seconds = seconds
         self.said: List[Dict[str, Any]] = []
         self.is_closed = False
-        self._context = Context(self.wire, release, Patience(seconds))
+        self._context = Context(self.wire, release, Patience(SILENT_SECONDS))
 
     def ask(self, api: int, fields: Dict[str, Any], version: Optional[int] = None) -> Any:
         """Send a request; return the answer, None if there is none."""
@@ -70,22 +66,15 @@ class Talk:
         """Send a token without a header; return what comes."""
         if self.is_closed:
             return None
-        reply = self.wire.exchange(struct.pack('>i', len(token)) + token, self.seconds)
+        reply = self.wire.exchange(framed(token), SILENT_SECONDS)
         self.is_closed = reply.outcome == CLOSED
         self.said.append({'outcome': reply.outcome, 'token': _masked_token(reply.body)})
         return reply.body if reply.outcome == 'answer' else None
 
     def end(self) -> Dict[str, Any]:
         """See whether the connection is still there, and close it; return what was said."""
-        sock = self.wire._socket
-        if not self.is_closed and sock is not None:
-            sock.settimeout(self.seconds)
-            try:
-                self.is_closed = not sock.recv(1)
-            except socket.timeout:
-                pass
-            except OSError:
-                self.is_closed = True
+        if not self.is_closed:
+            self.is_closed = self.wire.is_closed_within(SILENT_SECONDS)
         self.wire.close()
         answer = {'said': {str(n): each for n, each in enumerate(self.said)}}
         return {'outcome': 'closed' if self.is_closed else 'open', 'answer': answer}
@@ -334,17 +323,22 @@ DIALOGUES = [
 ]
 
 
-def of_dialogues(
-    address: Tuple[str, int], release: BrokerRelease, seconds: float, only: str = ''
-) -> Recording:
-    """Log in in all ways; return what was said. ``prepare`` was called before.
+def of_dialogues(address: Tuple[str, int], release: BrokerRelease, only: str = '') -> Recording:
+    """Log in in all ways; return what was said. Users of SCRAM were made before.
 
-    Arguments: seconds: how long to wait for what may not come.
+    Arguments: only: parts of the names of those that are wanted, with commas between.
     """
     recording: Recording = {}
-    for dialogue in DIALOGUES:
-        if dialogue.since <= release.version and only in 'login: ' + dialogue.name:
-            talk = Talk(address, release, seconds)
+    for label, dialogue in dialogues(release):
+        if is_wanted(label, only):
+            talk = Talk(address, release)
             dialogue.hold(talk)
-            recording['login: %s/ask' % dialogue.name] = talk.end()
+            recording[label + '/ask'] = talk.end()
     return recording
+
+
+def dialogues(release: BrokerRelease) -> Iterator[Tuple[str, Dialogue]]:
+    """Yield the dialogues that a release can hold, with what recordings call them."""
+    for dialogue in DIALOGUES:
+        if dialogue.since <= release.version:
+            yield 'login: ' + dialogue.name, dialogue

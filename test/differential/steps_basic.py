@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Dict, List
 
-from test.differential.script import REFUSED_ABOVE, REFUSED_BELOW, Scenario, Step, one
+from test.differential.script import REFUSED_ABOVE, REFUSED_BELOW, Scenario, Step, framed, one
 
 METADATA = 3
 FIND_COORDINATOR = 10
@@ -199,10 +199,6 @@ def _header(api: int, version: int, client_id: bytes = b'\x00\x01x') -> bytes:
     return struct.pack('>hhi', api, version, 7) + client_id
 
 
-def _framed(data: bytes, size: int = -1) -> bytes:
-    return struct.pack('>i', len(data) if size < 0 else size) + data
-
-
 def _lowest(c: Any, api: int) -> int:
     return int(c.release.served[api][0])
 
@@ -213,13 +209,13 @@ def _text(text: bytes) -> bytes:
 
 #: name -> bytes. Version 1 of Metadata is the lowest that has no tagged fields in any release.
 MALFORMED: List[Step] = [
-    Step('unknown api', 0, frame=lambda c: _framed(_header(999, 0))),
-    Step('negative api', 0, frame=lambda c: _framed(_header(-1, 0))),
-    Step('metadata v99', 0, frame=lambda c: _framed(_header(3, 99) + struct.pack('>i', 0))),
-    Step('metadata negative version', 0, frame=lambda c: _framed(_header(3, -1) + bytes(4))),
-    Step('produce v99', 0, frame=lambda c: _framed(_header(0, 99) + bytes(10))),
-    Step('empty frame', 0, frame=lambda c: _framed(b'')),
-    Step('three bytes', 0, frame=lambda c: _framed(b'\0\3\0')),
+    Step('unknown api', 0, frame=lambda c: framed(_header(999, 0))),
+    Step('negative api', 0, frame=lambda c: framed(_header(-1, 0))),
+    Step('metadata v99', 0, frame=lambda c: framed(_header(3, 99) + struct.pack('>i', 0))),
+    Step('metadata negative version', 0, frame=lambda c: framed(_header(3, -1) + bytes(4))),
+    Step('produce v99', 0, frame=lambda c: framed(_header(0, 99) + bytes(10))),
+    Step('empty frame', 0, frame=lambda c: framed(b'')),
+    Step('three bytes', 0, frame=lambda c: framed(b'\0\3\0')),
     Step('negative size', 0, frame=lambda c: struct.pack('>i', -1)),
     Step('very negative size', 0, frame=lambda c: struct.pack('>i', -(2**31))),
     Step('two gigabytes', 0, frame=lambda c: struct.pack('>i', 2**31 - 1) + bytes(64)),
@@ -228,51 +224,51 @@ MALFORMED: List[Step] = [
     Step(
         'null client id',
         0,
-        frame=lambda c: _framed(
+        frame=lambda c: framed(
             _header(3, 0, b'\xff\xff') + struct.pack('>i', 1) + _text(b'common')
         ),
     ),
-    Step('client id cut off', 0, frame=lambda c: _framed(_header(3, 0, b'\x00\x09abc'))),
-    Step('client id too negative', 0, frame=lambda c: _framed(_header(3, 0, b'\xff\xf0abc'))),
+    Step('client id cut off', 0, frame=lambda c: framed(_header(3, 0, b'\x00\x09abc'))),
+    Step('client id too negative', 0, frame=lambda c: framed(_header(3, 0, b'\xff\xf0abc'))),
     Step(
-        'client id no UTF-8', 0, frame=lambda c: _framed(_header(3, 0, b'\x00\x01\xff') + bytes(4))
+        'client id no UTF-8', 0, frame=lambda c: framed(_header(3, 0, b'\x00\x01\xff') + bytes(4))
     ),
-    Step('metadata cut off', 0, frame=lambda c: _framed(_header(3, 0) + b'\0\0')),
+    Step('metadata cut off', 0, frame=lambda c: framed(_header(3, 0) + b'\0\0')),
     Step(
         'metadata array too long',
         0,
-        frame=lambda c: _framed(_header(3, 0) + b'\0\0\0\5' + b'\0\1a'),
+        frame=lambda c: framed(_header(3, 0) + b'\0\0\0\5' + b'\0\1a'),
     ),
-    Step('metadata huge array', 0, frame=lambda c: _framed(_header(3, 0) + b'\x7f\xff\xff\xff')),
+    Step('metadata huge array', 0, frame=lambda c: framed(_header(3, 0) + b'\x7f\xff\xff\xff')),
     Step(
-        'metadata negative array', 0, frame=lambda c: _framed(_header(3, 0) + struct.pack('>i', -5))
+        'metadata negative array', 0, frame=lambda c: framed(_header(3, 0) + struct.pack('>i', -5))
     ),
     Step(
         'metadata negative string',
         0,
-        frame=lambda c: _framed(_header(3, 0) + struct.pack('>ih', 1, -7)),
+        frame=lambda c: framed(_header(3, 0) + struct.pack('>ih', 1, -7)),
     ),
     Step(
         'metadata null string',
         0,
-        frame=lambda c: _framed(_header(3, 0) + struct.pack('>ih', 1, -1)),
+        frame=lambda c: framed(_header(3, 0) + struct.pack('>ih', 1, -1)),
     ),
     Step(
         'metadata and more',
         0,
-        frame=lambda c: _framed(
+        frame=lambda c: framed(
             _header(3, 0) + struct.pack('>i', 1) + _text(b'common') + b'more bytes'
         ),
     ),
     Step(
         'produce cut off',
         0,
-        frame=lambda c: _framed(_header(0, _lowest(c, 0)) + b'\xff\xff\0\1\0\0\3\xe8\0\0\0\1'),
+        frame=lambda c: framed(_header(0, _lowest(c, 0)) + b'\xff\xff\0\1\0\0\3\xe8\0\0\0\1'),
     ),
     Step(
         'produce negative bytes',
         0,
-        frame=lambda c: _framed(
+        frame=lambda c: framed(
             _header(0, _lowest(c, 0))
             + (b'\xff\xff' if _lowest(c, 0) >= 3 else b'')
             + struct.pack('>hii', 1, 1000, 1)
@@ -283,12 +279,12 @@ MALFORMED: List[Step] = [
     Step(
         'fetch cut off',
         0,
-        frame=lambda c: _framed(_header(1, _lowest(c, 1)) + struct.pack('>iii', -1, 1, 1)),
+        frame=lambda c: framed(_header(1, _lowest(c, 1)) + struct.pack('>iii', -1, 1, 1)),
     ),
-    Step('join group cut off', 0, frame=lambda c: _framed(_header(11, 0) + b'\0\1')),
-    Step('api versions v3 cut off', 0, frame=lambda c: _framed(_header(18, 3) + b'\0\x09a')),
-    Step('api versions v0 and more', 0, frame=lambda c: _framed(_header(18, 0) + b'more bytes')),
-    Step('leader and isr', 0, frame=lambda c: _framed(_header(4, 0) + bytes(4))),
+    Step('join group cut off', 0, frame=lambda c: framed(_header(11, 0) + b'\0\1')),
+    Step('api versions v3 cut off', 0, frame=lambda c: framed(_header(18, 3) + b'\0\x09a')),
+    Step('api versions v0 and more', 0, frame=lambda c: framed(_header(18, 0) + b'more bytes')),
+    Step('leader and isr', 0, frame=lambda c: framed(_header(4, 0) + bytes(4))),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Consumer groups of the new protocol (KIP-848), and telemetry.
+"""Consumer groups of the new protocol (KIP-848).
 
 Share groups are in steps_share.py, streams groups in steps_streams.py.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from test.differential.script import Scenario, Step, one
+from test.differential.script import Scenario, Step
 from test.differential.steps_groups import commit, join, stored
 
 OFFSET_COMMIT = 8
@@ -19,8 +19,6 @@ DELETE_GROUPS = 42
 ALTER_CONFIGS = 44
 CONSUMER_HEARTBEAT = 68
 CONSUMER_DESCRIBE = 69
-GET_TELEMETRY = 71
-PUSH_TELEMETRY = 72
 
 MEMBER = 'AAAAAAAAAAAAAAAAAAAAAQ'
 
@@ -243,6 +241,4 @@ SCRIPT = [
         versions='1+',
     ),
     Scenario('static consumer group', (CONSUMER_HEARTBEAT,), CONSUMER_STATIC),
-    one('telemetry', GET_TELEMETRY, lambda c: {'client_instance_id': bytes(16)}),
-    one('push telemetry', PUSH_TELEMETRY, lambda c: {'client_instance_id': bytes(16)}),
 ]

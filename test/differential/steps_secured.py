@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from test.differential import steps_admin, steps_cluster, steps_groups
 from test.differential import steps_transactions as transactions
 from test.differential.script import KRAFT_SETTLES, KRAFT_SETTLES_LATE, Scenario, Step, one
+from test.differential.secured_brokers import ADMIN, PASSWORDS
 from test.differential.steps_basic import DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS
 from test.differential.steps_cluster import (
     ACL,
@@ -25,6 +26,7 @@ from test.differential.steps_cluster import (
 from test.differential.steps_data import FETCH, PRODUCE, batch, fetch, produce
 from test.differential.steps_fetch import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, offsets
 from test.differential.steps_groups import commit, join, stored
+from test.testing.security.sasl.clients import plain
 
 METADATA = 3
 FIND_COORDINATOR = 10
@@ -455,11 +457,7 @@ TOKEN_SCRIPT = [
 # ------------------------------------------------------------ logging in
 
 
-def _plain(user: str, password: str) -> bytes:
-    return b'\0%s\0%s' % (user.encode(), password.encode())
-
-
-GOOD = _plain('alice', 'alice-secret')
+GOOD = plain(ALICE, PASSWORDS[ALICE])
 
 
 def _hello(name: str, mechanism: str, wire: str) -> Step:
@@ -502,14 +500,14 @@ LOGIN: List[Step] = [
     *_attempt('good', GOOD),
     _password('good again', GOOD, 'good'),
     _hello('good once more', 'PLAIN', 'good'),
-    *_attempt('wrong password', _plain('alice', 'wrong')),
-    *_attempt('unknown user', _plain('bob', 'wrong')),
+    *_attempt('wrong password', plain('alice', 'wrong')),
+    *_attempt('unknown user', plain('nobody', 'wrong')),
     *_attempt('no PLAIN', b'nonsense'),
     *_attempt('empty', b''),
-    *_attempt('no user', _plain('', 'wrong')),
-    *_attempt('no password', _plain('alice', '')),
-    *_attempt('for another', b'admin' + GOOD),
-    *_attempt('for oneself', b'alice' + GOOD),
+    *_attempt('no user', plain('', 'wrong')),
+    *_attempt('no password', plain('alice', '')),
+    *_attempt('for another', plain(ALICE, PASSWORDS[ALICE], ADMIN)),
+    *_attempt('for oneself', plain(ALICE, PASSWORDS[ALICE], ALICE)),
     *_attempt('four parts', GOOD + b'\0x'),
     *_attempt('no UTF-8', b'\0\xff\0\xff'),
     *_attempt('other mechanism', GOOD, 'SCRAM-SHA-256'),

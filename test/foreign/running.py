@@ -194,7 +194,8 @@ class Place:
     def _check_written(self, writer: Worker, topic: str, codec: str) -> int:
         """Check what is in the log, by looking and by the other clients. Raises AssertionError."""
         found = stored_codecs(self.cluster, topic)
-        if found != [codec]:
+        # librdkafka compresses no batch that would get longer, such as one of few records.
+        if codec not in found or not set(found) <= {codec, 'none'}:
             raise AssertionError('records are stored with %s, not %s' % (found, codec))
         passed = 1
         for reader in self.workers:

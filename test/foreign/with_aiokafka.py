@@ -17,6 +17,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka import admin as admins
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from checking import Checks, Record, Steps, serve
+from like_kafka_python import config_of, record_of
 from steps import STEPS, group_of_one
 
 SECONDS = 20.0
@@ -100,7 +101,7 @@ class _Consumer:
 
     def poll(self, seconds: float) -> List[Record]:
         found = _do(self.raw.getmany(timeout_ms=int(seconds * 1000)))
-        return [_record(each) for records in found.values() for each in records]
+        return [record_of(each) for records in found.values() for each in records]
 
     def assignment(self) -> Set[int]:
         return {each.partition for each in self.raw.assignment()}
@@ -112,31 +113,16 @@ class _Consumer:
         _do(self.raw.stop())
 
 
-def _record(found: Any) -> Record:
-    time_ms = found.timestamp if found.timestamp is not None else -1
-    headers = tuple(map(tuple, found.headers or ()))
-    return Record(found.partition, found.offset, found.key, found.value, headers, time_ms)
-
-
 class Client:
     """aiokafka, on one cluster."""
 
     def __init__(self, cluster: Dict[str, Any]) -> None:
         self.cluster, self.version = cluster, cluster['version']
         self.has_times = self.version >= [0, 10, 1]
-        self.config: Dict[str, Any] = {'bootstrap_servers': cluster['bootstrap'].split(',')}
-
-        login = cluster.get('login')
-        if login:
-            self.config.update(
-                {
-                    'security_protocol': 'SASL_SSL',
-                    'sasl_mechanism': login['mechanism'],
-                    'sasl_plain_username': login['user'],
-                    'sasl_plain_password': login['password'],
-                    'ssl_context': ssl.create_default_context(cafile=login['ca']),
-                }
-            )
+        self.config = config_of(cluster)
+        if 'login' in cluster:
+            context = ssl.create_default_context(cafile=cluster['login']['ca'])
+            self.config['ssl_context'] = context
 
     def producer(
         self, codec: str, idempotent: bool = False, transactional_id: Optional[str] = None
@@ -184,7 +170,7 @@ class Client:
         last = time.monotonic()
         while any(_do(consumer.position(place)) < ends[place] for place in places):
             for records in _do(consumer.getmany(timeout_ms=100)).values():
-                found += map(_record, records)
+                found += map(record_of, records)
                 last = time.monotonic()
             if time.monotonic() > last + QUIET_SECONDS:
                 break  # the comparison tells what is missing

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 from checking import Checks, Record, Steps, serve
+from like_kafka_python import config_of, record_of
 from steps import STEPS, group_of_one
 
 import kafka
@@ -90,7 +91,7 @@ class _Consumer:
     def poll(self, seconds: float) -> List[Record]:
         found = self.raw.poll(int(seconds * 1000))
         self.parts = {each.partition for each in self.raw.assignment()}
-        return [_record(each) for records in found.values() for each in records]
+        return [record_of(each) for records in found.values() for each in records]
 
     def assignment(self) -> Set[int]:
         return self.parts
@@ -102,33 +103,17 @@ class _Consumer:
         self.raw.close()
 
 
-def _record(found: Any) -> Record:
-    time_ms = found.timestamp if found.timestamp is not None else -1
-    headers = tuple(map(tuple, found.headers or ()))
-    return Record(found.partition, found.offset, found.key, found.value, headers, time_ms)
-
-
 class Client:
     """kafka-python, on one cluster."""
 
     def __init__(self, cluster: Dict[str, Any]) -> None:
         self.cluster, self.version = cluster, cluster['version']
         self.has_times = self.version >= [0, 10, 1]
-        self.config: Dict[str, Any] = {'bootstrap_servers': cluster['bootstrap'].split(',')}
+        self.config = config_of(cluster)
         if IS_LATER and self.version < [0, 10]:  # these cannot be asked for their versions
             self.config['api_version'] = tuple(self.version)
-
-        login = cluster.get('login')
-        if login:
-            self.config.update(
-                {
-                    'security_protocol': 'SASL_SSL',
-                    'sasl_mechanism': login['mechanism'],
-                    'sasl_plain_username': login['user'],
-                    'sasl_plain_password': login['password'],
-                    'ssl_cafile': login['ca'],
-                }
-            )
+        if 'login' in cluster:
+            self.config['ssl_cafile'] = cluster['login']['ca']
 
     def producer(
         self, codec: str, idempotent: bool = False, transactional_id: Optional[str] = None
@@ -175,7 +160,7 @@ class Client:
         last = time.monotonic()
         while any(consumer.position(place) < ends[place][1] for place in places):
             for records in consumer.poll(100).values():
-                found += map(_record, records)
+                found += map(record_of, records)
                 last = time.monotonic()
             if time.monotonic() > last + QUIET_SECONDS:
                 break  # the comparison tells what is missing

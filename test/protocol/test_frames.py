@@ -121,3 +121,22 @@ def test_repr_tells_how_much_is_there_and_missing():
     reader = FrameReader()
     reader.receive_data(b'\x00')
     assert repr(reader) == '<FrameReader buffered=1 missing=3>'
+
+
+@pytest.mark.parametrize('pieces', [[b'\0\0\0\x03abc'], [b'\0\0', b'\0\x03a', b'bc']])
+def test_take_adds_and_returns_the_next_frame(pieces):
+    reader = FrameReader()
+    assert [reader.take(piece) for piece in pieces] == [None] * (len(pieces) - 1) + [b'abc']
+    assert (reader.buffered_bytes, reader.missing_bytes) == (0, 4)
+
+
+def test_take_keeps_what_follows_a_frame():
+    reader = FrameReader()
+    assert reader.take(b'\0\0\0\x01a\0\0\0\x01b') == b'a'
+    assert reader.next_frame() == b'b'
+
+
+@pytest.mark.parametrize('data', [b'\0\0\0\x05abcde', b'\xff\xff\xff\xffa', b'HTTP/1.1'])
+def test_take_refuses_what_next_frame_refuses(data):
+    with pytest.raises(FrameError):
+        FrameReader(4).take(data)

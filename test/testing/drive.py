@@ -66,13 +66,15 @@ class Client:
 class Driver:
     """A cluster on a virtual clock.
 
-    Arguments: version: the release; brokers: how many; settings: as those of Cluster.
+    Arguments: version: the release; brokers: how many; settings: as those of Cluster, but
+    that connections may be idle.
     """
 
     def __init__(self, version: str = '4.4', brokers: int = 1, **settings: Any) -> None:
         handlers.load()
         self.timers = Timers(VirtualClock())
         settings.setdefault('replication_factor', brokers)
+        settings.setdefault('connections_max_idle_ms', None)  # so that nothing else waits
         self.state = ClusterState(
             broker_release(version), self.timers, random.Random(1), Defaults(**settings)
         )

@@ -11,7 +11,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.negotiation import BrokerVersions
-from kafka.protocol.session import Role, Session
+from kafka.protocol.session import NeedData, Role, Session
 from kafka.testing import LATER, Cluster
 from kafka.testing.faults import DropRequest
 from kafka.testing.memory import MemoryCluster
@@ -41,6 +41,16 @@ def ask(cluster, node=0, request=None):
         session.receive_data(sock.recv(65536))
     sock.send(session.send(request or MetadataRequest(topics=[])))
     return sock
+
+
+def answer(cluster, sock, session):
+    """Return the next answer on a connection, in however many pieces it arrives."""
+    while True:
+        event = session.next_event()
+        if not isinstance(event, NeedData):
+            return event.response
+        cluster.run_until(lambda: sock.is_ready)
+        session.receive_data(sock.recv(65536))
 
 
 @pytest.mark.parametrize(
@@ -315,7 +325,5 @@ def test_readers_are_sent_to_a_replica_in_their_rack():
             sock.send(
                 session.send(FetchRequest(max_wait_ms=0, min_bytes=0, topics=[topic], rack_id=rack))
             )
-            cluster.run_until(lambda sock=sock: sock.is_ready)
-            session.receive_data(sock.recv(65536))
-            data = session.next_event().response.responses[0].partitions[0]
+            data = answer(cluster, sock, session).responses[0].partitions[0]
             assert data.preferred_read_replica == (-1 if node == leader else node)

@@ -15,7 +15,9 @@ from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic, Metad
 from kafka.protocol.primitives import uvarint
 from kafka.testing import connection
 from kafka.testing.calls import HANDLERS
+from kafka.testing.memory import MemoryCluster
 from kafka.testing.releases import RELEASES
+from kafka.testing.state import Defaults
 from test.testing.data_requests import TOPIC, batch, driver, fetch_request, produce
 from test.testing.drive import Client, Driver
 
@@ -111,11 +113,30 @@ def test_a_connection_is_not_idle_while_a_request_waits(held):
     assert client.wire.is_closed
 
 
-def test_connections_are_idle_for_ever_unless_told_otherwise():
-    driver = Driver()
+def test_connections_may_be_idle_for_ten_minutes_unless_told_otherwise():
+    driver = Driver(connections_max_idle_ms=Defaults().connections_max_idle_ms)
     client = driver.client()
-    driver.advance(1e6)
+    driver.advance(599)
     assert not client.wire.is_closed
+    driver.advance(2)
+    assert client.wire.is_closed
+    driver = Driver(connections_max_idle_ms=None)
+    for_ever = driver.client()
+    driver.advance(1e6)
+    assert not for_ever.wire.is_closed
+
+
+def test_nobody_is_idle_while_a_broker_hangs():
+    with MemoryCluster(connections_max_idle_ms=1000, seed=1) as cluster:
+        sock = cluster.connect()
+        cluster.pause(0)
+        cluster.advance(5)
+        cluster.resume(0)
+        cluster.advance(0.5)
+        assert not sock.is_ready
+        cluster.advance(2)
+        assert sock.is_ready
+        assert sock.recv(1) == b''
 
 
 def test_halves_of_large_frames_are_held_up_to_a_limit(monkeypatch):

@@ -163,6 +163,14 @@ def test_a_read_that_would_wait_for_ever_is_a_mistake(cluster):
         sock.recv(1)
 
 
+def test_idle_connections_are_closed_where_that_is_wanted():
+    with MemoryCluster(connections_max_idle_ms=600000, seed=1) as cluster:
+        sock = cluster.connect()
+        sock.setblocking(True)
+        assert sock.recv(1) == b''
+        assert 600 <= cluster.timers.clock.monotonic() < 601
+
+
 def test_a_read_beside_a_timer_that_never_ends_is_a_mistake(cluster, monkeypatch):
     monkeypatch.setattr('kafka.testing.memory.MAX_STEPS', 100)
 

@@ -1,6 +1,6 @@
 """What groups of any kind are made of: members, what they sent, answers that are owed, a budget.
 
-Owns these values. What happens to them is in classic_group.py and consumer_groups.py.
+Owns these values. What happens to them is in classic_group.py and epoch_group.py.
 """
 
 from __future__ import annotations

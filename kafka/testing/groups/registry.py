@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from typing import TYPE_CHECKING, Dict, Iterable, List, Optional, Union
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, Optional, Union
 
 from kafka.protocol.group import (
     ConsumerGroupHeartbeatRequest,
@@ -35,8 +35,9 @@ from kafka.testing.errors import (
     UNKNOWN_MEMBER_ID,
 )
 from kafka.testing.groups.classic_group import ClassicGroup
-from kafka.testing.groups.consumer_group import JOIN_EPOCH, ConsumerGroup, ConsumerGroupRules
-from kafka.testing.groups.consumer_groups import ConsumerGroups, Refusal
+from kafka.testing.groups.consumer_group import ConsumerGroup
+from kafka.testing.groups.consumer_groups import ConsumerGroups, consumer_refusal
+from kafka.testing.groups.epoch_group import JOIN_EPOCH, EpochRules
 from kafka.testing.groups.group_members import (
     Budget,
     JoinCall,
@@ -49,9 +50,9 @@ from kafka.testing.groups.group_settings import group_config
 from kafka.testing.groups.group_states import GroupRules, GroupState
 from kafka.testing.groups.server_assignors import TopicPartition
 from kafka.testing.groups.share_group import ShareGroup
-from kafka.testing.groups.share_groups import ShareGroups, ShareRefusal
+from kafka.testing.groups.share_groups import ShareGroups, share_refusal
 from kafka.testing.groups.streams_group import StreamsGroup
-from kafka.testing.groups.streams_groups import StreamsGroups, StreamsRefusal
+from kafka.testing.groups.streams_groups import StreamsGroups, streams_refusal
 
 if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
@@ -85,20 +86,18 @@ class Groups:
             max_size=defaults.group_max_size,
             max_metadata_bytes=defaults.message_max_bytes,
         )
-        self.consumers = ConsumerGroups(
-            ConsumerGroupRules(
-                version=state.release.version,
-                timers=state.timers,
-                outbox=self.outbox,
-                budget=self.budget,
-                topics=state.topics,
-                max_size=defaults.group_max_size,
-                setting=lambda group_id, name: int(group_config(state, group_id, name)),
-            ),
-            self._newer_ended,
+        rules = EpochRules(
+            version=state.release.version,
+            timers=state.timers,
+            outbox=self.outbox,
+            budget=self.budget,
+            topics=state.topics,
+            max_size=defaults.group_max_size,
+            setting=lambda group_id, name: int(group_config(state, group_id, name)),
         )
-        self.shares = ShareGroups(state, self.outbox, self.budget)
-        self.streams = StreamsGroups(state, self.outbox, self.budget, self._newer_ended)
+        self.consumers = ConsumerGroups(rules, self._newer_ended)
+        self.shares = ShareGroups(state, rules)
+        self.streams = StreamsGroups(state, rules, self._newer_ended)
 
     def __repr__(self) -> str:
         return '<Groups: %d>' % len(self._groups)
@@ -259,21 +258,25 @@ class Groups:
         version: int,
         client_id: str,
         client_host: str,
+        may_describe: Callable[[str], bool],
     ) -> ConsumerGroupHeartbeatResponse:
-        """Take a KIP-848 heartbeat."""
+        """Take a KIP-848 heartbeat.
+
+        Arguments: may_describe: whether who sends it may know of a topic.
+        """
         if self.shares.get(request.group_id) or self.streams.get(request.group_id):
             text = 'Group %s is no consumer group.' % request.group_id
-            return Refusal(GROUP_ID_NOT_FOUND, text).response
+            return consumer_refusal(GROUP_ID_NOT_FOUND, text)
         classic = self.get(request.group_id)
         if classic is not None:
             if classic.state is not GroupState.EMPTY or request.member_epoch != JOIN_EPOCH:
                 text = 'Group %s is a classic group.' % request.group_id
-                return Refusal(GROUP_ID_NOT_FOUND, text).response
+                return consumer_refusal(GROUP_ID_NOT_FOUND, text)
             self._forget(classic)
         if not request.member_id and version == 0 and request.member_epoch == JOIN_EPOCH:
             made = base64.urlsafe_b64encode(self._state.new_uuid())
             request.member_id = made.decode('ascii').rstrip('=')
-        return self.consumers.heartbeat(request, version, client_id, client_host)
+        return self.consumers.heartbeat(request, version, client_id, client_host, may_describe)
 
     def share_heartbeat(
         self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str
@@ -281,7 +284,7 @@ class Groups:
         """Take the heartbeat of a member of a share group (KIP-932)."""
         if self.shares.get(request.group_id) is None and self.exists(request.group_id):
             text = 'Group %s is not a share group.' % request.group_id
-            return ShareRefusal(GROUP_ID_NOT_FOUND, text).response
+            return share_refusal(GROUP_ID_NOT_FOUND, text)
         response = self.shares.heartbeat(request, client_id, client_host)
         self.outbox.flush()
         return response
@@ -302,7 +305,7 @@ class Groups:
             is_over = isinstance(group, ClassicGroup) and group.state is GroupState.EMPTY
             if not is_over or request.member_epoch != JOIN_EPOCH:
                 text = 'Group %s is not a streams group.' % request.group_id
-                return StreamsRefusal(GROUP_ID_NOT_FOUND, text).response
+                return streams_refusal(GROUP_ID_NOT_FOUND, text)
             assert isinstance(group, ClassicGroup)
             self._forget(group)
         response = self.streams.heartbeat(request, client_id, client_host)

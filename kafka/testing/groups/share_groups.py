@@ -1,13 +1,13 @@
 """The share groups of an embedded cluster: which there are, and what may be asked of them.
 
-Owns the groups by their ids, the checks of a heartbeat that need no group, and the way from a group
-and a partition to the share partition that is read. What one group does is in share_group.py; that
-an id means one group of any kind is known in groups.py.
+Owns the checks of a heartbeat that need no group, and the way from a group and a partition to the
+share partition that is read. What one group does is in share_group.py, the list of them in
+epoch_groups.py.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Set, Union
+from typing import TYPE_CHECKING, Callable, Optional, Set, Union
 
 from kafka.protocol.share import (
     ShareGroupHeartbeatAssignment,
@@ -17,23 +17,16 @@ from kafka.protocol.share import (
 )
 from kafka.testing.errors import (
     COORDINATOR_NOT_AVAILABLE,
-    FENCED_MEMBER_EPOCH,
     GROUP_ID_NOT_FOUND,
-    GROUP_MAX_SIZE_REACHED,
     INVALID_REQUEST,
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
 )
-from kafka.testing.groups.group_members import Budget, Outbox, group_size
+from kafka.testing.groups.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, EpochRules
+from kafka.testing.groups.epoch_groups import MEMBER_TEXTS, EpochGroups, numbers_by_name
 from kafka.testing.groups.group_settings import group_config, reset_duration_ms
 from kafka.testing.groups.server_assignors import TopicPartition
-from kafka.testing.groups.share_group import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    ShareGroup,
-    ShareGroupRules,
-    ShareMember,
-)
+from kafka.testing.groups.share_group import ShareGroup, ShareMember
 from kafka.testing.groups.share_partition import NO_OFFSET, SharePartition, ShareRules
 from kafka.testing.logs.record_times import first_record_at
 
@@ -43,72 +36,23 @@ if TYPE_CHECKING:
 #: As ``group.share.max.size``.
 MAX_SIZE = 200
 
-_TEXTS = {
-    UNKNOWN_MEMBER_ID: 'Member %s is not in the group.',
-    FENCED_MEMBER_EPOCH: 'Member %s has another epoch; it must give up its partitions and rejoin.',
-    GROUP_MAX_SIZE_REACHED: 'There is no room for member %s: the group is full.',
-    COORDINATOR_NOT_AVAILABLE: 'There is no memory for member %s.',
-}
 
+class ShareGroups(EpochGroups[ShareGroup]):
+    """The share groups of a cluster.
 
-class ShareRefusal(NamedTuple):
-    """Why a heartbeat is not taken."""
+    Arguments: state: the cluster's; rules: those of all groups.
+    """
 
-    error: int
-    text: Optional[str]
+    group_type = ShareGroup.group_type
 
-    @property
-    def response(self) -> ShareGroupHeartbeatResponse:
-        """The answer that says so."""
-        return ShareGroupHeartbeatResponse(
-            throttle_time_ms=0,
-            error_code=self.error,
-            error_message=self.text,
-            member_epoch=0,
-            heartbeat_interval_ms=0,
-        )
-
-
-class ShareGroups:
-    """The share groups of a cluster. Arguments: state: the cluster's."""
-
-    def __init__(self, state: ClusterState, outbox: Outbox, budget: Budget) -> None:
+    def __init__(self, state: ClusterState, rules: EpochRules) -> None:
+        super().__init__(rules._replace(max_size=MAX_SIZE))
         self._state = state
-        self._groups: Dict[str, ShareGroup] = {}
         #: Is called with the group and the partition in which records can be acquired again.
         self.on_available: Callable[[str, TopicPartition], None] = lambda group_id, partition: None
-        self.rules = ShareGroupRules(
-            version=state.release.version,
-            timers=state.timers,
-            outbox=outbox,
-            budget=budget,
-            topics=state.topics,
-            max_size=MAX_SIZE,
-            setting=self.setting,
-            on_available=lambda group_id, partition: self.on_available(group_id, partition),
-        )
 
-    def __repr__(self) -> str:
-        return '<ShareGroups: %d>' % len(self._groups)
-
-    def get(self, group_id: str) -> Optional[ShareGroup]:
-        """Return a group, None if there is none of this kind."""
-        return self._groups.get(group_id)
-
-    def all(self) -> List[ShareGroup]:
-        """Return all."""
-        return list(self._groups.values())
-
-    def forget(self, group_id: str) -> None:
-        """Forget a group, if there is one."""
-        group = self._groups.pop(group_id, None)
-        if group is not None:
-            self.rules.budget.change(-group_size(group_id))
-            group.die()
-
-    def setting(self, group_id: str, name: str) -> int:
-        """Return the value of a group's setting that is a number."""
-        return int(group_config(self._state, group_id, name))
+    def _new_group(self, group_id: str) -> ShareGroup:
+        return ShareGroup(group_id, self.rules, lambda *what: self.on_available(*what))
 
     # ------------------------------------------------------------ heartbeat
 
@@ -118,36 +62,27 @@ class ShareGroups:
         """Take the heartbeat of a member, new or known, or let it leave."""
         text = _refused_text(request)
         if text is not None:
-            return ShareRefusal(INVALID_REQUEST, text or None).response
+            return share_refusal(INVALID_REQUEST, text or None)
         group = self._groups.get(request.group_id)
         if group is None and request.member_epoch != JOIN_EPOCH:
             text = 'There is no share group %s.' % request.group_id
-            return ShareRefusal(GROUP_ID_NOT_FOUND, text).response
+            return share_refusal(GROUP_ID_NOT_FOUND, text)
         if request.member_epoch == LEAVE_EPOCH:
             return self._leave(group, request)
         if not self.rules.budget.has_room(sum(map(len, request.subscribed_topic_names or []))):
-            return _refusal(COORDINATOR_NOT_AVAILABLE, request)
+            return _refused(COORDINATOR_NOT_AVAILABLE, request)
         is_new = group is None
         if group is None:
             group = self.make(request.group_id)
         if group is None:
-            return _refusal(COORDINATOR_NOT_AVAILABLE, request)
+            return _refused(COORDINATOR_NOT_AVAILABLE, request)
         error, member = group.find(request, client_id, client_host)
         if error or member is None:
             if is_new:
                 self.forget(request.group_id)
-            return _refusal(error, request)
+            return _refused(error, request)
         assigned = group.heartbeat(member, request)
-        interval_ms = self.setting(request.group_id, 'share.heartbeat.interval.ms')
-        return _answer(member.member_id, member.epoch, interval_ms, assigned)
-
-    def make(self, group_id: str) -> Optional[ShareGroup]:
-        """Make a group; return None when there is no room for it."""
-        if not self.rules.budget.has_room(group_size(group_id)):
-            return None
-        group = self._groups[group_id] = ShareGroup(group_id, self.rules)
-        self.rules.budget.change(group_size(group_id))
-        return group
+        return _answer(member.member_id, member.epoch, group.heartbeat_interval_ms, assigned)
 
     def _leave(
         self, group: Optional[ShareGroup], request: ShareGroupHeartbeatRequest
@@ -156,7 +91,7 @@ class ShareGroups:
         if group is not None:
             member = group.members.get(request.member_id)
         if group is None or member is None:
-            return _refusal(UNKNOWN_MEMBER_ID, request)
+            return _refused(UNKNOWN_MEMBER_ID, request)
         group.remove(member)
         return _answer(request.member_id, LEAVE_EPOCH, 0, None)
 
@@ -198,7 +133,7 @@ class ShareGroups:
         rules = ShareRules(
             max_deliveries=5,
             max_locks=2000,
-            lock_seconds=self.setting(group_id, 'share.record.lock.duration.ms') / 1000,
+            lock_seconds=self.rules.setting(group_id, 'share.record.lock.duration.ms') / 1000,
             can_renew=version >= (4, 2),
             throttles=version >= (4, 2),
         )
@@ -206,8 +141,8 @@ class ShareGroups:
             return rules
         renew = group_config(self._state, group_id, 'share.renew.acknowledge.enable')
         return rules._replace(
-            max_deliveries=self.setting(group_id, 'share.delivery.count.limit'),
-            max_locks=self.setting(group_id, 'share.partition.max.record.locks'),
+            max_deliveries=self.rules.setting(group_id, 'share.delivery.count.limit'),
+            max_locks=self.rules.setting(group_id, 'share.partition.max.record.locks'),
             can_renew=renew.lower() == 'true',
         )
 
@@ -239,8 +174,19 @@ def _refused_text(request: ShareGroupHeartbeatRequest) -> Optional[str]:
     return None
 
 
-def _refusal(error: int, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse:
-    return ShareRefusal(error, _TEXTS[error] % request.member_id).response
+def share_refusal(error: int, text: Optional[str]) -> ShareGroupHeartbeatResponse:
+    """Return the answer to a heartbeat that is not taken."""
+    return ShareGroupHeartbeatResponse(
+        throttle_time_ms=0,
+        error_code=error,
+        error_message=text,
+        member_epoch=0,
+        heartbeat_interval_ms=0,
+    )
+
+
+def _refused(error: int, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse:
+    return share_refusal(error, MEMBER_TEXTS[error] % request.member_id)
 
 
 def _answer(
@@ -248,13 +194,10 @@ def _answer(
 ) -> ShareGroupHeartbeatResponse:
     assignment = None
     if assigned is not None:
-        topics: Dict[bytes, List[int]] = {}
-        for topic_id, index in sorted(assigned):
-            topics.setdefault(topic_id, []).append(index)
         assignment = ShareGroupHeartbeatAssignment(
             topic_partitions=[
-                ShareGroupHeartbeatTopicPartitions(topic_id=topic_id, partitions=each)
-                for topic_id, each in topics.items()
+                ShareGroupHeartbeatTopicPartitions(topic_id=topic_id, partitions=indexes)
+                for topic_id, indexes in numbers_by_name(assigned).items()
             ]
         )
     return ShareGroupHeartbeatResponse(

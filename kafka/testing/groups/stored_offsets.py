@@ -1,6 +1,6 @@
 """The offsets that groups have committed, those in open transactions, and those in ZooKeeper.
 
-Owns what is stored, how long, and how much. Who may commit is the groups' business (groups.py);
+Owns what is stored, how long, and how much. Who may commit is the groups' business (registry.py);
 what requests look like is in handlers/offsets.py. Follows KIP-98 and KIP-447 (offsets in
 transactions), KIP-211 (when offsets expire), and KAFKA-2000 (they go with their topic).
 """
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 NO_OFFSET = -1
 NO_EPOCH = -1
 
-#: What all groups of a cluster may store together, and what one offset takes beside its text.
-LIMIT_BYTES = 64 * 1024 * 1024
+#: What one offset takes beside its text.
 OFFSET_BYTES = 300
 
 Key = Tuple[str, int]
@@ -57,9 +56,24 @@ class StoredOffsets:
         return '<StoredOffsets of %d groups, %d bytes>' % (len(self._groups), self._used)
 
     @property
-    def is_full(self) -> bool:
-        """Whether nothing more can be stored."""
-        return self._used >= LIMIT_BYTES
+    def used(self) -> int:
+        """How many bytes all of them take."""
+        return self._used
+
+    def has_room(self, group: str, topic: str, partition: int, metadata: Optional[str]) -> bool:
+        """Tell whether an offset may be committed; what takes the place of another one is small."""
+        stored = self._groups.get(group, {}).get((topic, partition))
+        before = 0 if stored is None else stored.size
+        return self._state.kept.has_room(before, _size(group, topic, metadata))
+
+    def has_room_for_pending(self, group: str, topic: str, metadata: Optional[str]) -> bool:
+        """Tell whether an offset may be kept beside the one that there is."""
+        return self._state.kept.has_room(0, _size(group, topic, metadata))
+
+    def has_room_in_zookeeper(self, group: str, topic: str, partition: int) -> bool:
+        """Tell whether an offset may be stored there."""
+        is_there = (group, topic, partition) in self._zookeeper
+        return is_there or self._state.kept.has_room(0, _size(group, topic, None))
 
     @property
     def groups(self) -> List[str]:
@@ -191,7 +205,7 @@ class StoredOffsets:
         key = (group, topic, partition)
         self._touch(group)
         if key not in self._zookeeper:
-            self._used += OFFSET_BYTES + len(group) + len(topic)
+            self._used += _size(group, topic, None)
         self._zookeeper[key] = offset
 
     def fetch_from_zookeeper(self, group: str, topic: str, partition: int) -> Optional[int]:
@@ -268,7 +282,7 @@ class StoredOffsets:
         self._order += 1
         known = self._state.topics.get(topic)
         topic_id = known.topic_id if known is not None else None
-        size = OFFSET_BYTES + len(group) + len(topic) + len(metadata or '')
+        size = _size(group, topic, metadata)
         return StoredOffset(
             offset, leader_epoch, metadata, now_ms, expires_ms, self._order, topic_id, size
         )
@@ -303,3 +317,7 @@ class StoredOffsets:
             return False
         topic = self._state.topics.get(name)
         return topic is None or topic.topic_id != stored.topic_id
+
+
+def _size(group: str, topic: str, metadata: Optional[str]) -> int:
+    return OFFSET_BYTES + len(group) + len(topic) + len(metadata or '')

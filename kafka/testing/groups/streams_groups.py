@@ -1,13 +1,12 @@
 """The streams groups of an embedded cluster: which there are, and what may be asked of them.
 
-Owns the groups by their ids, the checks of a heartbeat that need no group (KIP-1071), and the
-creation of internal topics. What one group does is in streams_group.py; that an id means one group
-of any kind is known in groups.py.
+Owns the checks of a heartbeat that need no group (KIP-1071), and the creation of internal topics.
+What one group does is in streams_group.py, the list of them in epoch_groups.py.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Set, Tuple
 
 from kafka.protocol.streams import (
     EndpointToPartitions,
@@ -19,25 +18,15 @@ from kafka.protocol.streams import (
 )
 from kafka.testing.errors import (
     COORDINATOR_NOT_AVAILABLE,
-    FENCED_INSTANCE_ID,
     FENCED_MEMBER_EPOCH,
     GROUP_ID_NOT_FOUND,
-    GROUP_MAX_SIZE_REACHED,
     INVALID_REQUEST,
     STREAMS_INVALID_TOPOLOGY,
-    UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
-    UNRELEASED_INSTANCE_ID,
 )
-from kafka.testing.groups.group_members import Budget, Outbox, group_size
-from kafka.testing.groups.group_settings import group_config
-from kafka.testing.groups.streams_group import (
-    JOIN_EPOCH,
-    STATIC_LEAVE_EPOCH,
-    StreamsGroup,
-    StreamsGroupRules,
-    StreamsMember,
-)
+from kafka.testing.groups.epoch_group import JOIN_EPOCH, EpochRules
+from kafka.testing.groups.epoch_groups import MEMBER_TEXTS, EpochGroups, epoch_text, numbers_by_name
+from kafka.testing.groups.streams_group import StreamsGroup, StreamsMember
 from kafka.testing.groups.streams_topology import (
     BrokenTopology,
     Configured,
@@ -47,6 +36,7 @@ from kafka.testing.groups.streams_topology import (
     size_of,
     sources_of,
 )
+from kafka.testing.kept_bytes import settings_bytes
 
 if TYPE_CHECKING:
     from kafka.testing.state import ClusterState
@@ -56,86 +46,43 @@ TASK_OFFSET_INTERVAL_MS = 60000
 ACCEPTABLE_RECOVERY_LAG = 10000
 
 _TEXTS = {
-    UNKNOWN_MEMBER_ID: 'Member %s is not in the group.',
+    **MEMBER_TEXTS,
     FENCED_MEMBER_EPOCH: 'Member %s has another epoch; it must give up its tasks and rejoin.',
-    FENCED_INSTANCE_ID: 'The instance of member %s belongs to another member.',
-    UNRELEASED_INSTANCE_ID: 'The instance of member %s is in use by another member.',
-    GROUP_MAX_SIZE_REACHED: 'There is no room for member %s: the group is full.',
-    COORDINATOR_NOT_AVAILABLE: 'There is no memory for member %s.',
     INVALID_REQUEST: 'The topology or the tasks of member %s are not those of the group.',
 }
 
 
-class StreamsRefusal(NamedTuple):
-    """Why a heartbeat is not taken."""
-
-    error: int
-    text: Optional[str]
-
-    @property
-    def response(self) -> StreamsGroupHeartbeatResponse:
-        """The answer that says so."""
-        return StreamsGroupHeartbeatResponse(
-            throttle_time_ms=0,
-            error_code=self.error,
-            error_message=self.text,
-            member_id='',
-            member_epoch=0,
-            heartbeat_interval_ms=0,
-            task_offset_interval_ms=0,
-            status=[],
-            endpoint_information_epoch=0,
-        )
-
-
-class StreamsGroups:
+class StreamsGroups(EpochGroups[StreamsGroup]):
     """The streams groups of a cluster.
 
-    Arguments: state: the cluster's; on_empty: is told the id of one that has no members.
+    Arguments: state: the cluster's; rules: those of all groups; on_empty: is told the id of one
+        that has no members.
     """
 
+    group_type = StreamsGroup.group_type
+
     def __init__(
-        self, state: ClusterState, outbox: Outbox, budget: Budget, on_empty: Callable[[str], None]
+        self, state: ClusterState, rules: EpochRules, on_empty: Callable[[str], None]
     ) -> None:
+        super().__init__(rules)
         self._state = state
         self._on_empty = on_empty
-        self._groups: Dict[str, StreamsGroup] = {}
-        self.rules = StreamsGroupRules(
-            version=state.release.version,
-            timers=state.timers,
-            outbox=outbox,
-            budget=budget,
-            topics=state.topics,
-            max_size=state.defaults.group_max_size,
-            setting=lambda group_id, name: int(group_config(state, group_id, name)),
-            create=self._create,
-        )
 
-    def __repr__(self) -> str:
-        return '<StreamsGroups: %d>' % len(self._groups)
+    def _new_group(self, group_id: str) -> StreamsGroup:
+        return StreamsGroup(group_id, self.rules, self._on_empty, self._create_topics)
 
-    def get(self, group_id: str) -> Optional[StreamsGroup]:
-        """Return a group, None if there is none of this kind."""
-        return self._groups.get(group_id)
-
-    def all(self) -> List[StreamsGroup]:
-        """Return all."""
-        return list(self._groups.values())
-
-    def forget(self, group_id: str) -> None:
-        """Forget a group, if there is one."""
-        group = self._groups.pop(group_id, None)
-        if group is not None:
-            self.rules.budget.change(-group_size(group_id))
-            group.die()
-
-    def _create(self, configured: Configured) -> None:
+    def _create_topics(self, configured: Configured) -> None:
         """Create the internal topics that are missing."""
         for topic in configured.missing:
             if topic.name not in self._state.topics and self._state.alive:
                 copies = min(max(0, topic.replication_factor), len(self._state.alive)) or None
+                values = {each.key: each.value for each in topic.topic_configs}
+                size = settings_bytes(topic.name, values)
+                if not self._state.kept.has_room(0, size):
+                    return  # the group waits for them
                 made = self._state.create_topic(topic.name, max(1, topic.partitions), copies)
-                made.configs.update({each.key: each.value for each in topic.topic_configs})
+                made.configs.update(values)
+                self._state.kept.change(0, size)
 
     # ------------------------------------------------------------ heartbeat
 
@@ -145,17 +92,15 @@ class StreamsGroups:
         """Take the heartbeat of a member, new or known, or let it leave."""
         refusal = _refusal(request, self.rules.version)
         if refusal is not None:
-            return refusal.response
+            return refusal
         group = self._groups.get(request.group_id)
         if group is None and request.member_epoch != JOIN_EPOCH:
             text = 'There is no streams group %s.' % request.group_id
-            return StreamsRefusal(GROUP_ID_NOT_FOUND, text).response
+            return streams_refusal(GROUP_ID_NOT_FOUND, text)
         if group is None:
-            if not self.rules.budget.has_room(group_size(request.group_id)):
-                return _refused(COORDINATOR_NOT_AVAILABLE, request)
-            group = StreamsGroup(request.group_id, self.rules, self._on_empty)
-            self._groups[request.group_id] = group
-            self.rules.budget.change(group_size(request.group_id))
+            group = self.make(request.group_id)
+        if group is None:
+            return _refused(COORDINATOR_NOT_AVAILABLE, request)
         if request.member_epoch < JOIN_EPOCH:
             error = group.leave(request)
             return _refused(error, request) if error else _left(request)
@@ -187,8 +132,8 @@ class StreamsGroups:
             if not is_known:
                 group.remove(member)
             if isinstance(invalid, BrokenTopology):
-                return StreamsRefusal(UNKNOWN_SERVER_ERROR, None).response
-            return StreamsRefusal(STREAMS_INVALID_TOPOLOGY, str(invalid)).response
+                return streams_refusal(UNKNOWN_SERVER_ERROR, None)
+            return streams_refusal(STREAMS_INVALID_TOPOLOGY, str(invalid))
         return self._answer(group, member, request, tells_tasks, problems)
 
     def _answer(
@@ -205,9 +150,7 @@ class StreamsGroups:
             error_code=0,
             member_id=member.member_id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self.rules.setting(
-                request.group_id, 'streams.heartbeat.interval.ms'
-            ),
+            heartbeat_interval_ms=group.heartbeat_interval_ms,
             task_offset_interval_ms=TASK_OFFSET_INTERVAL_MS if is_newer else 0,
             status=[Status(status_code=each.status, status_detail=each.text) for each in problems],
             endpoint_information_epoch=group.endpoint_epoch,
@@ -215,7 +158,7 @@ class StreamsGroups:
         if is_newer:
             response.acceptable_recovery_lag = ACCEPTABLE_RECOVERY_LAG
         if tells_tasks:
-            response.active_tasks = by_part(set(member.active))
+            response.active_tasks = by_part(set(member.assigned))
             response.standby_tasks = by_part(member.standby)
             response.warmup_tasks = []
         tells_anew = request.endpoint_information_epoch != group.endpoint_epoch
@@ -226,10 +169,10 @@ class StreamsGroups:
 
 def by_part(tasks: Set[Task]) -> List[TaskIds]:
     """Return tasks as messages have them, in order."""
-    parts: Dict[str, List[int]] = {}
-    for part, index in sorted(tasks):
-        parts.setdefault(part, []).append(index)
-    return [TaskIds(subtopology_id=part, partitions=each) for part, each in parts.items()]
+    return [
+        TaskIds(subtopology_id=part, partitions=indexes)
+        for part, indexes in numbers_by_name(tasks).items()
+    ]
 
 
 def _endpoints(group: StreamsGroup) -> List[EndpointToPartitions]:
@@ -237,7 +180,7 @@ def _endpoints(group: StreamsGroup) -> List[EndpointToPartitions]:
     return [
         EndpointToPartitions(
             user_endpoint=member.endpoint,
-            active_partitions=_partitions(group, set(member.active)),
+            active_partitions=_partitions(group, set(member.assigned)),
             standby_partitions=_partitions(group, member.standby),
         )
         for member in group.members.values()
@@ -257,12 +200,27 @@ def _partitions(group: StreamsGroup, tasks: Set[Task]) -> List[TopicPartition]:
     return [TopicPartition(topic=name, partitions=each) for name, each in sorted(found.items())]
 
 
+def streams_refusal(error: int, text: Optional[str]) -> StreamsGroupHeartbeatResponse:
+    """Return the answer to a heartbeat that is not taken."""
+    return StreamsGroupHeartbeatResponse(
+        throttle_time_ms=0,
+        error_code=error,
+        error_message=text,
+        member_id='',
+        member_epoch=0,
+        heartbeat_interval_ms=0,
+        task_offset_interval_ms=0,
+        status=[],
+        endpoint_information_epoch=0,
+    )
+
+
 def _refused(error: int, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
-    return StreamsRefusal(error, _TEXTS[error] % request.member_id).response
+    return streams_refusal(error, _TEXTS[error] % request.member_id)
 
 
 def _left(request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
-    response = StreamsRefusal(0, None).response
+    response = streams_refusal(0, None)
     response.member_id, response.member_epoch = request.member_id, request.member_epoch
     return response
 
@@ -272,17 +230,18 @@ def _left(request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatRespons
 
 def _refusal(
     request: StreamsGroupHeartbeatRequest, version: Tuple[int, ...]
-) -> Optional[StreamsRefusal]:
+) -> Optional[StreamsGroupHeartbeatResponse]:
     """Return why a heartbeat cannot be meant, None if it can."""
-    text = _empty_name(request) or _join_text(request) or _task_text(request)
+    wrong_epoch = epoch_text(request.member_epoch, request.instance_id)
+    text = _empty_name(request) or wrong_epoch or _join_text(request) or _task_text(request)
     if text is None and request.topology is not None:
         for part in request.topology.subtopologies:
             for topic in part.state_changelog_topics:
                 if topic.partitions:
                     text = 'Changelog topic %s has as many partitions as tasks.' % topic.name
-                    return StreamsRefusal(STREAMS_INVALID_TOPOLOGY, text)
+                    return streams_refusal(STREAMS_INVALID_TOPOLOGY, text)
     text = text or _unsupported(request, version)
-    return None if text is None else StreamsRefusal(INVALID_REQUEST, text)
+    return None if text is None else streams_refusal(INVALID_REQUEST, text)
 
 
 def _empty_name(request: StreamsGroupHeartbeatRequest) -> Optional[str]:
@@ -296,12 +255,7 @@ def _empty_name(request: StreamsGroupHeartbeatRequest) -> Optional[str]:
 
 
 def _join_text(request: StreamsGroupHeartbeatRequest) -> Optional[str]:
-    epoch = request.member_epoch
-    if epoch == STATIC_LEAVE_EPOCH and request.instance_id is None:
-        return 'Only members with an instance id leave for a while.'
-    if epoch < STATIC_LEAVE_EPOCH:
-        return 'There is no member epoch %d.' % epoch
-    if epoch != JOIN_EPOCH:
+    if request.member_epoch != JOIN_EPOCH:
         return None if request.topology is None else 'Only who joins tells a topology.'
     if request.rebalance_timeout_ms == -1:
         return 'Who joins must tell its rebalance time-out.'

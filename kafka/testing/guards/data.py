@@ -108,8 +108,10 @@ def fetch_code(call: Call[Any], name: Optional[str]) -> int:
     """Return why one may not read a topic, NONE if one may; a follower has to be a broker."""
     if call.request.replica_id < 0:
         return topic_code(call, acls.READ, name)
-    if may_cluster(call, acls.CLUSTER_ACTION):
-        return errors.NONE
+    is_broker = may_cluster(call, acls.CLUSTER_ACTION)
     if call.state.release.version < (1, 0):
-        return errors.CLUSTER_AUTHORIZATION_FAILED
-    return errors.TOPIC_AUTHORIZATION_FAILED
+        # One that is still has to be allowed to read.
+        return (
+            topic_code(call, acls.READ, name) if is_broker else errors.CLUSTER_AUTHORIZATION_FAILED
+        )
+    return errors.NONE if is_broker else errors.TOPIC_AUTHORIZATION_FAILED

@@ -330,14 +330,7 @@ def topic_of(call: Call[Any], told: Any) -> Optional[str]:
 
 
 def _fetch_of_groups(call: Call[OffsetFetchRequest]) -> Answer:
-    response = refuse_items(
-        call,
-        'groups',
-        'groups',
-        _DENIED,
-        lambda group: _may(call, acls.DESCRIBE, group.group_id),
-    )
-    change_response(call, _leave_out_topics)
+    response = _refuse_groups(call)
     if response is not None:
         return response
     asked_all = {each.group_id for each in call.request.groups if each.topics is None}
@@ -351,6 +344,19 @@ def _fetch_of_groups(call: Call[OffsetFetchRequest]) -> Answer:
 
     change_response(call, change)
     return None
+
+
+def _refuse_groups(call: Call[Any]) -> Answer:
+    """Demand DESCRIBE on each group whose offsets are asked for; of others nothing is told."""
+    response = refuse_items(
+        call,
+        'groups',
+        'groups',
+        _DENIED,
+        lambda group: _may(call, acls.DESCRIBE, group.group_id),
+    )
+    change_response(call, _leave_out_topics)
+    return response
 
 
 def _leave_out_topics(response: Any) -> None:
@@ -386,14 +392,7 @@ def describe_share_offsets(call: Call[DescribeShareGroupOffsetsRequest]) -> Answ
     """Demand DESCRIBE on groups and on topics."""
     if _is_unsupported(call):
         return None
-    response = refuse_items(
-        call,
-        'groups',
-        'groups',
-        _DENIED,
-        lambda group: _may(call, acls.DESCRIBE, group.group_id),
-    )
-    change_response(call, _leave_out_topics)
+    response = _refuse_groups(call)
     if response is None:
         change_response(call, lambda answer: _refuse_share_offsets(call, answer))
     return response

@@ -143,9 +143,9 @@ def txn_offset_commit(call: Call[TxnOffsetCommitRequest]) -> Answer:
 
 @guards(WriteTxnMarkersRequest)
 def write_markers(call: Call[WriteTxnMarkersRequest]) -> Answer:
-    """Demand to be a broker or, since 4.0, ALTER on the cluster."""
+    """Demand to be a broker or, since 3.8 (KIP-1037), ALTER on the cluster."""
     is_broker = may_cluster(call, acls.CLUSTER_ACTION)
-    may_alter = call.state.release.version >= (4, 0) and may_cluster(call, acls.ALTER)
+    may_alter = call.state.release.version >= (3, 8) and may_cluster(call, acls.ALTER)
     if is_broker or may_alter:
         return None
     if not call.request.markers:

@@ -24,6 +24,7 @@ from kafka.protocol.admin.acls import (
 )
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
+from kafka.testing.kept_bytes import acl_bytes
 from kafka.testing.security import acls
 from kafka.testing.security.acls import Acl, AclFilter
 from kafka.testing.topic_checks import Refused, refuse
@@ -132,7 +133,9 @@ def _created(call: Call[CreateAclsRequest], acl: Acl) -> AclCreationResult:
     code, text = errors.NONE, _no_text(call)
     try:
         _check(call, acl)
-        call.state.acls.add(acl)
+        if acl not in call.state.acls:
+            call.state.kept.change(0, acl_bytes(acl))
+            call.state.acls.add(acl)
     except Refused as refused:
         code, text = refused.code, refused.text
     return AclCreationResult(error_code=code, error_message=text)
@@ -188,6 +191,7 @@ def _deleted(call: Call[DeleteAclsRequest], wanted: AclFilter) -> DeleteAclsFilt
         )
     found = _matching(call, wanted)
     call.state.acls.difference_update(found)
+    call.state.kept.change(sum(map(acl_bytes, found)), 0)
     return DeleteAclsFilterResult(
         error_code=errors.NONE,
         error_message=None,

@@ -19,6 +19,7 @@ from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.groups.group_settings import wrong_value
 from kafka.testing.handlers.configs import check_broker
+from kafka.testing.kept_bytes import settings_bytes
 from kafka.testing.settings import configs
 from kafka.testing.settings.configs import ConfigKey, Keys, split_list
 from kafka.testing.state import ClusterState
@@ -146,14 +147,16 @@ def _alter(
             _check(state, place, keys, what, name, value)
     if call.request.validate_only:
         return
+    if not topic and values and place not in state.configs:
+        if len(state.configs) >= _MOST_RESOURCES:
+            refuse(errors.POLICY_VIOLATION, 'More than %d resources' % _MOST_RESOURCES)
+    state.kept.change(settings_bytes(place[1], own), settings_bytes(place[1], values))
     if topic:
         topic.configs = values
-    elif not values:
-        state.configs.pop(place, None)
-    else:
-        if place not in state.configs and len(state.configs) >= _MOST_RESOURCES:
-            refuse(errors.POLICY_VIOLATION, 'More than %d resources' % _MOST_RESOURCES)
+    elif values:
         state.configs[place] = values
+    else:
+        state.configs.pop(place, None)
 
 
 def _keys(call: Call[Any], kind: int, name: str) -> Tuple[Keys, str]:

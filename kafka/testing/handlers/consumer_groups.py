@@ -1,12 +1,14 @@
 """KIP-848 groups of an embedded cluster: ConsumerGroupHeartbeat and ConsumerGroupDescribe.
 
-Owns the way from requests to :mod:`kafka.testing.groups.consumer_groups` and back. Releases before
-4.0 list these APIs, and refuse them unless they are told otherwise.
+Owns the way from requests to :mod:`kafka.testing.groups.consumer_groups` and back, with
+group_checks.py. Releases before 4.0 list these APIs, and refuse them unless they are told
+otherwise.
 """
 
 from __future__ import annotations
 
-from typing import List, Optional, Set
+from functools import partial
+from typing import Any, List, Set
 
 from kafka.protocol.admin.groups import (
     Assignment,
@@ -18,20 +20,18 @@ from kafka.protocol.admin.groups import (
 )
 from kafka.protocol.group import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from kafka.testing.calls import Call, handles
-from kafka.testing.errors import (
-    GROUP_ID_NOT_FOUND,
-    INVALID_GROUP_ID,
-    NONE,
-    NOT_COORDINATOR,
-    UNSUPPORTED_VERSION,
-)
+from kafka.testing.group_checks import described_groups, heartbeat_refusal
 from kafka.testing.groups.consumer_group import ConsumerGroup, ConsumerMember
-from kafka.testing.groups.consumer_groups import Refusal
+from kafka.testing.groups.consumer_groups import consumer_refusal
 from kafka.testing.groups.server_assignors import TopicPartition
-from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
-from kafka.testing.security.operations import group_operations
+from kafka.testing.handlers.groups import CLIENT_HOST
+from kafka.testing.security import acls
 
 _KIND_CONSUMER = 1
+
+
+def _has_consumer_groups(call: Call[Any]) -> bool:
+    return call.state.release.version >= (4, 0)
 
 
 @handles(ConsumerGroupHeartbeatRequest)
@@ -39,13 +39,15 @@ def consumer_group_heartbeat(
     call: Call[ConsumerGroupHeartbeatRequest],
 ) -> ConsumerGroupHeartbeatResponse:
     """Take the heartbeat of a member; tell it what it may consume."""
-    request = call.request
-    if call.state.release.version < (4, 0):
-        return Refusal(UNSUPPORTED_VERSION, None).response
-    if request.group_id and not is_coordinator(call, request.group_id):
-        return Refusal(NOT_COORDINATOR, 'Another broker coordinates the group.').response
+    refusal = heartbeat_refusal(call, _has_consumer_groups(call))
+    if refusal is not None:
+        return consumer_refusal(*refusal)
     return call.state.groups.consumer_heartbeat(
-        request, call.version, call.header.client_id or '', CLIENT_HOST
+        call.request,
+        call.version,
+        call.header.client_id or '',
+        CLIENT_HOST,
+        lambda name: call.may(acls.DESCRIBE, acls.TOPIC, name),
     )
 
 
@@ -54,45 +56,14 @@ def consumer_group_describe(
     call: Call[ConsumerGroupDescribeRequest],
 ) -> ConsumerGroupDescribeResponse:
     """Tell of groups and what their members have and shall have."""
+
+    def fill(described: DescribedConsumerGroup, group: ConsumerGroup) -> None:
+        described.members = [_member(call, group, each) for each in group.members.values()]
+
+    describe = partial(DescribedConsumerGroup, assignor_name='')
+    is_supported, groups = _has_consumer_groups(call), call.state.groups.consumers
     return ConsumerGroupDescribeResponse(
-        throttle_time_ms=0, groups=[_described(call, name) for name in call.request.group_ids]
-    )
-
-
-def _described(call: Call[ConsumerGroupDescribeRequest], group_id: str) -> DescribedConsumerGroup:
-    group = call.state.groups.consumers.get(group_id)
-    if call.state.release.version < (4, 0):
-        return _failed(group_id, UNSUPPORTED_VERSION, None)
-    if not group_id:
-        return _failed(group_id, INVALID_GROUP_ID, None)
-    if not is_coordinator(call, group_id):
-        return _failed(group_id, NOT_COORDINATOR, 'Another broker coordinates the group.')
-    if group is None:
-        return _failed(group_id, GROUP_ID_NOT_FOUND, 'There is no such consumer group.')
-    described = DescribedConsumerGroup(
-        error_code=NONE,
-        group_id=group_id,
-        group_state=group.state.value,
-        group_epoch=group.epoch,
-        assignment_epoch=group.assignment_epoch,
-        assignor_name=group.assignor,
-        members=[_member(call, group, each) for each in group.members.values()],
-    )
-    if call.request.include_authorized_operations:
-        described.authorized_operations = group_operations(call, group_id)
-    return described
-
-
-def _failed(group_id: str, error: int, text: Optional[str]) -> DescribedConsumerGroup:
-    return DescribedConsumerGroup(
-        error_code=error,
-        error_message=text,
-        group_id=group_id,
-        group_state='',
-        group_epoch=0,
-        assignment_epoch=0,
-        assignor_name='',
-        members=[],
+        throttle_time_ms=0, groups=described_groups(call, groups, is_supported, describe, fill)
     )
 
 

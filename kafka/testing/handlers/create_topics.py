@@ -15,6 +15,7 @@ from kafka.protocol.admin.topics import (
 from kafka.protocol.wire import ZERO_UUID, Message
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
+from kafka.testing.kept_bytes import settings_bytes
 from kafka.testing.settings import configs
 from kafka.testing.state import NO_LEADER, ClusterState
 from kafka.testing.topic_checks import (
@@ -80,11 +81,13 @@ def _twice(call: Call[CreateTopicsRequest]) -> str:
 
 def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> CreatableTopicResult:
     state = call.state
+    values = {config.name: config.value or '' for config in asked.configs}
+    size = settings_bytes(asked.name, values)
     try:
         partitions, copies, assignments = _checked(state, asked)
+        state.kept.check(0, size)
     except Refused as refused:
         return _failed(asked.name, refused)
-    values = {config.name: config.value or '' for config in asked.configs}
     topic_id = ZERO_UUID
     if assignments and not all(assignments.values()):  # ZooKeeper's controller never makes it
         late = _failed(asked.name, Refused(errors.REQUEST_TIMED_OUT))
@@ -99,6 +102,7 @@ def _result(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> Creatable
             nodes = [assignments[number] for number in numbers]
         topic = state.create_topic(asked.name, partitions, copies, nodes, numbers)
         topic.configs.update(values)
+        state.kept.change(0, size)
         topic_id = topic.topic_id
         has_leaders = all(each.leader != NO_LEADER for each in topic.partitions)
         if state.release.has_zookeeper and not (has_leaders and call.request.timeout_ms > 0):

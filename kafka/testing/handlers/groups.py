@@ -1,8 +1,8 @@
 """Classic groups of an embedded cluster: membership (protocol guide; KIP-345, KIP-394) and what
 administrators ask of groups of any kind (KIP-222, KIP-229, KIP-518, KIP-848, KIP-1043).
 
-Owns the way from requests to :mod:`kafka.testing.groups.registry` and back, and who answers them:
-the coordinator.
+Owns the way from requests to :mod:`kafka.testing.groups.registry` and back. Who answers them is in
+group_checks.py.
 """
 
 from __future__ import annotations
@@ -40,17 +40,13 @@ from kafka.testing.errors import (
     NOT_COORDINATOR,
     UNKNOWN_SERVER_ERROR,
 )
+from kafka.testing.group_checks import is_coordinator
 from kafka.testing.groups.classic_group import ClassicGroup
 from kafka.testing.groups.group_members import JoinCall, Member, join_refusal
 from kafka.testing.groups.group_states import GroupState
 from kafka.testing.security.operations import group_operations
 
 CLIENT_HOST = '/127.0.0.1'
-
-
-def is_coordinator(call: Call[Any], key: str) -> bool:
-    """Tell whether the broker that was asked coordinates a group or a transactional id."""
-    return call.state.coordinator_of(key) == call.broker.node_id
 
 
 @handles(JoinGroupRequest)

@@ -43,8 +43,8 @@ from kafka.testing.errors import (
     UNSTABLE_OFFSET_COMMIT,
     UNSUPPORTED_VERSION,
 )
+from kafka.testing.group_checks import is_coordinator
 from kafka.testing.groups.stored_offsets import NO_EPOCH, NO_OFFSET
-from kafka.testing.handlers.groups import is_coordinator
 from kafka.testing.state import Topic
 
 # ------------------------------------------------------------ commit
@@ -61,12 +61,9 @@ def _commit_error(call: Call[OffsetCommitRequest]) -> int:
     """Return why the whole is refused."""
     request = call.request
     if call.version == 0:
-        error = _zookeeper_error(call, request.group_id)
-        return error or (UNKNOWN_SERVER_ERROR if call.state.offsets.is_full else NONE)
+        return _zookeeper_error(call, request.group_id)
     if not is_coordinator(call, request.group_id):
         return NOT_COORDINATOR
-    if call.state.offsets.is_full:
-        return COORDINATOR_NOT_AVAILABLE
     return call.state.groups.check_commit(
         request.group_id,
         request.generation_id_or_member_epoch,
@@ -137,8 +134,12 @@ def _commit_one(
         return OFFSET_METADATA_TOO_LARGE
     index, offset = asked.partition_index, asked.committed_offset
     if call.version == 0:
+        if not offsets.has_room_in_zookeeper(request.group_id, topic, index):
+            return UNKNOWN_SERVER_ERROR
         offsets.commit_to_zookeeper(request.group_id, topic, index, offset)
         return NONE
+    if not offsets.has_room(request.group_id, topic, index, metadata):
+        return COORDINATOR_NOT_AVAILABLE
     now_ms = call.state.timers.clock.wall_ms()
     committed_ms = asked.commit_timestamp if asked.commit_timestamp >= 0 else now_ms
     retention = request.retention_time_ms

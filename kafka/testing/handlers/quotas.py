@@ -23,6 +23,7 @@ from kafka.protocol.admin.quotas import (
 )
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
+from kafka.testing.kept_bytes import quota_bytes
 from kafka.testing.topic_checks import Refused, refuse
 
 USER, CLIENT_ID, IP = 'user', 'client-id', 'ip'
@@ -130,11 +131,13 @@ def _alter(call: Call[AlterClientQuotasRequest], asked: AlterClientQuotasRequest
             values[operation.key] = operation.value
     if call.request.validate_only:
         return
+    if values and entity not in quotas and len(quotas) >= _MOST_ENTITIES:
+        refuse(errors.POLICY_VIOLATION, 'There are quotas of %d entities' % _MOST_ENTITIES)
+    before = quota_bytes(entity, quotas.get(entity))
+    call.state.kept.change(before, quota_bytes(entity, values))
     if not values:
         quotas.pop(entity, None)
         return
-    if entity not in quotas and len(quotas) >= _MOST_ENTITIES:
-        refuse(errors.POLICY_VIOLATION, 'There are quotas of %d entities' % _MOST_ENTITIES)
     quotas[entity] = values
 
 

@@ -295,7 +295,9 @@ def share_acknowledge(call: Call[ShareAcknowledgeRequest]) -> ShareAcknowledgeRe
 
 
 def _lock_ms(call: Call[Any]) -> int:
-    return call.state.groups.shares.setting(call.request.group_id, 'share.record.lock.duration.ms')
+    return call.state.groups.shares.rules.setting(
+        call.request.group_id, 'share.record.lock.duration.ms'
+    )
 
 
 # ---------------------------------------------------------------- fetching

@@ -36,9 +36,9 @@ from kafka.testing.errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
+from kafka.testing.group_checks import ELSEWHERE, group_error
 from kafka.testing.groups.share_group import ShareGroup
 from kafka.testing.groups.share_partition import NO_OFFSET
-from kafka.testing.handlers.groups import is_coordinator
 from kafka.testing.handlers.share_groups import has_share_groups
 from kafka.testing.state import Topic
 
@@ -46,27 +46,18 @@ _TEXTS = {
     GROUP_ID_NOT_FOUND: 'There is no such share group.',
     INVALID_GROUP_ID: 'The group id is empty.',
     NON_EMPTY_GROUP: 'The group is not empty.',
-    NOT_COORDINATOR: 'Another broker coordinates the group.',
+    NOT_COORDINATOR: ELSEWHERE,
     UNKNOWN_SERVER_ERROR: 'The server did not expect this request.',
     UNSUPPORTED_VERSION: 'The cluster has no share groups.',
 }
 _UNKNOWN = 'There is no such topic or partition.'
 
 
-def _refusal(call: Call[Any], group_id: str) -> int:
-    """Return why nothing can be said of a group."""
-    if not has_share_groups(call):
-        return UNSUPPORTED_VERSION
-    if not group_id:
-        return INVALID_GROUP_ID
-    return NONE if is_coordinator(call, group_id) else NOT_COORDINATOR
-
-
 def _empty_group(
     call: Call[Any], group_id: str, find: Callable[[str], Optional[ShareGroup]]
 ) -> Union[ShareGroup, int]:
     """Return a group without members, or the code of an error."""
-    error = _refusal(call, group_id)
+    error = group_error(call, group_id, has_share_groups(call))
     if error:
         return error
     group = find(group_id)
@@ -92,7 +83,7 @@ def _described(
     call: Call[DescribeShareGroupOffsetsRequest], asked: DescribeShareGroupOffsetsRequestGroup
 ) -> DescribeShareGroupOffsetsResponseGroup:
     group = call.state.groups.shares.get(asked.group_id)
-    error = _refusal(call, asked.group_id)
+    error = group_error(call, asked.group_id, has_share_groups(call))
     if error == INVALID_GROUP_ID:
         error = UNKNOWN_SERVER_ERROR
     if error:

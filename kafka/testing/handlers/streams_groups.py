@@ -1,7 +1,8 @@
 """Streams groups of an embedded cluster: heartbeats and descriptions (KIP-1071).
 
-Owns the way from requests to :mod:`kafka.testing.groups.streams_groups` and back. Descriptions of
-topologies (KIP-1331) are never asked for: real brokers need a plugin to keep them.
+Owns the way from requests to :mod:`kafka.testing.groups.streams_groups` and back, with
+group_checks.py. Descriptions of topologies (KIP-1331) are never asked for: real brokers need a
+plugin to keep them.
 """
 
 from __future__ import annotations
@@ -23,18 +24,12 @@ from kafka.protocol.streams import (
     TopicInfo,
 )
 from kafka.testing.calls import Call, handles
-from kafka.testing.errors import (
-    GROUP_ID_NOT_FOUND,
-    INVALID_GROUP_ID,
-    NONE,
-    NOT_COORDINATOR,
-    UNSUPPORTED_VERSION,
-)
+from kafka.testing.errors import UNSUPPORTED_VERSION
+from kafka.testing.group_checks import described_groups, heartbeat_refusal
 from kafka.testing.groups.streams_group import StreamsGroup, StreamsMember
-from kafka.testing.groups.streams_groups import StreamsRefusal, by_part
+from kafka.testing.groups.streams_groups import by_part, streams_refusal
 from kafka.testing.groups.streams_topology import Task
-from kafka.testing.handlers.groups import CLIENT_HOST, is_coordinator
-from kafka.testing.security.operations import group_operations
+from kafka.testing.handlers.groups import CLIENT_HOST
 
 #: What is said of the description of a topology that was asked for.
 _NOT_AVAILABLE = 1
@@ -50,13 +45,11 @@ def streams_group_heartbeat(
     call: Call[StreamsGroupHeartbeatRequest],
 ) -> StreamsGroupHeartbeatResponse:
     """Take the heartbeat of a member; tell it its tasks."""
-    request = call.request
-    if not has_streams_groups(call):
-        return StreamsRefusal(UNSUPPORTED_VERSION, None).response
-    if request.group_id and not is_coordinator(call, request.group_id):
-        return StreamsRefusal(NOT_COORDINATOR, 'Another broker coordinates the group.').response
+    refusal = heartbeat_refusal(call, has_streams_groups(call))
+    if refusal is not None:
+        return streams_refusal(*refusal)
     client_id = call.header.client_id or ''
-    return call.state.groups.streams_heartbeat(request, client_id, CLIENT_HOST)
+    return call.state.groups.streams_heartbeat(call.request, client_id, CLIENT_HOST)
 
 
 @handles(StreamsGroupTopologyDescriptionUpdateRequest)
@@ -77,49 +70,18 @@ def streams_group_topology_description_update(
 @handles(StreamsGroupDescribeRequest)
 def streams_group_describe(call: Call[StreamsGroupDescribeRequest]) -> StreamsGroupDescribeResponse:
     """Tell of groups, their topologies and the tasks of their members."""
-    return StreamsGroupDescribeResponse(
-        throttle_time_ms=0, groups=[_described(call, name) for name in call.request.group_ids]
-    )
 
-
-def _described(call: Call[StreamsGroupDescribeRequest], group_id: str) -> DescribedGroup:
-    if not has_streams_groups(call):
-        return _failed(group_id, UNSUPPORTED_VERSION, None)
-    if not group_id:
-        return _failed(group_id, INVALID_GROUP_ID, None)
-    if not is_coordinator(call, group_id):
-        return _failed(group_id, NOT_COORDINATOR, 'Another broker coordinates the group.')
-    call.state.groups.get(group_id)  # lets go what has become too old
-    group = call.state.groups.streams.get(group_id)
-    if group is None:
-        return _failed(group_id, GROUP_ID_NOT_FOUND, 'There is no such streams group.')
-    described = DescribedGroup(
-        error_code=NONE,
-        group_id=group_id,
-        group_state=group.state.value,
-        group_epoch=group.epoch,
-        assignment_epoch=group.assignment_epoch,
-        topology=_topology(group),
-        members=[_member(group, each) for each in group.members.values()],
-    )
-    if call.version >= 1:
-        described.assignor_name = group.assignor
-        if call.request.include_topology_description:
+    def fill(described: DescribedGroup, group: StreamsGroup) -> None:
+        described.topology = _topology(group)
+        described.members = [_member(group, each) for each in group.members.values()]
+        if call.version >= 1 and call.request.include_topology_description:
             described.topology_description_status = _NOT_AVAILABLE
-    if call.request.include_authorized_operations:
-        described.authorized_operations = group_operations(call, group_id)
-    return described
 
-
-def _failed(group_id: str, error: int, text: Optional[str]) -> DescribedGroup:
-    return DescribedGroup(
-        error_code=error,
-        error_message=text,
-        group_id=group_id,
-        group_state='',
-        group_epoch=0,
-        assignment_epoch=0,
-        members=[],
+    return StreamsGroupDescribeResponse(
+        throttle_time_ms=0,
+        groups=described_groups(
+            call, call.state.groups.streams, has_streams_groups(call), DescribedGroup, fill
+        ),
     )
 
 
@@ -170,9 +132,9 @@ def _member(group: StreamsGroup, member: StreamsMember) -> Member:
         client_tags=member.client_tags,
         task_offsets=member.task_offsets,
         task_end_offsets=member.task_end_offsets,
-        assignment=_assignment(set(member.active), member.standby),
+        assignment=_assignment(set(member.assigned), member.standby),
         target_assignment=_assignment(
-            group.active.get(member.member_id, set()), group.standby.get(member.member_id, set())
+            group.target.get(member.member_id, set()), group.standby.get(member.member_id, set())
         ),
         is_classic=False,
     )

@@ -5,7 +5,7 @@ Only who has logged in may ask, and only where ``Defaults.delegation_token_secre
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Callable, Tuple, TypeVar
 
 from kafka.protocol.admin.tokens import (
     CreateDelegationTokenRequest,
@@ -24,6 +24,8 @@ from kafka.testing.calls import Call, handles
 from kafka.testing.security import acls
 from kafka.testing.security.tokens import Principal, Token, Tokens
 from kafka.testing.topic_checks import Refused, refuse
+
+T = TypeVar('T')
 
 _NOBODY = 'ANONYMOUS'
 
@@ -99,31 +101,31 @@ def _no_time(call: Call[Any], code: int) -> int:
 @handles(RenewDelegationTokenRequest)
 def renew_token(call: Call[RenewDelegationTokenRequest]) -> RenewDelegationTokenResponse:
     """Let a token last longer."""
-    code, expires_ms = errors.NONE, -1
-    try:
-        tokens, who = _asked(call)
-        expires_ms = tokens.renew(who, call.request.hmac, call.request.renew_period_ms)
-    except Refused as refused:
-        code = refused.code
-        expires_ms = _no_time(call, code)
-    return RenewDelegationTokenResponse(
-        error_code=code, expiry_timestamp_ms=expires_ms, throttle_time_ms=0
-    )
+    period_ms = call.request.renew_period_ms
+    return _changed(call, Tokens.renew, period_ms, RenewDelegationTokenResponse)
 
 
 @handles(ExpireDelegationTokenRequest)
 def expire_token(call: Call[ExpireDelegationTokenRequest]) -> ExpireDelegationTokenResponse:
     """Let a token end."""
-    code, expires_ms = errors.NONE, -1
+    period_ms = call.request.expiry_time_period_ms
+    return _changed(call, Tokens.expire, period_ms, ExpireDelegationTokenResponse)
+
+
+def _changed(
+    call: Call[Any],
+    change: Callable[[Tokens, Principal, bytes, int], int],
+    period_ms: int,
+    response: Callable[..., T],
+) -> T:
+    """Let a token end at another time, and return the answer that tells it."""
+    code = errors.NONE
     try:
         tokens, who = _asked(call)
-        expires_ms = tokens.expire(who, call.request.hmac, call.request.expiry_time_period_ms)
+        expires_ms = change(tokens, who, call.request.hmac, period_ms)
     except Refused as refused:
-        code = refused.code
-        expires_ms = _no_time(call, code)
-    return ExpireDelegationTokenResponse(
-        error_code=code, expiry_timestamp_ms=expires_ms, throttle_time_ms=0
-    )
+        code, expires_ms = refused.code, _no_time(call, refused.code)
+    return response(error_code=code, expiry_timestamp_ms=expires_ms, throttle_time_ms=0)
 
 
 @handles(DescribeDelegationTokenRequest)

@@ -14,7 +14,7 @@ from kafka.protocol.transaction import (
 )
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
-from kafka.testing.handlers.groups import is_coordinator
+from kafka.testing.group_checks import is_coordinator
 from kafka.testing.state import Topic
 from kafka.testing.transactions.coordinator import fenced_code, transactions_of
 
@@ -39,8 +39,6 @@ def _error(call: Call[TxnOffsetCommitRequest]) -> int:
         return errors.INVALID_GROUP_ID
     if not is_coordinator(call, request.group_id):
         return errors.NOT_COORDINATOR
-    if call.state.offsets.is_full:
-        return errors.COORDINATOR_NOT_AVAILABLE
     return _transaction_error(call) or call.state.groups.check_transactional_commit(
         request.group_id,
         request.generation_id_or_member_epoch,
@@ -109,9 +107,12 @@ def _commit(
     metadata = asked.committed_metadata or ''
     if len(metadata) > call.state.defaults.offset_metadata_max_bytes:
         return errors.OFFSET_METADATA_TOO_LARGE
+    group = call.request.group_id
+    if not call.state.offsets.has_room_for_pending(group, topic.name, metadata):
+        return errors.COORDINATOR_NOT_AVAILABLE
     call.state.offsets.add_pending(
         call.request.producer_id,
-        call.request.group_id,
+        group,
         topic.name,
         asked.partition_index,
         asked.committed_offset,

@@ -31,8 +31,8 @@ from kafka.protocol.transaction import (
 )
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
+from kafka.testing.group_checks import is_coordinator
 from kafka.testing.groups.regex import Effort, Pattern
-from kafka.testing.handlers.groups import is_coordinator
 from kafka.testing.transactions.coordinator import (
     Identity,
     Transactions,

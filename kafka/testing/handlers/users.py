@@ -22,6 +22,7 @@ from kafka.protocol.admin.users import (
 from kafka.testing import errors
 from kafka.testing.calls import Call, handles
 from kafka.testing.handlers.create_topics import is_wrong_node
+from kafka.testing.kept_bytes import user_bytes
 from kafka.testing.security.scram import (
     FEWEST_ITERATIONS,
     MECHANISMS,
@@ -119,12 +120,13 @@ def _alter(call: Call[AlterUserScramCredentialsRequest], name: str, changes: Lis
                 errors.RESOURCE_NOT_FOUND,
                 'Attempt to delete a user credential that does not exist',
             )
-    if not credentials:
-        scram.pop(name, None)
-    elif name in scram or len(scram) < _MOST_USERS:
+    if credentials and name not in scram and len(scram) >= _MOST_USERS:
+        refuse(errors.POLICY_VIOLATION, 'There are %d users' % _MOST_USERS)
+    call.state.kept.change(user_bytes(name, scram.get(name)), user_bytes(name, credentials))
+    if credentials:
         scram[name] = credentials
     else:
-        refuse(errors.POLICY_VIOLATION, 'There are %d users' % _MOST_USERS)
+        scram.pop(name, None)
 
 
 def _changed(change: Change) -> Tuple[int, Optional[ScramCredential]]:

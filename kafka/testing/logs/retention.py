@@ -80,7 +80,11 @@ def youngest_ms(log: PartitionLog, segment: Segment) -> int:
 def _delete(log: PartitionLog, count: int, now_ms: int) -> None:
     """Delete the oldest segments; the one that is written to makes place for an empty one."""
     if count == len(log.segments):
-        log.roll(now_ms)
+        try:
+            log.roll(now_ms)
+        except OSError:  # the disk may be full: then the others make room for the next time
+            if count == 1:
+                raise
         count = len(log.segments) - 1
     if count:
         log.delete_before(log.segments[count].base_offset)

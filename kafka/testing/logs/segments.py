@@ -9,6 +9,7 @@ checkpoint is stored_log.py's business, who may open the folder data_folder.py's
 
 from __future__ import annotations
 
+import errno
 import json
 import mmap
 import os
@@ -17,7 +18,7 @@ import sys
 from array import array
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional
 from zlib import crc32
 
 from kafka.errors import ChecksumError, ProtocolError
@@ -40,6 +41,9 @@ _LEAST_OF_2 = _HEAD.size + _REST.size
 _CODEC_MASK = 0x07
 _CHECKPOINT = 'checkpoint'
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, 'O_BINARY', 0)
+_FRESH_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, 'O_BINARY', 0)
+#: Records and the journal may hold secrets: nobody but the owner reads them.
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 class StorageError(Exception):
@@ -68,6 +72,7 @@ class OpenFiles:
     def __init__(self, most: int = MOST_OPEN) -> None:
         self._most = most
         self._open: OrderedDict[str, int] = OrderedDict()
+        self._is_abandoned = False
 
     def __repr__(self) -> str:
         return '<OpenFiles, %d>' % len(self._open)
@@ -78,9 +83,11 @@ class OpenFiles:
         if found is not None:
             self._open.move_to_end(path)
             return found
+        if self._is_abandoned:
+            raise OSError(errno.EBADF, 'it belongs to the process that has forked this one', path)
         while len(self._open) >= self._most:
             os.close(self._open.popitem(last=False)[1])
-        made = self._open[path] = os.open(path, _FLAGS, 0o644)
+        made = self._open[path] = os.open(path, _FLAGS, FILE_MODE)
         return made
 
     def close(self, path: str) -> None:
@@ -99,6 +106,11 @@ class OpenFiles:
         """Close all."""
         for path in list(self._open):
             self.close(path)
+
+    def abandon(self) -> None:
+        """Close all, and open none any more: this is the child of the process that they are for."""
+        self.close_all()
+        self._is_abandoned = True
 
 
 class SegmentFiles:
@@ -142,7 +154,8 @@ class SegmentFiles:
     def create(self, base_offset: int, fsync: bool) -> None:
         """Make an empty segment; one that is there is emptied."""
         is_new = not self.folder.is_dir()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if is_new:
+            create_folder(self.folder)
         os.ftruncate(self._files.get(self.path(base_offset)), 0)
         if fsync:
             sync_folder(self.folder)
@@ -195,7 +208,7 @@ class SegmentFiles:
     def replace(self, base_offset: int, data: bytes) -> None:
         """Put other batches into a segment, all or nothing. Its index is not good any more."""
         path, fresh = self.path(base_offset), self.path(base_offset, '.cleaned')
-        with open(fresh, 'wb') as file:
+        with create_file(fresh) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -266,7 +279,7 @@ class SegmentFiles:
     def write_checkpoint(self, known: Any, fsync: bool) -> None:
         """Write down what is known of the log, all or nothing."""
         fresh = self._prefix + _CHECKPOINT + '.new'
-        with open(fresh, 'wb') as file:
+        with create_file(fresh) as file:
             file.write(sealed(known))
             if fsync:
                 file.flush()
@@ -313,6 +326,26 @@ def opened(line: bytes) -> Any:
 
 
 # ---------------------------------------------------------------- the disk
+
+
+def create_file(path: str) -> BinaryIO:
+    """Return a new file to write to, which only its owner can read. Raises OSError."""
+    fd = os.open(path, _FRESH_FLAGS, FILE_MODE)
+    os.chmod(path, FILE_MODE)  # somebody may have left one that others can read
+    return os.fdopen(fd, 'wb')
+
+
+def create_folder(path: Path) -> List[Path]:
+    """Make a folder that only its owner can enter, and those above it; return what was made.
+
+    One that is there stays as it is. Raises OSError.
+    """
+    made = []
+    for each in [*reversed(path.parents), path]:
+        if not each.is_dir():
+            each.mkdir(mode=FOLDER_MODE, exist_ok=True)
+            made.append(each)
+    return made
 
 
 def sync_data(fd: int) -> None:

@@ -4,6 +4,13 @@ Owns what PartitionLog knows of a log when its batches lie on the disk, the chec
 comes back, and recovery: what is behind the checkpoint is read and checked, a batch that was not
 written whole is cut off, and nothing else is read. Names and bytes of the files are segments.py's
 business, when they are brought to the disk storage.py's.
+
+Segments are deleted when a checkpoint no longer has them: a file that is missing is damage, and not
+a deletion half done. Where the disk is too full for a checkpoint the oldest ones are emptied before
+it, in order, and deleted behind it. A kill in between is harmless: empty segments at the beginning
+of a checkpoint are taken for deleted ones, which nothing but this leaves behind, since a segment is
+on the disk before the next one begins. What retention was to delete is gone then, and the log
+begins behind it.
 """
 
 from __future__ import annotations
@@ -189,6 +196,31 @@ class StoredLog(PartitionLog):
         """
         if not self._has_files and not self.start_offset:
             return
+        try:
+            self._write_down()
+        except OSError:
+            if not self._make_room():
+                raise
+            self._write_down()
+        if self._doomed and self._fsync:  # otherwise they could be gone, and still be in it
+            sync_folder(self.folder)
+        for base_offset in self._doomed:
+            self._files.remove(base_offset)
+            self._indexed.pop(base_offset, None)
+            self._unsynced.discard(base_offset)
+        self._doomed.clear()
+
+    def _make_room(self) -> bool:
+        """Empty the oldest segments of those that go; return whether there were any."""
+        oldest = [each for each in self._doomed if each < self.segments[0].base_offset]
+        emptied = [each for each in sorted(oldest) if self._files.size(each) > 0]
+        for base_offset in emptied:
+            self._files.cut(base_offset, 0)
+            if self._fsync:
+                self._files.sync(base_offset)
+        return bool(emptied)
+
+    def _write_down(self) -> None:
         if not self._has_files:
             self._files.create(self.active.base_offset, self._fsync)
             self._has_files = True
@@ -200,13 +232,6 @@ class StoredLog(PartitionLog):
         self._unindexed.clear()
         self._files.write_checkpoint(self._known(), self._fsync)
         self.needs_checkpoint = False
-        if self._doomed and self._fsync:  # otherwise they could be gone, and still be in it
-            sync_folder(self.folder)
-        for base_offset in self._doomed:
-            self._files.remove(base_offset)
-            self._indexed.pop(base_offset, None)
-            self._unsynced.discard(base_offset)
-        self._doomed.clear()
 
     def close(self) -> None:
         """Bring everything to the disk. Raises OSError."""
@@ -277,6 +302,9 @@ class StoredLog(PartitionLog):
                 log.warning('folder=%s has no whole checkpoint: all of it is read', self.folder)
             known = {'segments': []}
         rows = known['segments']
+        while len(rows) > 1 and rows[0][1] and not self._files.size(rows[0][0]):
+            del rows[0]  # it was emptied to make room
+            known['start'] = max(known['start'], rows[0][0])
         bases = [row[0] for row in rows]
         for base_offset in found:
             if bases and base_offset < bases[0]:

@@ -116,6 +116,7 @@ class Security:
         if self._state.authorizer is None:
             raise ValueError('nobody looks at ACLs without Cluster(authorizer=True)')
         self._state.acls.update(_entries(permission, principal, operations, **resources))
+        self._state.kept.measure_again()
         if self._state.storage is not None:
             self._state.storage.note_everything()
 

@@ -139,6 +139,11 @@ class TlsEnd:
         return self.connection.principal
 
     @property
+    def is_admitted(self) -> bool:
+        """Whether TLS stands, and the client has logged in where it must."""
+        return self._is_open and self.connection.is_admitted
+
+    @property
     def is_closed(self) -> bool:
         """Whether the connection is."""
         return self.connection.is_closed

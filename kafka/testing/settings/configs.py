@@ -240,7 +240,10 @@ def static_values(state: ClusterState, node_id: int) -> Dict[str, str]:
 
 
 def _chosen(state: ClusterState) -> Dict[str, str]:
-    """Return the settings that were given to the cluster; for others those of the release hold."""
+    """Return the settings that were given to the cluster; for others those of the release hold.
+
+    None is shown as what the release has, also where it stands for never.
+    """
     given, usual = state.defaults, type(state.defaults)()
     names = {
         'num.partitions': 'num_partitions',
@@ -260,7 +263,7 @@ def _chosen(state: ClusterState) -> Dict[str, str]:
     return {
         name: str(getattr(given, field)).lower()
         for name, field in names.items()
-        if getattr(given, field) != getattr(usual, field)
+        if getattr(given, field) not in (None, getattr(usual, field))
     }
 
 

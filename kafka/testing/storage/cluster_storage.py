@@ -5,14 +5,19 @@ everything else is noted in the journal by :meth:`Storage.commit`, which is call
 out: once for all that was done in a turn of the loop, with one fsync for each file if that is
 wanted. What fails then is answered to nobody. The way of each value into the journal and back is in
 kept_state.py, kept_offsets.py and kept_groups.py.
+
+The folder belongs to the process that has opened it. A child that is forked closes its copies of
+the descriptors, so that it neither keeps the lock when its parent has gone nor writes beside it.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Union
+from weakref import WeakSet
 
 from kafka.protocol.api import ApiKey
 from kafka.testing.calls import Call
@@ -104,6 +109,7 @@ class Storage:
         self._groups_changed = False
         self._failed_at: Optional[float] = None
         self._untold: Optional[StorageError] = None  # a failure of which no commit() has told
+        self._is_abandoned = False
 
     def __repr__(self) -> str:
         return '<Storage %s>' % self.folder.path
@@ -143,6 +149,7 @@ class Storage:
             self.note_everything()
             self.commit()
             self.folder.save({'version': state.release.name})
+            _opened.add(self)
         except BaseException:
             state.storage = None
             self._journal.close()
@@ -161,6 +168,7 @@ class Storage:
     def _restore(self, values: Dict[Key, Any]) -> None:
         state = self._state
         restore_state(values, state)
+        state.kept.measure_again()
         for topic in state.topics.values():
             self.adopt(topic)
         self._deleted = {key[1]: value for key, value in values.items() if key[0] == 'deleted'}
@@ -176,6 +184,10 @@ class Storage:
 
     def close(self) -> None:
         """Bring everything to the disk and let others use the folder. Raises StorageError."""
+        if self._is_abandoned:
+            self._state.storage = None
+            return
+        _opened.discard(self)
         try:
             self.note_everything()
             self.commit()
@@ -190,6 +202,13 @@ class Storage:
             self._journal.close()
             self._files.close_all()
             self.folder.close()
+
+    def abandon(self) -> None:
+        """Leave the folder to the process that has forked this one."""
+        self._is_abandoned = True
+        self._journal.close()
+        self._files.abandon()
+        self.folder.close()
 
     # ------------------------------------------------------------ topics
 
@@ -262,6 +281,10 @@ class Storage:
     def _commit(self) -> None:
         if not (self._written or self._state_changed or self._groups_changed or self._failed_at):
             return
+        if self._is_abandoned:
+            raise StorageError(
+                '%s belongs to the process that has forked this one' % self.folder.path
+            )
         now = self._state.timers.clock.monotonic()
         try:
             is_new = self._note_changes()
@@ -337,3 +360,17 @@ class Storage:
                 self._checkpoint(each)
                 left -= cost
         self._cost = left
+
+
+#: Those of this process that are open.
+_opened: WeakSet[Storage] = WeakSet()
+
+
+def _abandon_all() -> None:
+    for storage in list(_opened):
+        storage.abandon()
+    _opened.clear()
+
+
+if hasattr(os, 'register_at_fork'):
+    os.register_at_fork(after_in_child=_abandon_all)

@@ -2,7 +2,9 @@
 
 Owns: that one process at a time uses the folder, that it is an embedded cluster's and no other's,
 and the file of what the cluster knows besides the logs. A folder that is locked, foreign or torn is
-refused with an error that names it; nothing in it is overwritten then.
+refused with an error that names it; nothing in it is overwritten then. What is made is its owner's
+alone, as a folder (0700) and as files (0600): passwords pass through topics, and what SCRAM derives
+from them is in the journal. A folder that was there before keeps its mode.
 """
 
 from __future__ import annotations
@@ -10,9 +12,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Optional
+from typing import Any, Dict, Optional
 
-from kafka.testing.logs.segments import StorageError
+from kafka.testing.logs.segments import (
+    FILE_MODE,
+    StorageError,
+    create_file,
+    create_folder,
+    sync_folder,
+)
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, flock
@@ -21,7 +29,7 @@ try:
 except ImportError:  # on Windows: there the lock is a file that must not exist
     HAS_FLOCK = False
 
-FORMAT = 1
+FORMAT = 2
 _MARK = 'embedded-kafka.json'
 _FRESH = _MARK + '.new'
 _LOCK = '.lock'
@@ -36,7 +44,7 @@ class DataFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._lock: Optional[BinaryIO] = None
+        self._lock: Optional[int] = None
 
     def __repr__(self) -> str:
         return '<DataFolder %s>' % self.path
@@ -47,7 +55,8 @@ class DataFolder:
         Raises: StorageError when another process has it, it holds something else, or what it holds
         cannot be read; OSError.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        for made in create_folder(self.path):
+            sync_folder(made.parent)  # a power cut must not take it along
         mark = self.path / _MARK
         ours = (_LOCK, _FRESH)  # somebody was killed before there was more
         others = [entry.name for entry in self.path.iterdir() if entry.name not in ours]
@@ -65,12 +74,12 @@ class DataFolder:
 
     def save(self, known: Dict[str, Any]) -> None:
         """Write down what the cluster knows, all or nothing. Raises OSError."""
-        fresh = self.path / _FRESH
-        with fresh.open('w', encoding='utf-8') as file:
-            json.dump({'format': FORMAT, 'known': known}, file)
+        fresh = str(self.path / _FRESH)
+        with create_file(fresh) as file:
+            file.write(json.dumps({'format': FORMAT, 'known': known}).encode('ascii'))
             file.flush()
             os.fsync(file.fileno())
-        os.replace(str(fresh), str(self.path / _MARK))
+        os.replace(fresh, str(self.path / _MARK))
 
     def log_folder(self, topic_id: str, partition: int) -> Path:
         """Return the folder of a partition's log. A topic's id names it: names come again."""
@@ -80,21 +89,21 @@ class DataFolder:
         """Let others use the folder."""
         lock, self._lock = self._lock, None
         if lock is not None:
-            lock.close()
+            os.close(lock)
             if not HAS_FLOCK:
                 (self.path / _LOCK).unlink()
 
     def _take_lock(self) -> None:
-        path = self.path / _LOCK
+        path = str(self.path / _LOCK)
         try:
             if not HAS_FLOCK:
-                self._lock = path.open('xb')
+                self._lock = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
                 return
-            lock = path.open('ab')
+            lock = os.open(path, os.O_WRONLY | os.O_CREAT, FILE_MODE)
             try:
-                flock(lock.fileno(), LOCK_EX | LOCK_NB)
+                flock(lock, LOCK_EX | LOCK_NB)
             except OSError:
-                lock.close()
+                os.close(lock)
                 raise
         except (BlockingIOError, FileExistsError) as error:
             raise StorageError(

@@ -8,7 +8,7 @@ on is forgotten. Of share groups it is kept where they are; streams groups begin
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping
+from typing import Any, Callable, Dict, Iterable, List, Mapping, TypeVar
 
 from kafka.protocol.group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafka.testing.groups.classic_group import ClassicGroup
@@ -22,6 +22,7 @@ from kafka.testing.storage.journal import Journal, Key
 from kafka.testing.storage.kept_state import bytes_of, text_of
 
 Values = Mapping[Key, Any]
+T = TypeVar('T')
 
 #: A version of JoinGroup that has all that a member says.
 _JOIN_VERSION = 5
@@ -37,33 +38,31 @@ class KeptGroups:
 
     def note(self) -> None:
         """Note what has changed."""
-        groups, journal = self._state.groups, self._journal
+        groups = self._state.groups
         there = set()
         for classic in groups.all():
             key = 'group', classic.group_id
             there.add(key)
             if classic.state in (GroupState.STABLE, GroupState.EMPTY):
-                sign: Any = classic.state, classic.generation, tuple(classic.members)
-                if self._noted.get(key) != sign:
-                    self._noted[key] = sign
-                    journal.put(key, self._classic(classic))
+                sign = classic.state, classic.generation, tuple(classic.members)
+                self._put(key, sign, self._classic, classic)
         for group in groups.consumers.all():
             key = 'consumer_group', group.group_id
             there.add(key)
-            sign = _sign(group)
-            if self._noted.get(key) != sign:
-                self._noted[key] = sign
-                journal.put(key, self._consumer(group))
+            self._put(key, _sign(group), self._consumer, group)
         for share in groups.shares.all():
             key = 'share_group', share.group_id
             there.add(key)
-            sign = _share_group(share)
-            if self._noted.get(key) != sign:
-                self._noted[key] = sign
-                journal.put(key, sign)
+            self._put(key, _share_group(share), _share_group, share)
         for key in set(self._noted) - there:
             del self._noted[key]
-            journal.forget(key)
+            self._journal.forget(key)
+
+    def _put(self, key: Key, sign: Any, value: Callable[[T], Any], group: T) -> None:
+        """Put a group into the journal, unless it has the sign by which it was noted last."""
+        if self._noted.get(key) != sign:
+            self._noted[key] = sign
+            self._journal.put(key, value(group))
 
     def restore(self, values: Values) -> None:
         """Let the cluster know what the journal has."""

@@ -368,6 +368,31 @@ def test_a_static_member_may_come_back_under_its_own_id(driver):
     assert (member.join().member_epoch, member.partitions) == (1, [0, 1, 2, 3])
 
 
+def test_a_member_that_takes_the_place_of_another_leaves_its_own(driver):
+    first, second = (Member(driver, name, instance_id=name) for name in 'ab')
+    for each in (first, second):
+        each.join()
+    second.leave(-2)
+    assert first.join(instance_id='b').error_code == NONE
+    epoch = described(driver).group_epoch
+    driver.advance(40)
+    first.heartbeat()
+    driver.advance(40)  # longer than the session of what it was
+    assert described(driver).group_epoch == epoch
+    assert [each.instance_id for each in described(driver).members] == ['b']
+    first.leave(-1, instance_id='b')
+    driver.advance(601)
+    assert driver.state.groups.budget.used == 0
+
+
+def test_an_instance_id_that_a_member_has_given_up_is_free(driver):
+    member = Member(driver, 'a', instance_id='i')
+    member.join()
+    assert member.join(instance_id='j').error_code == NONE
+    assert Member(driver, 'b', instance_id='i').join().error_code == NONE
+    assert [each.instance_id for each in described(driver).members] == ['j', 'i']
+
+
 def test_nobody_leaves_for_another_instance(driver):
     first, second = (Member(driver, name, instance_id=name) for name in 'ab')
     first.join()

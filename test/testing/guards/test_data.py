@@ -144,7 +144,8 @@ def fetch(people, user='bob', replica_id=-1, names=TOPICS, **values):
         forgotten_topics_data=[],
         **values,
     )
-    response = people.ask_as(user, request, 12)
+    versions = people.state.release.served[1]
+    response = people.ask_as(user, request, min(12, versions[1]))
     return response.session_id, {
         topic.topic: each.error_code for topic in response.responses for each in topic.partitions
     }
@@ -169,6 +170,14 @@ def test_followers_are_brokers(people):
     assert set(fetch(people, replica_id=1)[1].values()) == {29}
     people.allow('bob', acls.CLUSTER_ACTION, CLUSTER)
     assert 29 not in fetch(people, replica_id=1)[1].values()
+
+
+@pytest.mark.parametrize('people', ['0.11'], indirect=True)
+def test_followers_of_0_11_have_to_read_topics_too(people):
+    people.allow('bob', acls.READ, TOPIC, 'mine')
+    assert set(fetch(people, replica_id=1)[1].values()) == {31}
+    people.allow('bob', acls.CLUSTER_ACTION, CLUSTER)
+    assert fetch(people, replica_id=1)[1] == {'mine': 0, 'theirs': 3, 'nowhere': 3}
 
 
 def list_offsets(name):

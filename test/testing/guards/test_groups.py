@@ -69,6 +69,55 @@ def test_members_of_new_groups_need_to_describe_what_they_subscribe_to(people):
     assert people.ask_as('bob', subscribe('mine')).error_code == 0
 
 
+def matched_by(people, user, epoch, regex='t.*'):
+    """Let a member of a group heartbeat; return its epoch and the topics it may consume."""
+    asked = ConsumerGroupHeartbeatRequest(
+        group_id='g',
+        member_id='m',
+        member_epoch=epoch,
+        rebalance_timeout_ms=60000,
+        subscribed_topic_regex=regex,
+        topic_partitions=[],
+    )
+    answer = people.ask_as(user, asked)
+    assert answer.error_code == 0
+    topics = answer.assignment.topic_partitions if answer.assignment is not None else []
+    return answer.member_epoch, sorted(
+        people.state.topic_by_id(each.topic_id).name for each in topics
+    )
+
+
+@pytest.mark.parametrize('version', ['4.0', '4.1', '4.4'])
+def test_expressions_match_topics_that_one_may_describe(version):
+    """What was allowed later is matched after ten minutes, and not at all in 4.0."""
+    people = People(version)
+    for name in ('ta', 'tb', 'tc'):
+        people.state.create_topic(name, 1)
+    people.allow('bob', acls.READ, GROUP, 'g')
+    people.allow('bob', acls.READ, TOPIC, 'ta')  # which implies that it may describe it
+    people.allow('bob', acls.DESCRIBE, TOPIC, 'tc')
+    people.deny('bob', acls.DESCRIBE, TOPIC, 'tc')
+    epoch, _ = matched_by(people, 'bob', 0)
+    people.advance(2)
+    epoch, topics = matched_by(people, 'bob', epoch)
+    assert topics == ['ta']
+    people.allow('bob', acls.DESCRIBE, TOPIC, 'tb')
+    for _ in range(24):
+        people.advance(24)
+        epoch, topics = matched_by(people, 'bob', epoch)
+    assert topics == ['ta']
+    for _ in range(3):
+        people.advance(20)
+        epoch, topics = matched_by(people, 'bob', epoch)
+    assert topics == (['ta'] if version == '4.0' else ['ta', 'tb'])
+
+
+def test_super_users_match_everything(people):
+    epoch, _ = matched_by(people, 'root', 0, '.*')
+    people.advance(2)
+    assert matched_by(people, 'root', epoch, '.*')[1] == ['mine', 'theirs']
+
+
 def test_groups_with_topics_that_one_may_not_describe_are_hidden(people):
     people.ask_as('root', subscribe('theirs'))
     people.allow('bob', acls.DESCRIBE, GROUP, 'g')

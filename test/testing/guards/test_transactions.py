@@ -15,6 +15,9 @@ from kafka.protocol.transaction import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
 )
 from kafka.testing.security import acls
 from test.testing.guards.people import CLUSTER, GROUP, TOPIC, TRANSACTION, People, codes
@@ -123,3 +126,22 @@ def test_transactions_are_shown_to_who_may_describe_them(people):
     assert [each.topic for each in found.topics] == ['mine']
     found = people.ask_as('eve', listed).transaction_states
     assert [each.transactional_id for each in found] == ['x']
+
+
+@pytest.mark.parametrize(
+    ('people', 'code'), [('3.7', 31), ('3.8', 0), ('4.4', 0)], indirect=['people']
+)
+def test_who_may_alter_the_cluster_may_write_markers(people, code):
+    marker = WritableTxnMarker(
+        producer_id=1,
+        producer_epoch=0,
+        transaction_result=False,
+        topics=[WritableTxnMarkerTopic(name='mine', partition_indexes=[0])],
+        coordinator_epoch=0,
+    )
+    request = WriteTxnMarkersRequest(markers=[marker])
+    assert codes(people.ask_as('bob', request)) == {31}
+    people.allow('bob', acls.ALTER, CLUSTER)
+    assert codes(people.ask_as('bob', request)) == {code}
+    people.allow('bob', acls.CLUSTER_ACTION, CLUSTER)
+    assert codes(people.ask_as('bob', request)) == {0}

@@ -176,6 +176,17 @@ def test_it_is_deleted_when_it_is_empty(driver):
     assert described(driver).error_code == GROUP_ID_NOT_FOUND
 
 
+def test_a_description_does_not_tell_of_a_group_that_has_become_too_old(driver):
+    member = Member(driver, 'a')
+    member.join()
+    member_commit(driver, 'a', 1)
+    member.leave()
+    driver.advance(6 * 86400)
+    assert described(driver).group_state == 'Empty'
+    driver.advance(2 * 86400)
+    assert described(driver).error_code == GROUP_ID_NOT_FOUND
+
+
 def test_a_group_with_members_does_not_change_its_kind(driver):
     Member(driver, 'a').join()
     assert driver.ask(join(), version=3).error_code == INCONSISTENT_GROUP_PROTOCOL

@@ -483,6 +483,15 @@ def test_an_empty_group_is_forgotten_after_a_while():
     assert described(cluster).error_code == GROUP_ID_NOT_FOUND
 
 
+def test_an_instance_id_that_a_member_has_given_up_is_free():
+    cluster = started()
+    member = StreamsMember(cluster, instance_id='i')
+    member.join()
+    assert member.join(instance_id='j').error_code == NONE
+    assert member.heartbeat(-1, instance_id='j').error_code == NONE
+    assert StreamsMember(cluster, 'b', instance_id='i').join().error_code == NONE
+
+
 def test_members_commit_in_their_epoch_or_for_tasks_that_they_had():
     cluster = started()
     member = StreamsMember(cluster)

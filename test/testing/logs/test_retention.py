@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from kafka.testing import errors
@@ -57,6 +59,25 @@ def fill(cluster, count, at=NOW, pause=0.0):
 
 def starts(cluster):
     return [segment.base_offset for segment in log_of(cluster).segments]
+
+
+def test_where_no_segment_can_be_begun_the_others_go(started, monkeypatch):
+    cluster = started(segment_bytes=2 * len(BATCH), retention_ms=1000)
+    fill(cluster, 5)
+    cluster.advance(10)
+    state = cluster.state
+
+    def fail(now_ms):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    with monkeypatch.context() as patched:
+        patched.setattr(log_of(cluster), 'roll', fail)
+        retention.delete_all(state, cluster.waiting)
+        assert starts(cluster) == [4]
+        retention.delete_all(state, cluster.waiting)
+        assert starts(cluster) == [4]
+    retention.delete_all(state, cluster.waiting)
+    assert starts(cluster) == [5]
 
 
 def test_segments_roll_by_size(started):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import random
@@ -258,6 +259,74 @@ def test_files_that_were_to_be_deleted_go_at_the_next_start(opened):
     first.write_bytes(data)
     assert opened().start_offset == 2
     assert not first.exists()
+
+
+def on_a_full_disk(log, monkeypatch, room):
+    """Let no checkpoint be written while segments take more than so many bytes."""
+    write = log._files.write_checkpoint
+
+    def refuse(*args):
+        if sum(path.stat().st_size for path in log.folder.glob('*.log')) > room:
+            raise OSError(errno.ENOSPC, 'No space left on device')
+        write(*args)
+
+    monkeypatch.setattr(log._files, 'write_checkpoint', refuse)
+
+
+def three_closed(opened, fsync):
+    log = fill(opened(fsync=fsync), 2, 2)
+    for _ in range(3):
+        log.roll(1)
+        fill(log, 2)
+    log.checkpoint()
+    assert [each.base_offset for each in log.segments] == [0, 4, 6, 8]
+    return log
+
+
+@pytest.mark.parametrize('fsync', [False, True])
+def test_what_retention_deletes_makes_room_on_a_full_disk(opened, monkeypatch, fsync):
+    log = three_closed(opened, fsync)
+    size = log.size_bytes
+    on_a_full_disk(log, monkeypatch, size - 1)
+    with pytest.raises(OSError, match='No space'):
+        log.checkpoint()  # there is nothing to give up
+    assert log.size_bytes == size
+    log.delete_before(6)
+    log.checkpoint()
+    assert sorted(path.name for path in log.folder.glob('*.log')) == [
+        '%020d.log' % 6,
+        '%020d.log' % 8,
+    ]
+    found = again(log, opened)
+    assert (found.start_offset, found.end_offset) == (6, 10)
+
+
+@pytest.mark.parametrize('start', [4, 5, 6])
+def test_a_kill_between_making_room_and_the_checkpoint(opened, monkeypatch, start):
+    """Segments of which nothing is wanted are empty then, and the last checkpoint has them."""
+    log = three_closed(opened, fsync=True)
+    wanted = [each for each in offsets(everything(log, 0)) if each >= (6 if start == 6 else 4)]
+    on_a_full_disk(log, monkeypatch, 0)
+    log.delete_before(start)
+    with pytest.raises(OSError, match='No space'):
+        log.checkpoint()
+    found = opened()
+    assert (found.start_offset, found.end_offset) == (wanted[0], 10)
+    assert offsets(everything(found, found.start_offset)) == wanted
+    assert found.size_bytes == sum(len(each.data) for each in found.batches)
+    assert fill(found, 1).end_offset == 11
+    found.close()
+    assert opened().start_offset == wanted[0]
+
+
+@pytest.mark.parametrize('empty', [[4], [6], [4, 6], [0, 6]])
+def test_segments_that_are_empty_elsewhere_than_at_the_beginning_are_damage(opened, empty):
+    log = three_closed(opened, fsync=True)
+    log.close()
+    for base_offset in empty:
+        (log.folder / ('%020d.log' % base_offset)).write_bytes(b'')
+    with pytest.raises(StorageError, match='has 0 bytes and should have'):
+        opened()
 
 
 def test_all_may_be_gone(opened):

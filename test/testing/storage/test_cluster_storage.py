@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import shutil
 import socket
 
@@ -214,7 +215,10 @@ def test_acls_of_the_program_itself_are_there_after_a_kill(tmp_path):
 
 
 def test_a_deletion_that_was_written_in_part_did_not_happen(folders, monkeypatch):
-    """A kill or a power cut may leave some lines of what was written to the journal at once."""
+    """A kill or a power cut may leave some lines of what was written to the journal at once.
+
+    None of them counts then.
+    """
     driver = with_topic(folders)
     produce(driver, batch(b'a'))
     with monkeypatch.context() as patched:
@@ -487,11 +491,29 @@ def test_a_folder_of_more_brokers(folders):
     assert TOPIC in folders.start(brokers=3).state.topics
 
 
+@pytest.mark.skipif(os.name != 'posix', reason='modes are those of POSIX')
+def test_only_the_owner_reads_records_and_checkpoints(folders):
+    before = os.umask(0)
+    try:
+        driver = with_topic(folders)
+        produce(driver, batch(b'a'))
+        folders.stop()
+    finally:
+        os.umask(before)
+    modes = {
+        (path.is_dir(), path.stat().st_mode & 0o777)
+        for path in [driver.path, *driver.path.rglob('*')]
+    }
+    assert modes == {(True, 0o700), (False, 0o600)}
+
+
 @pytest.mark.parametrize('name', ['journal', 'embedded-kafka.json'])
 def test_a_broken_folder_is_named_and_left_alone(folders, name):
     driver = with_topic(folders)
     folders.stop()
     path = driver.path / name
+    folders.start()
+    folders.stop()  # so that something was acknowledged behind what is broken now
     path.write_bytes(b'broken\n' + path.read_bytes())
     before = path.read_bytes()
     with pytest.raises(StorageError, match='%s.*(broken|cannot be read).*[Rr]estore' % name):

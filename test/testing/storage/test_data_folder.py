@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
 from kafka.testing.logs.segments import StorageError
+from kafka.testing.storage import data_folder as module
 from kafka.testing.storage.data_folder import DataFolder
 
 
@@ -72,8 +74,8 @@ def test_another_format_is_refused(opened):
     folder, _ = opened()
     folder.save({})
     folder.close()
-    (folder.path / 'embedded-kafka.json').write_text(json.dumps({'format': 2, 'known': {}}))
-    with pytest.raises(StorageError, match='has format 2'):
+    (folder.path / 'embedded-kafka.json').write_text(json.dumps({'format': 1, 'known': {}}))
+    with pytest.raises(StorageError, match='has format 1, this version reads 2'):
         opened()
 
 
@@ -88,6 +90,32 @@ def test_a_refused_folder_is_not_locked(opened):
         opened()
     mark.write_text(whole)
     opened()
+
+
+@pytest.mark.skipif(os.name != 'posix', reason='modes are those of POSIX')
+def test_only_the_owner_enters_it(tmp_path):
+    before = os.umask(0)
+    try:
+        folder = DataFolder(tmp_path / 'new' / 'data')
+        folder.open()
+        folder.save({})
+        folder.close()
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in (folder.path, folder.path.parent)} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in folder.path.iterdir()} == {0o600}
+
+
+def test_folders_that_were_made_are_on_the_disk(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(module, 'sync_folder', synced.append)
+    folder = DataFolder(tmp_path / 'new' / 'data')
+    folder.open()
+    folder.close()
+    assert synced == [tmp_path, tmp_path / 'new']
+    folder.open()
+    folder.close()
+    assert len(synced) == 2
 
 
 def test_logs_lie_in_folders_of_their_own(tmp_path):

@@ -1,10 +1,10 @@
-"""What people ask a secured broker about transactions and the cluster; see secured_steps.py."""
+"""What people ask a secured broker about transactions and the cluster; see secured_asks.py."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from test.differential.secured_steps import (
+from test.differential.secured_asks import (
     IDS,
     TOPICS,
     UNKNOWN_ID,

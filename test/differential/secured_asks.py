@@ -171,6 +171,18 @@ TOPIC_REQUESTS = [
         },
     ),
     Ask(
+        'create partitions',
+        37,
+        lambda v, c: {
+            'topics': [{'name': n, 'count': 3, 'assignments': None} for n in TOPICS],
+            'timeout_ms': 5000,
+            'validate_only': True,
+        },
+    ),
+]
+
+TOPIC_DELETIONS = [
+    Ask(
         'delete topics',
         20,
         lambda v, c: {
@@ -190,15 +202,6 @@ TOPIC_REQUESTS = [
             'timeout_ms': 5000,
         },
         (6, 99),
-    ),
-    Ask(
-        'create partitions',
-        37,
-        lambda v, c: {
-            'topics': [{'name': n, 'count': 3, 'assignments': None} for n in TOPICS],
-            'timeout_ms': 5000,
-            'validate_only': True,
-        },
     ),
 ]
 

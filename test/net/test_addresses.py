@@ -1,0 +1,89 @@
+"""Host lists as programs write them, and what they are read as."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from kafka import conn
+from kafka.errors import KafkaConfigurationError
+from kafka.net import addresses
+from kafka.net.addresses import collect_hosts, get_ip_port_afi
+
+
+def test_programs_find_them_in_conn():
+    assert (conn.collect_hosts, conn.get_ip_port_afi) == (collect_hosts, get_ip_port_afi)
+    assert conn.DEFAULT_KAFKA_PORT == addresses.DEFAULT_KAFKA_PORT == 9092
+
+
+@pytest.mark.parametrize(
+    ('text', 'parsed'),
+    [
+        ('localhost', ('localhost', 9092, socket.AF_UNSPEC)),
+        ('localhost:1', ('localhost', 1, socket.AF_UNSPEC)),
+        ('127.0.0.1', ('127.0.0.1', 9092, socket.AF_INET)),
+        ('127.0.0.1:5', ('127.0.0.1', 5, socket.AF_INET)),
+        ('[::1]', ('::1', 9092, socket.AF_INET6)),
+        ('[::1]:77', ('::1', 77, socket.AF_INET6)),
+        ('::1', ('::1', 9092, socket.AF_INET6)),
+        ('2001::1', ('2001::1', 9092, socket.AF_INET6)),
+        ('[localhost]:3', ('localhost', 3, socket.AF_INET6)),
+        ('[localhost]', ('localhost', 9092, socket.AF_INET6)),
+        ('  a.example:4 ', ('a.example', 4, socket.AF_UNSPEC)),
+        ('a:-1', ('a', 9092, socket.AF_UNSPEC)),
+        ('a:', ('a', 9092, socket.AF_UNSPEC)),
+    ],
+)
+def test_one_address(text, parsed):
+    assert get_ip_port_afi(text) == parsed
+
+
+HOSTS = [
+    ('a', 1234, socket.AF_UNSPEC),
+    ('b', 9092, socket.AF_UNSPEC),
+    ('::1', 9, socket.AF_INET6),
+]
+
+
+@pytest.mark.parametrize(
+    'hosts',
+    [
+        'a:1234,b,[::1]:9',
+        ' a:1234 , b , [::1]:9 ',
+        b'a:1234,b,[::1]:9',
+        ['a:1234', ' b ', '[::1]:9'],
+        [b'a:1234', 'b', '[::1]:9'],
+        iter(('a:1234', 'b', '[::1]:9')),
+    ],
+)
+def test_hosts_come_as_text_or_as_an_iterable_of_texts(hosts):
+    assert collect_hosts(hosts, randomize=False) == HOSTS
+
+
+@pytest.mark.parametrize('nothing', [[], '', ' , ', ()])
+def test_no_hosts(nothing):
+    assert collect_hosts(nothing) == []
+
+
+def test_hosts_are_shuffled_when_asked(monkeypatch):
+    monkeypatch.setattr('random.shuffle', lambda hosts: hosts.reverse())
+    assert collect_hosts('a:1234,b,[::1]:9') == HOSTS[::-1]
+
+
+@pytest.mark.parametrize('hosts', [None, 5, [5], [('a', 1)], b'\xff', [b'\xff']])
+def test_hosts_of_a_wrong_type_are_named(hosts):
+    with pytest.raises(TypeError, match='hosts'):
+        collect_hosts(hosts)
+
+
+@pytest.mark.parametrize('hosts', ['a:port', '[::1]:x', 'a:1.5', 'a:65536'])
+def test_a_port_that_can_be_none_is_named(hosts):
+    with pytest.raises(KafkaConfigurationError, match='port'):
+        collect_hosts(hosts)
+
+
+@pytest.mark.parametrize('host', [None, 5, ['a']])
+def test_an_address_that_is_no_text_is_named(host):
+    with pytest.raises(TypeError, match='not text'):
+        get_ip_port_afi(host)

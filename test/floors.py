@@ -52,6 +52,8 @@ FLOOR = {
     'kafka.broker_errors': 'words',
     'kafka.client_errors': 'words',
     'kafka.config': 'words',
+    'kafka.oauth': 'faces',
+    'kafka.sasl': 'faces',
     'kafka.errors': 'words',
     'kafka.late_imports': 'words',
     'kafka.future': 'words',

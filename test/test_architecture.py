@@ -142,6 +142,11 @@ FOR_USERS_ONLY = {
     'kafka.cli.run',
     'kafka.common',
     'kafka.consumer.kafka',
+    'kafka.oauth',
+    'kafka.oauth.abstract',
+    'kafka.sasl',
+    'kafka.sasl.abc',
+    'kafka.sasl.oauth',
     'kafka.testing',
     'kafka.testing.pytest_plugin',
 }

@@ -3,7 +3,7 @@
 Owns the values and their checks; nothing is read, connected or imported here. What is done with
 them: tls.py, sasl/, proxy.py. The options and their names are those of 1.x to 3.x, the same for
 every client of every era. Secrets are never shown; they are part of a pickle, which carries the
-configuration to other processes.
+configuration to other processes. The names stand in the one table of all options (kafka/config).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import logging
 import ssl
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
+from kafka.config.secrets import hide, hide_key, hide_login
+from kafka.config.security_table import SECURITY
 from kafka.errors import KafkaConfigurationError
 from kafka.net import proxy as proxies
 from kafka.net import tls
@@ -24,25 +26,20 @@ PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = 'PLAINTEXT', 'SSL', 'SASL_PLAINTEXT',
 PROTOCOLS = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
 
 #: The options, with their defaults.
-OPTIONS: Dict[str, Any] = {
-    'security_protocol': PLAINTEXT,
-    'ssl_context': None,
-    'ssl_check_hostname': True,
-    'ssl_cafile': None,
-    'ssl_certfile': None,
-    'ssl_keyfile': None,
-    'ssl_password': None,
-    'ssl_crlfile': None,
-    'ssl_ciphers': None,
-    'sasl_mechanism': None,
-    'sasl_plain_username': None,
-    'sasl_plain_password': None,
-    'sasl_kerberos_service_name': 'kafka',
-    'sasl_kerberos_domain_name': None,
-    'sasl_kerberos_name': None,
-    'sasl_oauth_token_provider': None,
-    'socks5_proxy': None,
-    'proxy_url': None,
+OPTIONS: Dict[str, Any] = {name: option.default for name, option in SECURITY.items()}
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_HIDE = {
+    'ssl_keyfile': hide_key,
+    'ssl_certfile': hide_key,
+    'ssl_password': hide,
+    'sasl_plain_password': hide,
+    'proxy_url': hide_login,
+    'socks5_proxy': hide_login,
 }
 
 # Mechanisms that need a user and a password.
@@ -248,9 +245,9 @@ def _tls_settings(given: Mapping[str, Any]) -> TlsSettings:
         None,
         bool(given['ssl_check_hostname']),
         given['ssl_cafile'],
-        given['ssl_certfile'],
-        given['ssl_keyfile'],
-        given['ssl_password'],
+        hide_key(given['ssl_certfile']),
+        hide_key(given['ssl_keyfile']),
+        hide(given['ssl_password']),
         given['ssl_crlfile'],
         given['ssl_ciphers'],
     )
@@ -284,13 +281,13 @@ def _sasl_settings(
     return SaslSettings(
         mechanism,
         user,
-        password,
+        hide(password),
         given['sasl_kerberos_service_name'],
         given['sasl_kerberos_domain_name'],
         given['sasl_kerberos_name'],
         given['sasl_oauth_token_provider'],
         protocol.endswith('SSL'),
-        dict(options),
+        {name: _HIDE.get(name, _as_it_is)(each) for name, each in options.items()},
         PasswordForm(),
     )
 
@@ -301,4 +298,4 @@ def _proxy(given: Mapping[str, Any], protocol: str) -> Optional[str]:
     url = given['proxy_url'] if given['proxy_url'] is not None else given['socks5_proxy']
     if url is not None:
         proxies.parse(url)
-    return url  # type: ignore[no-any-return]
+    return hide_login(url)  # type: ignore[no-any-return]

@@ -273,7 +273,7 @@ class TlsClient:
         stranger = _stranger(self._head)
         if stranger is not None and not self._is_open:
             return TlsError('%s does not speak TLS here: it sent %s' % (self.host, stranger))
-        if isinstance(error, ssl.SSLEOFError) or 'EOF' in reason:
+        if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)) or 'EOF' in reason:
             return TlsError(
                 '%s closed the connection during the TLS handshake. So does a listener without TLS:'
                 ' then security_protocol must be PLAINTEXT or SASL_PLAINTEXT, or the port is'

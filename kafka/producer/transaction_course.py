@@ -277,7 +277,7 @@ class TransactionCourse:
             self._operation.finish(self.error)
         self._move(Event.ABORTABLE)
 
-    def _fail(self, error: Optional[KafkaError]) -> None:
+    def fail(self, error: Optional[KafkaError]) -> None:
         """End the producer."""
         if not self.is_fatal:
             self.error = error
@@ -368,6 +368,11 @@ class TransactionCourse:
             self._needs_epoch = True
         return Step(None, refinds=True)
 
+    def on_no_coordinator(self, ask: Ask, error: KafkaError) -> Step:
+        """Take note that a broker refuses to say who answers a call (FindCoordinator)."""
+        is_fatal = error.fatal or isinstance(error, errors.TransactionalIdAuthorizationFailedError)
+        return self._conclude(ask, Outcome.FATAL if is_fatal else Outcome.ABORTABLE, error)
+
     def on_call_refused(self, ask: Ask, error: KafkaError) -> Step:
         """Take note that a call cannot be made at all, as by a broker that is too old."""
         return self._conclude(ask, Outcome.FATAL, error)
@@ -399,10 +404,11 @@ class TransactionCourse:
             return Step(None, refinds=outcome is Outcome.REFIND)
         is_out = not (self.is_v2 or self._raises_epoch)
         if outcome is Outcome.FATAL or outcome is Outcome.ABORTABLE_OR_FATAL and is_out:
-            self._fail(error)
+            self.fail(error)
         else:
             self._make_abortable(error)
-        return _GO_ON
+        # An abort goes on in spite of errors, but not at once.
+        return Step(None) if self.state is State.ABORTING else _GO_ON
 
     def _on_added(self, ask: Ask, codes: Dict[TopicPartition, int]) -> Step:
         """Take the answer to AddPartitionsToTxn, which adds all partitions or none."""
@@ -462,7 +468,7 @@ class TransactionCourse:
             if not self.is_v2:
                 self._ended(None)
             elif response.producer_id < 0:
-                self._fail(ProtocolError('EndTxn for %s: no next producer id' % ask.about))
+                self.fail(ProtocolError('EndTxn for %s: no next producer id' % ask.about))
             else:
                 self._ended(Identity(response.producer_id, response.producer_epoch))
             return _GO_ON
@@ -480,7 +486,7 @@ class TransactionCourse:
 
     def _on_identity(self, identity: Identity) -> None:
         if identity.producer_id < 0 or identity.epoch < 0:
-            self._fail(ProtocolError('InitProducerId: the broker gave no producer id'))
+            self.fail(ProtocolError('InitProducerId: the broker gave no producer id'))
             return
         if self.is_transactional:
             self.sequences.restart(identity)

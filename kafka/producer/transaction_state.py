@@ -143,7 +143,7 @@ class TransactionState(TransactionCourse):
 
     def _on_failed(self, reaction: Reaction, error: Optional[KafkaError]) -> None:
         if reaction is Reaction.FATAL:
-            self._fail(error)
+            self.fail(error)
         elif self.is_transactional:
             self._make_abortable(error)
 
@@ -181,7 +181,7 @@ class TransactionState(TransactionCourse):
                         )
                     )
             else:
-                self._fail(
+                self.fail(
                     errors.OutOfOrderSequenceNumberError(
                         'nobody knows whether some records of the transaction are stored, and'
                         ' brokers before 2.5 give no new epoch'

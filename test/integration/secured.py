@@ -20,6 +20,7 @@ ODD_USER, ODD_PASSWORD = 'odd', 'o\ufb03ce\u00ad-secret'
 SCRAM = ('SCRAM-SHA-256', 'SCRAM-SHA-512')
 STORE_PASSWORD = 'store-secret'
 SETS_MODULES = (2, 0)  # the first release that takes login modules among its settings
+SINCE = (('PLAIN', (0, 10)), *((name, (0, 10, 2)) for name in SCRAM), ('OAUTHBEARER', (2, 0)))
 FORMATS_USERS = (3, 5)
 RENEWS = (2, 2)
 RENEWAL_MS = 4000
@@ -50,9 +51,7 @@ class SecuredCluster(Cluster):
         self.ca_file, self._key = make_certificate(self._files, 'localhost')
         self.certificate, self.key = make_certificate(self._files, 'alice', hosts=())
         self.stranger = make_certificate(self._files, 'stranger', hosts=())
-        self.mechanisms = ['PLAIN', *SCRAM]
-        if self.release.version >= SETS_MODULES:
-            self.mechanisms.append('OAUTHBEARER')
+        self.mechanisms = [name for name, since in SINCE if self.release.version >= since]
         if realm is not None:
             self.mechanisms.append('GSSAPI')
         self._own = dict(zip(NAMES, free_ports(3)))
@@ -79,7 +78,7 @@ class SecuredCluster(Cluster):
 
     def start(self):
         super().start()
-        if self.release.has_zookeeper:
+        if self.release.has_zookeeper and SCRAM[0] in self.mechanisms:
             for user, password in (*PASSWORDS.items(), (ODD_USER, ODD_PASSWORD)):
                 config = ','.join('%s=[password=%s]' % (name, password) for name in SCRAM)
                 done = self.run_tool(
@@ -109,20 +108,19 @@ class SecuredCluster(Cluster):
     def _modules(self):
         """Return the login modules, {mechanism: text}."""
         users = ' '.join('user_%s="%s"' % each for each in PASSWORDS.items())
-        found = {'PLAIN': MODULES + 'plain.PlainLoginModule required %s;' % users}
-        for name in SCRAM:
-            found[name] = MODULES + 'scram.ScramLoginModule required;'
-        if self.release.version >= SETS_MODULES:
-            found['OAUTHBEARER'] = (
-                MODULES + 'oauthbearer.OAuthBearerLoginModule required'
-                ' unsecuredLoginStringClaim_sub="x";'
-            )
+        scram = MODULES + 'scram.ScramLoginModule required;'
+        found = {
+            'PLAIN': MODULES + 'plain.PlainLoginModule required %s;' % users,
+            **dict.fromkeys(SCRAM, scram),
+            'OAUTHBEARER': MODULES + 'oauthbearer.OAuthBearerLoginModule required'
+            ' unsecuredLoginStringClaim_sub="x";',
+        }
         if self.realm is not None:
             found['GSSAPI'] = (
                 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true'
                 ' storeKey=true keyTab="%s" principal="kafka/localhost";' % self.realm.service_keys
             )
-        return found
+        return {name: found[name] for name in self.mechanisms}
 
     def _server_properties(self, node):
         text = super()._server_properties(node)

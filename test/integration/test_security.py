@@ -1,7 +1,7 @@
 """The clients on a real broker with every listener: TLS, client certificates, each mechanism.
 
-``KAFKA_VERSION`` says on which releases, else 0.10.2.2, 2.8.2 and 4.4.0. GSSAPI needs a KDC and the
-package gssapi, and says so where they are missing.
+``KAFKA_VERSION`` says on which releases, else 0.9.0.1, 0.10.2.2, 2.8.2 and 4.4.0. GSSAPI needs a
+KDC and the package gssapi, and says so where they are missing.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import pytest
 from kafka import KafkaClient, SimpleClient, create_message
 from kafka.common import FetchRequest, ProduceRequest
 from kafka.errors import (
+    IllegalSaslStateError,
     KafkaUnavailableError,
     SaslAuthenticationFailedError,
     UnsupportedSaslMechanismError,
 )
+from kafka.net import sasl
 from kafka.net.failures import TlsCertificateError
 from kafka.net.sasl import AbstractTokenProvider
 from kafka.testing.security.sasl.oauthbearer import unsigned_token
@@ -27,10 +29,19 @@ from test.integration.secured import ODD_PASSWORD, ODD_USER, RENEWAL_MS, RENEWS,
 
 pytestmark = [pytest.mark.integration, pytest.mark.real]
 
-SOME = ('0.10.2.2', '2.8.2', '4.4.0')
-FIRST = (0, 10, 2)  # before there is no SCRAM, and before 0.10.1 no names of listeners
+SOME = ('0.9.0.1', '0.10.2.2', '2.8.2', '4.4.0')
+FIRST = (0, 9)  # before there is no security
 MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER', 'GSSAPI']
 TOPIC = 'secured'
+
+
+class Unknown(sasl.Mechanism):
+    """A mechanism of the program that no broker has."""
+
+    name = 'NO-SUCH'
+
+
+sasl.register_sasl_mechanism(Unknown.name, Unknown, overwrite=True)
 
 
 def _wanted():
@@ -166,20 +177,11 @@ def test_a_password_that_saslprep_would_change_is_good(secured, mechanism):
 
 
 def test_a_mechanism_that_the_broker_does_not_have(secured):
-    told = {**options(secured, 'SASL_SSL'), 'sasl_mechanism': 'AWS_MSK_IAM'}
-    told['sasl_mechanism'] = 'NO-SUCH'
+    if 'PLAIN' not in secured.mechanisms:
+        pytest.skip('there is no handshake in which a mechanism is named')
+    told = {**options(secured, 'SASL_SSL'), 'sasl_mechanism': 'NO-SUCH'}
     with pytest.raises(UnsupportedSaslMechanismError, match='not offer NO-SUCH.*PLAIN'):
-        _log_in_by_name(secured, told)
-
-
-def _log_in_by_name(secured, told):
-    from kafka.net import sasl
-
-    class Named(sasl.Mechanism):
-        name = 'NO-SUCH'
-
-    sasl.register_sasl_mechanism('NO-SUCH', Named, overwrite=True)
-    KafkaClient(secured.at('SASL_SSL'), **told)
+        KafkaClient(secured.at('SASL_SSL'), **told)
 
 
 def test_tls_to_a_listener_without_it(secured):
@@ -196,9 +198,8 @@ def test_no_tls_to_a_listener_with_it(secured):
 
 def test_a_listener_without_sasl(secured):
     told = options(secured, 'SASL_PLAINTEXT', 'PLAIN')
-    with pytest.raises((KafkaUnavailableError, Exception), match='SASL') as caught:
+    with pytest.raises((KafkaUnavailableError, IllegalSaslStateError), match='SASL'):
         KafkaClient(secured.bootstrap, **told)
-    assert getattr(caught.value, 'stage', 'SASL') in ('SASL', None)
 
 
 def test_logins_that_end_are_renewed_on_the_connection(secured):

@@ -22,7 +22,7 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
     UnsupportedSaslMechanismError,
 )
-from kafka.net.failures import TlsCertificateError, TlsError
+from kafka.net.failures import ProxyError, TlsCertificateError, TlsError
 from kafka.net.sasl import AbstractTokenProvider
 from kafka.testing import Cluster
 from kafka.testing.security.certificates import local_tls, make_certificate
@@ -252,3 +252,50 @@ def test_a_socket_that_breaks_is_an_error_of_the_connection():
             conn.recv(1)
         assert conn.api_versions()
         conn.close()
+
+
+class SocksProxy(Server):
+    """A SOCKS5 proxy for one broker: it lets bytes pass once it was asked for that.
+
+    Attributes: asked: what it was asked for, as bytes.
+    """
+
+    def __init__(self, port):
+        super().__init__(self._answer)
+        self.asked = []
+        self._broker = port
+
+    def _answer(self, data):
+        if len(self.asked) == 2:
+            self._upstream.sendall(data)
+            return self._upstream.recv(65536)
+        self.asked.append(data)
+        if len(self.asked) == 1:
+            return b'\x05\x00'
+        self._upstream = socket.create_connection(('127.0.0.1', self._broker), 10)
+        return b'\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00'
+
+
+@pytest.mark.parametrize(
+    ('scheme', 'name'), [('socks5', b'\x01\x7f\x00\x00\x01'), ('socks5h', b'\x03\x09localhost')]
+)
+def test_a_proxy_leads_to_a_broker_behind_tls(scheme, name):
+    """Which of the two looks up the name is the scheme's meaning; TLS is checked end to end."""
+    with Cluster(tls=True, sasl={'alice': 'secret'}) as it:
+        port = int(it.bootstrap.split(':')[1])
+        with SocksProxy(port) as proxy:
+            told = options_of(it, 'PLAIN', socks5_proxy='%s://127.0.0.1:%d' % (scheme, proxy.port))
+            conn = KafkaConnection('localhost', port, timeout=10, **told)
+            assert conn.api_versions()
+            conn.close()
+            proxy._upstream.close()
+        assert proxy.asked[1] == b'\x05\x01\x00' + name + port.to_bytes(2, 'big')
+
+
+def test_a_proxy_that_is_not_there_is_named():
+    with Server() as server:
+        port = server.port
+    url = 'socks5://me:%s@127.0.0.1:%d' % (CANARY, port)
+    with pytest.raises(ProxyError, match='no connection to the proxy socks5://') as caught:
+        KafkaConnection('127.0.0.1', 9, timeout=5, proxy_url=url)
+    assert caught.value.stage == 'proxy' and CANARY not in str(caught.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from kafka.errors import KafkaConfigurationError, SaslAuthenticationFailedError
@@ -115,3 +117,17 @@ class _Patient:
 
     def step(self, token):
         return b'more'
+
+
+def test_the_names_of_other_eras_are_the_same_things():
+    paths = {
+        'kafka.oauth': 'AbstractTokenProvider',
+        'kafka.oauth.abstract': 'AbstractTokenProvider',
+        'kafka.sasl.oauth': 'AbstractTokenProvider',
+        'kafka.net.sasl.oauth': 'AbstractTokenProvider',
+        'kafka.sasl.abc': 'SaslMechanism',
+        'kafka.net.sasl.abc': 'SaslMechanism',
+        'kafka.sasl': 'register_sasl_mechanism',
+    }
+    for path, name in paths.items():
+        assert getattr(importlib.import_module(path), name) is getattr(sasl, name)

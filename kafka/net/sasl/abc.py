@@ -1,0 +1,7 @@
+"""The names of kafka.net.sasl.abc (3.0): the shape of a mechanism."""
+
+from __future__ import annotations
+
+from kafka.net.sasl.mechanism import SaslMechanism
+
+__all__ = ['SaslMechanism']

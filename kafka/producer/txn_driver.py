@@ -1,0 +1,327 @@
+"""The conversations of a transactional producer: makes the calls that its state needs, one by one.
+
+Owns who is asked, waiting and back-off, and the blocking verbs of callers. What has to be asked,
+and what an answer means, is decided by :mod:`kafka.producer.transaction_state`; batches are the
+sender's. An idempotent producer gets its producer id here too.
+
+A call is repeated until it is answered, for as long as the producer lives: a caller who stopped
+waiting finds the same operation under way when it calls again. Everything but the verbs happens in
+turns of the loop.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from typing import Any, Callable, List, Mapping, Optional
+
+from kafka.errors import (
+    BrokerResponseError,
+    Cancelled,
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    UnsupportedVersionError,
+)
+from kafka.net.tasks import Task, Waiter
+from kafka.producer.record_accumulator import RecordAccumulator
+from kafka.producer.transaction_calls import Ask, GroupMember
+from kafka.producer.transaction_course import Step
+from kafka.producer.transaction_operations import Operation
+from kafka.producer.transaction_state import TransactionState
+from kafka.producer.transaction_verdicts import CallKind
+from kafka.protocol.api import ApiKey
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+#: What FindCoordinator calls the kinds of keys.
+GROUP, TRANSACTION = 0, 1
+
+log = logging.getLogger(__name__)
+
+#: The feature whose level 2 means both parts of KIP-890.
+_FEATURE, _V2_LEVEL = 'transaction.version', 2
+#: Versions from which brokers can what a producer builds on: five batches remembered, from 1.0 on;
+#: a new epoch for an id that is known; telling which member of a group commits.
+_REMEMBERS_FIVE, _RAISES_EPOCH, _MAY_FENCE = 4, 3, 3
+
+
+class TransactionDriver:
+    """Makes the calls of one producer.
+
+    Arguments: loop, pool: of the producer; state; accumulator; poke: lets the sender look again;
+        max_block: seconds that a verb may take; request_timeout: of one call; retry_backoff,
+        retry_backoff_max: seconds between tries; chance: of the jitter.
+    """
+
+    def __init__(
+        self,
+        loop: Any,
+        pool: Any,
+        state: TransactionState,
+        accumulator: RecordAccumulator,
+        poke: Callable[[], None],
+        max_block: float = 60.0,
+        request_timeout: float = 30.0,
+        retry_backoff: float = 0.1,
+        retry_backoff_max: float = 1.0,
+        chance: Optional[random.Random] = None,
+    ) -> None:
+        self._loop = loop
+        self._pool = pool
+        self._state = state
+        self._accumulator = accumulator
+        self._poke = poke
+        self._max_block = max_block
+        self._request_timeout = request_timeout
+        self._retry_backoff = retry_backoff
+        self._retry_backoff_max = retry_backoff_max
+        self._chance = chance or random.Random()
+        self._task: Optional[Task[None]] = None
+        self._waiter: Optional[Waiter[None]] = None  # of the driver itself
+        self._callers: List[Waiter[None]] = []
+        self._is_woken = False
+        self._is_flushing = False
+        self._failures = 0
+        state.on_need = self.wake
+
+    def __repr__(self) -> str:
+        return '<TransactionDriver of %r>' % (self._state,)
+
+    # ------------------------------------------------------------ for callers, in any thread
+
+    def init_transactions(self) -> None:
+        """Get the producer id, ending what an earlier producer of the same id left open.
+
+        Raises KafkaTimeoutError after max_block seconds, when the same call goes on with it;
+        ProducerFencedError; TransactionalIdAuthorizationFailedError; UnsupportedVersionError for
+        brokers before 0.11; IllegalStateError out of turn.
+        """
+        self._block(self._state.initialize, 'init_transactions()')
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction. Asks nobody. Raises as TransactionState.begin()."""
+        self._loop.run(self._begin(), self._max_block)
+
+    async def _begin(self) -> None:
+        self._state.begin()
+
+    def send_offsets_to_transaction(self, offsets: Mapping[Any, Any], group: Any) -> None:
+        """Let offsets of a consumer's group become part of the transaction.
+
+        Arguments: offsets: {TopicPartition: OffsetAndMetadata}; group: its id, or the consumer's
+            group metadata, by which a member that was replaced is fenced (KIP-447).
+        Raises: TypeError for anything else; as commit_transaction().
+        """
+        member = _member_of(group)
+        checked = {_checked(where): _checked_offset(offset) for where, offset in offsets.items()}
+        self._block(
+            lambda: self._state.send_offsets(checked, member), 'send_offsets_to_transaction()'
+        )
+
+    def commit_transaction(self) -> None:
+        """Send what is pending and commit.
+
+        Raises KafkaTimeoutError after max_block seconds: whether the transaction commits is not
+        known then, and the same call goes on with it; ProducerFencedError; the error that makes a
+        commit impossible, after which abort_transaction() is the way on; IllegalStateError out of
+        turn.
+        """
+        self._block(self._state.commit, 'commit_transaction()')
+
+    def abort_transaction(self) -> None:
+        """Abort, dropping what was not sent. Raises as commit_transaction()."""
+        self._block(self._state.abort, 'abort_transaction()')
+
+    def _block(self, begin: Callable[[], Operation], what: str) -> None:
+        """Begin an operation, or find it, and wait for it."""
+        try:
+            operation = self._loop.run(self._done(begin), self._max_block)
+        except KafkaTimeoutError as error:
+            raise KafkaTimeoutError(
+                '%s took longer than %.3g s (max_block_ms); it goes on, and the same call waits'
+                ' for it again' % (what, self._max_block)
+            ) from error
+        operation.tell()
+
+    async def _done(self, begin: Callable[[], Operation]) -> Operation:
+        operation = begin()
+        self.wake()
+        while not operation.is_done:
+            waiter: Waiter[None] = Waiter()
+            self._callers.append(waiter)
+            try:
+                await waiter
+            finally:
+                if waiter in self._callers:
+                    self._callers.remove(waiter)
+        return operation
+
+    # ------------------------------------------------------------ in turns of the loop
+
+    def wake(self) -> None:
+        """Let the driver look what is needed, and callers whether they have it."""
+        self._is_woken = True
+        if self._task is None:
+            self._task = self._loop.spawn(self._run())
+            self._task.add_done_callback(self._on_end)
+        if self._waiter is not None:
+            self._waiter.wake()
+        callers, self._callers = self._callers, []
+        for waiter in callers:
+            waiter.wake()
+
+    def close(self) -> None:
+        """Make no further calls."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _on_end(self, task: Task[None]) -> None:
+        """Let nobody wait for a driver that is no more."""
+        error = task.exception
+        if error is not None and not isinstance(error, Cancelled):
+            log.error('transactions of %r end by a mistake', self._state, exc_info=error)
+            self._state.fail(KafkaError('the producer cannot go on: %r' % error))
+        self._poke()
+
+    async def _run(self) -> None:
+        while True:
+            self._is_woken = False
+            self._flush()
+            ask = self._state.needs(self._accumulator.is_empty())
+            self._poke()
+            if ask is not None:
+                await self._make(ask)
+            elif not self._is_woken:
+                self._waiter = Waiter()
+                try:
+                    await self._waiter
+                finally:
+                    self._waiter = None
+
+    def _flush(self) -> None:
+        """Let nothing linger while a transaction ends."""
+        if self._state.is_ending == self._is_flushing:
+            return
+        self._is_flushing = self._state.is_ending
+        if self._is_flushing:
+            self._accumulator.begin_flush(self._loop.time())
+        else:
+            self._accumulator.end_flush()
+
+    async def _make(self, ask: Ask) -> None:
+        """Make one call, take the answer, and wait as long as that demands."""
+        try:
+            link = await self._loop.within(self._request_timeout, self._link_for(ask))
+        except KafkaError as error:
+            self._failures += 1
+            step = self._on_unreachable(ask, error)
+        else:
+            step = await self._ask(link, ask)
+        if step.refinds and ask.key is not None:
+            self._pool.forget_coordinator(GROUP if ask.is_of_group else TRANSACTION, ask.key)
+        await self._pause(step.backoff_ms)
+
+    async def _link_for(self, ask: Ask) -> Any:
+        if ask.key is None:
+            return await self._pool.any_ready()
+        kind = GROUP if ask.is_of_group else TRANSACTION
+        link = self._pool.link(await self._pool.coordinator(kind, ask.key))
+        await link.ready()
+        return link
+
+    def _on_unreachable(self, ask: Ask, error: KafkaError) -> Step:
+        """Decide what follows when a call could not be made."""
+        if error.retriable:
+            log.debug('%s for %s has to wait: %s', ask.kind.value, ask.about, error)
+            return Step(None, refinds=True)
+        is_answer = isinstance(error, BrokerResponseError) and error.errno is not None
+        if is_answer and not isinstance(error, UnsupportedVersionError):
+            return self._state.on_no_coordinator(ask, error)
+        return self._state.on_call_refused(ask, error)
+
+    async def _ask(self, link: Any, ask: Ask) -> Step:
+        lowest, highest = link.versions.ranges.get(_API_KEYS[ask.kind], (0, -1))
+        if highest < ask.lowest or lowest > ask.highest:
+            error = UnsupportedVersionError(
+                '%s for %s needs version %d to %d; the broker has %s'
+                % (
+                    ask.kind.value,
+                    ask.about,
+                    ask.lowest,
+                    ask.highest,
+                    '%d to %d' % (lowest, highest) if highest >= 0 else 'none',
+                )
+            )
+            return self._state.on_call_refused(ask, error)
+        try:
+            response = await link.request(ask.request, self._request_timeout, highest=ask.highest)
+        except (UnsupportedVersionError, ProtocolError) as error:
+            return self._state.on_call_refused(ask, error)
+        except KafkaError as error:
+            log.debug('%s for %s got no answer: %s', ask.kind.value, ask.about, error)
+            return self._state.on_call_lost(ask)
+        if ask.kind in (CallKind.INIT_PRODUCER_ID, CallKind.END):
+            self._learn(link.versions.ranges)
+        return self._state.on_answer(ask, response)
+
+    def _learn(self, ranges: Mapping[int, Any]) -> None:
+        """Tell the state what brokers can, from those of the coordinator and the cluster."""
+        level = self._pool.finalized_features().get(_FEATURE, 0)
+        self._state.set_brokers(
+            v2=level >= _V2_LEVEL,
+            raises_epoch=_highest(ranges, ApiKey.INIT_PRODUCER_ID) >= _RAISES_EPOCH,
+            may_fence=_highest(ranges, ApiKey.TXN_OFFSET_COMMIT) >= _MAY_FENCE,
+            remembered=5 if _highest(ranges, ApiKey.PRODUCE) >= _REMEMBERS_FIVE else 1,
+        )
+
+    async def _pause(self, backoff_ms: Optional[int]) -> None:
+        if backoff_ms is None:
+            self._failures += 1
+            pause = self._retry_backoff * 2 ** min(self._failures - 1, 20)
+            pause = min(pause * self._chance.uniform(0.8, 1.2), self._retry_backoff_max)
+            await self._loop.sleep(pause)
+        elif backoff_ms:
+            await self._loop.sleep(backoff_ms / 1000.0)
+        else:
+            self._failures = 0
+
+
+_API_KEYS: Mapping[CallKind, int] = {
+    CallKind.INIT_PRODUCER_ID: ApiKey.INIT_PRODUCER_ID,
+    CallKind.ADD_PARTITIONS: ApiKey.ADD_PARTITIONS_TO_TXN,
+    CallKind.ADD_OFFSETS: ApiKey.ADD_OFFSETS_TO_TXN,
+    CallKind.COMMIT_OFFSETS: ApiKey.TXN_OFFSET_COMMIT,
+    CallKind.END: ApiKey.END_TXN,
+}
+
+
+def _highest(ranges: Mapping[int, Any], key: int) -> int:
+    found: int = ranges.get(key, (0, -1))[1]
+    return found
+
+
+def _member_of(group: Any) -> GroupMember:
+    """Return whose offsets are committed, from a group id or a consumer's group metadata."""
+    if isinstance(group, str):
+        return GroupMember(group)
+    group_id = getattr(group, 'group_id', None)
+    if not isinstance(group_id, str):
+        raise TypeError('group must be a group id or the metadata of a group, not %r' % (group,))
+    return GroupMember(
+        group_id,
+        getattr(group, 'generation_id', -1),
+        getattr(group, 'member_id', ''),
+        getattr(group, 'group_instance_id', None),
+    )
+
+
+def _checked(where: Any) -> TopicPartition:
+    if not isinstance(where, tuple) or len(where) != 2 or not isinstance(where[0], str):
+        raise TypeError('offsets must be of TopicPartition, not %r' % (where,))
+    return TopicPartition(*where)
+
+
+def _checked_offset(offset: Any) -> OffsetAndMetadata:
+    if isinstance(offset, tuple) and len(offset) in (2, 3) and isinstance(offset[0], int):
+        return OffsetAndMetadata(*offset)
+    raise TypeError('an offset must be an OffsetAndMetadata, not %r' % (offset,))

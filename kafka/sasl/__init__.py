@@ -1,0 +1,7 @@
+"""The names of kafka.sasl (2.3): mechanisms of programs."""
+
+from __future__ import annotations
+
+from kafka.net.sasl import get_sasl_mechanism, register_sasl_mechanism
+
+__all__ = ['get_sasl_mechanism', 'register_sasl_mechanism']

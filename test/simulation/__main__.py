@@ -1,0 +1,42 @@
+"""Run the simulation of a producer: ``python -m test.simulation --seeds 2000``, or ``--seed 7``.
+
+Prints how to repeat a run that failed, and ends with status 1 then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from test.simulation.checks import Wrong
+from test.simulation.runs import run
+
+
+def main(arguments=None):
+    """Run seeds one after the other; return how many failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--seeds', type=int, default=100, help='how many, from 0 (or --first) on')
+    parser.add_argument('--first', type=int, default=0)
+    parser.add_argument('--seed', type=int, help='only this one')
+    parser.add_argument('--most', type=int, default=10, help='failures after which it ends')
+    given = parser.parse_args(arguments)
+    seeds = range(given.first, given.first + given.seeds) if given.seed is None else [given.seed]
+    failed, start = [], time.monotonic()
+    for seed in seeds:
+        try:
+            run(seed)
+        except Wrong as error:
+            failed.append(seed)
+            sys.stdout.write('%s\n' % error)
+            if given.seed is not None:
+                raise
+            if len(failed) >= given.most:
+                break
+    seconds = time.monotonic() - start
+    sys.stdout.write('%d seeds, %d failed, %.1f s\n' % (len(seeds), len(failed), seconds))
+    return len(failed)
+
+
+if __name__ == '__main__':
+    sys.exit(1 if main() else 0)

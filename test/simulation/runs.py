@@ -1,0 +1,264 @@
+"""One run of the simulation: what a seed makes of it, from the brokers' release to the checks.
+
+Owns the programs that are run, one that sends idempotently and one that sends in transactions, and
+what each of them may expect. ``run(seed)`` repeats a run event by event.
+"""
+
+from __future__ import annotations
+
+import random
+
+from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
+from kafka.producer.transaction_calls import GroupMember
+from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.testing import MemoryCluster
+from test.simulation.checks import Wrong, check_partition, check_producer, committed
+from test.simulation.producer import Options, SimulatedProducer
+from test.simulation.trouble import Trouble
+
+TOPIC = 't'
+GROUP = 'readers'
+ID = 'pay'
+RELEASES = ['0.11', '1.1', '2.4', '2.8', '3.5', '3.9', '4.0', '4.4', '4.4']
+PARTITIONS = 3
+#: So long trouble lasts, and so long everything may take to come to its end afterwards.
+TROUBLE_SECONDS = 40.0
+PATIENCE_SECONDS = 400.0
+
+
+class Run:
+    """One run.
+
+    Attributes: sent: by partition, (value, future) in the order of sending; forbidden: values that
+    nobody may see.
+    """
+
+    def __init__(self, seed):
+        self.seed = seed
+        self.chance = random.Random('run %d' % seed)
+        self.release = self.chance.choice(RELEASES)
+        self.rate = self.chance.choice([0.0, 0.2, 0.5, 1.0])
+        self.is_transactional = self.chance.random() < 0.5
+        self.sent = {partition: [] for partition in range(PARTITIONS)}
+        self.forbidden = set()
+        self.wanted = set()  # values of committed transactions
+        self.either = []  # values of transactions whose end nobody knows, a set for each
+        self.count = 0
+        self.most_used = 0
+
+    def __repr__(self):
+        return '<Run %d: %s on %s, trouble %s>' % (
+            self.seed,
+            'transactions' if self.is_transactional else 'idempotent',
+            self.release,
+            self.rate,
+        )
+
+    def options(self):
+        """Return what the producer is told."""
+        chance = self.chance
+        return Options(
+            transactional_id=ID if self.is_transactional else None,
+            transaction_timeout=chance.choice([5.0, 60.0]),
+            linger=chance.choice([0.0, 0.005, 0.05]),
+            batch_size=chance.choice([120, 300, 2000]),
+            buffer_memory=chance.choice([4000, 32 * 1024]),
+            delivery_timeout=chance.choice([4.0, 30.0, 120.0]),
+            request_timeout=chance.choice([1.0, 3.0]),
+            max_block=chance.choice([2.0, 60.0]),
+            max_in_flight=chance.choice([1, 2, 5]),
+        )
+
+    def go(self):
+        """Do it all. Raises Wrong."""
+        with MemoryCluster(
+            brokers=3,
+            version=self.release,
+            seed=self.seed,
+            topics={TOPIC: PARTITIONS},
+            message_max_bytes=self.chance.choice([250, 1000012]),
+        ) as cluster:
+            options = self.options()
+            producer = SimulatedProducer(cluster, options, self.chance)
+            producer.bootstrap(TOPIC)
+            trouble = Trouble(cluster, self.chance, TOPIC, [ID, GROUP], self.rate)
+            trouble.begin(TROUBLE_SECONDS)
+            if self.is_transactional:
+                producer = self.send_in_transactions(cluster, producer, options)
+            else:
+                self.send_idempotently(producer)
+            trouble.end()
+            self.finish(cluster, producer)
+            producer.close()
+
+    # ------------------------------------------------------------ programs
+
+    def send(self, producer):
+        """Send one record somewhere; return its value, None if there was no room."""
+        partition = self.chance.randrange(PARTITIONS)
+        self.count += 1
+        value = b'%06d' % self.count + b'.' * self.chance.choice([0, 10, 60])
+        try:
+            future = producer.send(TOPIC, partition, value)
+        except KafkaTimeoutError:
+            return None
+        self.sent[partition].append((value, future))
+        self.most_used = max(self.most_used, producer.accumulator.memory.used)
+        return value
+
+    def send_idempotently(self, producer):
+        """Send, rest and flush by turns."""
+        for _ in range(self.chance.choice([20, 80])):
+            try:
+                self.send(producer)
+            except KafkaError:
+                if not producer.state.is_fatal:
+                    raise
+                return
+            if self.chance.random() < 0.2:
+                producer.rest(self.chance.uniform(0.0, 2.0))
+
+    def send_in_transactions(self, cluster, producer, options):
+        """Make transactions, and a new producer where one has come to its end; return the last."""
+        producer = self.initialized(cluster, producer, options)
+        for _ in range(self.chance.choice([3, 8])):
+            values = set()
+            try:
+                producer.driver.begin_transaction()
+                self.one_transaction(producer, values)
+            except KafkaError as error:
+                self.give_up(producer, values, error)
+            if producer.state.is_fatal:
+                self.drain(producer)
+                producer.close()
+                producer = self.initialized(
+                    cluster, SimulatedProducer(cluster, options, self.chance), options
+                )
+        return producer
+
+    def initialized(self, cluster, producer, options):
+        """Return a producer that is ready for a transaction."""
+        for _ in range(100):
+            try:
+                if not producer.pool.cluster.partitions_for_topic(TOPIC):
+                    producer.bootstrap(TOPIC)
+                self.again(producer.driver.init_transactions)
+                return producer
+            except KafkaError:
+                if producer.state.is_fatal:
+                    producer.close()
+                    producer = SimulatedProducer(cluster, options, self.chance)
+                producer.rest(1.0)
+        raise Wrong('init_transactions() never goes well')
+
+    def again(self, verb):
+        """Call a verb until it says how it went."""
+        for _ in range(int(PATIENCE_SECONDS)):
+            try:
+                return verb()
+            except KafkaTimeoutError:
+                pass
+        raise Wrong('%s() never comes to its end' % verb.__name__)
+
+    def one_transaction(self, producer, values):
+        """Send some records, and the offsets of a group, and commit or abort."""
+        chance = self.chance
+        for _ in range(chance.choice([0, 1, 5, 30])):
+            value = self.send(producer)
+            if value is not None:
+                values.add(value)
+            if chance.random() < 0.1:
+                producer.rest(chance.uniform(0.0, 2.0))
+        if chance.random() < 0.3:
+            offsets = {TopicPartition(TOPIC, 0): OffsetAndMetadata(self.count, '')}
+            self.again(
+                lambda: producer.driver.send_offsets_to_transaction(offsets, GroupMember(GROUP))
+            )
+        if chance.random() < 0.7:
+            self.again(producer.driver.commit_transaction)
+            self.wanted |= values
+            self.check_futures(values, 'committed')
+        else:
+            self.forbidden |= values
+            self.again(producer.driver.abort_transaction)
+
+    def check_futures(self, values, what):
+        """Raise Wrong unless all records of a committed transaction are acknowledged."""
+        for sent in self.sent.values():
+            for value, future in sent:
+                if value in values and not (future.is_done and future.exception is None):
+                    raise Wrong('%r was %s, but its future says %r' % (value, what, future))
+
+    def give_up(self, producer, values, error):
+        """Abort after an error, or learn that the producer is finished."""
+        if isinstance(error, IllegalStateError):
+            raise error
+        if producer.state.is_fatal:
+            is_known = 'is not known' not in str(error)
+            (self.forbidden.update(values) if is_known else self.either.append(values))
+            return
+        self.forbidden |= values
+        try:
+            self.again(producer.driver.abort_transaction)
+        except KafkaError:
+            if not producer.state.is_fatal:
+                raise
+
+    def drain(self, producer):
+        """Let a producer that is finished fail what it has."""
+        if not producer.flush(PATIENCE_SECONDS):
+            raise Wrong('a producer that is finished keeps records: %r' % producer.accumulator)
+
+    # ------------------------------------------------------------ the end
+
+    def finish(self, cluster, producer):
+        """Let everything come to its end, and check it."""
+        if not producer.flush(PATIENCE_SECONDS):
+            raise Wrong('futures are not resolved: %r' % producer.accumulator)
+        producer.rest(30.0)  # also what waits at connections that hang
+        if not self.is_transactional and not producer.state.is_fatal:
+            for partition in range(PARTITIONS):  # nothing is stuck
+                self.sent[partition].append((b'999999', producer.send(TOPIC, partition, b'999999')))
+            if not producer.flush(PATIENCE_SECONDS):
+                raise Wrong('nothing new goes any more: %r' % producer.accumulator)
+            if not all(self.sent[p][-1][1].exception is None for p in self.sent):
+                raise Wrong('a last record failed')
+        producer.rest(90.0)  # brokers end what was left open
+        check_producer(producer)
+        limit = producer.options.buffer_memory + producer.options.batch_size
+        if self.most_used > limit:
+            raise Wrong('%d bytes of memory were used, %d allowed' % (self.most_used, limit))
+        self.check_logs(cluster)
+
+    def check_logs(self, cluster):
+        """Check each partition, and that transactions are whole."""
+        visible = set()
+        for partition in cluster.state.topics[TOPIC].partitions:
+            seen = committed(partition.log)
+            visible |= set(seen)
+            sent = self.sent[partition.index]
+            if not all(future.is_done for _, future in sent):
+                raise Wrong('futures of partition %d are not resolved' % partition.index)
+            fine = [value for value, future in sent if future.exception is None]
+            if self.is_transactional:
+                fine = [value for value in fine if value in self.wanted]
+            check_partition(partition.index, seen, fine, self.forbidden)
+        for values in self.either:
+            if values & visible and not values <= visible:
+                raise Wrong('half of a transaction is visible')
+
+
+def run(seed):
+    """Make one run. Raises Wrong, or whatever else goes wrong, with the way to repeat it."""
+    made = Run(seed)
+    try:
+        made.go()
+    except Exception as error:
+        text = '%r: %s: %s\nrepeat it: python -m test.simulation --seed %d' % (
+            made,
+            type(error).__name__,
+            error,
+            seed,
+        )
+        raise Wrong(text) from error
+    return made

@@ -1,0 +1,108 @@
+"""What goes wrong in a simulation: faults, moves and deaths, as a seed decides.
+
+Owns which and when. Every trouble ends: after the end given, the cluster is whole again, so that
+all that is under way can come to its end.
+"""
+
+from __future__ import annotations
+
+from kafka.testing.faults import (
+    Cut,
+    Delay,
+    DropRequest,
+    DropResponse,
+    Error,
+    ErrorAfterApplying,
+    Hang,
+    Throttle,
+)
+
+# Codes that brokers give for a while, and which a client has to wait out.
+PRODUCE_CODES = [2, 3, 5, 6, 19, 56]
+COORDINATOR_CODES = [14, 15, 16]
+TRANSACTION_APIS = ['InitProducerId', 'AddPartitionsToTxn', 'AddOffsetsToTxn', 'EndTxn']
+
+
+class Trouble:
+    """The troubles of one run.
+
+    Arguments: cluster; chance; topic: whose leaders move; keys: groups and transactional ids whose
+    coordinators move; rate: from 0, none, to 1.
+    """
+
+    def __init__(self, cluster, chance, topic, keys, rate):
+        self._cluster = cluster
+        self._chance = chance
+        self._topic = topic
+        self._keys = keys
+        self._rate = rate
+        self._is_over = False
+        self._dead = set()
+
+    def begin(self, seconds):
+        """Let things go wrong for so many seconds of the virtual clock."""
+        chance, rate = self._chance, self._rate
+        anything = [DropRequest(), DropResponse(), Delay(chance.uniform(0.01, 5.0)), Throttle(200)]
+        faults = self._cluster.faults
+        if rate:
+            faults.schedule([*anything, Cut(), Hang()], 0.05 * rate)
+            produce = [*anything, DropResponse()]
+            produce += [Error(code) for code in PRODUCE_CODES]
+            produce += [ErrorAfterApplying(code) for code in (7, 20)]
+            faults.schedule(produce, 0.3 * rate, 'Produce')
+            answers = [*anything, DropResponse(), *map(Error, COORDINATOR_CODES)]
+            for api in [*TRANSACTION_APIS, 'FindCoordinator', 'TxnOffsetCommit']:
+                faults.schedule(answers, 0.3 * rate, api)
+            self._next()
+        self._cluster.timers.later(seconds, self.end)
+
+    def end(self):
+        """Let all be well from now on."""
+        if not self._is_over:
+            self._is_over = True
+            self._cluster.faults.clear()
+            for node in sorted(self._dead):
+                self._come_back(node)
+
+    def _next(self):
+        if not self._is_over:
+            pause = self._chance.expovariate(self._rate)
+            self._cluster.timers.later(pause, self._happen)
+
+    def _happen(self):
+        if self._is_over:
+            return
+        chance, cluster = self._chance, self._cluster
+        happening = chance.choice([self._move_leader, self._move_coordinator, self._lose_node])
+        happening(chance, cluster)
+        self._next()
+
+    def _move_leader(self, chance, cluster):
+        partitions = cluster.state.topics[self._topic].partitions
+        partition = chance.choice(partitions)
+        nodes = [node for node in sorted(partition.isr) if node in cluster.state.alive]
+        if nodes:
+            cluster.move_leader(self._topic, partition.index, chance.choice(nodes))
+
+    def _move_coordinator(self, chance, cluster):
+        if self._keys and cluster.state.alive:
+            cluster.move_coordinator(
+                chance.choice(self._keys), chance.choice(sorted(cluster.state.alive))
+            )
+
+    def _lose_node(self, chance, cluster):
+        node = chance.choice(sorted(cluster.state.nodes))
+        if self._dead:
+            return
+        self._dead.add(node)
+        if chance.random() < 0.5:
+            cluster.kill(node)
+        else:
+            cluster.pause(node)
+        cluster.timers.later(chance.uniform(0.1, 8.0), lambda: self._come_back(node))
+
+    def _come_back(self, node):
+        if node in self._dead:
+            self._dead.discard(node)
+            self._cluster.resume(node)
+            self._cluster.restart(node)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kafka.partitioner import HashedPartitioner as HashedPartitioner
     from kafka.partitioner import Murmur2Partitioner as Murmur2Partitioner
     from kafka.partitioner import RoundRobinPartitioner as RoundRobinPartitioner
+    from kafka.producer import KafkaProducer as KafkaProducer
     from kafka.producer import KeyedProducer as KeyedProducer
     from kafka.producer import SimpleProducer as SimpleProducer
     from kafka.protocol import create_gzip_message as create_gzip_message
@@ -68,6 +69,7 @@ _HOMES = {
     'SimpleClient': 'kafka.simple_client',
     'KafkaConnection': 'kafka.conn',
     'SimpleProducer': 'kafka.producer',
+    'KafkaProducer': 'kafka.producer',
     'KeyedProducer': 'kafka.producer',
     'RoundRobinPartitioner': 'kafka.partitioner',
     'HashedPartitioner': 'kafka.partitioner',

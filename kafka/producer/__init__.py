@@ -1,8 +1,27 @@
-"""The producers of 0.9.5, under the name that programs import them from."""
+"""The producers of all eras, under the name that programs import them from.
+
+KafkaProducer is loaded when it is asked for: it brings the network floor with it, which those of
+0.9.5 do not need.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from kafka.late_imports import import_late
 from kafka.producer.keyed import KeyedProducer
 from kafka.producer.simple import SimpleProducer
 
-__all__ = ['SimpleProducer', 'KeyedProducer']
+if TYPE_CHECKING:
+    from kafka.producer.kafka import KafkaProducer as KafkaProducer
+
+__all__ = ['KafkaProducer', 'SimpleProducer', 'KeyedProducer']
+
+
+def __getattr__(name: str) -> object:
+    """Load KafkaProducer when it is first asked for."""
+    if name != 'KafkaProducer':
+        raise AttributeError('module %r has no attribute %r' % (__name__, name))
+    found: object = import_late('kafka.producer.kafka').KafkaProducer
+    globals()[name] = found
+    return found

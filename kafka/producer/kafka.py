@@ -1,0 +1,458 @@
+"""KafkaProducer: sends records to a cluster, the same class for programs of 1.x to 3.x.
+
+Owns what a program sees: the options, the calls, their errors, and the ways of send() that are not
+quick. What it sends is collected by :mod:`kafka.producer.record_accumulator` and sent by
+:mod:`kafka.producer.sender`; who runs the network is told in :mod:`kafka.net.driving`: a call that
+blocks does it itself, otherwise one thread in the background.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import logging
+import os
+import time
+import weakref
+from typing import Any, Dict, Optional, Set, Tuple
+
+from kafka import config as options
+from kafka.errors import IllegalStateError, KafkaTimeoutError, NoBrokersAvailable
+from kafka.net.loop import Loop
+from kafka.net.pool import Pool
+from kafka.net.settings import NetSettings
+from kafka.partitioner.adapt import adapt, is_default
+from kafka.partitioner.default import DefaultPartitioner
+from kafka.producer.placing import Placing
+from kafka.producer.plain_state import PlainState
+from kafka.producer.producer_batch import compression_of
+from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.record_checks import (
+    FlushTimeoutError,
+    ProducerClosedError,
+    RecordTypeError,
+    RecordValueError,
+    adapt_serializer,
+    check_codec,
+    check_topic,
+)
+from kafka.producer.sender import Sender, SenderSettings
+from kafka.producer.topic_queue import TopicQueue
+from kafka.producer.transaction_state import TransactionState
+from kafka.producer.txn_driver import TransactionDriver
+from kafka.protocol.release import release_of
+
+log = logging.getLogger(__name__)
+
+# Bytes that every era counts for what is around key and value.
+_OVERHEAD = 34
+# How long brokers are looked for that refuse connections, and that are silent.
+_REFUSED_SECONDS, _SILENT_SECONDS = 2.0, 28.0
+# What closing may take beyond the time that records have.
+_CLOSING_SECONDS = 5.0
+
+_numbers = itertools.count(1)
+# Producers that were not closed, for the end of the interpreter and for forks.
+_open: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+class KafkaProducer(Placing):
+    """Publish records to a Kafka cluster (1.x to 3.x; the options of each release are taken).
+
+    Safe to be shared by threads. ``send()`` puts a record into a batch and returns a future; full
+    or waiting batches are sent in the background, or by whoever waits for a future.
+
+    Options: those of the option table (docs/options.rst), the partitioner's default being what the
+    Java client does: by the hash of the key; without one, to one partition for a batch, then to
+    another. Programs may give a partitioner of any era, see kafka.partitioner.adapt, serializers
+    of any era, and interceptors: objects with ``on_send(record)``, which returns the record to
+    send, and ``on_acknowledgement(metadata, exception)``.
+
+    Raises: KafkaConfigurationError, which is a ValueError and an AssertionError, for options that
+    are unknown or cannot be meant; NoBrokersAvailable when no broker answers (only asked when
+    api_version is None).
+
+    Attributes: config: all options.
+    """
+
+    DEFAULT_CONFIG = {**options.defaults(options.PRODUCER), 'partitioner': DefaultPartitioner()}
+
+    def __init__(self, **configs: Any) -> None:
+        self._closed = True  # until it is whole
+        self._given = dict(configs)
+        self.config = config = options.resolve(options.PRODUCER, configs)
+        if config['partitioner'] is None:
+            config['partitioner'] = self.DEFAULT_CONFIG['partitioner']
+        check_codec(config)
+        if config['client_id'] is None:
+            config['client_id'] = 'kafka-python-producer-%d' % next(_numbers)
+        self._key_serializer = adapt_serializer('key_serializer', config['key_serializer'])
+        self._value_serializer = adapt_serializer('value_serializer', config['value_serializer'])
+        self._partitioner = adapt(config['partitioner'])
+        self._interceptors = [
+            each() if isinstance(each, type) else each for each in config['interceptors']
+        ]
+        self._told = [
+            each.on_acknowledgement
+            for each in self._interceptors
+            if hasattr(each, 'on_acknowledgement')
+        ]
+        self._is_default = is_default(config['partitioner'])
+        self._max_block = config['max_block_ms'] / 1000
+        self._forked = False
+        self._fast: Dict[Any, TopicQueue] = {}
+        self._loop = Loop(name='%s-network-thread' % config['client_id'])
+        self._pool = Pool(self._loop, NetSettings.from_options(config))
+        self._cluster = _Beginning(self._pool)
+        try:
+            self._begin()
+            self._build()
+        except BaseException:
+            self._loop.close(1.0)
+            raise
+        self._is_plain = (
+            self._key_serializer is self._value_serializer is None
+            and self._is_default
+            and not self._interceptors
+        )
+        self._closed = False
+        _open.add(self)
+
+    def _begin(self) -> None:
+        """Start the thread; find out what the brokers are unless that was said."""
+        config = self.config
+        self._loop.start()
+        if config['api_version'] is not None:
+            return
+        limit = next(
+            (
+                config[name] / 1000
+                for name in ('bootstrap_timeout_ms', 'api_version_auto_timeout_ms')
+                if name in config.given
+            ),
+            None,
+        )
+        self._loop.run(self._cluster.begin(limit), None)
+        options.settle_release(config, self._cluster.release())
+        check_codec(config)
+
+    def _build(self) -> None:
+        """Make the parts that send. None knows the producer, so that it can be collected."""
+        config, loop = self.config, self._loop
+        limits = Limits(
+            batch_size=config['batch_size'],
+            linger=config['linger_ms'] / 1000,
+            buffer_memory=config['buffer_memory'],
+            delivery_timeout=config['delivery_timeout_ms'] / 1000,
+            ordered=config['max_in_flight_requests_per_connection'] == 1,
+            compressed=config['compression_type'] is not None,
+            adaptive=config['partitioner_adaptive_partitioning_enable'],
+        )
+        settings = SenderSettings(
+            acks=config['acks'],
+            request_timeout=config['request_timeout_ms'] / 1000,
+            delivery_timeout=limits.delivery_timeout,
+            max_request_size=config['max_request_size'],
+            max_in_flight=config['max_in_flight_requests_per_connection'],
+            retries=config['retries'],
+            retry_backoff=config['retry_backoff_ms'] / 1000,
+            retry_backoff_max=config['retry_backoff_max_ms'] / 1000,
+            batch_size=config['batch_size'],
+            codec=compression_of(config['compression_type']),
+            compresslevel=config['compression_level'],
+        )
+        self._accumulator = accumulator = RecordAccumulator(
+            limits, lambda: loop.call_lazily(sender.poke), loop.wait
+        )
+        self._state = self._new_state()
+        sender = Sender(loop, self._pool, accumulator, self._state, settings)
+        self._sender = sender
+        if config['enable_idempotence']:
+            self._transactions = TransactionDriver(
+                loop,
+                self._pool,
+                self._state,
+                accumulator,
+                sender.poke,
+                self._max_block,
+                settings.request_timeout,
+                settings.retry_backoff,
+                settings.retry_backoff_max,
+            )
+        loop.call_threadsafe(_spawn, loop, sender)
+        self._update = _Update(accumulator)
+        self._pool.cluster.add_listener(self._update)
+
+    def _new_state(self) -> Any:
+        if not self.config['enable_idempotence']:
+            return PlainState()
+        return TransactionState(
+            self.config['transactional_id'], self.config['transaction_timeout_ms']
+        )
+
+    @property
+    def _name(self) -> str:
+        return str(self.config['client_id'])
+
+    def __repr__(self) -> str:
+        state = 'forked' if self._forked else 'closed' if self._closed else 'open'
+        return '<KafkaProducer client_id=%s %s>' % (self._name, state)
+
+    def __enter__(self) -> KafkaProducer:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, '_closed', True):
+            self.close(timeout=0)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Pickle as configuration: what comes out is a new producer with the same options."""
+        return _remake, (type(self), self._given)
+
+    @classmethod
+    def max_usable_produce_magic(cls, api_version: Tuple[int, ...]) -> int:
+        """Return the newest message format that brokers of a release take (2.2)."""
+        return 2 if api_version >= (0, 11) else 1 if api_version >= (0, 10) else 0
+
+    def _max_usable_produce_magic(self) -> int:
+        return self.max_usable_produce_magic(self.config['api_version'] or (0, 11))
+
+    # ------------------------------------------------------------ topics
+
+    def partitions_for(self, topic: str) -> Set[int]:
+        """Return the ids of a topic's partitions.
+
+        Raises: KafkaTimeoutError when they are not known after max_block_ms.
+        """
+        self._check_open()
+        check_topic(topic)
+        return set(self._queue(topic, time.monotonic() + self._max_block).partitions)
+
+    def bootstrap_connected(self) -> bool:
+        """Tell whether a connection to a bootstrap server is open (1.4.7)."""
+        return not self._closed and self._cluster.has_begun
+
+    # ------------------------------------------------------------ transactions
+
+    def init_transactions(self) -> None:
+        """Get ready for transactions: ends what an earlier producer of the same id left open (2.2).
+
+        Raises: KafkaTimeoutError after max_block_ms, when the same call goes on with it;
+        IllegalStateError without transactional_id; ProducerFencedError and what else a broker says.
+        """
+        self._verbs('init_transactions()').init_transactions()
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction; asks nobody (2.2). Raises: KafkaError out of turn."""
+        self._verbs('begin_transaction()').begin_transaction()
+
+    def send_offsets_to_transaction(
+        self, offsets: Any, group_metadata: Any = None, consumer_group_id: Any = None
+    ) -> None:
+        """Make offsets of a consumer's group part of the transaction (2.2).
+
+        Arguments: offsets: {TopicPartition: OffsetAndMetadata}; group_metadata: the group's id, or
+        the consumer's group_metadata() (3.0); consumer_group_id: the id, as 2.x named it.
+        Raises: as commit_transaction().
+        """
+        group = consumer_group_id if group_metadata is None else group_metadata
+        if group is None:
+            raise RecordTypeError('send_offsets_to_transaction() needs the group')
+        self._verbs('send_offsets_to_transaction()').send_offsets_to_transaction(offsets, group)
+
+    def commit_transaction(self) -> None:
+        """Send what is pending, wait for it, and commit (2.2).
+
+        Raises: KafkaTimeoutError after max_block_ms: the same call goes on with it; the error that
+        makes a commit impossible, after which abort_transaction() is the way on; KafkaError out of
+        turn; ProducerFencedError.
+        """
+        verbs = self._verbs('commit_transaction()')
+        self._fast.clear()
+        verbs.commit_transaction()
+
+    def abort_transaction(self) -> None:
+        """Abort, dropping what was not sent (2.2). Raises: as commit_transaction()."""
+        verbs = self._verbs('abort_transaction()')
+        self._fast.clear()
+        verbs.abort_transaction()
+
+    def _verbs(self, what: str) -> TransactionDriver:
+        self._check_open()
+        if self.config['transactional_id'] is None:
+            raise IllegalStateError('%s needs the option transactional_id' % what)
+        return self._transactions
+
+    # ------------------------------------------------------------ waiting for what was sent
+
+    def flush(self, timeout: Optional[float] = None) -> None:
+        """Send everything at once and wait for the outcome of what was sent before.
+
+        Arguments: timeout: seconds; None waits until delivery_timeout_ms decides.
+        Raises: KafkaTimeoutError, which is an AssertionError too, when some are still under way.
+        Records that failed do not make it raise; their futures say so.
+        """
+        if self._closed:
+            return
+        self._check_open()
+        batches = self._accumulator.begin_flush(time.monotonic())
+        batches.reverse()
+
+        def is_done() -> bool:
+            while batches and batches[-1].is_done:
+                batches.pop()
+            return not batches
+
+        try:
+            if not self._loop.wait(is_done, timeout):
+                raise FlushTimeoutError(
+                    'flush: %d batches are still under way after %s seconds'
+                    % (len(batches), timeout)
+                )
+        finally:
+            self._accumulator.end_flush()
+
+    def close(self, timeout: Optional[float] = None, null_logger: bool = False) -> None:
+        """Send what is left, then end the thread and the connections.
+
+        Arguments: timeout: seconds; None waits until everything has its outcome. What has none by
+        then fails with IllegalStateError. In a callback, and with 0, nothing is waited for.
+        null_logger: not looked at (2.x).
+        Raises: ValueError, which is an AssertionError too, for a negative timeout.
+        """
+        if timeout is not None and not timeout >= 0:
+            raise RecordValueError('timeout must be at least 0 seconds, not %r' % (timeout,))
+        if self._closed:
+            return
+        self._closed = True
+        self._fast.clear()
+        _open.discard(self)
+        if self._forked:
+            return
+        self._accumulator.close()
+        if timeout is None:
+            timeout = self.config['delivery_timeout_ms'] / 1000 + _CLOSING_SECONDS
+        deadline = time.monotonic() + timeout
+        try:
+            if timeout:
+                self._loop.wait(self._accumulator.is_empty, timeout)
+        except IllegalStateError:  # in a callback, which would wait for itself
+            deadline = 0.0
+        finally:
+            self._end(max(0.0, deadline - time.monotonic()))
+        for serializer in (self.config['key_serializer'], self.config['value_serializer']):
+            if hasattr(serializer, 'close'):
+                serializer.close()
+
+    def _end(self, seconds: float) -> None:
+        """Fail what has no outcome, and let go of everything."""
+        self._loop.close(min(seconds, _CLOSING_SECONDS) or 1.0)
+        self._pool.cluster.remove_listener(self._update)
+        self._sender.abort(
+            ProducerClosedError('the producer was closed before the record was acknowledged')
+        )
+
+    def _check_open(self) -> None:
+        if self._forked:
+            raise IllegalStateError(
+                'this producer was made in the process %d was forked from and cannot be used here:'
+                ' make a new one' % os.getpid()
+            )
+        if self._closed:
+            raise ProducerClosedError('the producer is closed')
+
+    def _abandon(self) -> None:
+        """Be of no use any more: this is the child of a fork."""
+        self._forked = True
+        self._fast = {}
+
+    # ------------------------------------------------------------ figures
+
+    def metrics(self, raw: bool = False) -> Optional[Dict[Any, Any]]:
+        """Return {group: {name: number}}, or, raw, the metrics themselves by their MetricName.
+
+        None with metrics_enabled=False.
+        """
+        if not self.config['metrics_enabled']:
+            return None
+        return {}
+
+
+class _Update:
+    """Tells an accumulator what is new about the topics that it has."""
+
+    def __init__(self, accumulator: RecordAccumulator) -> None:
+        self._accumulator = accumulator
+
+    def __call__(self, cluster: Any) -> None:
+        for topic in self._accumulator.topics():
+            partitions = cluster.partitions_for_topic(topic.topic)
+            if partitions:
+                available = cluster.available_partitions_for_topic(topic.topic) or ()
+                self._accumulator.update(topic, partitions, available)
+
+
+class _Beginning:
+    """Finds the cluster once, whoever needs it first."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self.has_begun = False
+
+    async def begin(self, limit: Optional[float]) -> None:
+        """Find the cluster, unless that was done.
+
+        Arguments: limit: seconds; None for 2 where all brokers refuse, 30 where one is silent.
+        """
+        if self.has_begun:
+            return
+        try:
+            await self._pool.bootstrap(_REFUSED_SECONDS if limit is None else limit)
+        except NoBrokersAvailable as error:
+            attempts = getattr(error, 'attempts', ())
+            is_silent = not attempts or any(
+                isinstance(each.error, KafkaTimeoutError) for each in attempts
+            )
+            if limit is not None or not is_silent:
+                raise
+            await self._pool.bootstrap(_SILENT_SECONDS)
+        self.has_begun = True
+
+    async def topic(self, name: str, seconds: float) -> None:
+        """Wait until the partitions of a topic are known; find the cluster first."""
+        await self.begin(seconds)
+        await self._pool.wait_for_topic(name, seconds)
+
+    def release(self) -> Tuple[int, ...]:
+        """Return the release of the brokers, as one of them shows it."""
+        for broker in self._pool.cluster.brokers():
+            versions = self._pool.versions(broker.node_id)
+            if versions is not None:
+                return release_of(versions.ranges)
+        return (0, 8, 0)
+
+
+def _spawn(loop: Loop, sender: Sender) -> None:
+    loop.spawn(sender.run())
+
+
+def _remake(cls: Any, given: Dict[str, Any]) -> Any:
+    return cls(**given)
+
+
+def _close_all() -> None:
+    for producer in list(_open):
+        producer.close(timeout=0)
+
+
+def _abandon_all() -> None:
+    for producer in list(_open):
+        producer._abandon()
+
+
+atexit.register(_close_all)
+if hasattr(os, 'register_at_fork'):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_abandon_all)

@@ -1,0 +1,359 @@
+"""Records on their way into batches when something has to be looked at first.
+
+Owns the ways of send(), send_and_forget() and send_many() that are not quick: arguments in the
+order of any release, checks, interceptors, serializers, partitioners, topics that are not known
+yet, and waiting for memory. The quick ways are :mod:`kafka.producer.sending`'s.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any, Callable, List, Optional, Sequence
+
+from kafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    TopicAuthorizationFailedError,
+    UnsupportedForMessageFormatError,
+)
+from kafka.partitioner.adapt import Adapted, Question
+from kafka.producer.buffer import Ticket
+from kafka.producer.future import (
+    FutureRecordMetadata,
+    FutureRecords,
+    Placed,
+    future_of,
+    header_size,
+)
+from kafka.producer.producer_batch import FailedBatch, Headers
+from kafka.producer.record_checks import (
+    ProducerRecord,
+    RecordValueError,
+    as_bytes,
+    check_headers,
+    check_partition,
+    check_timestamp,
+    check_topic,
+)
+from kafka.producer.sending import Sending
+from kafka.producer.topic_queue import TopicQueue
+from kafka.structs import TopicPartition
+
+log = logging.getLogger(__name__)
+
+# Bytes that every era counts for what is around key and value.
+_OVERHEAD = 34
+
+
+class Placing(Sending):
+    """The slow ways of KafkaProducer.
+
+    config, _loop, _pool, _state and the rest are made by its constructor.
+    """
+
+    config: Any
+    _loop: Any
+    _pool: Any
+    _cluster: Any
+    _state: Any
+    _key_serializer: Any
+    _value_serializer: Any
+    _interceptors: List[Any]
+    _told: List[Callable[..., Any]]
+    _partitioner: Adapted
+    _is_default: bool
+    _is_plain: bool
+    _closed: bool
+    _max_block: float
+
+    def _check_open(self) -> None:
+        raise NotImplementedError
+
+    def _max_usable_produce_magic(self) -> int:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ sending
+
+    def _send(
+        self, topic: Any, value: Any, key: Any, headers: Any, partition: Any, timestamp_ms: Any
+    ) -> FutureRecordMetadata:
+        """Send a record for which something has to be looked at first."""
+        deadline = time.monotonic() + self._max_block
+        if type(headers) is int:  # the fourth argument was the partition up to 1.4.3
+            headers, partition, timestamp_ms = None, headers, partition or timestamp_ms
+        record = ProducerRecord(topic, value, key, headers, partition, timestamp_ms)
+        self._check_open()
+        for interceptor in self._interceptors:
+            if hasattr(interceptor, 'on_send'):
+                record = interceptor.on_send(record)
+        try:
+            future = self._place(record, deadline)
+        except Exception as error:
+            for told in self._told:
+                told(None, error)
+            raise
+        for told in self._told:
+            future.add_callback(told, exception=None)
+            future.add_errback(_tell_error, told)
+        return future
+
+    def _place(self, record: ProducerRecord, deadline: float) -> FutureRecordMetadata:
+        """Check and serialize a record and put it into a batch."""
+        topic = record.topic
+        check_topic(topic)
+        if record.value is None and record.key is None:
+            raise RecordValueError('Need at least one: key or value')
+        timestamp = check_timestamp(record.timestamp_ms)
+        headers = check_headers(record.headers)
+        key = self._serialized('key', self._key_serializer, record, record.key)
+        value = self._serialized('value', self._value_serializer, record, record.value)
+        if headers and self._max_usable_produce_magic() < 2:
+            raise UnsupportedForMessageFormatError('brokers before 0.11 store no headers')
+        self._state.check_send()
+        try:
+            queue = self._queue(topic, deadline)
+        except TopicAuthorizationFailedError as error:
+            return self._failed(record, error)
+        partition = self._chosen(queue, record, key, value, deadline)
+        size = _OVERHEAD + len(key or b'') + len(value or b'') + max(header_size(headers), 0)
+        if size > min(self.config['max_request_size'], self.config['buffer_memory']):
+            return self._too_large(record, size)
+        placed = self._append(
+            lambda now, ticket: self._accumulator.append(
+                queue, partition, key, value, headers, timestamp, time.time(), now, ticket
+            ),
+            deadline,
+        )
+        self._allow_fast(topic, queue)
+        batch, index = placed
+        return future_of(
+            batch,
+            index,
+            -1 if key is None else len(key),
+            -1 if value is None else len(value),
+            header_size(headers),
+        )
+
+    def _serialized(
+        self, name: str, serializer: Any, record: ProducerRecord, data: Any
+    ) -> Optional[bytes]:
+        if serializer is not None:
+            data = serializer(record.topic, record.headers, data)
+        return as_bytes(name, data)
+
+    def _allow_fast(self, topic: Any, queue: TopicQueue) -> None:
+        """Let the quick ways send to a topic now, if nothing of the program's takes part."""
+        if self._is_plain and not self._closed and not self._state.refuses_send:
+            self._fast[topic] = queue
+
+    def _append(self, attempt: Any, deadline: float) -> Any:
+        """Repeat what puts records into batches until there is memory for it."""
+        ticket: Optional[Ticket] = None
+        accumulator = self._accumulator
+        try:
+            while True:
+                placed = attempt(time.monotonic(), ticket)
+                if not isinstance(placed, Ticket):
+                    return placed
+                ticket = placed
+                self._wait_for_memory(ticket, deadline)
+        except BaseException:
+            if ticket is not None:
+                accumulator.leave(ticket)
+            raise
+
+    def _wait_for_memory(self, ticket: Ticket, deadline: float) -> None:
+        accumulator = self._accumulator
+        seconds = max(0.0, deadline - time.monotonic())
+        if not self._loop.wait(lambda: ticket.granted or accumulator.is_closed, seconds):
+            raise KafkaTimeoutError(
+                'no room in buffer_memory within max_block_ms: %d records wait to be sent'
+                % sum(batch.record_count for batch in accumulator.incomplete)
+            )
+
+    def _failed(self, record: ProducerRecord, error: KafkaError) -> FutureRecordMetadata:
+        partition = record.partition if record.partition is not None else -1
+        place = TopicPartition(record.topic, partition)
+        timestamp = record.timestamp_ms
+        if timestamp is None:
+            timestamp = int(time.time() * 1000)
+        batch = FailedBatch(place, error, timestamp, self._accumulator.lock)
+        return future_of(batch, 0, -1, -1, -1)
+
+    def _too_large(self, record: ProducerRecord, size: int) -> FutureRecordMetadata:
+        error = MessageSizeTooLargeError(
+            'a record of %d bytes for %s: max_request_size is %d, buffer_memory %d'
+            % (size, record.topic, self.config['max_request_size'], self.config['buffer_memory'])
+        )
+        if self.config['raise_on_too_large']:
+            raise error
+        return self._failed(record, error)
+
+    # ------------------------------------------------------------ topics and partitions
+
+    def _queue(self, topic: str, deadline: float) -> TopicQueue:
+        """Return the queue of a topic; ask for its partitions if they are not known."""
+        queue = self._accumulator.topic(topic)
+        if not queue.partitions:
+            self._find(topic, deadline)
+            cluster = self._pool.cluster
+            if not queue.partitions:
+                self._accumulator.update(
+                    queue,
+                    cluster.partitions_for_topic(topic) or (),
+                    cluster.available_partitions_for_topic(topic) or (),
+                )
+        return queue
+
+    def _find(self, topic: str, deadline: float) -> None:
+        seconds = max(0.001, deadline - time.monotonic())
+        try:
+            self._loop.run(self._cluster.topic(topic, seconds), seconds + 1.0)
+        except KafkaTimeoutError as error:
+            raise KafkaTimeoutError(
+                'the partitions of topic %s are not known after %.3g s (max_block_ms): %s'
+                % (topic, self._max_block, error)
+            ) from error
+
+    def _chosen(
+        self,
+        queue: TopicQueue,
+        record: ProducerRecord,
+        key: Optional[bytes],
+        value: Optional[bytes],
+        deadline: float,
+    ) -> Optional[int]:
+        """Return the partition of a record, None where it is chosen for a batch."""
+        if record.partition is not None:
+            return check_partition(record.topic, record.partition, queue.partitions)
+        if self._is_default:
+            return None if key is None else queue.by_key[key].topic_partition.partition
+        asked = Question(
+            record.topic,
+            record.key,
+            key,
+            record.value,
+            value,
+            queue.partitions,
+            queue.available,
+            self._pool.cluster,
+        )
+        chosen = self._partitioner.choose(asked)
+        return check_partition(record.topic, chosen, queue.partitions)
+
+    # ------------------------------------------------------------ many, and without a future
+
+    def _forget(self, topic: Any, value: Any, key: Any) -> None:
+        queue = self._fast.get(topic) if key is None and type(value) is bytes else None
+        if queue is None or len(value) > 1024:
+            self.send(topic, value, key).add_errback(_log_lost, topic)
+            return
+        found = queue
+        self._append(
+            lambda now, ticket: self._accumulator.open_box(found, time.time(), now, ticket),
+            time.monotonic() + self._max_block,
+        )
+        found.put_in_box(value)
+
+    def _send_many(
+        self,
+        topic: Any,
+        values: Sequence[Any],
+        keys: Optional[Sequence[Any]],
+        headers: Any,
+        partition: Any,
+        timestamp_ms: Any,
+    ) -> FutureRecords:
+        """Send a list of records for which everything has to be looked at first."""
+        deadline = time.monotonic() + self._max_block
+        if keys is not None and len(keys) != len(values):
+            raise RecordValueError('%d keys for %d values' % (len(keys), len(values)))
+        self._check_open()
+        check_topic(topic)
+        timestamp = check_timestamp(timestamp_ms)
+        checked = check_headers(headers)
+        self._state.check_send()
+        record = ProducerRecord(topic, None, None, headers, partition, timestamp_ms)
+        column = [self._serialized('value', self._value_serializer, record, v) for v in values]
+        key_column: Optional[List[Optional[bytes]]] = None
+        if keys is not None:
+            key_column = [self._serialized('key', self._key_serializer, record, k) for k in keys]
+        for number, field in enumerate(column):
+            if field is None and (key_column is None or key_column[number] is None):
+                raise RecordValueError('Need at least one: key or value (record %d)' % number)
+        if self._interceptors or not (self._is_default or partition is not None):
+            futures = [
+                self._send(topic, value, key, headers, partition, timestamp_ms)
+                for value, key in zip(values, keys or [None] * len(values))
+            ]
+            placed = [Placed(future._batch, future._index, 1) for future in futures]
+            key_sizes = None if key_column is None else _sizes(key_column)
+            return FutureRecords(placed, _sizes(column), key_sizes, header_size(checked))
+        queue = self._queue(topic, deadline)
+        if partition is not None:
+            check_partition(topic, partition, queue.partitions)
+        self._allow_fast(topic, queue)
+        return self._put_many(queue, column, key_column, checked, partition, timestamp, deadline)
+
+    def _put_many(
+        self,
+        queue: TopicQueue,
+        values: Sequence[Optional[bytes]],
+        keys: Optional[Sequence[Optional[bytes]]],
+        headers: Headers,
+        partition: Optional[int],
+        timestamp: Optional[int],
+        deadline: float,
+    ) -> FutureRecords:
+        """Put serialized records into batches."""
+        accumulator = self._accumulator
+        if not values:
+            return FutureRecords([], [])
+        value_sizes, key_sizes = _sizes(values), None if keys is None else _sizes(keys)
+        sizes = value_sizes
+        if -1 in value_sizes:
+            sizes = [max(size, 0) for size in value_sizes]
+        if key_sizes is not None:
+            more = [max(size, 0) for size in key_sizes] if -1 in key_sizes else key_sizes
+            sizes = list(map(int.__add__, sizes, more))
+        around = max(header_size(headers), 0)
+        self._check_sizes(queue.topic, sizes, _OVERHEAD + around)
+        if timestamp is None:
+            timestamp = int(time.time() * 1000)
+        many = accumulator.prepare_many(queue, partition, keys, values, sizes, headers, timestamp)
+        self._append(lambda now, ticket: accumulator.append_many(many, now, ticket), deadline)
+        return FutureRecords(many.placed, value_sizes, key_sizes, around or -1)
+
+    def _check_sizes(self, topic: Any, sizes: Sequence[int], more: int) -> None:
+        largest = max(sizes) + more
+        if largest > min(self.config['max_request_size'], self.config['buffer_memory']):
+            raise MessageSizeTooLargeError(
+                'record %d of %d has %d bytes, for %s; max_request_size is %d, buffer_memory %d;'
+                ' none was sent'
+                % (
+                    sizes.index(max(sizes)),
+                    len(sizes),
+                    largest,
+                    topic,
+                    self.config['max_request_size'],
+                    self.config['buffer_memory'],
+                )
+            )
+
+
+def _sizes(fields: Sequence[Optional[bytes]]) -> List[int]:
+    """Return the size of each field, -1 for None."""
+    try:
+        return list(map(len, fields))  # type: ignore[arg-type]
+    except TypeError:
+        return [-1 if field is None else len(field) for field in fields]
+
+
+def _tell_error(told: Callable[..., Any], error: BaseException) -> None:
+    told(None, error)
+
+
+def _log_lost(topic: Any, error: BaseException) -> None:
+    log.error('topic=%s: a record that nobody asks about was not stored: %s', topic, error)

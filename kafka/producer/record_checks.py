@@ -1,0 +1,177 @@
+"""What a program may send: names of topics, bytes, headers, times; and serializers of all eras.
+
+Owns the checks and the errors they raise, which are AssertionErrors too, as they were before 3.0.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from kafka import codec as codecs
+from kafka.errors import (
+    IllegalStateError,
+    InvalidOptionError,
+    KafkaConfigurationError,
+    KafkaTimeoutError,
+)
+from kafka.producer.producer_batch import compression_of
+
+_TOPIC = re.compile(r'[a-zA-Z0-9._-]{1,249}\Z')
+_LAST_TIMESTAMP = 2**63 - 1
+
+
+class RecordValueError(ValueError, AssertionError):
+    """Something about a record cannot be meant."""
+
+
+class RecordTypeError(TypeError, AssertionError):
+    """Something about a record is of a wrong type."""
+
+
+class ProducerClosedError(IllegalStateError, AssertionError):
+    """The producer is closed."""
+
+
+class FlushTimeoutError(KafkaTimeoutError, AssertionError):
+    """Some records are still under way; releases before 2.0 raised an AssertionError."""
+
+
+class MissingCodecOptionError(KafkaConfigurationError, RuntimeError, AssertionError):
+    """The package that a codec needs is not installed."""
+
+
+class ProducerRecord(NamedTuple):
+    """A record as a program sends it; what interceptors get and give."""
+
+    topic: Any
+    value: Any = None
+    key: Any = None
+    headers: Any = None
+    partition: Any = None
+    timestamp_ms: Any = None
+
+
+# The first brokers that know a codec.
+_CODEC_SINCE = {'lz4': (0, 8, 2), 'zstd': (2, 1)}
+
+
+def check_codec(config: Mapping[str, Any]) -> None:
+    """Raise unless the options about compression can be had: a package, a level, brokers."""
+    name, version = config['compression_type'], config['api_version']
+    since = _CODEC_SINCE.get(name)
+    if since and version is not None and version < since:
+        raise InvalidOptionError(
+            'compression_type %s needs brokers of %s, these are of %s'
+            % (name, '.'.join(map(str, since)), '.'.join(map(str, version)))
+        )
+    try:
+        codecs.compress(compression_of(name), b'', config['compression_level'])
+    except codecs.MissingCodecError as error:
+        raise MissingCodecOptionError(
+            'Libraries for %s compression codec not found: %s' % (name, error)
+        ) from error
+    except ValueError as error:
+        raise InvalidOptionError('compression_level: %s' % error) from error
+
+
+def check_topic(topic: Any) -> None:
+    """Raise unless it is a name that brokers take."""
+    if not isinstance(topic, str):
+        raise RecordTypeError('topic must be str, not %s' % type(topic).__name__)
+    if not _TOPIC.match(topic) or topic in ('.', '..'):
+        raise RecordValueError(
+            'topic %r: a name has 1 to 249 letters, digits, dots, dashes and underscores, and is'
+            ' not . or ..' % topic[:300]
+        )
+
+
+def as_bytes(name: str, field: Any) -> Optional[bytes]:
+    """Return a serialized key or value as bytes, or None."""
+    if field is None or type(field) is bytes:
+        return field
+    if isinstance(field, (bytes, bytearray, memoryview)):
+        return bytes(field)
+    raise RecordTypeError(
+        '%s must be bytes, not %s; a %s_serializer may make bytes of it'
+        % (name, type(field).__name__, name)
+    )
+
+
+def check_headers(headers: Any) -> Sequence[Tuple[str, Optional[bytes]]]:
+    """Return headers; () for none."""
+    if not headers and (headers is None or isinstance(headers, (list, tuple))):
+        return ()
+    if not isinstance(headers, (list, tuple)):
+        raise RecordTypeError('headers must be a list of (str, bytes) tuples, not %r' % (headers,))
+    for header in headers:
+        right = isinstance(header, tuple) and len(header) == 2 and isinstance(header[0], str)
+        if not right or not isinstance(header[1], bytes):
+            raise RecordTypeError(
+                'headers must be a list of (str, bytes) tuples; one is %s of %s'
+                % (type(header).__name__, _types(header))
+            )
+    return list(headers)
+
+
+def _types(header: Any) -> str:
+    if not isinstance(header, (list, tuple)):
+        return 'no such thing'
+    return '(%s)' % ', '.join(type(part).__name__ for part in header)
+
+
+def check_timestamp(timestamp: Any) -> Optional[int]:
+    """Return a timestamp (ms), or None."""
+    if timestamp is None:
+        return None
+    if isinstance(timestamp, bool) or not isinstance(timestamp, (int, float)):
+        raise RecordTypeError('timestamp_ms must be int, not %s' % type(timestamp).__name__)
+    if not 0 <= timestamp <= _LAST_TIMESTAMP:
+        raise RecordValueError(
+            'timestamp_ms must be milliseconds since 1970, from 0 to 2**63 - 1, not %r' % timestamp
+        )
+    return int(timestamp)
+
+
+def check_partition(topic: str, partition: Any, partitions: Sequence[int]) -> int:
+    """Return a partition id that a topic has."""
+    if isinstance(partition, bool) or not isinstance(partition, int):
+        raise RecordTypeError('partition must be int, not %s' % type(partition).__name__)
+    if partition < 0 or partition not in partitions:
+        raise RecordValueError(
+            'partition %d: the topic %s has %d to %d'
+            % (partition, topic, partitions[0], partitions[-1])
+        )
+    return partition
+
+
+Serializer = Callable[[Any, List[Any], Any], Any]
+
+
+def adapt_serializer(name: str, serializer: Any) -> Optional[Serializer]:
+    """Return a serializer of any era behind one call, (topic, headers, data); None for none.
+
+    Callables get (data), objects of 1.3 to 2.x (topic, data), those of 3.0 (topic, headers, data).
+    Raises: KafkaConfigurationError for what is none of these.
+    """
+    if serializer is None:
+        return None
+    serialize = getattr(serializer, 'serialize', None)
+    if serialize is None:
+        if not callable(serializer):
+            raise KafkaConfigurationError(
+                '%s must be callable or have a method serialize(), not be %r' % (name, serializer)
+            )
+        return lambda topic, headers, data: serializer(data)
+    if _takes(serialize, 3):
+        return lambda topic, headers, data: serialize(topic, headers, data)
+    return lambda topic, headers, data: serialize(topic, data)
+
+
+def _takes(call: Callable[..., Any], count: int) -> bool:
+    try:
+        inspect.signature(call).bind(*[None] * count)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -537,10 +537,12 @@ class RecordAccumulator:
         """Take the batches out whose time is over and that are not on the wire; as above."""
         with self.lock:
             oldest = next(iter(self._incomplete), None)
-        limit = now - self.limits.delivery_timeout
-        if oldest is None or oldest.created_at > limit:
+        # Compared as ready() computes when to look again: the difference may round otherwise, and
+        # the sender would look for ever at one that is due and not expired.
+        limit = self.limits.delivery_timeout
+        if oldest is None or oldest.created_at + limit > now:
             return []
-        return self.remove_waiting(lambda batch: batch.created_at <= limit)
+        return self.remove_waiting(lambda batch: batch.created_at + limit <= now)
 
     def begin_flush(self, now: float) -> List[ProducerBatch]:
         """End lingering until end_flush(); return the batches that have no outcome yet."""

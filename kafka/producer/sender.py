@@ -301,11 +301,12 @@ class Sender:
         """Number and encode a batch; False if it can't be, when it has failed."""
         settings = self._settings
         is_new = batch.encoded is None
+        self._state.stamp(batch)
         try:
-            self._state.stamp(batch)
             batch.encode(magic, settings.codec, settings.compresslevel)
         except (KafkaError, TypeError, ValueError, NotImplementedError) as error:
             failure = error if isinstance(error, KafkaError) else ProtocolError(str(error))
+            self._state.on_lost(batch, failure)  # it has a number, which is missing now
             self._give_up(batch, failure)
             self._accumulator.finish(batch)
             return False

@@ -1,0 +1,179 @@
+"""Producers among brokers where much goes wrong: some seeds, and proof that mistakes are seen.
+
+All of it is ``python -m test.simulation --seeds 2000``. A mutation is a mistake put into one of the
+machines; within a few seeds the simulation or the model of leaders has to notice each.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka.producer import sequences, transaction_course, transaction_state
+from kafka.producer.sequences import Sequences
+from kafka.producer.transaction_course import TransactionCourse
+from kafka.producer.transaction_state import TransactionState
+from kafka.producer.verdicts import Action, Verdict
+from test.producer.test_sequences_by_model import walk
+from test.simulation.__main__ import main
+from test.simulation.checks import Wrong
+from test.simulation.runs import Run, run
+
+SEEDS = range(12)
+#: So many seeds are tried on each mutation.
+MOST = 60
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_seed(seed):
+    run(seed)
+
+
+def test_a_seed_repeats():
+    one, other = Run(5), Run(5)
+    one.go()
+    other.go()
+    assert [[v for v, _ in one.sent[p]] for p in one.sent] == [
+        [v for v, _ in other.sent[p]] for p in other.sent
+    ]
+    assert [str(f.exception) for _, f in one.sent[0]] == [
+        str(f.exception) for _, f in other.sent[0]
+    ]
+
+
+def test_a_failure_says_how_to_repeat_it(monkeypatch, capsys):
+    def broken(self, batch, response):
+        return Verdict(Action.DONE, base_offset=0)  # whatever the broker says
+
+    monkeypatch.setattr(TransactionState, 'on_produced', broken)
+    assert main(['--seeds', '3', '--most', '1']) == 1
+    assert 'repeat it: python -m test.simulation --seed' in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------- mutations
+
+
+def numbers_again(monkeypatch):
+    """A batch that is tried again gets a new number."""
+    stamp = Sequences.stamp
+
+    def mutated(self, batch):
+        numbered = self._numbered.pop(id(batch), None)
+        if numbered is not None:
+            self._partitions[batch.topic_partition].outstanding.remove(numbered)
+        stamp(self, batch)
+
+    monkeypatch.setattr(Sequences, 'stamp', mutated)
+
+
+def begins_with_many(monkeypatch):
+    """The first batch of an epoch does not go alone."""
+    monkeypatch.setattr(sequences, 'MOST_IN_FLIGHT', 5)
+    init = Sequences.__init__
+
+    def mutated(self, is_transactional):
+        init(self, is_transactional)
+        self.begins_at_zero = True
+
+    monkeypatch.setattr(Sequences, '__init__', mutated)
+
+
+def forgets_the_unknown(monkeypatch):
+    """What was given up leaves no trace, so that its numbers are missing for ever."""
+
+    def mutated(self, batch):
+        numbered = self._numbered.pop(id(batch), None)
+        if numbered is not None:
+            self._partitions[batch.topic_partition].outstanding.remove(numbered)
+
+    monkeypatch.setattr(Sequences, 'on_given_up', mutated)
+
+
+def takes_every_answer_for_good(monkeypatch):
+    """A lost request counts as stored."""
+
+    def mutated(self, batch, error):
+        self.sequences.on_stored(batch, 0)
+        return Verdict(Action.DONE, base_offset=0)
+
+    monkeypatch.setattr(TransactionState, 'on_lost', mutated)
+
+
+def raises_at_once(monkeypatch):
+    """Batches are numbered anew while others of their partition are still on the wire."""
+    settle = Sequences._settle
+
+    def mutated(self, partition):
+        on_wire = [each for each in partition.outstanding if each.is_on_wire]
+        for each in on_wire:
+            each.is_on_wire = False
+        settle(self, partition)
+        for each in on_wire:
+            each.is_on_wire = True
+
+    monkeypatch.setattr(Sequences, '_settle', mutated)
+
+
+def splits_what_may_be_stored(monkeypatch):
+    """Missing numbers move batches up that may be stored."""
+    miss = sequences._Partition.miss
+    monkeypatch.setattr(sequences._Partition, 'miss', lambda self, place: miss(self, 0))
+
+
+def commits_before_all_is_stored(monkeypatch):
+    """EndTxn does not wait for batches."""
+    needs = TransactionCourse.needs
+    monkeypatch.setattr(TransactionCourse, 'needs', lambda self, is_flushed: needs(self, True))
+
+
+def turns_a_commit_into_an_abort(monkeypatch):
+    """A commit whose answer was lost is tried again as an abort."""
+    end = transaction_course.calls.end
+
+    def mutated(caller, commits):
+        mutated.calls += 1
+        return end(caller, commits and mutated.calls % 2 == 1)
+
+    mutated.calls = 0
+    monkeypatch.setattr(transaction_course.calls, 'end', mutated)
+
+
+def keeps_the_old_epoch(monkeypatch):
+    """The epoch that the end of a transaction brings is not taken over (version 2)."""
+    ended = TransactionCourse._ended
+    monkeypatch.setattr(TransactionCourse, '_ended', lambda self, identity: ended(self, None))
+
+
+def sends_before_partitions_are_added(monkeypatch):
+    """Batches do not wait for AddPartitionsToTxn (version 1)."""
+    monkeypatch.setattr(
+        TransactionState, 'may_send', lambda self, batch: self.sequences.may_send(batch)
+    )
+    monkeypatch.setattr(transaction_state, 'SENDING', frozenset())
+
+
+BY_SIMULATION = [
+    numbers_again,
+    takes_every_answer_for_good,
+    commits_before_all_is_stored,
+    turns_a_commit_into_an_abort,
+    keeps_the_old_epoch,
+    sends_before_partitions_are_added,
+    forgets_the_unknown,
+]
+BY_MODEL = [begins_with_many, raises_at_once, splits_what_may_be_stored, forgets_the_unknown]
+
+
+@pytest.mark.parametrize('mutation', BY_SIMULATION)
+def test_the_simulation_finds(mutation, monkeypatch):
+    mutation(monkeypatch)
+    with pytest.raises(Wrong):
+        for seed in range(MOST):
+            run(seed)
+
+
+@pytest.mark.parametrize('mutation', BY_MODEL)
+def test_the_model_of_leaders_finds(mutation, monkeypatch):
+    mutation(monkeypatch)
+    with pytest.raises((AssertionError, RuntimeError, ValueError, KeyError)):
+        for seed in range(600):
+            walk(seed)

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import pytest
 
+from kafka.producer import sequences, transaction_course, transaction_state
+from kafka.producer.sequences import Sequences
+from kafka.producer.transaction_course import TransactionCourse
 from kafka.producer.transaction_state import TransactionState
 from kafka.producer.verdicts import Action, Verdict
+from test.producer.test_sequences_by_model import walk
+from test.simulation import loop
 from test.simulation.__main__ import main
+from test.simulation.checks import Wrong
 from test.simulation.runs import Run, run
 
 SEEDS = range(12)
 #: So many seeds are tried on each mutation.
-MOST = 60
+MOST = 10
 
 
 @pytest.mark.parametrize('seed', SEEDS)
@@ -42,3 +48,94 @@ def test_a_failure_says_how_to_repeat_it(monkeypatch, capsys):
     monkeypatch.setattr(TransactionState, 'on_produced', broken)
     assert main(['--seeds', '3', '--most', '1']) == 1
     assert 'repeat it: python -m test.simulation --seed' in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------- mutations
+
+
+def numbers_again(monkeypatch):
+    """A batch that is tried again gets a new number."""
+    stamp = Sequences.stamp
+
+    def mutated(self, batch):
+        numbered = self._numbered.pop(id(batch), None)
+        if numbered is not None:
+            self._partitions[batch.topic_partition].outstanding.remove(numbered)
+        stamp(self, batch)
+
+    monkeypatch.setattr(Sequences, 'stamp', mutated)
+
+
+def begins_with_many(monkeypatch):
+    """The first batch of an epoch does not go alone."""
+    monkeypatch.setattr(sequences, 'MOST_IN_FLIGHT', 5)
+    init = Sequences.__init__
+
+    def mutated(self, is_transactional):
+        init(self, is_transactional)
+        self.begins_at_zero = True
+
+    monkeypatch.setattr(Sequences, '__init__', mutated)
+
+
+def takes_every_answer_for_good(monkeypatch):
+    """A lost request counts as stored."""
+
+    def mutated(self, batch, error):
+        self.sequences.on_stored(batch, 0)
+        return Verdict(Action.DONE, base_offset=0)
+
+    monkeypatch.setattr(TransactionState, 'on_lost', mutated)
+
+
+def commits_before_all_is_stored(monkeypatch):
+    """EndTxn does not wait for batches."""
+    needs = TransactionCourse.needs
+    monkeypatch.setattr(TransactionCourse, 'needs', lambda self, is_flushed: needs(self, True))
+
+
+def turns_a_commit_into_an_abort(monkeypatch):
+    """A commit whose answer was lost is tried again as an abort."""
+    end = transaction_course.calls.end
+
+    def mutated(caller, commits):
+        mutated.calls += 1
+        return end(caller, commits and mutated.calls % 2 == 1)
+
+    mutated.calls = 0
+    monkeypatch.setattr(transaction_course.calls, 'end', mutated)
+
+
+def sends_before_partitions_are_added(monkeypatch):
+    """Batches do not wait for AddPartitionsToTxn (version 1)."""
+    monkeypatch.setattr(
+        TransactionState, 'may_send', lambda self, batch: self.sequences.may_send(batch)
+    )
+    monkeypatch.setattr(transaction_state, 'SENDING', frozenset())
+
+
+BY_SIMULATION = [
+    numbers_again,
+    takes_every_answer_for_good,
+    commits_before_all_is_stored,
+    turns_a_commit_into_an_abort,
+    sends_before_partitions_are_added,
+]
+BY_MODEL = [begins_with_many]
+
+
+@pytest.mark.parametrize('mutation', BY_SIMULATION)
+def test_the_simulation_finds(mutation, monkeypatch):
+    mutation(monkeypatch)
+    monkeypatch.setattr(loop, 'MAX_STEPS', 50_000)  # what spins is found, too
+    with pytest.raises(Wrong):
+        for seed in range(MOST):
+            run(seed)
+
+
+@pytest.mark.parametrize('mutation', BY_MODEL)
+def test_the_model_of_leaders_finds(mutation, monkeypatch):
+    mutation(monkeypatch)
+    with pytest.raises(AssertionError):
+        for seed in range(200):
+            walk(seed)

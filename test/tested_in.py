@@ -32,6 +32,7 @@ TESTED_IN = {
     'kafka/net/helpers.py': 'test/net/test_resolver.py',
     'kafka/net/poller.py': 'test/net/test_transport.py',
     'kafka/producer/many_records.py': 'test/producer/test_record_accumulator.py',
+    'kafka/producer/__init__.py': 'test/producer/test_kafka.py',
     'kafka/producer/placing.py': 'test/producer/test_kafka.py',
     'kafka/producer/record_checks.py': 'test/producer/test_kafka.py',
     'kafka/producer/topic_queue.py': 'test/producer/test_record_accumulator.py',

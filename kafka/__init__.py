@@ -19,6 +19,7 @@ __copyright__ = 'Copyright The kafka-evergreen authors'
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kafka import client as client
+    from kafka import client_async as client_async
     from kafka import codec as codec
     from kafka import common as common
     from kafka import conn as conn
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from kafka import protocol as protocol
     from kafka import structs as structs
     from kafka import util as util
+    from kafka.broker_connection import BrokerConnection as BrokerConnection
     from kafka.client import KafkaClient as KafkaClient
     from kafka.conn import KafkaConnection as KafkaConnection
     from kafka.consumer import KafkaConsumer as KafkaConsumer
@@ -68,6 +70,7 @@ _HOMES = {
     'KafkaClient': 'kafka.client',
     'SimpleClient': 'kafka.simple_client',
     'KafkaConnection': 'kafka.conn',
+    'BrokerConnection': 'kafka.broker_connection',
     'SimpleProducer': 'kafka.producer',
     'KafkaProducer': 'kafka.producer',
     'KeyedProducer': 'kafka.producer',
@@ -87,6 +90,7 @@ _HOMES = {
 # Reachable as attributes after a bare `import kafka`, as in 0.9.5.
 _SUBMODULES = (
     'client',
+    'client_async',
     'codec',
     'common',
     'conn',

@@ -1,8 +1,10 @@
-"""KafkaClient: the blocking client of 0.9.5, whose topics, groups and hosts are bytes.
+"""KafkaClient: the blocking client of 0.9.5, or the evented one of 1.x and 2.x, told by the call.
 
-Owns what 0.9.5 did in its own way: bytes made and read by ``KafkaProtocol`` and carried by
-``KafkaConnection``, both looked up as globals of this module when they are needed. Everything else
-it shares with the client of 1.x (blocking_verbs.py, known_cluster.py).
+Hosts mean the former, whose topics, groups and hosts are bytes; keywords alone the latter, whose
+calls are in evented_verbs.py. Owns what 0.9.5 did in its own way: bytes made and read by
+``KafkaProtocol`` and carried by ``KafkaConnection``, both looked up as globals of this module when
+they are needed. Everything else it shares with the client of 1.x (blocking_verbs.py,
+known_cluster.py).
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ from kafka.conn import (
     collect_hosts,
 )
 from kafka.errors import (
-    KafkaConfigurationError,
     KafkaError,
     KafkaUnavailableError,
     LeaderNotAvailableError,
 )
+from kafka.evented_verbs import EventedVerbs
 from kafka.exchange import Address, Outcome, Request, ask, exchange
 from kafka.net.arguments import security_of
 from kafka.protocol import KafkaProtocol
@@ -71,8 +73,11 @@ _OWN_METHODS = {
 _methods = operator.itemgetter(*_OWN_METHODS)
 
 
-def _takes_host_and_port(init: Callable[..., None]) -> Callable[..., None]:
-    """Let a host and its port come apart, as in 0.8: no client id was ever a number."""
+def _told_by_the_call(init: Callable[..., None]) -> Callable[..., None]:
+    """Tell by the call which client is meant: without any host it is the evented one.
+
+    A host and its port may come apart, as in 0.8: no client id was ever a number.
+    """
 
     @functools.wraps(init)
     def __init__(self: Any, *arguments: Any, **options: Any) -> None:
@@ -82,13 +87,16 @@ def _takes_host_and_port(init: Callable[..., None]) -> Callable[..., None]:
             host, port = arguments[:2]
             if not {':', ','} & set(host):
                 arguments = ('%s:%d' % (host, port), *arguments[2:])
-        init(self, *arguments, **options)
+        if arguments or 'hosts' in options:
+            init(self, *arguments, **options)
+        else:
+            self._begin_evented(options)
 
     return __init__
 
 
-class KafkaClient(BlockingVerbs):
-    """The blocking client of 0.9.5.
+class KafkaClient(EventedVerbs, BlockingVerbs):
+    """The blocking client of 0.9.5, or the evented one of 1.x and 2.x: see the last paragraph.
 
     Constructing it asks the first host that answers for all metadata; further connections are
     made when a request needs them. After `close()` it stays usable: the next request connects
@@ -120,12 +128,16 @@ class KafkaClient(BlockingVerbs):
     Those that send requests share some arguments: payloads: a list of tuples of ``kafka.structs``,
     one for each partition; fail_on_error: raise the first error, or leave it in the list (False);
     callback: called with each response, its result stands in the list instead.
+
+    Made with keywords alone and no ``hosts``, such as ``KafkaClient(bootstrap_servers=...)``, it is
+    the evented client: unknown options are ignored, and the calls are those of
+    ``kafka.evented_verbs.EventedVerbs``.
     """
 
     PARTITION = TopicAndPartition
     FAILED_LOOKUPS = (KafkaUnavailableError,)
 
-    @_takes_host_and_port
+    @_told_by_the_call
     def __init__(
         self,
         hosts: Any = None,
@@ -134,10 +146,6 @@ class KafkaClient(BlockingVerbs):
         correlation_id: int = 0,
         **options: Any,
     ) -> None:
-        if 'bootstrap_servers' in options:
-            raise KafkaConfigurationError(
-                "KafkaClient(bootstrap_servers=...) is not offered; use KafkaClient('host:port')"
-            )
         self._security = security_of('KafkaClient', options)
         if isinstance(client_id, int):  # a port, but of which host?
             raise TypeError("client_id must be bytes or str, not int; hosts is 'host:port'")
@@ -148,7 +156,21 @@ class KafkaClient(BlockingVerbs):
         self.load_metadata_for_topics()
 
     def __repr__(self) -> str:
+        if self._evented_client is not None:
+            return '<KafkaClient evented %s>' % self.cluster
         return '<KafkaClient client_id=%r>' % (self.client_id,)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what kind of client this is where a blocking call misses what it needs."""
+        kind = 'evented' if self._evented_client is not None else 'blocking'
+        raise AttributeError('a KafkaClient that is %s has no attribute %r' % (kind, name))
+
+    def close(self, node_id: Any = None) -> None:
+        """Close all connections; of an evented client also those to one node."""
+        if self._evented_client is not None:
+            self._evented_client.close(node_id)
+        else:
+            super().close()
 
     # -- connections ---------------------------------------------------------------------------
 

@@ -78,8 +78,6 @@ MAX_FRAME_BYTES = 2**31 - 1  # what a length can say
 # programs that send unrecognised requests which get no answer.
 MAX_WAITING = 1000
 
-# ---------------------------------------------------------------- the connection
-
 
 class _Waiting(NamedTuple):
     """A request whose answer was not read yet."""
@@ -580,6 +578,13 @@ class KafkaConnection(threading.local):
         self.reinit()
         self._read_early.extend(early)
         self._waiting.extend(waiting)
+
+
+def __getattr__(name: str) -> object:
+    """Load the connection of 1.x, which this module offered too, when it is asked for."""
+    if name in ('BrokerConnection', 'ConnectionStates', 'InFlightRequest'):
+        return getattr(import_late('kafka.broker_connection'), name)
+    raise AttributeError('module %r has no attribute %r' % (__name__, name))
 
 
 def _unconnected(

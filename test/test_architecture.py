@@ -47,6 +47,7 @@ MAY_USE = {
             'kafka.net.poller',
             'kafka.net.resolver',
             'kafka.net.transport',
+            'kafka.stepped_socket',
             'kafka.testing.memory',
             'kafka.testing.server',
         },

@@ -13,7 +13,6 @@ import kafka.new_topics
 from kafka.client import KafkaClient
 from kafka.errors import (
     InvalidTopicError,
-    KafkaConfigurationError,
     KafkaConnectionError,
     KafkaTimeoutError,
     KafkaUnavailableError,
@@ -142,11 +141,6 @@ def test_wrong_argument_is_a_type_error_that_names_it(arguments, name):
 def test_time_out_that_no_socket_takes_is_named_and_no_host_is_blamed(timeout):
     with pytest.raises(ValueError, match='timeout'):
         KafkaClient('a', timeout=timeout)
-
-
-def test_event_driven_form_says_what_to_use():
-    with pytest.raises(KafkaConfigurationError, match=r"KafkaClient\('host:port'\)"):
-        KafkaClient(bootstrap_servers='localhost:9092')
 
 
 def test_metadata_after_construction(cluster):

@@ -20,6 +20,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/consumer/processes.py: check_sendable': 'what a foreign object raises when pickled',
     'kafka/exchange.py: abandon': 'a connection that a program brought along may fail in any way',
     'kafka/blocking_verbs.py: BlockingVerbs._send_broker_unaware_request': 'any failure: next host',
+    'kafka/client_async.py: EventedClient._run_tasks': 'a task of the program: its future fails',
     'kafka/future.py: Future._run': 'logged: nobody waits for a callback',
     'kafka/net/sasl/oauth.py: _provided': 'told as the failure of the provider of tokens',
     'kafka/net/driving.py: _Parked.is_done': 'its own thread asks again, and gets the error',

@@ -12,13 +12,13 @@ import ssl
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, Union
 
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import KafkaConfigurationError, KafkaError
 from kafka.net.failures import TlsCertificateError, TlsError
 
 if TYPE_CHECKING:
     from kafka.net.security import TlsSettings
 
-__all__ = ['TlsClient', 'make_context', 'shown_file']
+__all__ = ['TlsClient', 'as_ssl_error', 'make_context', 'shown_file']
 
 READ_BYTES = 256 * 1024
 PEM_MARK = '-----BEGIN '
@@ -161,6 +161,14 @@ class _Files:
         with os.fdopen(number, 'wb') as file:
             file.write(value if isinstance(value, bytes) else value.encode('utf-8'))
         return path
+
+
+def as_ssl_error(error: KafkaError) -> BaseException:
+    """Return an error of TLS as the ssl.SSLError that 1.x raised, any other as it is."""
+    if not isinstance(error, TlsError):
+        return error
+    kind = ssl.SSLCertVerificationError if isinstance(error, TlsCertificateError) else ssl.SSLError
+    return kind(' '.join(map(str, error.args)))
 
 
 # ---------------------------------------------------------------- the connection

@@ -6,7 +6,7 @@ see it as ``config['api_version']``; nothing here goes by it but what has no ver
 
 from __future__ import annotations
 
-from typing import Mapping, Tuple
+from typing import Any, Iterator, Mapping, Tuple
 
 Release = Tuple[int, ...]
 
@@ -56,3 +56,56 @@ def release_of(ranges: Mapping[int, Tuple[int, int]]) -> Release:
         if ranges.get(key, (0, -1))[1] >= version:
             return release
     return (0, 8, 0)
+
+
+class ReleaseName(str):
+    """A release as 1.x named it, in text such as '0.9', that is also the numbers of 1.3 and later.
+
+    It compares with tuples as (0, 9) does, and is walked through and indexed like that.
+    """
+
+    numbers: Release
+
+    def __new__(cls, numbers: Release) -> ReleaseName:
+        """Make the name of a release; 0.10.0 was called 0.10."""
+        text = '0.10' if numbers == (0, 10, 0) else '.'.join(map(str, numbers))
+        made = super().__new__(cls, text)
+        made.numbers = numbers
+        return made
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self.numbers,)
+
+    def __eq__(self, other: object) -> bool:
+        return self.numbers == other if isinstance(other, tuple) else str(self) == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+    def _numbers_of(self, other: Any) -> Any:
+        if isinstance(other, (ReleaseName, tuple)):
+            return getattr(other, 'numbers', other)
+        return tuple(int(part) for part in other.split('.'))
+
+    def __lt__(self, other: Any) -> bool:
+        return self.numbers < self._numbers_of(other)  # type: ignore[no-any-return]
+
+    def __le__(self, other: Any) -> bool:
+        return self.numbers <= self._numbers_of(other)  # type: ignore[no-any-return]
+
+    def __gt__(self, other: Any) -> bool:
+        return self.numbers > self._numbers_of(other)  # type: ignore[no-any-return]
+
+    def __ge__(self, other: Any) -> bool:
+        return self.numbers >= self._numbers_of(other)  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.numbers[index]

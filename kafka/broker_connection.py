@@ -1,0 +1,391 @@
+"""BrokerConnection: a connection to one broker that moves only when its caller calls (1.x, 2.x).
+
+Owns: the requests in flight and their futures, time-outs of answers, the question for the broker's
+version. It has no thread and waits for nothing but for what it writes, and in the calls that say
+so. Does not own: the socket and how it is opened (stepped_socket.py), how a request travels in
+another version than its struct says (request_frames.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque, namedtuple
+from typing import Any, Deque, Dict, List, Optional, Tuple
+
+from kafka import config as options
+from kafka.errors import (
+    CorrelationIdError,
+    KafkaConnectionError,
+    KafkaError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+    TooManyInFlightRequests,
+    UnknownError,
+    UnrecognizedBrokerVersion,
+)
+from kafka.future import Future
+from kafka.net.steps import Steps, Taking, VersionQuestion
+from kafka.protocol.release import ReleaseName, release_of
+from kafka.request_frames import Expected, Framing
+from kafka.stepped_socket import READ_BYTES, WAIT_SECONDS, ConnectionStates, SteppedSocket
+
+__all__ = ['BrokerConnection', 'ConnectionStates', 'InFlightRequest']
+
+_COORDINATOR = 10  # API key
+
+InFlightRequest = namedtuple(
+    'InFlightRequest', ['request', 'response_type', 'correlation_id', 'future', 'timestamp']
+)
+
+
+class BrokerConnection(SteppedSocket):
+    """A connection to one broker, driven by its caller.
+
+    Arguments: host, port: the broker; afi: the address family, ``socket.AF_UNSPEC`` to try all
+    addresses of the name, one at each attempt; configs: options as DEFAULT_CONFIG has them, those
+    of security too; unknown ones are ignored.
+
+    Attributes: host: the address in use; hostname: the name as it was given; port; afi; config;
+    state: one of ConnectionStates, may be assigned; in_flight_requests: deque of InFlightRequest;
+    last_attempt, last_failure: epoch seconds, 0 for never; versions: {API key: (lowest, highest
+    version)} of the broker on this connection, None as long as nobody asked: check_version() does.
+
+    A request struct in a version that the broker does not serve is translated once its versions are
+    known, and its response comes as the struct asked for.
+
+    Not to be shared between threads. A forked process finds it disconnected. From 1.0.
+    """
+
+    DEFAULT_CONFIG: Dict[str, Any] = dict(options.resolve(options.CONNECTION, {}))
+
+    def __init__(self, host: str, port: int, afi: int, **configs: Any) -> None:
+        super().__init__(host, port, afi, **configs)
+        self.in_flight_requests: Deque[Any] = deque()
+        self._expected: Deque[Tuple[Any, Expected]] = deque()
+        self._correlation_id = 0
+        self._gives_lists = False  # recv() as in 1.3 and later
+
+    # ------------------------------------------------------------ looking
+
+    def can_send_more(self) -> bool:
+        """Tell whether fewer requests are in flight than may be."""
+        most: int = self.config['max_in_flight_requests_per_connection']
+        return len(self.in_flight_requests) < most
+
+    @property
+    def versions(self) -> Optional[Dict[int, Tuple[int, int]]]:
+        """What the broker serves, None if that is not known on this connection."""
+        return None if self._framing is None else dict(self._framing.ranges)
+
+    def get_api_versions(self) -> Optional[Dict[int, Tuple[int, int]]]:
+        """Return what the broker serves, asking it if need be; None if it cannot be asked (2.x)."""
+        if self._framing is None:
+            try:
+                self.check_version()
+            except KafkaError:
+                return None
+        return self.versions
+
+    def requests_timed_out(self) -> bool:
+        """Tell whether the oldest request waits for too long (1.3)."""
+        for entry in list(self.in_flight_requests)[:1]:
+            sent_at = getattr(entry, 'timestamp', None)
+            return sent_at is not None and self._is_late(sent_at)
+        return False
+
+    def connect_blocking(self, timeout: Optional[float] = None) -> bool:
+        """Connect, within so many seconds; tell whether that went well (1.4).
+
+        None: as long as an attempt may take, once through all addresses of the name. Raises as
+        connect().
+        """
+        self._gives_lists = True
+        return self._connect_within(timeout)
+
+    # ------------------------------------------------------------ sending
+
+    def send(
+        self, request: Any, expect_response: Optional[bool] = None, blocking: Optional[bool] = None
+    ) -> Future:
+        """Send a request struct; return the future of its response struct.
+
+        Arguments: expect_response: False for a request that brokers do not answer; None: the
+        request knows; blocking: taken for programs of 1.3 and later, whose recv() gives lists.
+
+        The future has failed already with NodeNotReadyError while it connects, ConnectionError
+        while it is not connected or when that fails, TooManyInFlightRequests at the limit,
+        UnsupportedVersionError for a request that the broker serves in no version. Raises
+        ValueError or ProtocolError for a struct whose values cannot be sent. Writing may wait until
+        the system has taken the bytes, as long as a request may take.
+        """
+        self._gives_lists = self._gives_lists or blocking is not None
+        self._leave_parent()
+        future = Future()
+        if self.connecting():
+            return future.failure(NodeNotReadyError(str(self)))
+        if not self.connected():
+            return future.failure(KafkaConnectionError(str(self)))
+        if not self.can_send_more():
+            return future.failure(TooManyInFlightRequests(str(self)))
+        if expect_response is None:
+            asks = getattr(request, 'expect_response', None)
+            expect_response = True if asks is None else asks()
+        return self._send(request, expect_response, future)
+
+    def _send(self, request: Any, expect_response: bool, future: Future) -> Future:
+        correlation_id = (self._correlation_id + 1) % 2**31
+        framing = self._framing or Framing(None)
+        try:
+            self._renew_login()
+            data, expected = framing.frame(
+                request, correlation_id, self.config['client_id'], int(time.time() * 1000)
+            )
+        except KafkaError as error:
+            return future.failure(error)
+        self._correlation_id = correlation_id
+        try:
+            self._write(data)
+        except (OSError, KafkaConnectionError) as error:
+            failure = KafkaConnectionError('%s: %s' % (self, error))
+            self.close(failure)
+            return future.failure(failure)
+        if not expect_response:
+            return future.success(None)
+        entry = InFlightRequest(request, request.RESPONSE_TYPE, correlation_id, future, time.time())
+        self.in_flight_requests.append(entry)
+        self._expected.append((entry, expected))
+        if not expected.frames_missing:  # nothing had to be sent
+            self._complete()
+        return future
+
+    def send_pending_requests(self) -> bool:
+        """Tell whether everything was written (1.4): send() writes at once."""
+        self._gives_lists = True
+        return self.connected()
+
+    def _renew_login(self) -> None:
+        """Log in once more if it is time, while no answer is outstanding (KIP-368)."""
+        steps = self._steps
+        if steps is None or steps.renew_at is None or time.monotonic() < steps.renew_at:
+            return
+        if self.in_flight_requests:
+            return
+        try:
+            self._drive(steps.log_in())
+        except OSError as error:
+            failure = KafkaConnectionError('%s: renewing the login: %s' % (self, error))
+            self.close(failure)
+            raise failure from error
+        except KafkaError as error:
+            self.close(error)
+            raise
+
+    def _drive(self, taking: Taking) -> None:
+        """Take steps to their end, waiting for what the broker says."""
+        data: Any = None
+        limit = self.config['request_timeout_ms'] / 1000
+        while True:
+            try:
+                taking.send(data)
+            except StopIteration:
+                return
+            self._set_waiting(limit)
+            try:
+                data = self._sock.recv(READ_BYTES)
+            finally:
+                self._sock.setblocking(False)
+
+    # ------------------------------------------------------------ receiving
+
+    def recv(self) -> Any:
+        """Take one step of reading, without waiting.
+
+        Returns a response struct, whose future is completed with it, or None. Programs that used
+        what only 1.3 and later had (connect_blocking(), ``blocking``) get a list of (response,
+        future), maybe empty, and complete the futures themselves, as they did then.
+
+        A connection that ends, or an answer that makes no sense, closes it and fails what waits.
+        """
+        if self._gives_lists:
+            return self._recv_all()
+        answer = self._recv_one()
+        if answer is None:
+            return None
+        response, future = answer
+        future.success(response)
+        return response
+
+    def _recv_all(self) -> List[Any]:
+        answers: List[Any] = []
+        while True:
+            answer = self._recv_one()
+            if answer is None:
+                return answers
+            answers.append(answer)
+
+    def _recv_one(self) -> Optional[Tuple[Any, Future]]:
+        self._leave_parent()
+        if not self.connected():
+            if not self.connecting():
+                self._fail_all(KafkaConnectionError('%s is not connected' % self))
+            return None
+        answer = self._read()
+        if answer is None and self.requests_timed_out():
+            self.close(
+                RequestTimedOutError(
+                    '%s: no answer within %s ms' % (self, self.config['request_timeout_ms'])
+                )
+            )
+        return answer
+
+    def _read(self) -> Optional[Tuple[Any, Future]]:
+        """Read the length, then the rest, as far as it is there."""
+        answer = self._next_answer()
+        for _ in range(2):
+            if answer is not None or not self.connected():
+                break
+            if not self._read_some():
+                break
+            answer = self._next_answer()
+        return answer
+
+    def _read_some(self) -> bool:
+        steps = self._steps
+        is_plain = steps is None or not steps.is_encrypted
+        try:
+            raw = self._sock.recv(self._frames.missing_bytes if is_plain else READ_BYTES)
+            data = raw if steps is None else steps.opened(raw)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except (OSError, KafkaError) as error:
+            self.close(KafkaConnectionError('%s: %s' % (self, error)))
+            return False
+        except AttributeError:
+            if self._sock is not None:
+                raise
+            self.close(KafkaConnectionError('%s has no socket' % self))  # the state was assigned
+            return False
+        if data:
+            self._frames.receive_data(data)
+        if not raw or (steps is not None and steps.is_ended and not data):
+            self.close(KafkaConnectionError('%s: the broker closed the connection' % self))
+            return False
+        return True
+
+    def _next_answer(self) -> Optional[Tuple[Any, Future]]:
+        try:
+            frame = self._frames.next_frame()
+        except KafkaError as error:
+            self.close(error)
+            return None
+        return None if frame is None else self._take(frame)
+
+    def _take(self, frame: bytes) -> Optional[Tuple[Any, Future]]:
+        if not self._expected:
+            self.close(CorrelationIdError('%s: an answer that nobody waits for' % self))
+            return None
+        entry, expected = self._expected[0]
+        found = int.from_bytes(frame[:4], 'big', signed=True) if len(frame) >= 4 else None
+        if found != expected.correlation_id and not self._is_excused(expected, found):
+            error = CorrelationIdError(
+                '%s: an answer with correlation id %s where %s was next'
+                % (self, found, expected.correlation_id)
+            )
+            self._forget_oldest()
+            entry.future.failure(error)
+            self.close(error)
+            return None
+        expected.frames.append(frame)
+        return None if expected.frames_missing else self._answer()
+
+    def _is_excused(self, expected: Expected, found: Optional[int]) -> bool:
+        """Brokers of 0.8.2 answer who coordinates a group with correlation id 0."""
+        is_old = self.config['api_version'] == (0, 8, 2)
+        return is_old and found == 0 and expected.api_key == _COORDINATOR
+
+    def _forget_oldest(self) -> Any:
+        entry, _ = self._expected.popleft()
+        for each in self.in_flight_requests:
+            if each is entry:
+                self.in_flight_requests.remove(each)
+                break
+        return entry
+
+    def _answer(self) -> Optional[Tuple[Any, Future]]:
+        """Return the answer to the oldest request, of which all frames are there."""
+        _, expected = self._expected[0]
+        entry = self._forget_oldest()
+        try:
+            response = expected.read()
+        except (KafkaError, ValueError, TypeError, LookupError, ArithmeticError) as error:
+            failure = UnknownError('%s: an answer that cannot be read: %s' % (self, error))
+            failure.__cause__ = error
+            entry.future.failure(failure)
+            self.close(failure)
+            return None
+        return response, entry.future
+
+    def _complete(self) -> None:
+        answer = self._answer()
+        if answer is not None:
+            answer[1].success(answer[0])
+
+    def _fail_all(self, error: BaseException) -> None:
+        self._expected.clear()
+        waiting = list(self.in_flight_requests)
+        self.in_flight_requests.clear()
+        for entry in waiting:
+            future = getattr(entry, 'future', None)
+            if future is not None and not future.is_done:
+                future.failure(error)
+
+    # ------------------------------------------------------------ the broker's version
+
+    def check_version(self, timeout: float = 2, strict: bool = False) -> ReleaseName:
+        """Find out which release the broker is, connecting if need be; waits so many seconds.
+
+        It is the newest that its versions allow. Requests that wait for answers come first. Returns
+        text, such as '0.9', that compares as numbers too: (0, 9). strict is of no effect. Raises
+        NodeNotReadyError if there is no connection, UnrecognizedBrokerVersion if it does not
+        answer.
+        """
+        ends_at = time.monotonic() + timeout
+        if self._framing is None:
+            self._ask_versions(ends_at)
+        assert self._framing is not None
+        return ReleaseName(release_of(self._framing.ranges))
+
+    def _ask_versions(self, ends_at: float) -> None:
+        was_connected = self.connected()
+        while self.in_flight_requests and self.connected() and time.monotonic() < ends_at:
+            if self.recv() in (None, []):
+                time.sleep(WAIT_SECONDS)
+        asked, self.asks_versions = self.asks_versions, True
+        try:
+            if self.connected():
+                self._ask_on_this()
+            while not self.connected() and time.monotonic() < ends_at:
+                if self.disconnected() and (was_connected or self._question is not None):
+                    break
+                self.connect()
+                if self.connecting():
+                    time.sleep(WAIT_SECONDS)
+        except (KafkaConnectionError, OSError) as error:
+            raise UnrecognizedBrokerVersion('%s: %s' % (self, error)) from error
+        finally:
+            self.asks_versions = asked
+        if self._framing is None:
+            is_reached = was_connected or self.state is ConnectionStates.HANDSHAKE
+            self.close()
+            kind = UnrecognizedBrokerVersion if is_reached else NodeNotReadyError
+            raise kind('%s gives no answer' % self)
+
+    def _ask_on_this(self) -> None:
+        self.last_attempt = time.time()
+        self._question = VersionQuestion(self.config['client_id'])
+        steps = self._steps or Steps(
+            None, self.hostname, self.port, self.config['client_id'], self._write_raw
+        )
+        self._steps = steps
+        self._become(ConnectionStates.HANDSHAKE)
+        self._advance(steps.ask(self._question))

@@ -1,0 +1,432 @@
+"""EventedClient: requests to all brokers of a cluster, moved only by poll() (1.x, 2.x).
+
+Owns: one BrokerConnection for each node, which of them has something to read, the tracking of
+metadata for topics, tasks for later. It has no thread. ``kafka.client_async.KafkaClient`` is the
+class that programs make (kafka/client.py); this is what its calls of 1.x and 2.x go to.
+
+Each connection asks for the broker's versions before it carries requests, so that structs in
+versions that the broker dropped can be translated. The class BrokerConnection is looked up in this
+module when a connection is made: programs replace it here.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import socket
+import time
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
+
+from kafka import config as options
+from kafka.broker_connection import BrokerConnection
+from kafka.client import KafkaClient
+from kafka.cluster import ClusterMetadata
+from kafka.errors import (
+    Cancelled,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NoBrokersAvailable,
+    NodeNotReadyError,
+)
+from kafka.future import Future
+from kafka.net.addresses import collect_hosts, get_ip_port_afi
+from kafka.net.poller import READ, Poller
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.release import ReleaseName
+from kafka.protocol.struct_classes import class_of
+
+__all__ = ['BrokerConnection', 'DelayedTaskQueue', 'EventedClient', 'KafkaClient']
+
+log = logging.getLogger(__name__)
+
+LATER_SECONDS = 9999999999  # of an empty queue
+NEVER_MS = 999999999
+CONNECTING_SECONDS = 0.01  # between two looks at connections that are being made
+
+
+class DelayedTaskQueue:
+    """Callables to run at epoch seconds, each at most once."""
+
+    def __init__(self) -> None:
+        self._heap: List[Tuple[float, int, Any]] = []
+        self._futures: Dict[Any, Tuple[int, Future]] = {}
+        self._count = itertools.count()
+
+    def add(self, task: Any, at: float) -> Future:
+        """Add a task, in place of itself if it is there; return the future of its result."""
+        if task in self._futures:
+            self.remove(task)
+        number, future = next(self._count), Future()
+        self._futures[task] = number, future
+        heapq.heappush(self._heap, (at, number, task))
+        return future
+
+    def remove(self, task: Any) -> None:
+        """Take a task out; its future fails with Cancelled. Raises KeyError for an unknown one."""
+        _, future = self._futures.pop(task)
+        future.failure(Cancelled())
+
+    def _drop_removed(self) -> None:
+        while self._heap:
+            _, number, task = self._heap[0]
+            if self._futures.get(task, (None,))[0] == number:
+                return
+            heapq.heappop(self._heap)
+
+    def next_at(self) -> float:
+        """Return when the next task is due, in epoch seconds; 9999999999 without one."""
+        self._drop_removed()
+        return self._heap[0][0] if self._heap else LATER_SECONDS
+
+    def pop_ready(self) -> List[Tuple[Any, Future]]:
+        """Return the tasks that are due, with their futures."""
+        ready = []
+        while self.next_at() <= time.time():
+            _, _, task = heapq.heappop(self._heap)
+            ready.append((task, self._futures.pop(task)[1]))
+        return ready
+
+
+class EventedClient:
+    """What moves the requests of an evented KafkaClient; see there for what the calls mean."""
+
+    def __init__(self, **configs: Any) -> None:
+        self.config = options.resolve(options.CLIENT, configs)
+        self.cluster = ClusterMetadata(**self.config)
+        self._raises_unreachable = 'api_version' in configs and configs['api_version'] is None
+        self._conns: Dict[Any, Any] = {}
+        self._registered: Dict[Any, Any] = {}  # node id -> socket
+        self._topics: Set[str] = set()
+        self._refreshing: Optional[Future] = None
+        self._tasks = DelayedTaskQueue()
+        self._poller = Poller()
+        self._bootstrap_fails = 0
+        self._last_bootstrap: float = 0
+        self._bootstrap(collect_hosts(self.config['bootstrap_servers']))
+
+    # ------------------------------------------------------------ bootstrapping
+
+    def _make(self, host: str, port: int, afi: int, node_id: Any = None) -> Any:
+        def changed(conn: Any) -> None:
+            if node_id is not None:
+                self._changed(node_id, conn)
+
+        names = BrokerConnection.DEFAULT_CONFIG
+        given = {name: value for name, value in self.config.items() if name in names}
+        given['api_version'] = given.get('api_version') or (0, 8, 2)
+        given['state_change_callback'] = changed
+        conn = BrokerConnection(host, port, afi, **given)
+        conn.asks_versions = node_id is not None
+        return conn
+
+    def _bootstrap(self, hosts: Iterable[Any]) -> None:
+        """Ask one host after the other for all metadata, each once, waiting."""
+        causes = []
+        self._last_bootstrap = time.time()
+        for host, port, afi in hosts:
+            conn = self._make(host, port, afi)
+            try:
+                response = self._ask_all(conn)
+            except (KafkaError, OSError) as error:
+                causes.append('%s:%s: %s' % (host, port, error))
+                log.warning('Bootstrapping: no metadata from %s:%s: %s', host, port, error)
+                continue
+            finally:
+                conn.close()
+            self.cluster.update_metadata(response)
+            self._bootstrap_fails = 0
+            return
+        self._bootstrap_fails += 1
+        if self._raises_unreachable:
+            self.close()
+            raise NoBrokersAvailable('no bootstrap server answers: %s' % '; '.join(causes))
+
+    def _ask_all(self, conn: Any) -> Any:
+        seconds = self.config['request_timeout_ms'] / 1000
+        if not conn._connect_within(seconds):
+            raise KafkaConnectionError('cannot connect to %s' % conn)
+        future = conn.send(class_of(MetadataRequest, 0)([]))
+        ends_at = time.monotonic() + seconds
+        while not future.is_done:
+            if time.monotonic() > ends_at:
+                raise KafkaTimeoutError('%s did not answer within %s s' % (conn, seconds))
+            if conn.recv() is None and not future.is_done:
+                time.sleep(0.001)
+        if future.failed():
+            raise future.exception
+        return future.value.declared()
+
+    # ------------------------------------------------------------ nodes
+
+    def _changed(self, node_id: Any, conn: Any) -> None:
+        """Wait for what a connection has to read while there is one."""
+        sock = self._registered.pop(node_id, None)
+        if sock is not None:
+            self._poller.unregister(sock)
+        if conn.connected():
+            sock = conn._sock
+            self._poller.register(sock, READ, lambda events: None)
+            self._registered[node_id] = sock
+        elif conn.disconnected():
+            self.cluster.request_update()
+
+    def maybe_connect(self, node_id: Any) -> bool:
+        """Go on connecting; tell whether it is connected."""
+        conn = self._conns.get(node_id)
+        if conn is None:
+            broker: Any = self.cluster.broker_metadata(node_id)
+            if broker is None:
+                raise AssertionError('node %r is not in the metadata' % (node_id,))
+            host, port = broker.host, broker.port
+            _, _, afi = get_ip_port_afi('[%s]' % host if ':' in host else host)
+            conn = self._conns[node_id] = self._make(host, port, afi, node_id)
+        if conn.connecting() or (conn.disconnected() and not conn.blacked_out()):
+            try:
+                conn.connect()
+            except socket.gaierror as error:
+                log.warning('%s: %s', conn, error)
+        return bool(conn.connected())
+
+    def ready(self, node_id: Any, metadata_priority: bool = True) -> bool:
+        """Begin to connect if need be; tell whether a request can be sent now."""
+        self.maybe_connect(node_id)
+        return self.is_ready(node_id, metadata_priority)
+
+    def is_ready(self, node_id: Any, metadata_priority: bool = True) -> bool:
+        """Tell whether a request can be sent now, and no refresh of metadata goes first."""
+        if metadata_priority and (self._refreshing is not None or self.cluster.ttl() == 0):
+            return False
+        return self._can_send(node_id)
+
+    def _can_send(self, node_id: Any) -> bool:
+        conn = self._conns.get(node_id)
+        return conn is not None and conn.connected() and conn.can_send_more()
+
+    def connected(self, node_id: Any) -> bool:
+        """Tell whether a node is connected."""
+        conn = self._conns.get(node_id)
+        return conn is not None and conn.connected()
+
+    def is_disconnected(self, node_id: Any) -> bool:
+        """Tell whether a node was in use and is disconnected."""
+        conn = self._conns.get(node_id)
+        return conn is not None and conn.disconnected()
+
+    def connection_delay(self, node_id: Any) -> float:
+        """Return how many ms to wait before it is worth calling."""
+        conn = self._conns.get(node_id)
+        delay_ms: float = 0 if conn is None else conn.connection_delay()
+        return delay_ms
+
+    def close(self, node_id: Any = None) -> None:
+        """Close one connection, or all."""
+        for each in list(self._conns) if node_id is None else [node_id]:
+            conn = self._conns.pop(each, None)
+            if conn is not None:
+                conn.close()
+        if node_id is None:
+            self._poller.close()
+
+    def in_flight_request_count(self, node_id: Any = None) -> int:
+        """Return how many requests wait for answers."""
+        nodes = list(self._conns) if node_id is None else [node_id]
+        conns = [self._conns[each] for each in nodes if each in self._conns]
+        return sum(len(conn.in_flight_requests) for conn in conns)
+
+    def least_loaded_node(self) -> Any:
+        """Return the node to ask: one that is connected and idle, else the least busy, else new."""
+        known = {broker.nodeId for broker in self.cluster.brokers()}
+        usable = [
+            node_id
+            for node_id in known & set(self._conns)
+            if not self._conns[node_id].blacked_out() and self._conns[node_id].can_send_more()
+        ]
+        usable.sort(key=lambda n: (not self.connected(n), self.in_flight_request_count(n)))
+        if usable and self.connected(usable[0]):
+            return usable[0]
+        fresh = sorted(known - set(self._conns))
+        if usable or fresh:
+            return (usable or fresh)[0]
+        backoff = self.config['reconnect_backoff_ms'] / 1000 * 2 ** min(self._bootstrap_fails, 9)
+        if time.time() - self._last_bootstrap > backoff:
+            self._bootstrap(collect_hosts(self.config['bootstrap_servers']))
+        return None
+
+    # ------------------------------------------------------------ requests
+
+    def send(self, node_id: Any, request: Any, wakeup: bool = True) -> Future:
+        """Send a request; see KafkaClient."""
+        if not self.maybe_connect(node_id):
+            return Future().failure(NodeNotReadyError(node_id))
+        conn = self._conns[node_id]
+        is_answered = request.API_KEY != 0 or getattr(request, 'required_acks', None) != 0
+        future: Future = conn.send(request, expect_response=is_answered)
+        return future
+
+    def poll(
+        self,
+        timeout_ms: Optional[float] = None,
+        future: Optional[Future] = None,
+        sleep: bool = True,
+    ) -> List[Any]:
+        """Move what can be moved; see KafkaClient."""
+        if timeout_ms is None:
+            timeout_ms = self.config['request_timeout_ms']
+        ends_at = time.monotonic() + timeout_ms / 1000
+        responses: List[Any] = []
+        while True:
+            self._run_tasks()
+            self._connect_all()
+            metadata_ms = self._maybe_refresh()
+            left = max(0, ends_at - time.monotonic())
+            is_done = future is not None and future.is_done
+            self._wait(0 if is_done else self._waiting_seconds(left, metadata_ms, sleep))
+            responses += self._receive()
+            if future is None or future.is_done or time.monotonic() >= ends_at:
+                return responses
+
+    def _run_tasks(self) -> None:
+        for task, future in self._tasks.pop_ready():
+            try:
+                future.success(task())
+            except Exception as error:  # a program's own; whoever scheduled it has the future
+                log.error('Task %s failed: %s', task, error)
+                future.failure(error)
+
+    def _connect_all(self) -> None:
+        for node_id, conn in list(self._conns.items()):
+            if conn.connecting():
+                self.maybe_connect(node_id)
+
+    def _waiting_seconds(self, left: float, metadata_ms: float, sleep: bool) -> float:
+        is_idle = not self.in_flight_request_count()
+        connecting = any(conn.connecting() for conn in self._conns.values())
+        if is_idle and not connecting and not sleep:
+            return 0
+        waits = [left, metadata_ms / 1000, self._tasks.next_at() - time.time()]
+        waits.append(self.config['request_timeout_ms'] / 1000)
+        if connecting:
+            waits.append(CONNECTING_SECONDS)
+        return max(0, min(waits))
+
+    def _wait(self, seconds: float) -> None:
+        for on_ready, events in self._poller.poll(seconds):
+            on_ready(events)
+
+    def _receive(self) -> List[Any]:
+        responses = []
+        for conn in list(self._conns.values()):
+            while conn.connected():
+                response = conn.recv()
+                if response is None:
+                    break
+                responses.append(response)
+        return responses
+
+    def wakeup(self) -> None:
+        """End a poll() that runs in another thread."""
+        self._poller.wake()
+
+    # ------------------------------------------------------------ metadata
+
+    def _maybe_refresh(self) -> float:
+        """Ask for metadata if it is time; return in how many ms to look again."""
+        if self._refreshing is not None:
+            return NEVER_MS
+        due_ms: float = self.cluster.ttl()
+        if due_ms > 0:
+            return due_ms
+        node_id = self.least_loaded_node()
+        backoff_ms: float = self.config['retry_backoff_ms']
+        if node_id is None:
+            self.cluster.failed_update(NodeNotReadyError('no broker can be asked for metadata'))
+            return backoff_ms
+        if not self.maybe_connect(node_id) or not self._can_send(node_id):
+            return self.config['reconnect_backoff_ms']  # type: ignore[no-any-return]
+        wanted = [] if self.cluster.need_all_topic_metadata else sorted(self._topics)
+        self._refreshing = future = self._conns[node_id].send(class_of(MetadataRequest, 0)(wanted))
+        future.add_both(self._refreshed)
+        return NEVER_MS
+
+    def _refreshed(self, result: Any) -> None:
+        self._refreshing = None
+        if isinstance(result, BaseException):
+            self.cluster.failed_update(result)
+        else:
+            self.cluster.update_metadata(result.declared())
+
+    def set_topics(self, topics: Iterable[str]) -> Future:
+        """Track these topics; see KafkaClient."""
+        wanted = set(topics)
+        is_news = bool(wanted - self._topics) or not wanted
+        self._topics = wanted
+        return self.cluster.request_update() if is_news else Future().success(set(wanted))
+
+    def add_topic(self, topic: str) -> Future:
+        """Track one more topic."""
+        if topic in self._topics:
+            return Future().success(set(self._topics))
+        return self.set_topics(self._topics | {topic})
+
+    # ------------------------------------------------------------ tasks, versions
+
+    def schedule(self, task: Callable[[], Any], at: float) -> Future:
+        """Run a task during poll(), at epoch seconds."""
+        return self._tasks.add(task, at)
+
+    def unschedule(self, task: Callable[[], Any]) -> None:
+        """Do not run it. Raises KeyError for a task that is not scheduled."""
+        self._tasks.remove(task)
+
+    def await_ready(self, node_id: Any, timeout_ms: float = 30000) -> bool:
+        """Wait until a node is ready. Raises KafkaTimeoutError when time is over."""
+        ends_at = time.monotonic() + timeout_ms / 1000
+        while not self.ready(node_id, metadata_priority=False):
+            if time.monotonic() >= ends_at:
+                raise KafkaTimeoutError('node %r is not ready after %s ms' % (node_id, timeout_ms))
+            self.poll(timeout_ms=min(50, timeout_ms))
+        return True
+
+    def send_and_receive(self, node_id: Any, request: Any) -> Any:
+        """Send a request, wait for the response and return it. Raises what it failed with."""
+        self.await_ready(node_id)
+        future = self.send(node_id, request)
+        self.poll(future=future)
+        if not future.is_done:
+            raise KafkaTimeoutError('node %r did not answer in time' % (node_id,))
+        if future.failed():
+            raise future.exception
+        return future.value
+
+    def check_version(
+        self, node_id: Any = None, timeout: float = 2, strict: bool = False
+    ) -> ReleaseName:
+        """Find out which release a broker is; see KafkaClient."""
+        if node_id is None:
+            node_id = self.least_loaded_node()
+        if node_id is None:
+            raise NoBrokersAvailable('no broker is known or reachable')
+        self.maybe_connect(node_id)
+        found: ReleaseName = self._conns[node_id].check_version(timeout=timeout, strict=strict)
+        return found
+
+    def get_api_versions(self, node_id: Any = None) -> Optional[Dict[int, Tuple[int, int]]]:
+        """Return what a broker serves, None if none is connected."""
+        for conn in self._conns.values() if node_id is None else [self._conns.get(node_id)]:
+            if conn is not None and conn.versions is not None:
+                versions: Dict[int, Tuple[int, int]] = conn.versions
+                return versions
+        return None
+
+    def api_version(self, request_class: Any, max_version: Optional[int] = None) -> int:
+        """Return the highest version of a request that struct classes and broker have."""
+        classes = list(request_class)
+        low, high = (self.get_api_versions() or {}).get(classes[0].API_KEY, (0, 0))
+        version = min(high, len(classes) - 1, high if max_version is None else max_version)
+        return max(version, min(low, len(classes) - 1))
+
+    def bootstrap_connected(self) -> bool:
+        """Tell whether a bootstrap server answered (1.4)."""
+        return self._bootstrap_fails == 0

@@ -1,0 +1,405 @@
+"""A socket that is opened step by step, each time its user calls; the base of BrokerConnection.
+
+Owns: the socket and the states of a connection, addresses tried one after the other, the steps up
+to the first request (net/steps.py) and what their failures mean, closing. Does not own: requests
+and their answers (broker_connection.py).
+
+The states and who moves them::
+
+    DISCONNECTED -connect()-> CONNECTING -connect()-> [HANDSHAKE -connect()->] CONNECTED
+    any -close(), or an error-> DISCONNECTING -> DISCONNECTED
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import time
+from typing import Any, List, Optional, Tuple
+
+from kafka import config as options
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    SaslAuthenticationFailedError,
+)
+from kafka.net import proxy
+from kafka.net.sasl.login import ClosedAtVersions
+from kafka.net.security import SecuritySettings
+from kafka.net.steps import Reopen, Steps, Taking, VersionQuestion
+from kafka.net.tls import as_ssl_error
+from kafka.protocol.frames import FrameReader
+from kafka.protocol.negotiation import BrokerVersions
+from kafka.request_frames import Framing
+
+__all__ = ['ConnectionStates', 'SteppedSocket']
+
+log = logging.getLogger('kafka.conn')
+
+READ_BYTES = 256 * 1024  # at once, of encrypted bytes
+MOST_LOGINS = 3  # of which the one before tells that another may go otherwise
+WAIT_SECONDS = 0.005  # between two looks at a connection that is being made
+NEVER_MS = 999999999
+
+# What connect_ex() says while it goes on; 10022 is Windows'.
+_UNDER_WAY = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK, 10022)
+
+Address = Tuple[int, str, int]
+
+
+class ConnectionStates:
+    """The states of a connection; compare by identity."""
+
+    DISCONNECTING = '<disconnecting>'
+    DISCONNECTED = '<disconnected>'
+    CONNECTING = '<connecting>'
+    HANDSHAKE = '<handshake>'
+    CONNECTED = '<connected>'
+
+
+class SteppedSocket:
+    """A connection to one broker up to the point where requests can be sent."""
+
+    def __init__(self, host: str, port: int, afi: int, **configs: Any) -> None:
+        self.host = self.hostname = host
+        self.port = port
+        self.afi = afi
+        self.config = options.resolve(options.CONNECTION, configs)
+        security = SecuritySettings.from_options(self.config)
+        if security.tls is not None:
+            security.context()  # what cannot be used is told now
+        self._security = None if security.is_plain else security
+        self.state: Any = ConnectionStates.DISCONNECTED
+        self.last_attempt: float = 0
+        self.last_failure: float = 0
+        self.asks_versions = False  # whether that is one of the steps of connecting
+        self._addresses: List[Address] = []
+        self._sock: Any = None
+        self._process = 0  # whose the socket is
+        self._target: Any = None  # what the socket connects to
+        self._question: Optional[VersionQuestion] = None
+        self._logins = 0
+        self._is_bare = False
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what belongs to one socket."""
+        self._steps: Optional[Steps] = None
+        self._taking: Optional[Taking] = None
+        self._frames = FrameReader(self.config['receive_message_max_bytes'])
+        self._framing: Optional[Framing] = None
+
+    def __repr__(self) -> str:
+        where = self.hostname, self.host, self.port
+        return '<BrokerConnection host=%s/%s port=%s>' % where
+
+    # ------------------------------------------------------------ looking
+
+    def connected(self) -> bool:
+        """Tell whether requests can be sent."""
+        return self.state is ConnectionStates.CONNECTED
+
+    def connecting(self) -> bool:
+        """Tell whether connect() has begun and is not done."""
+        return self.state in (ConnectionStates.CONNECTING, ConnectionStates.HANDSHAKE)
+
+    def disconnected(self) -> bool:
+        """Tell whether there is no connection and none under way."""
+        return self.state is ConnectionStates.DISCONNECTED
+
+    def blacked_out(self) -> bool:
+        """Tell whether it is disconnected and too early for another attempt."""
+        return self.disconnected() and self._backoff_ms() > 0
+
+    def connection_delay(self) -> float:
+        """Return how many ms to wait before it is worth calling (1.3)."""
+        if self.disconnected():
+            return self._backoff_ms()
+        return 0 if self.connecting() else NEVER_MS
+
+    def _backoff_ms(self) -> float:
+        passed_ms = (time.time() - self.last_attempt) * 1000
+        left: float = max(0, self.config['reconnect_backoff_ms'] - passed_ms)
+        return left
+
+    def _is_late(self, since: float) -> bool:
+        late: bool = time.time() > since + self.config['request_timeout_ms'] / 1000
+        return late
+
+    def _become(self, state: Any) -> None:
+        self.state = state
+        callback = self.config['state_change_callback']
+        if callback is not None:
+            callback(self)
+
+    # ------------------------------------------------------------ connecting
+
+    def connect(self) -> Any:
+        """Begin to connect, or go on with it; return the state.
+
+        One step a call, without waiting, but for names that have to be looked up. Raises
+        socket.gaierror for a name that cannot be; ssl.SSLError for a TLS handshake that fails;
+        SaslAuthenticationFailedError and its kin for a login that is refused. A broker that closes
+        leaves it disconnected.
+        """
+        self._leave_parent()
+        if self.state is ConnectionStates.DISCONNECTED:
+            self._open()
+        if self.state is ConnectionStates.CONNECTING:
+            self._try_to_connect()
+        elif self.state is ConnectionStates.HANDSHAKE:
+            self._go_on()
+        return self.state
+
+    def _connect_within(self, timeout: Optional[float]) -> bool:
+        if timeout is None or timeout == float('inf'):
+            timeout = self.config['request_timeout_ms'] / 1000
+        ends_at = time.monotonic() + timeout
+        tries = 0
+        while not self.connected() and time.monotonic() < ends_at:
+            if self.disconnected():
+                if tries and tries >= len(self._addresses) + 1:
+                    break
+                tries += 1
+            self.connect()
+            if self.connecting():
+                time.sleep(min(WAIT_SECONDS, max(0, ends_at - time.monotonic())))
+        return self.connected()
+
+    def _open(self) -> None:
+        self.last_attempt = time.time()
+        self._logins = 0
+        self._question = None
+        if self.asks_versions:
+            self._question = VersionQuestion(self.config['client_id'])
+        self._open_socket()
+
+    def _open_socket(self) -> None:
+        family, self.host, port = self._next_address()
+        log.debug('%s: connecting', self)
+        self._forget()
+        self._sock = sock = socket.socket(family, socket.SOCK_STREAM)
+        self._process = os.getpid()
+        for option in self._socket_options():
+            sock.setsockopt(*option)
+        sock.setblocking(False)
+        self._target = self._at_proxy() or (self.host, port)
+        self._become(ConnectionStates.CONNECTING)
+
+    def _socket_options(self) -> List[Any]:
+        chosen = list(self.config['socket_options'] or ())
+        for name, number in (
+            ('receive_buffer_bytes', socket.SO_RCVBUF),
+            ('send_buffer_bytes', socket.SO_SNDBUF),
+        ):
+            if self.config[name] is not None:
+                chosen.append((socket.SOL_SOCKET, number, self.config[name]))
+        return chosen
+
+    def _at_proxy(self) -> Optional[Tuple[str, int]]:
+        if self._security is None or self._security.proxy is None:
+            return None
+        address = proxy.parse(self._security.proxy)
+        return address.host, address.port
+
+    def _next_address(self) -> Address:
+        if self.afi != socket.AF_UNSPEC or self._names_stay():
+            return (
+                socket.AF_INET if self.afi == socket.AF_UNSPEC else self.afi,
+                self.hostname,
+                self.port,
+            )
+        if not self._addresses:
+            try:
+                found = socket.getaddrinfo(self.hostname, self.port, 0, socket.SOCK_STREAM)
+            except socket.gaierror as error:
+                self.last_failure = time.time()
+                raise socket.gaierror(
+                    error.args[0],
+                    'the name of %s:%s cannot be resolved: %s'
+                    % (self.hostname, self.port, error.args[-1]),
+                ) from error
+            self._addresses = [(each[0], str(each[4][0]), int(each[4][1])) for each in found]
+        return self._addresses.pop(0)
+
+    def _names_stay(self) -> bool:
+        """Tell whether the name of the broker is for a proxy to look up."""
+        security = self._security
+        return (
+            security is not None
+            and security.proxy is not None
+            and proxy.resolves_names(security.proxy)
+        )
+
+    def _try_to_connect(self) -> None:
+        try:
+            code = self._sock.connect_ex(self._target)
+        except socket.gaierror as error:
+            self.close(KafkaConnectionError('%s: %s' % (self, error)))
+            raise socket.gaierror(
+                error.args[0], 'the name of %s:%s cannot be resolved' % (self.hostname, self.port)
+            ) from error
+        except OSError as error:
+            code = error.errno
+        if code in (0, errno.EISCONN):
+            self._start_steps()
+        elif code not in _UNDER_WAY:
+            reason = os.strerror(code) if isinstance(code, int) else code
+            self.close(KafkaConnectionError('%s: %s' % (self, reason)))
+        elif self._is_late(self.last_attempt):
+            self.close(KafkaConnectionError('%s: not connected in time' % self))
+
+    def _start_steps(self) -> None:
+        client_id = self.config['client_id']
+        self._steps = Steps(self._security, self.hostname, self.port, client_id, self._write_raw)
+        if self._security is None and self._question is None:
+            self._become(ConnectionStates.CONNECTED)
+            return
+        self._become(ConnectionStates.HANDSHAKE)
+        self._advance(self._steps.take(self.host, self._is_bare, self._question))
+
+    def _advance(self, taking: Taking) -> None:
+        """Take the first steps, as far as they go without anything from the broker."""
+        self._taking = taking
+        self._step(None)
+
+    def _go_on(self) -> None:
+        """Take a step if bytes have come."""
+        if self._taking is None:  # the state was assigned
+            self._become(ConnectionStates.CONNECTED)
+            return
+        try:
+            data = self._sock.recv(READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            if self._is_late(self.last_attempt):
+                self.close(KafkaConnectionError('%s: no answer in time while connecting' % self))
+            return
+        except OSError as error:
+            log.debug('%s: %s', self, error)
+            data = b''
+        self._step(data)
+
+    def _step(self, data: Optional[bytes]) -> None:
+        assert self._taking is not None
+        try:
+            self._taking.send(data)  # type: ignore[arg-type]  # None starts a generator
+        except StopIteration:
+            self._be_connected()
+        except Reopen:
+            self._reopen()
+        except OSError as error:
+            self.close(KafkaConnectionError('%s: %s' % (self, error)))
+        except (ClosedAtVersions, SaslAuthenticationFailedError) as error:
+            self._log_in_again(error)
+        except KafkaError as error:
+            self.close(error)
+            if data != b'':
+                raise as_ssl_error(error) from error
+
+    def _be_connected(self) -> None:
+        assert self._steps is not None
+        self._taking = None
+        found = self._steps.versions
+        if found is None and self._question is not None:
+            found = self._question.versions
+        if found is not None:
+            self._learn(found)
+        self._become(ConnectionStates.CONNECTED)
+
+    def _learn(self, versions: BrokerVersions) -> None:
+        self._framing = Framing(versions.ranges)
+
+    def _reopen(self) -> None:
+        """Go on with the steps on another socket, to the same address."""
+        self._drop_socket()
+        self._addresses.insert(0, (self._family(), self.host, self.port))
+        self._open_socket()
+
+    def _family(self) -> int:
+        if self.afi != socket.AF_UNSPEC:
+            return self.afi
+        return socket.AF_INET6 if ':' in self.host else socket.AF_INET
+
+    def _log_in_again(self, error: KafkaError) -> None:
+        """Try another login where the refusal says that it may go otherwise."""
+        is_old = isinstance(error, ClosedAtVersions) and self._uses_gssapi()
+        self._logins += 1
+        if self._logins < MOST_LOGINS and (is_old or getattr(error, 'login_again', False)):
+            self._is_bare = self._is_bare or is_old
+            self._reopen()
+            return
+        self.close(error)
+        raise error
+
+    def _uses_gssapi(self) -> bool:
+        sasl = None if self._security is None else self._security.sasl
+        return sasl is not None and sasl.mechanism == 'GSSAPI'
+
+    # ------------------------------------------------------------ bytes
+
+    def _write(self, data: bytes) -> None:
+        if self._steps is None:
+            self._write_raw(data)
+        else:
+            self._steps.write(data)
+
+    def _write_raw(self, data: bytes) -> None:
+        """Write all bytes, waiting for the system at most as long as a request may take."""
+        sock = self._sock
+        if sock is None:
+            raise KafkaConnectionError('there is no socket')
+        self._set_waiting(self.config['request_timeout_ms'] / 1000)
+        try:
+            rest = memoryview(data)
+            while rest:
+                sent = sock.send(rest)
+                if not sent:
+                    raise ConnectionResetError('nothing more can be written')
+                rest = rest[sent:]
+        finally:
+            sock.setblocking(False)
+
+    def _set_waiting(self, seconds: float) -> None:
+        """Let calls of the socket wait; one that a program brought may know no limits."""
+        limit = getattr(self._sock, 'settimeout', None)
+        if limit is None:
+            self._sock.setblocking(True)
+        else:
+            limit(seconds)
+
+    # ------------------------------------------------------------ closing
+
+    def close(self, error: Optional[BaseException] = None) -> None:
+        """Close the connection and fail every future that waits, with `error` or ConnectionError.
+
+        The next connect() connects again.
+        """
+        if error is None:
+            error = KafkaConnectionError('%s was closed' % self)
+        if not self.disconnected():
+            log.debug('%s: closing: %s', self, error)
+            self._become(ConnectionStates.DISCONNECTING)
+            self._drop_socket()
+            self._forget()
+            self.last_failure = time.time()
+            self._become(ConnectionStates.DISCONNECTED)
+        self._fail_all(error)
+
+    def _fail_all(self, error: BaseException) -> None:
+        """Tell what waits for answers that none will come."""
+        raise NotImplementedError
+
+    def _drop_socket(self) -> None:
+        sock, self._sock = self._sock, None
+        if sock is not None:
+            try:
+                sock.close()
+            except OSError as error:
+                log.debug('%s: closing the socket: %s', self, error)
+
+    def _leave_parent(self) -> None:
+        """Give up a socket that came with a fork: its answers belong to the parent."""
+        if self._sock is not None and self._process != os.getpid():
+            self.close(KafkaConnectionError('%s belongs to the process that forked' % self))

@@ -1,0 +1,182 @@
+"""The evented client, on embedded brokers, and what tells it from the blocking one."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import kafka
+from kafka.client import KafkaClient
+from kafka.client_async import DelayedTaskQueue
+from kafka.client_async import KafkaClient as SameClient
+from kafka.errors import Cancelled, IllegalStateError, NoBrokersAvailable, NodeNotReadyError
+from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.message import Message
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.produce import ProduceRequest
+from kafka.testing import Cluster
+
+
+@pytest.fixture(params=['0.8.2', '0.9', '0.10.0', '2.8', '4.4'])
+def cluster(request):
+    with Cluster(version=request.param, topics={'topic': 1}) as running:
+        yield running
+
+
+@pytest.fixture
+def client(cluster):
+    made = KafkaClient(bootstrap_servers=cluster.bootstrap, client_id='me', no_such_option=1)
+    yield made
+    made.close()
+
+
+def wait_until_ready(client, node_id, seconds=20):
+    ends_at = time.monotonic() + seconds
+    while not client.ready(node_id) and time.monotonic() < ends_at:
+        client.poll(timeout_ms=20)
+    assert client.is_ready(node_id)
+
+
+def ask(client, node_id, request):
+    future = client.send(node_id, request)
+    client.poll(timeout_ms=20000, future=future)
+    if future.failed():
+        raise future.exception
+    return future.value
+
+
+def test_a_program_writes_and_reads(client):
+    """With structs of 1.2.1, at brokers of every age."""
+    assert SameClient is KafkaClient is kafka.KafkaClient
+    assert client.cluster.topics() == {'topic'}
+    node_id = client.cluster.leader_for_partition(('topic', 0))
+    assert client.ready(node_id) is False  # it has just begun
+    wait_until_ready(client, node_id)
+    assert client.connected(node_id)
+    assert not client.is_disconnected(node_id)
+    assert client.connection_delay(node_id) == 999999999
+    messages = [(0, Message(b'value').encode())]
+    produced = ask(client, node_id, ProduceRequest[0](1, 5000, [('topic', [(0, messages)])]))
+    assert produced.topics == [('topic', [(0, 0, 0)])]
+    unanswered = ProduceRequest[0](0, 5000, [('topic', [(0, messages)])])
+    assert client.send(node_id, unanswered).succeeded()
+    fetch = FetchRequest[0](-1, 100, 1, [('topic', [(0, 0, 10000)])])
+    ((_, ((_, error, _, found),)),) = ask(client, node_id, fetch).topics
+    assert (error, found[0][2].value) == (0, b'value')
+    assert client.in_flight_request_count() == client.in_flight_request_count(node_id) == 0
+    assert client.get_api_versions()
+    assert client.check_version(node_id) == client.check_version()
+    client.close(node_id)
+    assert not client.connected(node_id)
+    client.close('never heard of')
+
+
+def test_metadata_is_tracked_for_topics(client):
+    """Set topics give futures; the cluster resolves them."""
+    future = client.set_topics(['topic'])
+    client.poll(timeout_ms=20000, future=future)
+    assert future.value is client.cluster
+    assert client.set_topics(['topic']).value == {'topic'}
+    assert client.add_topic('topic').is_done
+
+
+def test_a_node_that_is_not_in_the_metadata(client):
+    """It is a mistake of the program."""
+    assert not client.connected(99)
+    assert not client.is_disconnected(99)
+    assert client.connection_delay(99) == 0
+    assert client.in_flight_request_count(99) == 0
+    for call in (client.ready, lambda node_id: client.send(node_id, MetadataRequest[0]([]))):
+        with pytest.raises(AssertionError, match='99'):
+            call(99)
+
+
+def test_a_request_before_there_is_a_connection_fails(client):
+    """At once, so that the program tries again."""
+    node_id = client.least_loaded_node()
+    future = client.send(node_id, MetadataRequest[0]([]))
+    assert isinstance(future.exception, NodeNotReadyError)
+
+
+def test_waiting_calls_of_2_1(client):
+    """One request after the other, without a loop of the program's own."""
+    node_id = client.least_loaded_node()
+    assert client.await_ready(node_id, timeout_ms=20000)
+    assert client.send_and_receive(node_id, MetadataRequest[0]([])).brokers
+    assert client.api_version(MetadataRequest, max_version=1) <= 1
+    assert client.bootstrap_connected()
+
+
+def test_tasks_run_in_poll(client):
+    """At their time; what they raise fails their future and nothing else."""
+
+    def fails():
+        raise ValueError('mine')
+
+    done = client.schedule(lambda: 5, time.time())
+    failed = client.schedule(fails, time.time())
+    later = client.schedule(len, time.time() + 1000)
+    client.poll(timeout_ms=0)
+    assert done.value == 5
+    assert isinstance(failed.exception, ValueError)
+    client.unschedule(len)
+    assert isinstance(later.exception, Cancelled)
+    with pytest.raises(KeyError):
+        client.unschedule(len)
+
+
+def test_wakeup_ends_a_poll(client):
+    """The next one if none is under way."""
+    client.set_topics(['topic'])
+    began = time.monotonic()
+    client.wakeup()
+    client.poll(timeout_ms=15000)
+    assert time.monotonic() - began < 10
+
+
+@pytest.fixture
+def nobody():
+    import socket
+
+    with socket.socket() as unused:
+        unused.bind(('127.0.0.1', 0))
+        yield '127.0.0.1:%d' % unused.getsockname()[1]
+
+
+def test_nobody_there(nobody):
+    """1.2.1 went on without an error; who asks for the version from 1.3 on gets one."""
+    client = KafkaClient(bootstrap_servers=nobody)
+    assert client.least_loaded_node() is None
+    with pytest.raises(NoBrokersAvailable):
+        client.check_version()
+    client.close()
+    with pytest.raises(NoBrokersAvailable, match=nobody):
+        KafkaClient(bootstrap_servers=nobody, api_version=None)
+
+
+def test_two_kinds_of_client(nobody):
+    """Each says what the other kind's calls need."""
+    evented = KafkaClient(bootstrap_servers=nobody)
+    with pytest.raises(AttributeError, match='evented'):
+        evented.load_metadata_for_topics('topic')
+    assert 'evented' in repr(evented)
+    evented.close()
+    blocking = KafkaClient.__new__(KafkaClient)
+    with pytest.raises(IllegalStateError, match='bootstrap_servers'):
+        blocking.poll()
+
+
+def test_the_queue_of_tasks():
+    """Earliest first, each once, replaced when added again."""
+    queue = DelayedTaskQueue()
+    assert queue.next_at() == 9999999999
+    first = queue.add('task', 5)
+    second = queue.add('task', 3)
+    queue.add('later', time.time() + 1000)
+    assert isinstance(first.exception, Cancelled)
+    assert queue.next_at() == 3
+    assert queue.pop_ready() == [('task', second)]
+    assert queue.pop_ready() == []
+    with pytest.raises(KeyError):
+        queue.remove('task')

@@ -14,7 +14,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import logging
-import socket
 import time
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
@@ -36,6 +35,7 @@ from kafka.net.poller import READ, Poller
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.release import ReleaseName
 from kafka.protocol.struct_classes import class_of
+from kafka.stepped_socket import NameNotResolved
 
 __all__ = ['BrokerConnection', 'DelayedTaskQueue', 'EventedClient', 'KafkaClient']
 
@@ -185,7 +185,7 @@ class EventedClient:
         if conn.connecting() or (conn.disconnected() and not conn.blacked_out()):
             try:
                 conn.connect()
-            except socket.gaierror as error:
+            except NameNotResolved as error:
                 log.warning('%s: %s', conn, error)
         return bool(conn.connected())
 

@@ -68,7 +68,6 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
-
 DEFAULT_SOCKET_TIMEOUT_SECONDS = 120
 
 MAX_READ_BYTES = 4096

@@ -34,7 +34,10 @@ from kafka.protocol.frames import FrameReader
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.request_frames import Framing
 
-__all__ = ['ConnectionStates', 'SteppedSocket']
+__all__ = ['ConnectionStates', 'NameNotResolved', 'SteppedSocket']
+
+#: What connect() raises for a name that cannot be looked up.
+NameNotResolved = socket.gaierror
 
 log = logging.getLogger('kafka.conn')
 

@@ -377,7 +377,7 @@ class Sender:
         if response is not None:
             self._take_response(request, batches, response, now)
             if self._recorder is not None:
-                self._recorder.answered(node, now - sent_at, response)
+                self._recorder.answered(node, now - sent_at, response, batches)
         for batch in batches if response is None else ():
             stored = Verdict(Action.DONE)
             self._apply(batch, self._state.on_lost(batch, error) if error else stored, None, now)

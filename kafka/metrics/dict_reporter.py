@@ -1,0 +1,60 @@
+"""A reporter that keeps metrics in dicts (1.x)."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Dict, Iterable
+
+from kafka.metrics.metrics_reporter import AbstractMetricsReporter
+
+
+class DictReporter(AbstractMetricsReporter):
+    """Keeps metrics by category: prefix, group and tags, joined by dots."""
+
+    def __init__(self, prefix: str = '') -> None:
+        self._prefix = prefix if prefix else ''
+        # Guards the dicts of dicts: metrics come from the thread of the client.
+        self._lock = threading.Lock()
+        self._store: Dict[str, Dict[str, Any]] = {}
+
+    def snapshot(self) -> Dict[str, Dict[str, float]]:
+        """Return {category: {name: value now}}."""
+        with self._lock:
+            found = {category: dict(metrics) for category, metrics in self._store.items()}
+        return {
+            category: {name: metric.value() for name, metric in metrics.items()}
+            for category, metrics in found.items()
+        }
+
+    def init(self, metrics: Iterable[Any]) -> None:
+        """Take metrics that are there already."""
+        for metric in metrics:
+            self.metric_change(metric)
+
+    def metric_change(self, metric: Any) -> None:
+        """Take a metric."""
+        category = self.get_category(metric)
+        with self._lock:
+            self._store.setdefault(category, {})[metric.metric_name.name] = metric
+
+    def metric_removal(self, metric: Any) -> Any:
+        """Drop a metric and return it, None when it is not here."""
+        category = self.get_category(metric)
+        with self._lock:
+            metrics = self._store.get(category, {})
+            removed = metrics.pop(metric.metric_name.name, None)
+            if not metrics:
+                self._store.pop(category, None)
+        return removed
+
+    def get_category(self, metric: Any) -> str:
+        """Return prefix, group and tags (``k=v``, sorted) joined by dots, empty ones left out."""
+        name = metric.metric_name
+        tags = ','.join('%s=%s' % (key, value) for key, value in sorted(name.tags.items()))
+        return '.'.join(part for part in (self._prefix, name.group, tags) if part)
+
+    def configure(self, configs: Any) -> None:
+        """Nothing can be told to it."""
+
+    def close(self) -> None:
+        """Nothing is to be closed; the figures stay."""

@@ -1,0 +1,10 @@
+"""A statistic that is itself measured (1.x)."""
+
+from __future__ import annotations
+
+from kafka.metrics.measurable import AbstractMeasurable
+from kafka.metrics.stat import AbstractStat
+
+
+class AbstractMeasurableStat(AbstractStat, AbstractMeasurable):
+    """A statistic that gives one figure."""

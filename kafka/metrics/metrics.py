@@ -1,0 +1,196 @@
+"""The registry of metrics and sensors of one client (1.x).
+
+Owns which metrics and sensors there are, their names, who is told of them, and when sensors that
+nobody records into go. Does not own figures: those are the statistics' (``stats/``).
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from typing import Any, Dict, Iterable, List, Optional
+
+from kafka.metrics.kafka_metric import KafkaMetric
+from kafka.metrics.measurable import AnonMeasurable
+from kafka.metrics.metric_config import MetricConfig
+from kafka.metrics.metric_name import MetricName
+from kafka.metrics.stats.sensor import Sensor
+
+log = logging.getLogger(__name__)
+
+_EXPIRE_EVERY_SECONDS = 30.0
+
+
+class Metrics:
+    """The metrics and sensors of a client.
+
+    Arguments: default_config: a MetricConfig for sensors that have none; reporters: who is told;
+        enable_expiration: whether a daemon thread removes sensors that are no longer used.
+    Threads may share it. close() ends that thread and the reporters.
+    """
+
+    def __init__(
+        self,
+        default_config: Optional[MetricConfig] = None,
+        reporters: Optional[Iterable[Any]] = None,
+        enable_expiration: bool = False,
+    ) -> None:
+        # Guards what there is: metrics, sensors, who is whose child, reporters.
+        self._lock = threading.RLock()
+        self._config = default_config or MetricConfig()
+        self._sensors: Dict[str, Sensor] = {}
+        self._metrics: Dict[MetricName, KafkaMetric] = {}
+        self._children_sensors: Dict[Sensor, List[Sensor]] = {}
+        self._reporters: List[Any] = list(reporters or [])
+        self._closed = threading.Event()
+        for reporter in self._reporters:
+            reporter.init([])
+        if enable_expiration:
+            threading.Thread(
+                target=_expire, args=(self, self._closed), name='kafka metrics', daemon=True
+            ).start()
+        self.add_metric(
+            self.metric_name('count', 'kafka-metrics-count', 'total number of registered metrics'),
+            AnonMeasurable(lambda config, now: len(self._metrics)),
+        )
+
+    @property
+    def config(self) -> MetricConfig:
+        """The configuration of sensors that have none."""
+        return self._config
+
+    @property
+    def metrics(self) -> Dict[MetricName, KafkaMetric]:
+        """All metrics by their names, in the dict that changes with them."""
+        return self._metrics
+
+    def metric_name(
+        self,
+        name: str,
+        group: str,
+        description: str = '',
+        tags: Optional[Dict[str, Any]] = None,
+    ) -> MetricName:
+        """Return a name that has the tags of the configuration besides its own."""
+        return MetricName(name, group, description, {**self.config.tags, **(tags or {})})
+
+    def get_sensor(self, name: str) -> Optional[Sensor]:
+        """Return a sensor by its name, None if there is none."""
+        if not name:
+            raise ValueError('a sensor needs a name, not %r' % (name,))
+        return self._sensors.get(name)
+
+    def sensor(
+        self,
+        name: str,
+        config: Optional[MetricConfig] = None,
+        inactive_sensor_expiration_time_seconds: float = sys.maxsize,
+        parents: Optional[Iterable[Sensor]] = None,
+    ) -> Sensor:
+        """Return a sensor by its name, a new one if there is none.
+
+        Arguments: config: None for that of the registry; parents: get what is recorded, too.
+        Raises ValueError when a sensor would be reached by two ways.
+        """
+        found = self.get_sensor(name)
+        if found is not None:
+            return found
+        with self._lock:
+            found = self.get_sensor(name)
+            if found is None:
+                above = list(parents or [])
+                found = Sensor(
+                    self,
+                    name,
+                    above,
+                    config or self.config,
+                    inactive_sensor_expiration_time_seconds,
+                )
+                self._sensors[name] = found
+                for parent in above:
+                    self._children_sensors.setdefault(parent, []).append(found)
+                log.debug('sensor=%s added', name)
+        return found
+
+    def remove_sensor(self, name: str) -> None:
+        """Remove a sensor, its metrics, and its children likewise; nothing if there is none."""
+        with self._lock:
+            sensor = self._sensors.pop(name, None)
+            if sensor is None:
+                return
+            with sensor._lock:
+                for metric in sensor.metrics:
+                    self.remove_metric(metric.metric_name)
+            for parent in sensor._parents:
+                siblings = self._children_sensors.get(parent, [])
+                if sensor in siblings:
+                    siblings.remove(sensor)
+            children = self._children_sensors.pop(sensor, [])
+            log.debug('sensor=%s removed', name)
+            for child in children:
+                self.remove_sensor(child.name)
+
+    def add_metric(self, metric_name: MetricName, measurable: Any, config: Any = None) -> None:
+        """Add a metric that belongs to no sensor.
+
+        Raises ValueError for a name that is taken.
+        """
+        self.register_metric(KafkaMetric(metric_name, measurable, config or self.config))
+
+    def remove_metric(self, metric_name: MetricName) -> Optional[KafkaMetric]:
+        """Remove a metric and return it, None if there is none."""
+        with self._lock:
+            metric = self._metrics.pop(metric_name, None)
+            if metric is not None:
+                for reporter in self._reporters:
+                    reporter.metric_removal(metric)
+        return metric
+
+    def add_reporter(self, reporter: Any) -> None:
+        """Add a reporter, which learns of all metrics there are."""
+        with self._lock:
+            reporter.init(list(self._metrics.values()))
+            self._reporters.append(reporter)
+
+    def register_metric(self, metric: KafkaMetric) -> None:
+        """Add a metric; ValueError when its name is taken."""
+        with self._lock:
+            if metric.metric_name in self._metrics:
+                raise ValueError(
+                    'A metric named "%s" already exists, cannot register another one.'
+                    % (metric.metric_name,)
+                )
+            self._metrics[metric.metric_name] = metric
+            for reporter in self._reporters:
+                reporter.metric_change(metric)
+
+    class ExpireSensorTask:
+        """What removes sensors that are no longer used."""
+
+        @staticmethod
+        def run(metrics: Metrics) -> None:
+            """Remove the sensors of a registry that have expired."""
+            for name, sensor in list(metrics._sensors.items()):
+                # Recording into it and its removal must not go past each other.
+                with sensor._lock:
+                    is_over = sensor.has_expired()
+                if is_over:
+                    log.debug('sensor=%s has expired', name)
+                    metrics.remove_sensor(name)
+
+    def close(self) -> None:
+        """Close the reporters, and stop the removal of sensors; may be called again."""
+        self._closed.set()
+        with self._lock:
+            reporters, self._reporters = self._reporters, []
+        for reporter in reporters:
+            reporter.close()
+
+    def __repr__(self) -> str:
+        return '<Metrics of %d metrics, %d sensors>' % (len(self._metrics), len(self._sensors))
+
+
+def _expire(metrics: Metrics, closed: threading.Event) -> None:
+    while not closed.wait(_EXPIRE_EVERY_SECONDS):
+        Metrics.ExpireSensorTask.run(metrics)

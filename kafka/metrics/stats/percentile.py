@@ -1,0 +1,23 @@
+"""Which percentile is wanted, and what it is called (1.x)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Percentile:
+    """A percentile of a Percentiles. Attributes: name: a MetricName; percentile: a float."""
+
+    def __init__(self, metric_name: Any, percentile: float) -> None:
+        self._metric_name = metric_name
+        self._percentile = float(percentile)
+
+    @property
+    def name(self) -> Any:
+        """What the metric is called."""
+        return self._metric_name
+
+    @property
+    def percentile(self) -> float:
+        """Which one, 0 to 100."""
+        return self._percentile

@@ -1,0 +1,120 @@
+"""Where values are recorded: a set of statistics that get each of them (1.x)."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Iterable, List, Optional, Tuple
+
+from kafka.errors import QuotaViolationError
+from kafka.metrics import clock
+from kafka.metrics.kafka_metric import KafkaMetric
+
+
+class Sensor:
+    """A set of statistics; what is recorded goes to each of them, and to the parents.
+
+    Made by ``Metrics.sensor()``. Attributes: name; metrics: those that were added, a tuple. Threads
+    may share one.
+    """
+
+    def __init__(
+        self,
+        registry: Any,
+        name: str,
+        parents: Optional[Iterable[Sensor]],
+        config: Any,
+        inactive_sensor_expiration_time_seconds: float,
+    ) -> None:
+        if not name:
+            raise ValueError('a sensor needs a name, not %r' % (name,))
+        # Guards the statistics, which are not safe for several threads.
+        self._lock = threading.RLock()
+        self._registry = registry
+        self._name = name
+        self._parents: List[Sensor] = list(parents or [])
+        self._metrics: List[KafkaMetric] = []
+        self._stats: List[Any] = []
+        self._config = config
+        self._limit_ms = inactive_sensor_expiration_time_seconds * 1000
+        self._last_record_time = clock.milliseconds()
+        self._check_forest(set())
+
+    def _check_forest(self, seen: Any) -> None:
+        """Refuse to count a value twice: no sensor may be reached by two ways."""
+        if self in seen:
+            raise ValueError('%s is reached twice by its parents' % self._name)
+        seen.add(self)
+        for parent in self._parents:
+            parent._check_forest(seen)
+
+    @property
+    def name(self) -> str:
+        """The name, of which a registry has but one."""
+        return self._name
+
+    @property
+    def metrics(self) -> Tuple[KafkaMetric, ...]:
+        """The metrics that were added."""
+        return tuple(self._metrics)
+
+    def record(self, value: float = 1.0, time_ms: Optional[float] = None) -> None:
+        """Record a value. time_ms: when it was, None for now.
+
+        Raises QuotaViolationError when a metric is beyond its bound then; the value counts.
+        """
+        if time_ms is None:
+            time_ms = clock.milliseconds()
+        self._last_record_time = time_ms
+        with self._lock:
+            for stat in self._stats:
+                stat.record(self._config, value, time_ms)
+            self._check_quotas(time_ms)
+        for parent in self._parents:
+            parent.record(value, time_ms)
+
+    def _check_quotas(self, time_ms: float) -> None:
+        for metric in self._metrics:
+            quota = metric.config.quota if metric.config is not None else None
+            if quota is None:
+                continue
+            value = metric.value(time_ms)
+            if not quota.is_acceptable(value):
+                raise QuotaViolationError(
+                    '%s violated quota. Actual: %s, Threshold: %s'
+                    % (metric.metric_name, value, quota.bound)
+                )
+
+    def add_compound(self, compound_stat: Any, config: Any = None) -> None:
+        """Add a statistic that gives several metrics. config: None for the sensor's.
+
+        Raises ValueError for None, and for a name that is taken.
+        """
+        if not compound_stat:
+            raise ValueError('compound stat must be non-empty')
+        made = [
+            KafkaMetric(named.name, named.stat, config or self._config)
+            for named in compound_stat.stats()
+        ]
+        with self._lock:
+            for metric in made:
+                self._registry.register_metric(metric)
+                self._metrics.append(metric)
+            self._stats.append(compound_stat)
+
+    def add(self, metric_name: Any, stat: Any, config: Any = None) -> None:
+        """Add a statistic as a metric. config: None for the sensor's.
+
+        Raises ValueError for a name that is taken.
+        """
+        metric = KafkaMetric(metric_name, stat, config or self._config)
+        with self._lock:
+            self._registry.register_metric(metric)
+            self._metrics.append(metric)
+            self._stats.append(stat)
+
+    def has_expired(self) -> bool:
+        """Tell whether nothing was recorded for longer than the sensor is kept."""
+        return clock.milliseconds() - self._last_record_time > self._limit_ms
+
+    def __repr__(self) -> str:
+        return '<Sensor %s of %d metrics>' % (self._name, len(self._metrics))

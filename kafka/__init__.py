@@ -46,9 +46,14 @@ if TYPE_CHECKING:
     from kafka.protocol import create_gzip_message as create_gzip_message
     from kafka.protocol import create_message as create_message
     from kafka.protocol import create_snappy_message as create_snappy_message
+    from kafka.serializer import DefaultSerializer as DefaultSerializer
+    from kafka.serializer import Deserializer as Deserializer
+    from kafka.serializer import JsonSerializer as JsonSerializer
+    from kafka.serializer import Serializer as Serializer
     from kafka.simple_client import SimpleClient as SimpleClient
     from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
     from kafka.structs import TopicPartition as TopicPartition
+    from kafka.structs import TopicPartitionReplica as TopicPartitionReplica
 
 # What a star import brings: the twelve names of 0.9.5, as far as they are there.
 __all__ = [
@@ -85,6 +90,11 @@ _HOMES = {
     'create_snappy_message': 'kafka.protocol',
     'TopicPartition': 'kafka.structs',
     'OffsetAndMetadata': 'kafka.structs',
+    'TopicPartitionReplica': 'kafka.structs',
+    'DefaultSerializer': 'kafka.serializer',
+    'Deserializer': 'kafka.serializer',
+    'JsonSerializer': 'kafka.serializer',
+    'Serializer': 'kafka.serializer',
 }
 
 # Reachable as attributes after a bare `import kafka`, as in 0.9.5.
@@ -93,13 +103,18 @@ _SUBMODULES = (
     'client_async',
     'codec',
     'common',
+    'config',
     'conn',
     'consumer',
     'context',
     'errors',
+    'future',
+    'interceptors',
+    'metrics',
     'partitioner',
     'producer',
     'protocol',
+    'serializer',
     'structs',
     'util',
 )

@@ -1,0 +1,8 @@
+"""What turns keys and values into bytes and back (1.3.2 to 3.0)."""
+
+from __future__ import annotations
+
+from kafka.serializer.abstract import Deserializer, Serializer
+from kafka.serializer.default import DefaultSerializer, JsonSerializer
+
+__all__ = ['DefaultSerializer', 'Deserializer', 'JsonSerializer', 'Serializer']

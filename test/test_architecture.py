@@ -70,6 +70,7 @@ MAY_USE = {
     'threading.Thread': (
         set(),
         {
+            'kafka.metrics.metrics',
             'kafka.net.driving',
             'kafka.net.helpers',
             'kafka.producer.base',
@@ -83,7 +84,7 @@ MAY_USE = {
     # A certificate is made by the program openssl where no package can.
     'subprocess': (set(), {'kafka.testing.security.certificates'}),
     # A message of 1.x is stamped where it is made, and a cluster of 1.x is made without a clock.
-    'time': (OUTSIDE, {'kafka.cluster', 'kafka.protocol.message'}),
+    'time': (OUTSIDE, {'kafka.cluster', 'kafka.metrics.clock', 'kafka.protocol.message'}),
     # A message without key may go anywhere.
     'random': (OUTSIDE, {'kafka.partitioner.default', 'kafka.partitioner.sticky'}),
     # The timer of 0.9.5 and futures log what a callback raises: nobody waits for it. Options that
@@ -94,6 +95,7 @@ MAY_USE = {
             'kafka.config.contradictions',
             'kafka.config.resolution',
             'kafka.future',
+            'kafka.metrics.metrics',
             'kafka.util',
         },
     ),

@@ -42,6 +42,7 @@ from kafka.config.option import (
     TOWER,
     Face,
     Option,
+    dialect_of,
 )
 from kafka.config.resolution import (
     OPTIONS,
@@ -57,7 +58,7 @@ from kafka.config.security_table import SECURITY
 __all__ = [
     'ADMIN', 'CLIENT', 'CONNECTION', 'CONSUMER', 'DIALECTS', 'FACES', 'ONLY_0_9', 'OPTIONS',
     'PRODUCER', 'SECURITY', 'TOWER', 'Face', 'Option', 'Options', 'current_dialect', 'defaults',
-    'options_of', 'resolve', 'set_dialect', 'settle_release',
+    'dialect_of', 'options_of', 'resolve', 'set_dialect', 'settle_release',
 ]  # fmt: skip
 
 #: Names that only the KafkaConsumer of 0.9.5 had: who gives one means that dialect.

@@ -58,6 +58,14 @@ _GROUP: Table = table(
         since='2.3',
     ),
     Option(
+        'group_protocol',
+        choice(['classic', 'consumer'], fold=str.lower),
+        'classic',
+        'C',
+        'How the group shares partitions: by its members, or by the coordinator (KIP-848).',
+        since='',
+    ),
+    Option(
         'session_timeout_ms',
         milliseconds(1, INT32_MAX),
         45000,

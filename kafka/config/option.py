@@ -65,8 +65,12 @@ class Option(NamedTuple):
         return self.name.replace('_', '.') if self.java == '' else self.java
 
     def default_for(self, face: Face, dialect: Optional[str] = None) -> Any:
-        """Return the default. dialect: one of DIALECTS, None for programs of no particular era."""
-        if dialect is not None:
+        """Return the default.
+
+        dialect: one of DIALECTS; None for programs of no particular era, and 0.9.5, which had none
+        of these clients, means the same.
+        """
+        if dialect not in (None, DIALECTS[0]):
             at = DIALECTS.index(dialect)
             for last, letters, value in self.until:
                 if face.letter in letters and at <= DIALECTS.index(last):

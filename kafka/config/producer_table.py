@@ -23,6 +23,7 @@ from kafka.config.option import Option, Table, table
 __all__ = ['PRODUCING']
 
 _SERIALIZER: Kind = function('serialize')
+_INTERCEPTED = ('on_send', 'on_acknowledgement', 'on_consume', 'on_commit')
 
 _RECORDS: Table = table(
     Option(
@@ -59,12 +60,13 @@ _RECORDS: Table = table(
     Option(
         'interceptors',
         listed(
-            'objects, or their classes, with on_send() or on_acknowledgement()',
-            lambda each: has_method('on_send')(each) or has_method('on_acknowledgement')(each),
+            'objects, or their classes, with one of the methods of kafka.interceptors',
+            lambda each: any(has_method(name)(each) for name in _INTERCEPTED),
         ),
         [],
-        'P',
-        'See each record before it is serialized, and what became of it: kafka.interceptors.',
+        'PC',
+        'See and change what is sent or consumed, and learn what became of it; see'
+        ' kafka.interceptors.',
         java='interceptor.classes',
         since='',
     ),

@@ -24,7 +24,7 @@ from kafka.errors import InvalidOptionError, InvalidOptionTypeError
 
 log = logging.getLogger('kafka.config')
 
-DIALECT_SWITCH = 'KAFKA_DIALECT'
+DIALECT_SWITCH = 'KAFKA_LEGACY_DIALECT'
 
 #: The rows of all clients but the one of 0.9.5, by name.
 OPTIONS: Table = {**SHARED, **SECURITY, **PRODUCING, **CONSUMING}
@@ -76,7 +76,7 @@ _SECRETS = frozenset(row.name for row in OPTIONS.values() if row.kind.is_secret)
 def set_dialect(release: Optional[str]) -> None:
     """Let all clients made from now on go by a release's defaults; None: by those that serve best.
 
-    The option ``dialect`` of a client counts more, the environment variable KAFKA_DIALECT less.
+    The option ``dialect`` counts more, the environment variable KAFKA_LEGACY_DIALECT less.
     Raises InvalidOptionError for what is no release of 0.9.5 to 3.x.
     """
     _default_dialect[0] = _dialect(release, 'dialect')

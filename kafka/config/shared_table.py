@@ -42,12 +42,14 @@ def _known_dialect(value: Any) -> Optional[str]:
     if not isinstance(value, str):
         raise UnfitType()
     found = dialect_of(value)
-    if found is None:
+    if found is None and value != 'modern':
         raise Unfit()
     return found
 
 
-RELEASED = Kind("a release from '0.9.5' to '3.0', such as '2.0.2', or None", _known_dialect)
+RELEASED = Kind(
+    "a release from '0.9.5' to '3.0', such as '2.0.2', or 'modern', or None", _known_dialect
+)
 
 
 _ADDRESSES: Table = table(
@@ -83,7 +85,8 @@ _ADDRESSES: Table = table(
         None,
         'PCAK',
         'A release such as ``2.0.2``: its defaults, and its way where releases contradict each'
-        ' other. None: the environment variable ``KAFKA_DIALECT``, else what serves all best.',
+        ' other. None: what ``KAFKA_LEGACY_DIALECT`` in the environment says, else what serves all'
+        ' best.',
         java=None,
         since='',
     ),

@@ -11,6 +11,8 @@ import math
 import numbers
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Optional, Tuple
 
+from kafka.config.consumer_table import OF_0_9_5
+from kafka.config.option import TOWER
 from kafka.errors import KafkaConfigurationError, UnknownTopicOrPartitionError
 from kafka.structs import TopicAndPartition
 from kafka.util import name_bytes
@@ -18,30 +20,10 @@ from kafka.util import name_bytes
 log = logging.getLogger('kafka.consumer.kafka')
 
 DEFAULT_CONSUMER_CONFIG: Dict[str, Any] = {
-    'client_id': 'kafka.consumer.kafka',
-    'group_id': None,
-    'bootstrap_servers': [],
-    'socket_timeout_ms': 30 * 1000,
-    'fetch_message_max_bytes': 1024 * 1024,
-    'auto_offset_reset': 'largest',
-    'fetch_min_bytes': 1,
-    'fetch_wait_max_ms': 100,
-    'refresh_leader_backoff_ms': 200,
-    'deserializer_class': lambda message: message,
-    'auto_commit_enable': False,
-    'auto_commit_interval_ms': 60 * 1000,
-    'auto_commit_interval_messages': None,
-    'consumer_timeout_ms': -1,
-    # Without effect, as in 0.9.5.
-    'socket_receive_buffer_bytes': 64 * 1024,
-    'num_consumer_fetchers': 1,
-    'default_fetcher_backoff_ms': 1000,
-    'queued_max_message_chunks': 10,
-    'rebalance_max_retries': 4,
-    'rebalance_backoff_ms': 2000,
+    name: row.default_for(TOWER) for name, row in OF_0_9_5.items()
 }
 
-DEPRECATED_CONFIG_KEYS = {'metadata_broker_list': 'bootstrap_servers'}
+DEPRECATED_CONFIG_KEYS = {old: row.name for row in OF_0_9_5.values() for old in row.old}
 
 _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1

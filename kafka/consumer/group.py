@@ -12,6 +12,7 @@ import logging
 import os
 from typing import Any, Dict, Iterable, Mapping, NamedTuple, Optional
 
+from kafka import config
 from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG, DEPRECATED_CONFIG_KEYS
 from kafka.consumer.dialect_09 import Verbs09
 from kafka.errors import IllegalStateError, KafkaConfigurationError
@@ -22,36 +23,14 @@ log = logging.getLogger('kafka.consumer.kafka')
 OLD, MODERN = '0.9.5', 'modern'
 ENVIRONMENT_VARIABLE = 'KAFKA_LEGACY_DIALECT'
 
-# Options of both eras, which tell nothing.
-_SHARED = {
-    'auto_commit_interval_ms',
-    'auto_offset_reset',
-    'bootstrap_servers',
-    'client_id',
-    'consumer_timeout_ms',
-    'fetch_min_bytes',
-    'group_id',
-}
-_ONLY_OLD = (DEFAULT_CONSUMER_CONFIG.keys() | DEPRECATED_CONFIG_KEYS.keys()) - _SHARED
-# Options of 1.x to 3.x that 0.9.5 did not have.
-_ONLY_MODERN = frozenset(
-    """
-    allow_auto_create_topics api_version api_version_auto_timeout_ms bootstrap_timeout_ms
-    bootstrap_topics_filter check_crcs client_dns_lookup client_rack connections_max_idle_ms
-    default_offset_commit_callback enable_auto_commit enable_incremental_fetch_sessions
-    exclude_internal_topics fetch_max_bytes fetch_max_wait_ms group_instance_id group_protocol
-    heartbeat_interval_ms interceptors isolation_level kafka_client key_deserializer legacy_iterator
-    max_in_flight_requests_per_connection max_partition_fetch_bytes max_poll_interval_ms
-    max_poll_records metadata_max_age_ms metric_group_prefix metric_reporters metrics_enabled
-    metrics_num_samples metrics_sample_window_ms partition_assignment_strategy proxy_url
-    receive_buffer_bytes receive_message_max_bytes reconnect_backoff_max reconnect_backoff_max_ms
-    reconnect_backoff_ms request_timeout_ms retry_backoff_ms sasl_kerberos_domain_name
-    sasl_kerberos_name sasl_kerberos_service_name sasl_mechanism sasl_oauth_token_provider
-    sasl_plain_password sasl_plain_username security_protocol selector send_buffer_bytes
-    session_timeout_ms skip_double_compressed_messages sock_chunk_buffer_count sock_chunk_bytes
-    socket_options socks5_proxy ssl_cafile ssl_certfile ssl_check_hostname ssl_ciphers ssl_context
-    ssl_crlfile ssl_keyfile ssl_password value_deserializer
-    """.split()
+_OPTIONS = config.options_of(config.CONSUMER)
+_ONLY_OLD = config.ONLY_0_9
+# Options of 1.x to 3.x that 0.9.5 did not have; those of both eras tell nothing.
+_ONLY_MODERN = (
+    (_OPTIONS.keys() | {old for row in _OPTIONS.values() for old in row.old})
+    - DEFAULT_CONSUMER_CONFIG.keys()
+    - DEPRECATED_CONFIG_KEYS.keys()
+    - {'dialect'}
 )
 # What such programs call and read.
 _MODERN_VERBS = frozenset(
@@ -109,9 +88,12 @@ def dialect_of(topics: Iterable[Any], configs: Mapping[str, Any]) -> ConsumerDia
 
 
 def _era(name: Any, what: str) -> str:
-    if name not in (OLD, MODERN):
-        raise KafkaConfigurationError("%s must be '0.9.5' or 'modern', not %r" % (what, name))
-    return str(name)
+    release = config.dialect_of(name) if isinstance(name, str) else None
+    if release is None and name != MODERN:
+        raise KafkaConfigurationError(
+            "%s must be '0.9.5' or 'modern', or a release such as '2.0.2', not %r" % (what, name)
+        )
+    return OLD if release == OLD else MODERN
 
 
 class KafkaConsumer(Verbs09):
@@ -127,7 +109,7 @@ class KafkaConsumer(Verbs09):
 
     Arguments:
         topics: see set_topic_partitions.
-        dialect: ``'0.9.5'`` or ``'modern'``, where the other arguments do not tell.
+        dialect: ``'0.9.5'``, ``'modern'`` or a later release, where the others do not tell.
         configs: the options, see configure.
 
     Not safe for use by several threads at once.

@@ -119,13 +119,20 @@ def no_dialect(monkeypatch):
 
 def test_the_dialect_of_a_client_counts_most(no_dialect, monkeypatch):
     acks = []
-    monkeypatch.setenv('KAFKA_DIALECT', '3.0.12')
+    monkeypatch.setenv('KAFKA_LEGACY_DIALECT', '3.0.12')
     acks.append(config.resolve(config.PRODUCER, {})['acks'])
     config.set_dialect('1.4.7')
     acks.append(config.resolve(config.PRODUCER, {})['acks'])
     acks.append(config.resolve(config.PRODUCER, {'dialect': '3.0'})['acks'])
     assert acks == [-1, 1, -1]
     assert config.resolve(config.PRODUCER, {})['dialect'] == '1.4'
+
+
+@pytest.mark.parametrize('release', ['0.9.5', 'modern'])
+def test_0_9_5_had_none_of_the_modern_clients(no_dialect, release):
+    options = config.resolve(config.PRODUCER, {'dialect': release})
+    assert options['acks'] == -1
+    assert config.defaults(config.PRODUCER, '0.9.5') == config.defaults(config.PRODUCER)
 
 
 @pytest.mark.parametrize('release', ['4.0', 'latest', 3.0, ''])
@@ -137,8 +144,10 @@ def test_a_dialect_is_a_release(no_dialect, release):
 
 
 def test_a_wrong_dialect_of_the_environment_names_the_variable(no_dialect, monkeypatch):
-    monkeypatch.setenv('KAFKA_DIALECT', 'new')
-    with pytest.raises(InvalidOptionError, match='environment variable KAFKA_DIALECT must be'):
+    monkeypatch.setenv('KAFKA_LEGACY_DIALECT', 'new')
+    with pytest.raises(
+        InvalidOptionError, match='environment variable KAFKA_LEGACY_DIALECT must be'
+    ):
         config.resolve(config.PRODUCER, {})
 
 

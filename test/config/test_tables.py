@@ -10,7 +10,6 @@ from kafka import config
 from kafka.config.kinds import Unfit
 from kafka.config.option import FACES, dialect_of, table
 from kafka.config.resolution import OPTIONS
-from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG
 from kafka.version import __version__
 
 NAME = 'kafka-python-' + __version__
@@ -144,14 +143,30 @@ def test_defaults_of_later_eras(letter, name, dialect, default):
     assert config.defaults(BY_LETTER[letter], dialect)[name] == default
 
 
-def test_defaults_of_0_9_5_are_those_of_its_consumer():
+def test_defaults_of_0_9_5():
     defaults = config.defaults(config.TOWER)
-    security = set(config.SECURITY)
-    mine = {name: value for name, value in defaults.items() if name not in security}
-    assert mine.keys() == DEFAULT_CONSUMER_CONFIG.keys()
-    function = 'deserializer_class'
-    assert mine.pop(function)(b'x') == b'x'
-    assert all(DEFAULT_CONSUMER_CONFIG[name] == value for name, value in mine.items())
+    assert defaults.pop('deserializer_class')(b'x') == b'x'
+    assert {name: value for name, value in defaults.items() if name not in config.SECURITY} == {
+        'client_id': 'kafka.consumer.kafka',
+        'group_id': None,
+        'bootstrap_servers': [],
+        'socket_timeout_ms': 30000,
+        'fetch_message_max_bytes': 1048576,
+        'auto_offset_reset': 'largest',
+        'fetch_min_bytes': 1,
+        'fetch_wait_max_ms': 100,
+        'refresh_leader_backoff_ms': 200,
+        'auto_commit_enable': False,
+        'auto_commit_interval_ms': 60000,
+        'auto_commit_interval_messages': None,
+        'consumer_timeout_ms': -1,
+        'socket_receive_buffer_bytes': 65536,
+        'num_consumer_fetchers': 1,
+        'default_fetcher_backoff_ms': 1000,
+        'queued_max_message_chunks': 10,
+        'rebalance_max_retries': 4,
+        'rebalance_backoff_ms': 2000,
+    }
 
 
 def test_only_0_9_names_no_option_of_a_later_release():

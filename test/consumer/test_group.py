@@ -145,7 +145,14 @@ def test_the_option_dialect_decides_above_all(environment):
     assert dialect_of(['topic'], {'dialect': '0.9.5', 'enable_auto_commit': 1}).era == '0.9.5'
 
 
-@pytest.mark.parametrize('name', ['0.9', '1.2.1', 'old', 9, [], True])
+@pytest.mark.parametrize(
+    'name, era', [('0.9.4', '0.9.5'), ('1.2.1', 'modern'), ('2.0.2', 'modern'), ('3.0', 'modern')]
+)
+def test_a_release_is_a_dialect(name, era):
+    assert dialect_of([b'topic'], {'dialect': name}).era == era
+
+
+@pytest.mark.parametrize('name', ['0.8', '4.0', 'old', 9, [], True])
 def test_a_dialect_that_there_is_not_is_named(environment, name):
     with pytest.raises(KafkaConfigurationError, match='dialect'):
         KafkaConsumer('topic', bootstrap_servers=SERVERS, dialect=name)
@@ -355,5 +362,6 @@ def test_a_subclass_is_itself(serve):
 
 def test_every_modern_name_is_foreign_to_0_9_5():
     """A name in both lists would make a call mean two things."""
-    assert not group._ONLY_MODERN & (group._ONLY_OLD | group._SHARED)
+    assert not group._ONLY_MODERN & (group._ONLY_OLD | group.DEFAULT_CONSUMER_CONFIG.keys())
+    assert {'enable_auto_commit', 'session_timeout_ms', 'ssl_cafile'} <= group._ONLY_MODERN
     assert not [name for name in group._MODERN_VERBS if hasattr(KafkaConsumer, name)]

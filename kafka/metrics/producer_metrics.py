@@ -89,7 +89,7 @@ class ProducerMetrics:
         ):
             metrics.add_metric(
                 metrics.metric_name(name, GROUP, text, self._tags),
-                AnonMeasurable(lambda config, now, measure=measure: measure()),
+                AnonMeasurable(_asking(measure)),
             )
 
     def _sensor(self, name: str, rows: Any) -> Sensor:
@@ -160,3 +160,7 @@ class ProducerMetrics:
         for name, metric in list(self.metrics.metrics.items()):
             found.setdefault(name.group, {})[name.name] = metric.value()
         return found
+
+
+def _asking(measure: Callable[[], float]) -> Callable[[Any, float], float]:
+    return lambda config, now: measure()

@@ -120,7 +120,7 @@ def test_constructor_loads_all_metadata_and_does_nothing_else(monkeypatch):
 @pytest.mark.parametrize(
     'arguments, name',
     [
-        ({}, 'hosts'),
+        ({'hosts': None}, 'hosts'),
         ({'hosts': None}, 'hosts'),
         ({'hosts': 9092}, 'hosts'),
         ({'hosts': [9092]}, 'hosts'),

@@ -7,6 +7,7 @@ the answers. How brokers start, die and hang is :mod:`servers.cluster`'s busines
 
 from __future__ import annotations
 
+import socket
 import time
 from typing import Any, Callable, List, Set, Tuple, TypeVar
 
@@ -118,10 +119,16 @@ class Brokers:
         return [leader] if leader in self.nodes else []
 
     def _wait(self, what: str, condition: Callable[[], T], seconds: float = START_SECONDS) -> T:
-        """Poll ``condition`` until it is true; return it. ClusterError at the end of the time."""
+        """Poll ``condition`` until it is true; return it. ClusterError at the end of the time.
+
+        A broker that answers a question too slowly, on a busy machine, is asked again.
+        """
         end = time.monotonic() + seconds
         while True:
-            result = condition()
+            try:
+                result = condition()
+            except socket.timeout:
+                result = None
             if result:
                 return result
             ended = self._ended()

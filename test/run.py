@@ -3,7 +3,8 @@
     python3 test/run.py                      everything that can run here
     python3 test/run.py --no-brokers         without the tests on brokers, embedded or real
     python3 test/run.py --python 3.8         with that Python (repeatable; "all"; "others" than
-                                             this one, without the tests marked "once")
+                                             this one, or of them the "ends", the oldest and the
+                                             newest: without the tests marked "once")
     python3 test/run.py --lint               format, rules and types in place of the tests
     python3 test/run.py --docs               the documentation in place of the tests
     python3 test/run.py -- -k codec -x       what follows -- goes to pytest
@@ -343,7 +344,7 @@ def test(options, report):
         return
     kinds = usable_kinds(next(iter(pythons.values())), options, report)
     # Other Pythons leave out what would only say the same again.
-    which = 'not integration and not once' if 'others' in options.python else 'not integration'
+    which = 'not integration and not once' if is_second(options) else 'not integration'
     parts = PARTS_WITHOUT if len(pythons) == 1 else 1
     without = [
         Pytest(
@@ -381,14 +382,21 @@ def with_place(args):
     return args if any(map(os.path.exists, places)) else [*args, INTEGRATION]
 
 
+def is_second(options):
+    """Tell whether another run has had this Python, and what would only say the same again."""
+    return 'others' in options.python or 'ends' in options.python
+
+
 def wanted_versions(options, report):
     """Return the Python versions to test with: this one unless others are asked for."""
     own = '%d.%d' % sys.version_info[:2]
-    every = 'all' in options.python or 'others' in options.python
+    every = 'all' in options.python or is_second(options)
     asked = SUPPORTED if every else options.python or [own]
+    if 'ends' in options.python:
+        asked = [SUPPORTED[0], SUPPORTED[-1]]
     versions = []
     for version in asked:
-        if version == own and 'others' in options.python:
+        if version == own and is_second(options):
             continue
         if find_interpreter(version) is None:
             # "all" are those that are there; a version asked for by name must be.
@@ -439,8 +447,9 @@ def parse(arguments):
         action='append',
         default=[],
         metavar='3.8',
-        choices=[*SUPPORTED, 'all', 'others'],
-        help='test with this Python; "all": each one found; "others": those but this one',
+        choices=[*SUPPORTED, 'all', 'others', 'ends'],
+        help='test with this Python; "all": each one found; "others": those but this one;'
+        ' "ends": of those the oldest and the newest',
     )
     parser.add_argument(
         '--at-a-time',

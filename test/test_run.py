@@ -115,6 +115,12 @@ def test_others_are_all_but_this_one(report, monkeypatch):
     assert found == [version for version in run.SUPPORTED if version != OWN]
 
 
+def test_ends_are_the_oldest_and_the_newest_but_this_one(report, monkeypatch):
+    monkeypatch.setattr(run, 'find_interpreter', lambda version: version)
+    found = run.wanted_versions(run.parse(['--python', 'ends']), report)
+    assert found == [version for version in ('3.8', '3.13') if version != OWN]
+
+
 @pytest.mark.parametrize(
     'words, asked, kinds',
     [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from test.differential.script import Scenario, Step, one
+from test.differential.script import KRAFT_SETTLES_LATE, Scenario, Step, one
 
 DESCRIBE_ACLS = 29
 CREATE_ACLS = 30
@@ -119,7 +119,12 @@ QUOTA_SCRIPT = [
             _q('set for nobody', 'producer_byte_rate', 1.0),
             _q('set empty name', 'producer_byte_rate', 1.0, user=''),
             _q('validate', 'producer_byte_rate', 5.0, validate_only=True, user='bob'),
-            Step('all', DESCRIBE_QUOTAS, lambda c: {'components': [], 'strict': False}),
+            Step(
+                'all',
+                DESCRIBE_QUOTAS,
+                lambda c: {'components': [], 'strict': False},
+                settles=KRAFT_SETTLES_LATE,
+            ),
             _m('of alice', 'user', 0, 'alice'),
             _m('of alice strictly', 'user', 0, 'alice', True),
             _m('of the default', 'user', 1, None),
@@ -134,7 +139,12 @@ QUOTA_SCRIPT = [
             _q(
                 'remove of both', 'request_percentage', 0.0, True, user='alice', client_id='program'
             ),
-            Step('all then', DESCRIBE_QUOTAS, lambda c: {'components': [], 'strict': False}),
+            Step(
+                'all then',
+                DESCRIBE_QUOTAS,
+                lambda c: {'components': [], 'strict': False},
+                settles=KRAFT_SETTLES_LATE,
+            ),
         ],
     )
 ]
@@ -175,11 +185,16 @@ SCRAM_SCRIPT = [
             Step('delete none', ALTER_SCRAM, lambda c: _gone('bob')),
             Step('twice', ALTER_SCRAM, lambda c: dict(_gone('alice'), **user('alice'))),
             Step('nothing', ALTER_SCRAM, lambda c: {'deletions': [], 'upsertions': []}),
-            Step('some', DESCRIBE_SCRAM, lambda c: _users('alice', 'bob')),
+            Step(
+                'some',
+                DESCRIBE_SCRAM,
+                lambda c: _users('alice', 'bob'),
+                settles=KRAFT_SETTLES_LATE,
+            ),
             Step('same twice', DESCRIBE_SCRAM, lambda c: _users('alice', 'alice')),
             Step('empty name', DESCRIBE_SCRAM, lambda c: _users('')),
             Step('delete', ALTER_SCRAM, lambda c: _gone('alice', SCRAM_SHA_512)),
-            Step('all', DESCRIBE_SCRAM, lambda c: {'users': []}),
+            Step('all', DESCRIBE_SCRAM, lambda c: {'users': []}, settles=KRAFT_SETTLES_LATE),
         ],
     )
 ]

@@ -119,7 +119,8 @@ class Cluster(Brokers):
             self._write('zookeeper.properties', self._template('zookeeper.properties'))
             self._java(
                 'zookeeper',
-                ['-Xmx128m'],
+                # The folder goes with the cluster; to wait for a busy disk would cost seconds.
+                ['-Xmx128m', '-Dzookeeper.forceSync=no'],
                 'org.apache.zookeeper.server.quorum.QuorumPeerMain',
                 'zookeeper.properties',
             )
@@ -257,7 +258,8 @@ class Cluster(Brokers):
         if self.release.version >= CREATES_TOPICS:
             self._create_by_protocol(topic, partitions, copies, config or {})
         elif partitions == 2 and copies == self.size and not config:
-            self.metadata(topic)  # automatic creation makes the same; a tool costs a JVM
+            # Automatic creation makes the same; a tool costs a JVM.
+            self._wait('topic ' + topic, lambda: self.metadata(topic))
         else:
             self._create_by_tool(topic, partitions, copies, config or {})
         self._wait('topic ' + topic, lambda: self._knows_leaders(topic, partitions))

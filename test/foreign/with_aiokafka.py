@@ -50,6 +50,10 @@ def _client(cluster: Dict[str, Any]) -> Client:
     return Client(cluster)
 
 
+async def _all_of(sent: List[Any]) -> None:
+    await asyncio.gather(*sent)
+
+
 class _Producer:
     def __init__(self, config: Dict[str, Any]) -> None:
         self.raw = _do(_made(AIOKafkaProducer, **config))
@@ -72,7 +76,7 @@ class _Producer:
 
         async def wait() -> None:
             await self.raw.flush()
-            await asyncio.gather(*sent)
+            await _all_of(sent)
 
         _do(wait())
 
@@ -80,7 +84,11 @@ class _Producer:
         _do(self.raw.begin_transaction())
 
     def commit(self) -> None:
-        _do(self.raw.commit_transaction())
+        try:
+            _do(self.raw.commit_transaction())
+        except AssertionError:  # it saw in the background that it is fenced: the records say so
+            _do(_all_of(self.sent))
+            raise
 
     def abort(self) -> None:
         _do(self.raw.abort_transaction())

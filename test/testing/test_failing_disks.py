@@ -19,22 +19,8 @@ from kafka.testing.storage import cluster_storage as storage
 from kafka.testing.transactions.transaction import S
 from test.testing.data_requests import TOPIC, batch, fetch, list_offsets, produce, values
 from test.testing.drive import Driver
-from test.testing.durable import Folders
+from test.testing.durable import folders_fixture, with_topic  # noqa: F401
 from test.testing.handlers.test_transactions import V2, Producer
-
-
-@pytest.fixture
-def folders(tmp_path):
-    made = Folders(tmp_path)
-    yield made
-    made.stop()
-
-
-def with_topic(folders, **more):
-    driver = folders.start(**more)
-    driver.state.create_topic(TOPIC, assignments=[[0]])
-    driver.storage.commit()
-    return driver
 
 
 def failing(number):

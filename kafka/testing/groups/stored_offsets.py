@@ -239,29 +239,16 @@ class StoredOffsets:
         committed_ms: int,
         expires_ms: int,
         topic_id: Optional[bytes],
+        *,
+        producer_id: Optional[int] = None,
     ) -> None:
-        """Store an offset again that was written down."""
+        """Store an offset again that was written down; with a producer id: as one that waits."""
+        if producer_id is not None:
+            self.add_pending(producer_id, group, *key, offset, leader_epoch, metadata, committed_ms)
+            return
         numbers = offset, leader_epoch, metadata, committed_ms, expires_ms
         stored = self._made(group, key[0], *numbers)
         self._put(group, key, stored._replace(topic_id=topic_id))
-
-    def take_back_pending(
-        self,
-        producer_id: int,
-        group: str,
-        key: Key,
-        offset: int,
-        leader_epoch: int,
-        metadata: Optional[str],
-        committed_ms: int,
-        expires_ms: int,
-        topic_id: Optional[bytes],
-    ) -> None:
-        """Keep an offset again that was written down, until its transaction ends."""
-        topic, partition = key
-        self.add_pending(
-            producer_id, group, topic, partition, offset, leader_epoch, metadata, committed_ms
-        )
 
     def _touch(self, group: str) -> None:
         if self.touched is not None:

@@ -66,7 +66,7 @@ class KeptOffsets:
             if key[0] == 'offset':
                 offsets.take_back(key[1], (key[2], key[3]), *_read(value))
             elif key[0] == 'pending':
-                offsets.take_back_pending(key[1], key[2], (key[3], key[4]), *_read(value))
+                offsets.take_back(key[2], (key[3], key[4]), *_read(value), producer_id=key[1])
             elif key[0] == 'zookeeper':
                 offsets.commit_to_zookeeper(key[1], key[2], key[3], value)
         self._noted = {group: offsets.stored(group) for group in offsets.groups}

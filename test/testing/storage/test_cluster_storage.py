@@ -47,7 +47,7 @@ from test.testing.data_requests import (
     values,
 )
 from test.testing.drive import Driver
-from test.testing.durable import Folders
+from test.testing.durable import Folders, folders_fixture, with_topic  # noqa: F401
 from test.testing.group_requests import Consumer, settle
 from test.testing.handlers.test_transactions import V2, Producer
 from test.testing.test_failing_disks import failing
@@ -56,20 +56,6 @@ DELETED = DeleteTopicsRequest(
     topics=[DeleteTopicState(name=TOPIC, topic_id=ZERO_UUID)], timeout_ms=1
 )
 HOW = pytest.mark.parametrize('how', ['stop', 'kill'])
-
-
-@pytest.fixture
-def folders(tmp_path):
-    made = Folders(tmp_path)
-    yield made
-    made.stop()
-
-
-def with_topic(folders, **more):
-    driver = folders.start(**more)
-    driver.state.create_topic(TOPIC, assignments=[[0]])
-    driver.storage.commit()
-    return driver
 
 
 @HOW

@@ -12,14 +12,7 @@ from kafka.testing.logs.segments import StorageError
 from kafka.testing.storage.cluster_storage import Storage
 from test.testing.data_requests import TOPIC, batch, fetch, produce, values
 from test.testing.drive import Driver
-from test.testing.durable import Folders
-
-
-@pytest.fixture
-def folders(tmp_path):
-    made = Folders(tmp_path)
-    yield made
-    made.stop()
+from test.testing.durable import folders_fixture  # noqa: F401
 
 
 def in_a_child(work):

@@ -11,7 +11,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.negotiation import BrokerVersions
-from kafka.protocol.session import NeedData, Role, Session
+from kafka.protocol.session import NEED_DATA, Role, Session
 from kafka.testing import LATER, Cluster
 from kafka.testing.faults import DropRequest
 from kafka.testing.memory import MemoryCluster
@@ -47,7 +47,7 @@ def answer(cluster, sock, session):
     """Return the next answer on a connection, in however many pieces it arrives."""
     while True:
         event = session.next_event()
-        if not isinstance(event, NeedData):
+        if event is not NEED_DATA:
             return event.response
         cluster.run_until(lambda: sock.is_ready)
         session.receive_data(sock.recv(65536))

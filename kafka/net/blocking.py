@@ -219,7 +219,7 @@ class SecuredSocket:
     ) -> None:
         assert self._sasl is not None
         mechanism = sasl.mechanism(self._sasl, self.host, time.time())
-        mechanism.prepare()
+        sasl.prepare(mechanism)
         result = self._drive(log_in(session, mechanism), session)
         if result.unsent:
             self.sendall(result.unsent)

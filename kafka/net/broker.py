@@ -21,6 +21,7 @@ import enum
 import math
 import random
 from collections import deque
+from functools import partial
 from typing import Any, Callable, Deque, Dict, List, Optional
 
 from kafka.errors import (
@@ -32,7 +33,7 @@ from kafka.errors import (
 )
 from kafka.net.attempts import Attempt
 from kafka.net.opening import Family, Opened, Opening, next_event
-from kafka.net.sasl import authenticate, is_step, mechanism, renewal_seconds
+from kafka.net.sasl import Mechanism, authenticate, is_step, mechanism, prepare, renewal_seconds
 from kafka.net.settings import NetSettings
 from kafka.net.tasks import Task, Timer, Waiter
 from kafka.protocol.negotiation import BrokerVersions
@@ -463,23 +464,22 @@ class BrokerLink:
     def _renew_in(self, lifetime_ms: int) -> None:
         seconds = renewal_seconds(lifetime_ms, self._chance.uniform(0.85, 0.95))
         if seconds is not None:
+            ends_at = self._loop.time() + lifetime_ms / 1000
             self._renewal_timer = self._loop.call_later(
-                seconds, lambda: self._loop.spawn(self._renew())
+                seconds, lambda: self._loop.spawn(self._renew(ends_at))
             )
 
-    async def _renew(self) -> None:
+    async def _renew(self, ends_at: float) -> None:
         """Log in once more on the same connection, before the login ends (KIP-368)."""
-        if self.state is not LinkState.READY:
-            return
         session, transport = self.session, self._transport
-        security = self._settings.security
-        assert session is not None and security.sasl is not None
-        self._move(LinkState.RENEWING)
-        transport.expecting = True
+        if self.state is not LinkState.READY or session is None:
+            return
         try:
-            login = mechanism(security.sasl, self.host, self._loop.wall())
-            seconds = self._settings.setup_timeout
-            await self._loop.blocking(login.prepare, seconds, 'the login')
+            login = await self._prepared(ends_at)
+            if self._transport is not transport:
+                return  # it was lost meanwhile, and whoever connects logs in
+            self._move(LinkState.RENEWING)
+            transport.expecting = True
             lifetime_ms = await self._loop.within(
                 self._settings.request_timeout, self._walk(session, authenticate(session, login))
             )
@@ -492,6 +492,26 @@ class BrokerLink:
             transport.expecting = bool(self._in_flight)
             self._renew_in(lifetime_ms)
             self._pump()
+
+    async def _prepared(self, ends_at: float) -> Mechanism:
+        """Return what logs in again, while requests go on; tries until the login ends."""
+        sasl = self._settings.security.sasl
+        assert sasl is not None
+        failures = 0
+        while True:
+            login = mechanism(sasl, self.host, self._loop.wall())
+            seconds = self._settings.setup_timeout
+            try:
+                await self._loop.blocking(partial(prepare, login), seconds, 'the login')
+                return login
+            except KafkaError as error:
+                failures += 1
+                settings = self._settings
+                longest = max(settings.reconnect_backoff, settings.reconnect_backoff_max)
+                pause = backoff_seconds(settings.reconnect_backoff, longest, failures, 1.0)
+                if not error.retriable or self._loop.time() + pause >= ends_at:
+                    raise
+            await self._loop.sleep(pause)
 
     async def _walk(self, session: Session, steps: Any) -> int:
         answer: Optional[Event] = None

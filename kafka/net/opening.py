@@ -6,7 +6,8 @@ modules), when it is tried again and what flows afterwards (broker.py).
 
 from __future__ import annotations
 
-from typing import Any, Generator, List, NamedTuple, Optional
+from functools import partial
+from typing import Any, Callable, Generator, List, NamedTuple, Optional
 
 from kafka.errors import (
     KafkaConnectionError,
@@ -17,7 +18,17 @@ from kafka.errors import (
 from kafka.net import proxy
 from kafka.net.attempts import Attempt, hint_for, stage_of
 from kafka.net.resolver import Address
-from kafka.net.sasl import LoggedIn, authenticate, is_step, mechanism
+from kafka.net.sasl import (
+    LoggedIn,
+    Login,
+    Mechanism,
+    authenticate,
+    authenticate_bare,
+    is_step,
+    mechanism,
+    prepare,
+)
+from kafka.net.sasl.login import ClosedAtVersions
 from kafka.net.secured import start_tls
 from kafka.net.settings import NetSettings
 from kafka.protocol.frames import FrameReader
@@ -34,6 +45,10 @@ from kafka.protocol.session import (
 )
 
 __all__ = ['Family', 'Opened', 'Opening', 'next_event']
+
+GSSAPI = 'GSSAPI'
+#: Tries at one address, of which each tells that the next may go otherwise.
+MOST_TRIES = 3
 
 
 class Family:
@@ -132,8 +147,8 @@ class Opening:
         return found
 
     async def _open_again(self, address: Address, seconds: float) -> Opened:
-        """Open, and once more if a login that was refused may go otherwise now."""
-        for is_last in (False, True):
+        """Open, and again where a login that was refused may go otherwise now."""
+        for tries_left in reversed(range(MOST_TRIES)):
             began = self._began = self._loop.time()
             self._ip = address.ip
             try:
@@ -142,25 +157,47 @@ class Opening:
             except KafkaError as error:
                 self._drop()
                 self._note(began, address.ip, error)
-                if is_last or not getattr(error, 'login_again', False):
+                if not tries_left or not self._may_go_otherwise(error):
                     raise
             except BaseException:
                 self._drop()
                 raise
         raise AssertionError('unreachable')
 
+    def _may_go_otherwise(self, error: KafkaError) -> bool:
+        if getattr(error, 'login_again', False):
+            return True
+        if not self._uses_gssapi:
+            return False
+        if isinstance(error, ClosedAtVersions):
+            self._family.lists_versions = False  # those of 0.9 take nothing but tokens there
+            return True
+        return False
+
+    @property
+    def _uses_gssapi(self) -> bool:
+        sasl = self._security.sasl
+        return sasl is not None and sasl.mechanism == GSSAPI
+
     async def _open(self, address: Address, seconds: float) -> Opened:
         await self._dial(address, seconds)
         session = self._new_session()
         lifetime_ms = 0
-        if self._security.sasl is not None:
-            lifetime_ms = await self._log_in(session)
-            self._stage = 'ApiVersions'
-            await self._ask(session)
-        else:
+        if self._security.sasl is None:
             self._stage = 'ApiVersions'
             await self._learn(session, address, seconds)
+        elif self._uses_gssapi and self._is_bare:
+            await self._log_in_bare(session)
+        else:
+            lifetime_ms = await self._log_in(session, authenticate)
+            self._stage = 'ApiVersions'
+            await self._ask(session)
         return Opened(self._transport, session, address.ip, lifetime_ms)
+
+    @property
+    def _is_bare(self) -> bool:
+        """Whether brokers take the tokens of GSSAPI at once, without being asked anything."""
+        return self._settings.release is not None or self._family.lists_versions is False
 
     def _new_session(self) -> Session:
         return Session(
@@ -218,13 +255,23 @@ class Opening:
 
     # ------------------------------------------------------------ the login
 
-    async def _log_in(self, session: Session) -> int:
+    async def _log_in_bare(self, session: Session) -> None:
+        """Log in at a broker of 0.9."""
+        session.adopt(BrokerVersions(dict(OLD_RELEASES[self._settings.release or '0.9'])))
+        try:
+            await self._log_in(session, authenticate_bare)
+        except KafkaError:
+            self._family.lists_versions = None  # next time it is asked
+            raise
+
+    async def _log_in(self, session: Session, log_in: Callable[[Session, Mechanism], Login]) -> int:
         """Log in; return how long that lasts, in ms, 0 for ever."""
         assert self._security.sasl is not None
         self._stage = 'SASL'
         login = mechanism(self._security.sasl, self._host, self._loop.wall())
-        await self._loop.blocking(login.prepare, self._settings.setup_timeout, 'the login')
-        steps = authenticate(session, login)
+        seconds = self._settings.setup_timeout
+        await self._loop.blocking(partial(prepare, login), seconds, 'the login')
+        steps = log_in(session, login)
         answer: Optional[Event] = None
         while True:
             try:
@@ -234,9 +281,18 @@ class Opening:
                 if logged_in.unsent:
                     self._transport.write([logged_in.unsent])
                 return logged_in.lifetime_ms
+            answer = await self._answer_to_step(session, data)
+
+    async def _answer_to_step(self, session: Session, data: bytes) -> Optional[Event]:
+        """Send a step of the login and return its answer, None if the broker closes."""
+        try:
             self._transport.write([data])
             event = await next_event(self._transport, session)
-            answer = event if is_step(event) else None
+        except KafkaConnectionError as error:
+            if isinstance(error.__cause__, ConnectionError):
+                return None
+            raise
+        return event if is_step(event) else None
 
     # ------------------------------------------------------------ the versions
 
@@ -262,9 +318,9 @@ class Opening:
         self._transport.write([session.negotiate()])
         event = await next_event(self._transport, session)
         if isinstance(event, ConnectionClosed):
+            told = '; this port may want TLS' if self._security.is_plain else ''
             raise KafkaConnectionError(
-                'the broker closed the connection when asked for its versions; this port may want'
-                ' TLS'
+                'the broker closed the connection when asked for its versions' + told
             )
         assert isinstance(event, VersionsNegotiated)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Tuple
 
+from kafka.errors import KafkaConnectionError
 from kafka.net.failures import TlsError
 from kafka.net.tls import TlsClient
 
@@ -19,6 +20,7 @@ class SecuredTransport:
     def __init__(self, inner: Any, tls: TlsClient) -> None:
         self._inner = inner
         self._tls = tls
+        self._has_read = False
 
     def __repr__(self) -> str:
         return '<SecuredTransport over %r>' % self._inner
@@ -59,21 +61,44 @@ class SecuredTransport:
         while True:
             data = self._tls.read()
             if data or self._tls.is_ended:
+                self._has_read = self._has_read or bool(data)
                 return data
-            arrived = await self._inner.recv()
+            try:
+                arrived = await self._inner.recv()
+            except KafkaConnectionError as error:
+                raise self._explained(error) from error.__cause__
             self._tls.receive(arrived)
             self._flush()
+
+    def _explained(self, error: KafkaConnectionError) -> KafkaConnectionError:
+        """Say what it may mean that a connection breaks before anything was read from it."""
+        if self._has_read or not isinstance(error.__cause__, ConnectionError):
+            return error
+        return KafkaConnectionError(
+            '%s; so does a broker that demands a certificate, see ssl_certfile'
+            % ' '.join(map(str, error.args))
+        )
 
     async def handshake(self) -> None:
         """Agree on the encryption. Raises TlsError."""
         try:
             while not self._tls.handshake():
                 self._flush()
-                self._tls.receive(await self._inner.recv())
+                self._tls.receive(await self._answer())
         except TlsError:
             self._flush()  # an alert tells the broker why
             raise
         self._flush()
+
+    async def _answer(self) -> bytes:
+        """Return what has come; a reset is as much of an answer as closing."""
+        try:
+            data: bytes = await self._inner.recv()
+        except KafkaConnectionError as error:
+            if not isinstance(error.__cause__, ConnectionError):
+                raise
+            data = b''
+        return data
 
     def _flush(self) -> None:
         data = self._tls.outgoing()

@@ -13,6 +13,7 @@ from kafka.net.sasl.login import (
     authenticate,
     authenticate_bare,
     is_step,
+    prepare,
     renewal_seconds,
 )
 from kafka.net.sasl.mechanism import Exchange, Mechanism, SaslMechanism, adapted
@@ -35,6 +36,7 @@ __all__ = [
     'get_sasl_mechanism',
     'is_step',
     'mechanism',
+    'prepare',
     'register_sasl_mechanism',
     'renewal_seconds',
 ]

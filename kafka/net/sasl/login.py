@@ -6,7 +6,7 @@ tokens say (the mechanisms), the bytes' way (whoever drives it).
 
 A driver holds back other requests and moves bytes::
 
-    mechanism.prepare()                                    # may take time
+    prepare(mechanism)                                     # may take time
     steps = authenticate(session, mechanism)
     data = next(steps)
     while True:
@@ -32,7 +32,7 @@ from kafka.errors import (
     error_for_code,
 )
 from kafka.net.failures import SaslError
-from kafka.net.sasl.mechanism import Mechanism, failed
+from kafka.net.sasl.mechanism import Exchange, Mechanism, failed
 from kafka.protocol.api import ApiKey
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
@@ -49,6 +49,7 @@ __all__ = [
     'authenticate',
     'authenticate_bare',
     'is_step',
+    'prepare',
     'renewal_seconds',
 ]
 
@@ -85,6 +86,35 @@ def renewal_seconds(lifetime_ms: int, part: Optional[float] = None) -> Optional[
     if lifetime_ms <= 0:
         return None
     return lifetime_ms / 1000 * (part or random.uniform(RENEW_EARLIEST, RENEW_LATEST))
+
+
+def prepare(mechanism: Mechanism) -> None:
+    """Let a mechanism do what may take time; in another thread if the driver's must not wait.
+
+    Raises KafkaError: what the mechanism does, SaslError for any other error of a program's own.
+    """
+    try:
+        mechanism.prepare()
+    except KafkaError:
+        raise
+    except Exception as error:
+        raise _broken(mechanism, error) from error
+
+
+def _step(mechanism: Mechanism, steps: Exchange, answer: Optional[bytes]) -> Optional[bytes]:
+    """Return the next token of a mechanism, None at its end. Raises as prepare()."""
+    try:
+        return next(steps) if answer is None else steps.send(answer)
+    except StopIteration:
+        return None
+    except KafkaError:
+        raise
+    except Exception as error:
+        raise _broken(mechanism, error) from error
+
+
+def _broken(mechanism: Mechanism, error: Exception) -> SaslError:
+    return SaslError('the SASL mechanism %s failed: %r' % (mechanism.name, error))
 
 
 def authenticate(session: Session, mechanism: Mechanism) -> Login:
@@ -158,9 +188,9 @@ def _raise(cls: Type[BrokerResponseError], text: str) -> NoReturn:
 def _walk(session: Session, mechanism: Mechanism) -> Login:
     """Take the steps of a mechanism in SaslAuthenticate."""
     steps = mechanism.exchange()
-    token = next(steps)
+    token = _step(mechanism, steps, None)
     for _ in range(MAX_STEPS):
-        event = yield session.send(SaslAuthenticateRequest(auth_bytes=token))
+        event = yield session.send(SaslAuthenticateRequest(auth_bytes=token or b''))
         if event is None:
             raise _closed(mechanism)
         answer = event.answer if isinstance(event, LoginAnswered) else None
@@ -168,9 +198,8 @@ def _walk(session: Session, mechanism: Mechanism) -> Login:
             raise SaslError('the broker answered a step of the login with something else')
         if answer.error_code:
             raise _refused(answer, mechanism)
-        try:
-            token = steps.send(bytes(answer.auth_bytes))
-        except StopIteration:
+        token = _step(mechanism, steps, bytes(answer.auth_bytes))
+        if token is None:
             return LoggedIn(answer.session_lifetime_ms, b'')
     raise SaslError('the login by %s did not end after %d steps' % (mechanism.name, MAX_STEPS))
 
@@ -178,9 +207,9 @@ def _walk(session: Session, mechanism: Mechanism) -> Login:
 def _walk_bare(session: Session, mechanism: Mechanism) -> Login:
     """Take the steps of a mechanism in frames of their own."""
     steps = mechanism.exchange()
-    token = next(steps)
+    token = _step(mechanism, steps, None)
     for _ in range(MAX_STEPS):
-        data = session.send_token(token)
+        data = session.send_token(token or b'')
         if mechanism.ends_unanswered:
             return LoggedIn(0, data)
         event = yield data
@@ -191,9 +220,8 @@ def _walk_bare(session: Session, mechanism: Mechanism) -> Login:
         answer = event.answer if isinstance(event, LoginAnswered) else None
         if not isinstance(answer, bytes):
             raise SaslError('the broker answered a step of the login with something else')
-        try:
-            token = steps.send(answer)
-        except StopIteration:
+        token = _step(mechanism, steps, answer)
+        if token is None:
             return LoggedIn(0, b'')
     raise SaslError('the login by %s did not end after %d steps' % (mechanism.name, MAX_STEPS))
 

@@ -119,6 +119,18 @@ class Sender:
 
     async def run(self) -> None:
         """Send until cancelled."""
+        cluster = self._pool.cluster
+        cluster.add_listener(self._on_metadata)
+        try:
+            await self._send_all()
+        finally:
+            cluster.remove_listener(self._on_metadata)
+
+    def _on_metadata(self, cluster: Any) -> None:
+        """Look again: what had no leader may have one now."""
+        self.poke()
+
+    async def _send_all(self) -> None:
         while True:
             self._is_poked = False
             try:
@@ -309,6 +321,7 @@ class Sender:
             self._state.on_lost(batch, failure)  # it has a number, which is missing now
             self._give_up(batch, failure)
             self._accumulator.finish(batch)
+            self.poke()  # for those behind it
             return False
         if is_new:
             self._accumulator.encoded(batch)

@@ -140,6 +140,18 @@ class Cluster:
     def __init__(self):
         self.leaders = {}
         self.ids = {}
+        self.listeners = []
+
+    def add_listener(self, listener):
+        self.listeners.append(listener)
+
+    def remove_listener(self, listener):
+        self.listeners.remove(listener)
+
+    def refreshed(self):
+        """Tell that there was an answer to Metadata."""
+        for listener in list(self.listeners):
+            listener(self)
 
     def leader_for_partition(self, topic_partition):
         return self.leaders.get(topic_partition.partition, NODE)

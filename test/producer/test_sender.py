@@ -144,7 +144,7 @@ def test_a_leader_that_is_not_known_is_asked_for():
     rig.go(b'v')
     assert rig.sent == [] and rig.pool.wanted == ['t'] and rig.pool.refreshed == 1
     rig.pool.cluster.leaders = {}
-    rig.sender.poke()
+    rig.pool.cluster.refreshed()
     rig.loop.settle()
     assert len(rig.sent) == 1
 
@@ -322,6 +322,18 @@ def test_headers_for_an_old_broker_fail_and_the_rest_goes_on():
     rig.sent[0].respond()
     rig.loop.settle()
     assert outcome(other) == 10
+
+
+def test_what_cannot_be_encoded_holds_up_nothing_behind_it():
+    rig = Rig(produce=(0, 2))
+    bad = rig.send(b'x' * 900, headers=[('h', b'x')])
+    good = rig.send(b'y' * 900)
+    rig.loop.settle()
+    assert isinstance(outcome(bad), UnsupportedForMessageFormatError)
+    assert rig.sent[0].values == {0: [b'y' * 900]}
+    rig.sent[0].respond()
+    rig.loop.settle()
+    assert outcome(good) == 10
 
 
 def test_a_broker_without_produce_fails_records():

@@ -483,9 +483,13 @@ class BrokerLink:
             lifetime_ms = await self._loop.within(
                 self._settings.request_timeout, self._walk(session, authenticate(session, login))
             )
-        except KafkaError as error:
+        except Exception as error:  # also what a mechanism that the program registered raises
             if self._transport is transport:
-                self._lose(error)
+                self._lose(
+                    error
+                    if isinstance(error, KafkaError)
+                    else KafkaConnectionError('the login could not be renewed: %r' % error)
+                )
             return
         if self._transport is transport:
             self._move(LinkState.READY)

@@ -6,6 +6,7 @@ modules), when it is tried again and what flows afterwards (broker.py).
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import Any, Callable, Generator, List, NamedTuple, Optional
 
@@ -16,7 +17,7 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
 )
 from kafka.net import proxy
-from kafka.net.attempts import Attempt, hint_for, stage_of
+from kafka.net.attempts import Attempt, at_stage, hint_for, stage_of
 from kafka.net.resolver import Address
 from kafka.net.sasl import (
     LoggedIn,
@@ -45,6 +46,8 @@ from kafka.protocol.session import (
 )
 
 __all__ = ['Family', 'Opened', 'Opening', 'next_event']
+
+log = logging.getLogger(__name__)
 
 GSSAPI = 'GSSAPI'
 #: Tries at one address, of which each tells that the next may go otherwise.
@@ -159,6 +162,14 @@ class Opening:
                 self._note(began, address.ip, error)
                 if not tries_left or not self._may_go_otherwise(error):
                     raise
+            except Exception as error:
+                # Of a mechanism that the program registered, or a mistake here: a failed try as
+                # any other, or those who wait for the broker would try again without a pause.
+                log.exception('connecting to %s:%s failed', self._host, self._port)
+                self._drop()
+                failure = KafkaConnectionError('connecting failed: %r' % error)
+                self._note(began, address.ip, failure)
+                raise at_stage(failure, self._stage) from error
             except BaseException:
                 self._drop()
                 raise

@@ -13,6 +13,7 @@ from kafka.cluster import ClusterMetadata
 from kafka.errors import (
     IllegalStateError,
     InvalidTopicError,
+    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     TopicAuthorizationFailedError,
@@ -175,6 +176,10 @@ class Refreshing:
                 update = await self._fetch(self.topics())
             except KafkaError as error:
                 self._on_failed(error, waiters)
+            except Exception as error:
+                # A mistake here must not end the upkeep: nobody would learn of leaders any more.
+                log.exception('a refresh of metadata failed')
+                self._on_failed(KafkaConnectionError('it failed: %r' % error), waiters)
             else:
                 self._dull = 0 if update.is_news else self._dull + 1
                 for waiter in waiters:

@@ -62,7 +62,7 @@ def look_up(host: str, port: int) -> List[Address]:
             address = Address(family, sockaddr)
             if address not in found:
                 found.append(address)
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError, OverflowError) as error:  # no name, and no port, can be so
         raise KafkaConnectionError('%s cannot be resolved: %s' % (host, error)) from error
     return found
 

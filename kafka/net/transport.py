@@ -301,6 +301,9 @@ async def open_transport(
     except OSError as error:
         sock.close()
         raise _unreachable(address, error.errno or 0) from error
+    except OverflowError as error:  # a port that is none
+        sock.close()
+        raise _unreachable(address, errno.EADDRNOTAVAIL) from error
     except BaseException:
         sock.close()
         raise

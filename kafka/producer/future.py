@@ -9,6 +9,7 @@ it. The interface is that of 1.x to 3.x.
 from __future__ import annotations
 
 import functools
+import logging
 import threading
 from typing import (
     TYPE_CHECKING,
@@ -30,6 +31,8 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.producer.producer_batch import ProducerBatch
+
+log = logging.getLogger(__name__)
 
 _F = TypeVar('_F', bound='FutureRecordMetadata')
 
@@ -108,8 +111,11 @@ class FutureRecordMetadata(Future):
     Attributes: is_done, value, exception; relative_offset: its place in the batch; timestamp_ms.
 
     Callbacks run in the thread that does the network's work, in the order in which they were added;
-    one that is added to a future that is done runs at once.
+    one that is added to a future that is done runs at once. What one raises is logged.
     """
+
+    #: Whatever a program wishes for its own futures: other records are told behind this one.
+    error_on_callbacks = False
 
     # Made without __init__ and without a lock: nothing per record that can be had per batch.
     __slots__ = ('_batch', '_header_size', '_index', '_key_size', '_value_size')
@@ -187,6 +193,13 @@ class FutureRecordMetadata(Future):
 
     def _complete(self, value: Any, exception: Any) -> Any:
         raise AssertionError('the future of a record is completed by its batch')
+
+    def _tell(self, wants_error: bool, call: Callable[[Any], Any]) -> None:
+        """Make one call of those that waited, which must not end the work of the network."""
+        try:
+            self._run(wants_error, call)
+        except BaseException:  # sys.exit() in a callback, or a failed check of a test
+            log.exception('a callback wants to end the thread that called it: %r', call)
 
     def _add(self, wants_error: bool, call: Callable[[Any], Any]) -> None:
         if not self._batch.add_call(self, wants_error, call):

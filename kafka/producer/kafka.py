@@ -103,7 +103,7 @@ class KafkaProducer(Placing):
         self._fast: Dict[Any, TopicQueue] = {}
         self._loop = Loop(name='%s-network-thread' % config['client_id'])
         self._pool = Pool(self._loop, NetSettings.from_options(config))
-        self._cluster = _Beginning(self._pool)
+        self._cluster = _Beginning(self._loop, self._pool)
         try:
             self._begin()
             self._build()
@@ -178,6 +178,7 @@ class KafkaProducer(Placing):
                 settings.request_timeout,
                 settings.retry_backoff,
                 settings.retry_backoff_max,
+                begin=self._cluster.begin,
             )
         loop.call_threadsafe(_spawn, loop, sender)
         self._update = _Update(accumulator)
@@ -398,7 +399,8 @@ class _Update:
 class _Beginning:
     """Finds the cluster once, whoever needs it first."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, loop: Loop, pool: Pool) -> None:
+        self._loop = loop
         self._pool = pool
         self.has_begun = False
 
@@ -422,9 +424,10 @@ class _Beginning:
         self.has_begun = True
 
     async def topic(self, name: str, seconds: float) -> None:
-        """Wait until the partitions of a topic are known; find the cluster first."""
+        """Wait so long until the partitions of a topic are known; find the cluster first."""
+        deadline = self._loop.time() + seconds
         await self.begin(seconds)
-        await self._pool.wait_for_topic(name, seconds)
+        await self._pool.wait_for_topic(name, max(0.001, deadline - self._loop.time()))
 
     def release(self) -> Tuple[int, ...]:
         """Return the release of the brokers, as one of them shows it."""

@@ -382,7 +382,7 @@ class ProducerBatch:
             self.is_done = True
             calls, self._calls = self._calls, []
         for future, wants_error, call in calls:
-            future._run(wants_error, call)
+            future._tell(wants_error, call)
         parent = self._parent
         if parent is not None:
             parent._pieces_left -= 1

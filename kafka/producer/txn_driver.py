@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import random
-from typing import Any, Callable, List, Mapping, Optional
+from typing import Any, Awaitable, Callable, List, Mapping, Optional
 
 from kafka.errors import (
     BrokerResponseError,
@@ -50,7 +50,8 @@ class TransactionDriver:
 
     Arguments: loop, pool: of the producer; state; accumulator; poke: lets the sender look again;
         max_block: seconds that a verb may take; request_timeout: of one call; retry_backoff,
-        retry_backoff_max: seconds between tries; chance: of the jitter.
+        retry_backoff_max: seconds between tries; chance: of the jitter; begin: finds the cluster
+        within so many seconds unless that was done, None where it was.
     """
 
     def __init__(
@@ -65,7 +66,9 @@ class TransactionDriver:
         retry_backoff: float = 0.1,
         retry_backoff_max: float = 1.0,
         chance: Optional[random.Random] = None,
+        begin: Optional[Callable[[float], Awaitable[None]]] = None,
     ) -> None:
+        self._begin_with = begin
         self._loop = loop
         self._pool = pool
         self._state = state
@@ -222,6 +225,8 @@ class TransactionDriver:
         await self._pause(step.backoff_ms)
 
     async def _link_for(self, ask: Ask) -> Any:
+        if self._begin_with is not None:
+            await self._begin_with(self._request_timeout)
         if ask.key is None:
             return await self._pool.any_ready()
         kind = GROUP if ask.is_of_group else TRANSACTION

@@ -22,9 +22,11 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
     UnsupportedVersionError,
 )
+from kafka.net import sasl
 from kafka.net.attempts import Attempt, at_stage, describe, hint_for, stage_of
 from kafka.net.broker import TRANSITIONS, BrokerLink, LinkState, backoff_seconds
 from kafka.net.loop import Loop
+from kafka.net.sasl.mechanism import Mechanism
 from kafka.net.security import SecuritySettings
 from kafka.net.settings import NetSettings
 from kafka.protocol.admin.groups import ListGroupsRequest
@@ -417,6 +419,41 @@ def test_a_login_that_cannot_be_renewed_ends_the_connection():
     sim.cluster.faults.add(DropResponse(), 'SaslAuthenticate', times=1)
     sim.loop.wait(lambda: False, 20)
     assert sim.lost == [sim.link]
+    assert sim.ask().brokers
+    sim.stop()
+
+
+@pytest.mark.parametrize('renewal', [False, True])
+def test_a_mechanism_of_the_program_that_raises_is_a_failed_connection(
+    monkeypatch, renewal, caplog
+):
+    class Broken(Mechanism):
+        name = 'PLAIN'
+        calls = 0
+
+        def exchange(self):
+            Broken.calls += 1
+            if Broken.calls == 1 + renewal:
+                raise ZeroDivisionError('mine')
+            yield b'\0alice\0secret'
+
+    monkeypatch.setitem(sasl._registered, 'PLAIN', Broken)
+    options = {'security_protocol': 'SASL_PLAINTEXT', 'sasl_mechanism': 'PLAIN'}
+    options.update(sasl_plain_username='alice', sasl_plain_password='secret')
+    sim = Sim(
+        {'sasl': {'alice': 'secret'}, 'connections_max_reauth_ms': 10000},
+        security=SecuritySettings.from_options(options),
+    )
+    if renewal:
+        sim.ask()
+        sim.loop.wait(lambda: False, 20)
+        assert sim.lost == [sim.link]
+    else:
+        with pytest.raises(KafkaConnectionError, match="ZeroDivisionError.'mine'.") as caught:
+            sim.ask()
+        assert caught.value.stage == 'SASL' and sim.link.backoff > 0
+        assert sim.link.attempts[0].stage == 'SASL'
+        assert 'ZeroDivisionError' in caplog.text
     assert sim.ask().brokers
     sim.stop()
 

@@ -337,6 +337,15 @@ def test_waiting_without_an_upkeep_is_refused(sim):
         loop.run(pool.refreshed(), 10)
 
 
+def test_a_mistake_in_a_refresh_does_not_end_the_upkeep(sim, monkeypatch, caplog):
+    _, loop, pool = sim
+    with monkeypatch.context() as patch:
+        patch.setattr(pool.cluster, 'replace', lambda *answer: 1 / 0)
+        pool.refresh()
+        assert loop.wait(lambda: 'ZeroDivisionError' in caplog.text, 60)
+    loop.run(pool.refreshed(), 60)
+
+
 def test_closing_ends_those_who_wait(sim):
     cluster, loop, pool = sim
     cluster.faults.add(Hang(), 'Metadata', times=None)

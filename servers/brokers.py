@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import Any, Callable, List, Set, Tuple, TypeVar
+from typing import Any, Callable, List, Optional, Set, Tuple, TypeVar
 
 from servers import probe
 from servers.releases import Release
@@ -28,10 +28,12 @@ class ClusterError(RuntimeError):
 class Brokers:
     """Brokers of one release with node ids 0, 1, 2. As a context manager, or by start() and stop().
 
-    Attributes: release, size: as they were given; ports: where each listens, none before start().
+    Attributes: release, size: as they were given; ports: where each listens, none before start();
+    start_seconds: how long anything that is waited for may take.
     """
 
     is_embedded = False
+    start_seconds: float = START_SECONDS
 
     def __init__(self, release: Release, brokers: int = 1) -> None:
         self.release = release
@@ -118,11 +120,12 @@ class Brokers:
         leader = self.leader(topic, partition)
         return [leader] if leader in self.nodes else []
 
-    def _wait(self, what: str, condition: Callable[[], T], seconds: float = START_SECONDS) -> T:
+    def _wait(self, what: str, condition: Callable[[], T], seconds: Optional[float] = None) -> T:
         """Poll ``condition`` until it is true; return it. ClusterError at the end of the time.
 
         A broker that answers a question too slowly, on a busy machine, is asked again.
         """
+        seconds = self.start_seconds if seconds is None else seconds
         end = time.monotonic() + seconds
         while True:
             try:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Set
 
 from servers import probe
-from servers.brokers import HOST, START_SECONDS, Brokers, ClusterError, leader_in
+from servers.brokers import HOST, Brokers, ClusterError, leader_in
 from servers.releases import SERVERS, Release
 
 RESUME_SECONDS = 20
@@ -148,7 +148,7 @@ class Cluster(Brokers):
         ]
         for process in formats:
             try:
-                process.popen.wait(START_SECONDS)
+                process.popen.wait(self.start_seconds)
             except subprocess.TimeoutExpired:
                 raise ClusterError('StorageTool does not end\n' + self.logs()) from None
             if process.popen.returncode:
@@ -229,7 +229,7 @@ class Cluster(Brokers):
         """The ids of the processes that run now."""
         return {process.popen.pid for process in self._processes}
 
-    def wait_ready(self, seconds: float = START_SECONDS) -> None:
+    def wait_ready(self, seconds: Optional[float] = None) -> None:
         """Wait until every running broker lists all running brokers (0.8: has said ``started``)."""
         self._wait('the brokers to be ready', lambda: all(map(self._is_ready, self.nodes)), seconds)
 

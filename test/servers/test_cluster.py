@@ -49,7 +49,7 @@ def test_a_port_that_was_taken_meanwhile_is_tried_again_with_others(java, tmp_pa
 
 
 def test_a_start_that_takes_too_long_ends_with_the_log(java, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, 'START_SECONDS', 0.2)
+    monkeypatch.setattr(cluster.Cluster, 'start_seconds', 0.2)
     java('echo thinking; exec sleep 600')
     with pytest.raises(ClusterError, match='thinking'):
         Cluster(TABLE['4.4.0']).start()

@@ -13,6 +13,12 @@ import time
 
 from kafka.protocol.api import decode_response, encode_request, response_class
 from kafka.protocol.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafka.protocol.find_coordinator import FindCoordinatorRequest
+from kafka.protocol.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafka.record.memory_records import MemoryRecords
 
@@ -93,3 +99,25 @@ def read(cluster, topic, count, version, seconds=20):
                         at = record.offset + 1
     assert len(found) == count
     return found, sorted(set(magics))
+
+
+def end_of(wire, topic, partition, isolation=0):
+    """Return the end of a log: 0 for readers of everything, 1 for those of committed records.
+
+    -1 where the broker does not say. From 0.11 on.
+    """
+    asked = ListOffsetsPartition(partition_index=partition, timestamp=-1)
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=isolation,
+        topics=[ListOffsetsTopic(name=topic, partitions=[asked])],
+    )
+    answer = wire.ask(request, 2).topics[0].partitions[0]
+    return answer.offset if answer.error_code == 0 else -1
+
+
+def coordinator_of(cluster, transactional_id):
+    """Return the node that coordinates a transactional id, -1 where nobody says so yet."""
+    request = FindCoordinatorRequest(key=transactional_id, key_type=1)
+    with Wire(cluster.address(cluster.nodes[0])) as wire:
+        return wire.ask(request, 1).node_id

@@ -20,7 +20,7 @@ from kafka.net.tasks import Scheduler, Waiter
 
 READ_BYTES = 128 * 1024
 #: So much may happen in one call; more than that is a circle.
-MAX_STEPS = 10_000_000
+MAX_STEPS = 200_000
 
 
 class SimTransport:

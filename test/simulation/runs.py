@@ -10,6 +10,7 @@ import random
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.producer.transaction_calls import GroupMember
+from kafka.producer.transaction_table import State
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka.testing import MemoryCluster
 from test.simulation.checks import Wrong, check_partition, check_producer, committed
@@ -25,6 +26,8 @@ RELEASES = ['0.11', '1.1', '2.4', '2.8', '3.5', '3.9', '4.0', '4.4', '4.4']
 #: next transaction. No client prevents that.
 VERIFIED_SINCE = (3, 6)
 PARTITIONS = 3
+#: How often another producer takes over after a transaction.
+FENCED = 0.2
 #: So long trouble lasts, and so long everything may take to come to its end afterwards.
 TROUBLE_SECONDS = 40.0
 PATIENCE_SECONDS = 400.0
@@ -47,6 +50,7 @@ class Run:
         self.forbidden = set()
         self.wanted = set()  # values of committed transactions
         self.either = []  # values of transactions whose end nobody knows, a set for each
+        self.outlived = []  # producers that were fenced
         self.count = 0
         self.most_used = 0
 
@@ -133,12 +137,60 @@ class Run:
             except KafkaError as error:
                 self.give_up(producer, values, error)
             if producer.state.is_fatal:
-                self.drain(producer)
-                producer.close()
-                producer = self.initialized(
-                    cluster, SimulatedProducer(cluster, options, self.chance), options
-                )
+                producer = self.followed(cluster, producer, options)
+            elif self.chance.random() < FENCED:
+                producer = self.fenced(cluster, producer, options)
         return producer
+
+    def followed(self, cluster, producer, options):
+        """End a producer that has come to its end; return the next."""
+        self.drain(producer)
+        producer.close()
+        return self.initialized(cluster, SimulatedProducer(cluster, options, self.chance), options)
+
+    def fenced(self, cluster, older, options):
+        """Let a newer producer take over in the middle of a transaction; return it.
+
+        The older one knows nothing of that, and goes on.
+        """
+        values = set()
+        try:
+            older.driver.begin_transaction()
+            self.send_some(older, values)
+        except KafkaError as error:
+            self.give_up(older, values, error)
+        newer = self.initialized(cluster, SimulatedProducer(cluster, options, self.chance), options)
+        self.outlived.append(older)
+        own = set()
+        try:
+            newer.driver.begin_transaction()
+            self.send_some(newer, own)
+            self.outlive(older, values)
+            self.send_some(newer, own)
+            self.again(newer.driver.commit_transaction)
+            self.wanted |= own
+            self.check_futures(own, 'committed')
+        except KafkaError as error:
+            self.give_up(newer, own, error)
+        return self.followed(cluster, newer, options) if newer.state.is_fatal else newer
+
+    def outlive(self, older, values):
+        """Let a producer that was fenced go on; nothing that it writes may be seen.
+
+        Arguments: values: of its open transaction.
+        """
+        for _ in range(2):
+            try:
+                if older.state.state is not State.IN_TRANSACTION:
+                    older.driver.begin_transaction()
+                    values = set()
+                self.send_some(older, values)
+                self.again(older.driver.commit_transaction)
+                if values:
+                    raise Wrong('a producer that was fenced has committed')
+            except KafkaError as error:
+                self.forbidden |= values
+                self.give_up(older, values, error)
 
     def initialized(self, cluster, producer, options):
         """Return a producer that is ready for a transaction."""
@@ -167,12 +219,7 @@ class Run:
     def one_transaction(self, producer, values):
         """Send some records, and the offsets of a group, and commit or abort."""
         chance = self.chance
-        for _ in range(chance.choice([0, 1, 5, 30])):
-            value = self.send(producer)
-            if value is not None:
-                values.add(value)
-            if chance.random() < 0.1:
-                producer.rest(chance.uniform(0.0, 2.0))
+        self.send_some(producer, values)
         if chance.random() < 0.3:
             offsets = {TopicPartition(TOPIC, 0): OffsetAndMetadata(self.count, '')}
             self.again(
@@ -185,6 +232,15 @@ class Run:
         else:
             self.forbidden |= values
             self.again(producer.driver.abort_transaction)
+
+    def send_some(self, producer, values):
+        """Send some records, adding their values to a set."""
+        for _ in range(self.chance.choice([0, 1, 5, 30])):
+            value = self.send(producer)
+            if value is not None:
+                values.add(value)
+            if self.chance.random() < 0.1:
+                producer.rest(self.chance.uniform(0.0, 2.0))
 
     def check_futures(self, values, what):
         """Raise Wrong unless all records of a committed transaction are acknowledged."""
@@ -227,8 +283,14 @@ class Run:
                 raise Wrong('nothing new goes any more: %r' % producer.accumulator)
             if not all(self.sent[p][-1][1].exception is None for p in self.sent):
                 raise Wrong('a last record failed')
+        for each in self.outlived:
+            self.drain(each)
+            each.rest(30.0)
         producer.rest(90.0)  # brokers end what was left open
-        check_producer(producer)
+        for each in [producer, *self.outlived]:
+            check_producer(each)
+        for each in self.outlived:
+            each.close()
         limit = producer.options.buffer_memory + producer.options.batch_size
         if self.most_used > limit:
             raise Wrong('%d bytes of memory were used, %d allowed' % (self.most_used, limit))

@@ -1,6 +1,6 @@
 """Producers among brokers where much goes wrong: some seeds, and proof that mistakes are seen.
 
-All of it is ``python -m test.simulation --seeds 2000``. A mutation is a mistake put into one of the
+All seeds are in test_seeds.py. A mutation is a mistake put into one of the
 machines; within a few seeds the simulation or the model of leaders has to notice each.
 """
 
@@ -9,9 +9,12 @@ from __future__ import annotations
 import pytest
 
 from kafka.producer import sequences, transaction_course, transaction_state
+from kafka.producer.record_accumulator import RecordAccumulator
+from kafka.producer.sender import Sender
 from kafka.producer.sequences import Sequences
 from kafka.producer.transaction_course import TransactionCourse
 from kafka.producer.transaction_state import TransactionState
+from kafka.producer.transaction_verdicts import CallKind, Outcome
 from kafka.producer.verdicts import Action, Verdict
 from test.producer.test_sequences_by_model import walk
 from test.simulation import loop
@@ -21,7 +24,7 @@ from test.simulation.runs import Run, run
 
 SEEDS = range(12)
 #: So many seeds are tried on each mutation.
-MOST = 10
+MOST = 100
 
 
 @pytest.mark.parametrize('seed', SEEDS)
@@ -114,12 +117,51 @@ def sends_before_partitions_are_added(monkeypatch):
     monkeypatch.setattr(transaction_state, 'SENDING', frozenset())
 
 
+def takes_a_fence_for_success(monkeypatch):
+    """A newer producer is not noticed."""
+    outcome_of = transaction_course.outcome_of
+
+    def mutated(call, code):
+        return Outcome.DONE if code in (47, 90) else outcome_of(call, code)
+
+    def mutated_end(code, commits):
+        return mutated(CallKind.END, code)
+
+    monkeypatch.setattr(transaction_course, 'outcome_of', mutated)
+    monkeypatch.setattr(transaction_course, 'outcome_of_end', mutated_end)
+
+
+def ends_before_the_coordinator_says_so(monkeypatch):
+    """EndTxn that has to be tried again counts as carried out."""
+    outcome_of_end = transaction_course.outcome_of_end
+
+    def mutated(code, commits):
+        outcome = outcome_of_end(code, commits)
+        return Outcome.DONE if outcome in (Outcome.RETRY, Outcome.REFIND) else outcome
+
+    monkeypatch.setattr(transaction_course, 'outcome_of_end', mutated)
+
+
+def keeps_the_memory(monkeypatch):
+    """A batch that is split, or failed, keeps its memory."""
+    monkeypatch.setattr(RecordAccumulator, '_drop', lambda self, b: self._incomplete.pop(b, None))
+
+
+def leaves_futures_alone(monkeypatch):
+    """A batch whose time is over is forgotten in silence."""
+    monkeypatch.setattr(Sender, '_give_up', lambda self, batch, e: self._state.give_up(batch, e))
+
+
 BY_SIMULATION = [
     numbers_again,
     takes_every_answer_for_good,
     commits_before_all_is_stored,
     turns_a_commit_into_an_abort,
     sends_before_partitions_are_added,
+    takes_a_fence_for_success,
+    ends_before_the_coordinator_says_so,
+    keeps_the_memory,
+    leaves_futures_alone,
 ]
 BY_MODEL = [begins_with_many]
 

@@ -24,6 +24,7 @@ from kafka.errors import (
     UnrecognizedBrokerVersion,
 )
 from kafka.future import Future
+from kafka.net.helpers import Work
 from kafka.net.steps import Steps, Taking, VersionQuestion
 from kafka.protocol.release import ReleaseName, release_of
 from kafka.request_frames import Expected, Framing
@@ -64,6 +65,7 @@ class BrokerConnection(SteppedSocket):
         self._expected: Deque[Tuple[Any, Expected]] = deque()
         self._correlation_id = 0
         self._gives_lists = False  # recv() as in 1.3 and later
+        self._early: Deque[Tuple[Any, Future]] = deque()  # answers that recv() has to give still
 
     # ------------------------------------------------------------ looking
 
@@ -164,14 +166,18 @@ class BrokerConnection(SteppedSocket):
         return self.connected()
 
     def _renew_login(self) -> None:
-        """Log in once more if it is time, while no answer is outstanding (KIP-368)."""
+        """Log in once more if it is time, behind the answers that are outstanding (KIP-368)."""
         steps = self._steps
         if steps is None or steps.renew_at is None or time.monotonic() < steps.renew_at:
             return
+        limit = self.config['request_timeout_ms'] / 1000
+        self._take_answers(time.monotonic() + limit)
         if self.in_flight_requests:
-            return
+            self.close(KafkaConnectionError('%s: the login cannot be renewed' % self))
+        if not self.connected():
+            raise KafkaConnectionError(str(self))
         try:
-            self._drive(steps.log_in())
+            self._drive(steps.log_in(), limit)
         except OSError as error:
             failure = KafkaConnectionError('%s: renewing the login: %s' % (self, error))
             self.close(failure)
@@ -180,20 +186,40 @@ class BrokerConnection(SteppedSocket):
             self.close(error)
             raise
 
-    def _drive(self, taking: Taking) -> None:
-        """Take steps to their end, waiting for what the broker says."""
+    def _take_answers(self, ends_at: float) -> None:
+        """Wait for what is in flight; recv() gives it to programs that want it from there."""
+        while self.in_flight_requests and self.connected() and time.monotonic() < ends_at:
+            answer = self._read()
+            if answer is None:
+                time.sleep(WAIT_SECONDS)
+            elif self._gives_lists:
+                self._early.append(answer)
+            else:
+                answer[1].success(answer[0])
+
+    def _drive(self, taking: Taking, limit: float) -> None:
+        """Take steps to their end, waiting for what the broker says, each so many seconds."""
         data: Any = None
-        limit = self.config['request_timeout_ms'] / 1000
         while True:
             try:
-                taking.send(data)
+                work = taking.send(data)
             except StopIteration:
                 return
+            if work is not None:
+                data = None
+                self._await_work(work, time.monotonic() + limit)
+                continue
             self._set_waiting(limit)
             try:
                 data = self._sock.recv(READ_BYTES)
             finally:
                 self._sock.setblocking(False)
+
+    def _await_work(self, work: Work, ends_at: float) -> None:
+        while not work.is_done:
+            if time.monotonic() > ends_at:
+                raise KafkaConnectionError('%s: the login is not ready in time' % self)
+            time.sleep(WAIT_SECONDS)
 
     # ------------------------------------------------------------ receiving
 
@@ -225,6 +251,8 @@ class BrokerConnection(SteppedSocket):
 
     def _recv_one(self) -> Optional[Tuple[Any, Future]]:
         self._leave_parent()
+        if self._early:
+            return self._early.popleft()
         if not self.connected():
             if not self.connecting():
                 self._fail_all(KafkaConnectionError('%s is not connected' % self))
@@ -357,9 +385,7 @@ class BrokerConnection(SteppedSocket):
 
     def _ask_versions(self, ends_at: float) -> None:
         was_connected = self.connected()
-        while self.in_flight_requests and self.connected() and time.monotonic() < ends_at:
-            if self.recv() in (None, []):
-                time.sleep(WAIT_SECONDS)
+        self._take_answers(ends_at)
         asked, self.asks_versions = self.asks_versions, True
         try:
             if self.connected():

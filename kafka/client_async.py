@@ -89,6 +89,13 @@ class DelayedTaskQueue:
         return ready
 
 
+def _is_refusal(error: BaseException) -> bool:
+    """Tell whether a secured connection failed for good: a password, a certificate."""
+    noted = error if isinstance(error, KafkaError) else error.__cause__
+    is_secured = getattr(noted, 'stage', None) in ('TLS', 'SASL', 'proxy')
+    return is_secured and isinstance(noted, KafkaError) and not noted.retriable
+
+
 class EventedClient:
     """What moves the requests of an evented KafkaClient; see there for what the calls mean."""
 
@@ -124,6 +131,7 @@ class EventedClient:
     def _bootstrap(self, hosts: Iterable[Any]) -> None:
         """Ask one host after the other for all metadata, each once, waiting."""
         causes = []
+        refusal: Optional[BaseException] = None
         self._last_bootstrap = time.time()
         for host, port, afi in hosts:
             conn = self._make(host, port, afi)
@@ -131,6 +139,8 @@ class EventedClient:
                 response = self._ask_all(conn)
             except (KafkaError, OSError) as error:
                 causes.append('%s:%s: %s' % (host, port, error))
+                if _is_refusal(error):
+                    refusal = error
                 log.warning('Bootstrapping: no metadata from %s:%s: %s', host, port, error)
                 continue
             finally:
@@ -139,6 +149,9 @@ class EventedClient:
             self._bootstrap_fails = 0
             return
         self._bootstrap_fails += 1
+        if refusal is not None:
+            self.close()
+            raise refusal
         if self._raises_unreachable:
             self.close()
             raise NoBrokersAvailable('no bootstrap server answers: %s' % '; '.join(causes))

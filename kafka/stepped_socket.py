@@ -26,6 +26,7 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
 )
 from kafka.net import proxy
+from kafka.net.helpers import Work
 from kafka.net.sasl.login import ClosedAtVersions
 from kafka.net.security import SecuritySettings
 from kafka.net.steps import Reopen, Steps, Taking, VersionQuestion
@@ -91,6 +92,7 @@ class SteppedSocket:
         """Forget what belongs to one socket."""
         self._steps: Optional[Steps] = None
         self._taking: Optional[Taking] = None
+        self._work: Optional[Work] = None  # what the steps wait for, besides bytes
         self._frames = FrameReader(self.config['receive_message_max_bytes'])
         self._framing: Optional[Framing] = None
 
@@ -273,21 +275,31 @@ class SteppedSocket:
         if self._taking is None:  # the state was assigned
             self._become(ConnectionStates.CONNECTED)
             return
+        if self._work is not None:
+            if self._work.is_done:
+                self._step(None)
+            else:
+                self._look_at_the_clock()
+            return
         try:
             data = self._sock.recv(READ_BYTES)
         except (BlockingIOError, InterruptedError):
-            if self._is_late(self.last_attempt):
-                self.close(KafkaConnectionError('%s: no answer in time while connecting' % self))
+            self._look_at_the_clock()
             return
         except OSError as error:
             log.debug('%s: %s', self, error)
             data = b''
         self._step(data)
 
+    def _look_at_the_clock(self) -> None:
+        if self._is_late(self.last_attempt):
+            self.close(KafkaConnectionError('%s: no answer in time while connecting' % self))
+
     def _step(self, data: Optional[bytes]) -> None:
+        """Take a step. Arguments: data: that has come; None for another reason to go on."""
         assert self._taking is not None
         try:
-            self._taking.send(data)  # type: ignore[arg-type]  # None starts a generator
+            self._work = self._taking.send(data)  # type: ignore[arg-type]  # None starts it
         except StopIteration:
             self._be_connected()
         except Reopen:

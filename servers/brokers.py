@@ -7,6 +7,7 @@ the answers. How brokers start, die and hang is :mod:`servers.cluster`'s busines
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from typing import Any, Callable, List, Optional, Set, Tuple, TypeVar
@@ -15,7 +16,7 @@ from servers import probe
 from servers.releases import Release
 
 HOST = '127.0.0.1'
-START_SECONDS = 90
+START_SECONDS = float(os.environ.get('KAFKA_START_SECONDS', '90'))  # more on a slow machine
 
 B = TypeVar('B', bound='Brokers')
 T = TypeVar('T')

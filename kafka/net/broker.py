@@ -33,7 +33,15 @@ from kafka.errors import (
 )
 from kafka.net.attempts import Attempt
 from kafka.net.opening import Family, Opened, Opening, next_event
-from kafka.net.sasl import Mechanism, authenticate, is_step, mechanism, prepare, renewal_seconds
+from kafka.net.sasl import (
+    Mechanism,
+    authenticate,
+    is_step,
+    mechanism,
+    prepare,
+    renewal_seconds,
+    takes_time,
+)
 from kafka.net.settings import NetSettings
 from kafka.net.tasks import Task, Timer, Waiter
 from kafka.protocol.negotiation import BrokerVersions
@@ -504,6 +512,8 @@ class BrokerLink:
         failures = 0
         while True:
             login = mechanism(sasl, self.host, self._loop.wall())
+            if not takes_time(login):
+                return login
             seconds = self._settings.setup_timeout
             try:
                 await self._loop.blocking(partial(prepare, login), seconds, 'the login')

@@ -1,18 +1,18 @@
 """Functions that block, run in threads of their own while the loop goes on.
 
 Owns the threads and their limits. What is run: look-ups of names (resolver.py), and logins that ask
-a third party (opening.py).
+a third party (opening.py; steps.py, which has no loop).
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Optional, TypeVar
 
 from kafka.errors import IllegalStateError, KafkaConnectionError, KafkaTimeoutError
 from kafka.net.tasks import Scheduler, Waiter
 
-__all__ = ['Helpers']
+__all__ = ['Helpers', 'Work']
 
 T = TypeVar('T')
 
@@ -69,3 +69,29 @@ class Helpers:
             answer.fail(error)
         else:
             answer.wake(result)
+
+
+class Work:
+    """A function that runs in a thread of its own, for who has no loop and looks again.
+
+    Attributes: is_done: whether it has ended.
+    """
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.is_done = False
+        self._error: Optional[Exception] = None
+        threading.Thread(
+            target=self._run, args=(function,), name='kafka-helper', daemon=True
+        ).start()
+
+    def _run(self, function: Callable[[], Any]) -> None:
+        try:
+            function()
+        except Exception as raised:  # belongs to who looks
+            self._error = raised
+        self.is_done = True
+
+    def check(self) -> None:
+        """Raise what the function raised."""
+        if self._error is not None:
+            raise self._error

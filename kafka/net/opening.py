@@ -28,6 +28,7 @@ from kafka.net.sasl import (
     is_step,
     mechanism,
     prepare,
+    takes_time,
 )
 from kafka.net.sasl.login import ClosedAtVersions
 from kafka.net.secured import start_tls
@@ -280,8 +281,9 @@ class Opening:
         assert self._security.sasl is not None
         self._stage = 'SASL'
         login = mechanism(self._security.sasl, self._host, self._loop.wall())
-        seconds = self._settings.setup_timeout
-        await self._loop.blocking(partial(prepare, login), seconds, 'the login')
+        if takes_time(login):
+            seconds = self._settings.setup_timeout
+            await self._loop.blocking(partial(prepare, login), seconds, 'the login')
         steps = log_in(session, login)
         answer: Optional[Event] = None
         while True:

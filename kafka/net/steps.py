@@ -8,9 +8,11 @@ any of the steps says (proxy.py, tls.py, sasl/, protocol/probe.py).
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, Callable, Generator, Optional
 
 from kafka.net import proxy, sasl
+from kafka.net.helpers import Work
 from kafka.net.sasl.login import LoggedIn, Login
 from kafka.net.security import SecuritySettings
 from kafka.net.tls import TlsClient
@@ -28,8 +30,9 @@ from kafka.protocol.session import (
 
 __all__ = ['Reopen', 'Steps', 'VersionQuestion']
 
-# Sent the bytes that have come, b'' at the end of the stream; gives them when it needs more.
-Taking = Generator[None, bytes, Any]
+# Sent the bytes that have come, b'' at the end of the stream; yields None when it needs more, or
+# what another thread does for it, which is to be waited for: then nothing is sent.
+Taking = Generator[Optional[Work], bytes, Any]
 
 
 class Reopen(Exception):
@@ -54,7 +57,7 @@ class VersionQuestion:
         while True:
             if step.data:
                 write(step.data)
-            answer = yield from frame()
+            answer: Optional[bytes] = yield from frame()
             try:
                 step = self._probe.send(answer)
             except StopIteration as done:
@@ -122,7 +125,7 @@ class Steps:
         while True:
             if data:
                 self._write_raw(data)
-            received = yield
+            received = yield None
             try:
                 data = steps.send(received)
             except StopIteration:
@@ -131,7 +134,7 @@ class Steps:
     def _begin_tls(self, security: SecuritySettings) -> Taking:
         self._tls = tls = TlsClient(security.context(), self._host)
         while not self._shakes(tls):
-            tls.receive((yield))
+            tls.receive((yield None))
 
     def _shakes(self, tls: TlsClient) -> bool:
         try:
@@ -151,7 +154,10 @@ class Steps:
         elif self.versions is not None:
             session.adopt(self.versions)
         mechanism = sasl.mechanism(security.sasl, self._host, time.time())
-        mechanism.prepare()
+        if sasl.takes_time(mechanism):
+            work = Work(partial(sasl.prepare, mechanism))
+            yield work
+            work.check()
         log_in: Callable[..., Login] = sasl.authenticate_bare if is_bare else sasl.authenticate
         steps = log_in(session, mechanism)
         data = next(steps)
@@ -169,7 +175,7 @@ class Steps:
         seconds = sasl.renewal_seconds(result.lifetime_ms)
         self.renew_at = None if seconds is None else time.monotonic() + seconds
 
-    def _event(self, session: Session) -> Generator[None, bytes, Optional[Event]]:
+    def _event(self, session: Session) -> Generator[Optional[Work], bytes, Optional[Event]]:
         """Return the answer to a step of the login, None if the broker has closed."""
         while True:
             event = session.next_event()
@@ -182,15 +188,15 @@ class Steps:
             else:
                 session.receive_data((yield from self._plain()))
 
-    def _plain(self) -> Generator[None, bytes, bytes]:
+    def _plain(self) -> Generator[Optional[Work], bytes, bytes]:
         """Return the next bytes, decrypted; b'' at the end of the stream."""
         while True:
-            raw = yield
+            raw = yield None
             data = self.opened(raw)
             if data or not raw:
                 return data
 
-    def _frame(self) -> Generator[None, bytes, Optional[bytes]]:
+    def _frame(self) -> Generator[Optional[Work], bytes, Optional[bytes]]:
         """Return the next frame, None if the broker has closed."""
         while True:
             frame = self._frames.next_frame()

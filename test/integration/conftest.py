@@ -20,7 +20,21 @@ import pytest
 
 from servers.cluster import Cluster
 from servers.embedded import EmbeddedCluster
-from servers.releases import EMBEDDED, REAL, Release, are_named, chosen, chosen_kind, problem
+from servers.releases import (
+    EMBEDDED,
+    REAL,
+    Release,
+    are_named,
+    chosen,
+    chosen_kind,
+    problem,
+    releases,
+)
+from test.integration import kerberos
+from test.integration.secured import SecuredCluster
+
+#: Releases that are secured where none are named; before 0.9 there is nothing to secure.
+SECURED, FIRST_SECURED = ('0.9.0.1', '0.10.2.2', '2.8.2', '4.4.0'), (0, 9)
 
 
 class Setting(NamedTuple):
@@ -38,6 +52,7 @@ class Setting(NamedTuple):
 
 
 RUNNING = pytest.StashKey()  # the setting and the cluster that is up
+SECURED_RUNNING = pytest.StashKey()  # the processes of the secured one that is up
 
 
 def pytest_configure(config):
@@ -47,11 +62,20 @@ def pytest_configure(config):
         ' enough when none was asked for by name',
     )
     config.addinivalue_line('markers', 'brokers(count): how many the cluster has')
+    config.addinivalue_line(
+        'markers', "column(name): of the release table, where it is not that of the test's file"
+    )
     config.addinivalue_line('markers', 'real: about what embedded brokers do not have')
     config.addinivalue_line('markers', 'embedded: about them alone; left out by KAFKA_BROKER=real')
 
 
 def pytest_generate_tests(metafunc):
+    if 'secured' in metafunc.fixturenames:
+        named = chosen() if are_named() else [releases()[name] for name in SECURED]
+        wanted = [release for release in named if release.version >= FIRST_SECURED]
+        metafunc.parametrize(
+            'secured', wanted, indirect=True, scope='session', ids=[each.name for each in wanted]
+        )
     if 'cluster' not in metafunc.fixturenames:
         return
     try:
@@ -72,6 +96,10 @@ def pytest_generate_tests(metafunc):
 def pytest_collection_modifyitems(config, items):
     """Leave out what is not meant for a release: that is a choice, not a gap to be shown."""
     meant = [item for item in items if _is_meant(item)]
+    for item in meant:
+        # For the release table: what a test counts as, unless that is its file's column.
+        for marker in list(item.iter_markers('column'))[:1]:
+            item.user_properties.append(('column', marker.args[0]))
     kept = _part(meant, *map(int, os.environ.get('KAFKA_TEST_PART', '1/1').split('/')))
     if len(kept) < len(items):
         chosen_ones = set(map(id, kept))
@@ -82,8 +110,10 @@ def pytest_collection_modifyitems(config, items):
 def _setting(item):
     """Return what cluster a test gets; one that starts its own says of which ``release``."""
     params = item.callspec.params if hasattr(item, 'callspec') else {}
-    own = Setting(params['release'], 1, 'own') if 'release' in params else None
-    return params.get('cluster', own)
+    for name in ('release', 'secured'):
+        if name in params:
+            return Setting(params[name], 1, name)
+    return params.get('cluster')
 
 
 def _is_meant(item):
@@ -144,6 +174,35 @@ def cluster(request):
     del request.config.stash[RUNNING]
 
 
+@pytest.fixture(scope='session')
+def realm(tmp_path_factory):
+    """A Kerberos realm with a ticket for alice, None where there can be none."""
+    if kerberos.missing():
+        yield None
+        return
+    with kerberos.Realm(tmp_path_factory.mktemp('realm')) as made:
+        made.log_in()
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in made.environment.items():
+                patch.setenv(name, value)
+            yield made
+
+
+@pytest.fixture(scope='session')
+def secured(request, realm, tmp_path_factory):
+    """A broker with every listener, of the release that the test's parameter names."""
+    reason = problem(request.param)
+    if reason:
+        pytest.skip(reason)
+    with SecuredCluster(request.param, tmp_path_factory.mktemp('tls'), realm) as running:
+        running.create_topic('secured', 1)
+        request.config.stash[SECURED_RUNNING] = running.process_ids | (
+            {realm._kdc.pid} if realm else set()
+        )
+        yield running
+    del request.config.stash[SECURED_RUNNING]
+
+
 @pytest.fixture(autouse=True)
 def nothing_went_wrong_inside(request):
     """Fail a test in which an embedded broker could not handle a request."""
@@ -160,7 +219,8 @@ def other_children(request):
 
     def processes():
         _, running = request.config.stash.get(RUNNING, (None, None))
-        return set() if running is None else running.process_ids
+        own = set() if running is None else running.process_ids
+        return own | request.config.stash.get(SECURED_RUNNING, set())
 
     return processes
 

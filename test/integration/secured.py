@@ -1,17 +1,27 @@
 """A real broker with every kind of listener: TLS with client certificates, SASL by each mechanism.
 
-Owns its settings, certificates and users. The plain listener is there to watch it by, and to make
-users and topics.
+Owns its settings, certificates, users and ACLs. The plain listener is there to watch it by, and to
+make users and topics; who comes by it may do everything.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
+import time
 
+import pytest
+
+from kafka.net.loop import Loop
+from kafka.net.pool import Pool
+from kafka.net.sasl import AbstractTokenProvider
+from kafka.net.settings import NetSettings, parse_servers
+from kafka.protocol.admin.acls import AclCreation, CreateAclsRequest
 from kafka.testing.security.certificates import make_certificate
+from kafka.testing.security.sasl.oauthbearer import unsigned_token
 from servers.brokers import HOST
 from servers.cluster import Cluster, free_ports
+from test.integration import kerberos
+from test.integration.authority import Authority, broker_certificate
 
 MODULES = 'org.apache.kafka.common.security.'
 PASSWORDS = {'admin': 'admin-secret', 'alice': 'alice-secret'}
@@ -23,16 +33,56 @@ SETS_MODULES = (2, 0)  # the first release that takes login modules among its se
 SINCE = (('PLAIN', (0, 10)), *((name, (0, 10, 2)) for name in SCRAM), ('OAUTHBEARER', (2, 0)))
 FORMATS_USERS = (3, 5)
 RENEWS = (2, 2)
-RENEWAL_MS = 4000
+RENEWAL_MS = 8000
 SECONDS = 60
-NAMES = ('SSL', 'SASL_PLAINTEXT', 'SASL_SSL')
+#: A listener whose certificate has expired; releases before cannot have one of its own.
+EXPIRED, HAS_EXPIRED = 'EXPIRED', (0, 11)
+NAMES = ('SSL', 'SASL_PLAINTEXT', 'SASL_SSL', EXPIRED)
+
+# A topic, and its twin that may be looked at; a transactional id.
+FORBIDDEN, READ_ONLY, FORBIDDEN_ID = 'forbidden', 'read-only', 'forbidden-id'
+#: Who may not use these, and who may not produce idempotently; names of certificates.
+MALLORY, OSCAR = 'mallory', 'oscar'
+TOPIC, CLUSTER, TRANSACTIONAL_ID = 2, 4, 5  # types of resources
+ALL, WRITE, IDEMPOTENT_WRITE = 2, 4, 12
+DENY, ALLOW = 2, 3
+EVERYBODY = '*'
+HAS_ACL_API = (0, 11)
+CLASSES = (
+    ((2, 4), 'kafka.security.auth.SimpleAclAuthorizer'),
+    ((99,), 'kafka.security.authorizer.AclAuthorizer'),
+)
+
+#: Mechanism -> the column of the release table that counts its tests.
+COLUMN = {
+    'PLAIN': 'PLAIN',
+    **dict.fromkeys(SCRAM, 'SCRAM'),
+    'OAUTHBEARER': 'OAUTHBEARER',
+    'GSSAPI': 'GSSAPI',
+}
 
 
-def _run(*command):
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, check=False
+def by(name, *values):
+    """A parameter (or several) for the releases that have a mechanism, counted as its test."""
+    since = dict(SINCE).get(name, (0, 9))
+    return pytest.param(
+        name,
+        *values,
+        marks=[
+            pytest.mark.releases(since='.'.join(map(str, since))),
+            pytest.mark.column(COLUMN[name]),
+        ],
     )
-    assert done.returncode == 0, done.stdout.decode(errors='replace')
+
+
+class Provider(AbstractTokenProvider):
+    """Makes tokens that nobody has signed, as brokers take them for tests."""
+
+    def __init__(self, seconds=600):
+        self.seconds = seconds
+
+    def token(self):
+        return unsigned_token('alice', int((time.time() + self.seconds) * 1000))
 
 
 class SecuredCluster(Cluster):
@@ -40,21 +90,27 @@ class SecuredCluster(Cluster):
 
     Arguments: release: of servers; folder: for certificates; realm: kerberos.Realm, or None.
 
-    Attributes: ca_file: knows the broker; certificate, key: alice's; stranger: a certificate and a
-    key that the broker does not know; mechanisms: what one logs in by.
+    Attributes: authority; ca_file: knows the broker; certificate, key: alice's; stranger: a
+    certificate and a key that the broker does not know; late: alice's, expired; mechanisms: what
+    one logs in by.
     """
 
     def __init__(self, release, folder, realm=None):
         super().__init__(release)
         self.realm = realm
         self._files = str(folder)
-        self.ca_file, self._key = make_certificate(self._files, 'localhost')
-        self.certificate, self.key = make_certificate(self._files, 'alice', hosts=())
+        self.authority = Authority(folder)
+        self.ca_file = self.authority.certificate
+        self.certificate, self.key = self.authority.sign('alice')
+        self.late = self.authority.sign('alice', days=-1, file='late')
+        self.others = {name: self.authority.sign(name) for name in (MALLORY, OSCAR)}
         self.stranger = make_certificate(self._files, 'stranger', hosts=())
         self.mechanisms = [name for name, since in SINCE if self.release.version >= since]
         if realm is not None:
             self.mechanisms.append('GSSAPI')
-        self._own = dict(zip(NAMES, free_ports(3)))
+        self._own = dict(zip(NAMES, free_ports(len(NAMES))))
+        if self.release.version < HAS_EXPIRED:
+            del self._own[EXPIRED]
         self._make_stores()
 
     def at(self, protocol, host='localhost'):
@@ -63,6 +119,12 @@ class SecuredCluster(Cluster):
 
     def options(self, protocol, mechanism='', user='alice', password=None, **more):
         """Return what a client is told to use a listener."""
+        if mechanism == 'GSSAPI':
+            if self.realm is None:
+                pytest.skip(kerberos.missing())
+            pytest.importorskip('gssapi')
+        if mechanism == 'OAUTHBEARER':
+            more.setdefault('sasl_oauth_token_provider', Provider())
         found = {'security_protocol': protocol, **more}
         if protocol.endswith('SSL'):
             found.setdefault('ssl_cafile', self.ca_file)
@@ -88,16 +150,59 @@ class SecuredCluster(Cluster):
                 )
                 assert done.returncode == 0, done.stderr
 
+    # ------------------------------------------------------------ ACLs
+
+    def set_acls(self):
+        """Make the topics, and say what MALLORY and OSCAR may not do."""
+        for name in (FORBIDDEN, READ_ONLY):
+            self.create_topic(name, 1)
+        if self.release.version < HAS_ACL_API:
+            self._allow_by_tool('alice', 'All', FORBIDDEN)
+            self._allow_by_tool(MALLORY, 'Describe', READ_ONLY)
+            return
+        kinds = (TOPIC, CLUSTER, TRANSACTIONAL_ID)
+        self._create_acls(
+            *(_acl(kind, 'kafka-cluster' if kind == CLUSTER else '*', EVERYBODY) for kind in kinds),
+            _acl(TOPIC, FORBIDDEN, 'CN=' + MALLORY, DENY),
+            _acl(TOPIC, READ_ONLY, 'CN=' + MALLORY, DENY, WRITE),
+            _acl(TRANSACTIONAL_ID, FORBIDDEN_ID, 'CN=' + MALLORY, DENY),
+            _acl(CLUSTER, 'kafka-cluster', 'CN=' + OSCAR, DENY, IDEMPOTENT_WRITE),
+            _acl(TOPIC, '*', 'CN=' + OSCAR, DENY, WRITE),  # who may write may do that too (KIP-679)
+        )
+
+    def _create_acls(self, *creations):
+        loop = Loop()
+        pool = Pool(loop, NetSettings(servers=parse_servers(self.bootstrap)))
+
+        async def create():
+            await pool.bootstrap(SECONDS)
+            return await pool.send(CreateAclsRequest(creations=list(creations)))
+
+        try:
+            answer = loop.run(create(), 2 * SECONDS)
+        finally:
+            loop.call_threadsafe(pool.close)
+            loop.close()
+        assert {each.error_code for each in answer.results} == {0}, answer
+
+    def _allow_by_tool(self, name, operation, topic):
+        done = self.run_tool(
+            'kafka.admin.AclCommand',
+            *('--authorizer-properties', 'zookeeper.connect=' + self.zookeeper, '--add'),
+            *('--allow-principal', 'User:CN=' + name, '--operation', operation, '--topic', topic),
+        )
+        assert done.returncode == 0, done.stderr
+
     # ------------------------------------------------------------ settings
 
     def _make_stores(self):
-        _run(
-            *('openssl', 'pkcs12', '-export', '-in', self.ca_file, '-inkey', self._key),
-            *('-out', self._path('broker.p12'), '-passout', 'pass:' + STORE_PASSWORD),
-            *('-name', 'broker'),
-        )
-        _run(
-            *('keytool', '-importcert', '-noprompt', '-alias', 'alice', '-file', self.certificate),
+        certificate, key = broker_certificate(self.authority)
+        self._store = self.authority.store(certificate, key, STORE_PASSWORD)
+        self.broker_certificate = certificate
+        expired = broker_certificate(self.authority, -1, 'expired')
+        self._expired_store = self.authority.store(*expired, STORE_PASSWORD)
+        self.authority.run(
+            *('keytool', '-importcert', '-noprompt', '-alias', 'authority', '-file', self.ca_file),
             *('-keystore', self._path('trust.p12'), '-storetype', 'PKCS12'),
             *('-storepass', STORE_PASSWORD),
         )
@@ -125,13 +230,13 @@ class SecuredCluster(Cluster):
     def _server_properties(self, node):
         text = super()._server_properties(node)
         own = dict(line.split('=', 1) for line in text.splitlines() if '=' in line[1:])
-        here = ','.join('%s://%s' % (name, self.at(name, HOST)) for name in NAMES)
-        told = ','.join('%s://%s' % (name, self.at(name)) for name in NAMES)
+        here = ','.join('%s://%s' % (name, self.at(name, HOST)) for name in self._own)
+        told = ','.join('%s://%s' % (name, self.at(name)) for name in self._own)
         added = {
             'listeners': '%s,%s' % (own['listeners'], here),
             'advertised.listeners': '%s,%s' % (own['advertised.listeners'], told),
             'ssl.keystore.type': 'PKCS12',
-            'ssl.keystore.location': self._path('broker.p12'),
+            'ssl.keystore.location': self._store,
             'ssl.keystore.password': STORE_PASSWORD,
             'ssl.key.password': STORE_PASSWORD,
             'ssl.truststore.type': 'PKCS12',
@@ -142,13 +247,20 @@ class SecuredCluster(Cluster):
             'listener.name.sasl_ssl.ssl.client.auth': 'none',
             'sasl.enabled.mechanisms': ','.join(self.mechanisms),
             'sasl.kerberos.service.name': 'kafka',
+            'authorizer.class.name': self._authorizer(),
+            'super.users': 'User:ANONYMOUS',
+            'allow.everyone.if.no.acl.found': 'true',
         }
-        if 'listener.security.protocol.map' in own:
-            pairs = ','.join('%s:%s' % (name, name) for name in NAMES)
-            added['listener.security.protocol.map'] = '%s,%s' % (
-                own['listener.security.protocol.map'],
-                pairs,
-            )
+        if EXPIRED in self._own:
+            protocols = {'PLAINTEXT': 'PLAINTEXT', **dict(zip(NAMES, NAMES)), EXPIRED: 'SSL'}
+            pairs = ','.join('%s:%s' % pair for pair in protocols.items())
+            first = own.get('listener.security.protocol.map')
+            if first is not None:
+                del protocols['PLAINTEXT']
+                pairs = first + ',' + ','.join('%s:%s' % pair for pair in protocols.items())
+            added['listener.security.protocol.map'] = pairs
+            added['listener.name.expired.ssl.keystore.location'] = self._expired_store
+            added['listener.name.expired.ssl.client.auth'] = 'none'
         if self.release.version < SETS_MODULES:
             modules = '\n'.join(sorted(set(self._modules().values())))
             self._write('jaas.conf', 'KafkaServer {\n%s\n};\n' % modules)
@@ -162,6 +274,11 @@ class SecuredCluster(Cluster):
             added[name] = str(RENEWAL_MS)
         return text + ''.join('\n%s=%s' % item for item in added.items()) + '\n'
 
+    def _authorizer(self):
+        if not self.release.has_zookeeper:
+            return 'org.apache.kafka.metadata.authorizer.StandardAuthorizer'
+        return next(name for until, name in CLASSES if self.release.version < until)
+
     def _java(self, name, options, main_class, *arguments):
         if name.startswith('broker'):
             if self.release.version < SETS_MODULES:
@@ -174,3 +291,14 @@ class SecuredCluster(Cluster):
                     told = '%s=[name=%s,password=%s]' % (each, user, password)
                     arguments = (*arguments, '--add-scram', told)
         return super()._java(name, options, main_class, *arguments)
+
+
+def _acl(kind, name, principal, permission=ALLOW, operation=ALL):
+    return AclCreation(
+        resource_type=kind,
+        resource_name=name,
+        principal='User:' + principal,
+        host='*',
+        operation=operation,
+        permission_type=permission,
+    )

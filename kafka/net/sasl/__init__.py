@@ -15,6 +15,7 @@ from kafka.net.sasl.login import (
     is_step,
     prepare,
     renewal_seconds,
+    takes_time,
 )
 from kafka.net.sasl.mechanism import Exchange, Mechanism, SaslMechanism, adapted
 from kafka.net.sasl.msk import AwsMskIam
@@ -39,6 +40,7 @@ __all__ = [
     'prepare',
     'register_sasl_mechanism',
     'renewal_seconds',
+    'takes_time',
 ]
 
 _registered: Dict[str, Type[Any]] = {

@@ -51,6 +51,7 @@ __all__ = [
     'is_step',
     'prepare',
     'renewal_seconds',
+    'takes_time',
 ]
 
 #: When a login is renewed, as parts of its life (KIP-368).
@@ -99,6 +100,11 @@ def prepare(mechanism: Mechanism) -> None:
         raise
     except Exception as error:
         raise _broken(mechanism, error) from error
+
+
+def takes_time(mechanism: Mechanism) -> bool:
+    """Tell whether prepare() does anything."""
+    return type(mechanism).prepare is not Mechanism.prepare
 
 
 def _step(mechanism: Mechanism, steps: Exchange, answer: Optional[bytes]) -> Optional[bytes]:

@@ -5,12 +5,16 @@
     python3 servers/release_table.py --write 4.4.0    these only, their rows are written anew
     python3 servers/release_table.py --jobs 4         four releases at a time; the tests mostly wait
     python3 servers/release_table.py --embedded       on embedded brokers that are these releases
+    python3 servers/release_table.py --write --columns TLS,SCRAM 2.8.2 4.4.0
+                                                      these columns only, the others stay
+    python3 servers/release_table.py --render         nothing is run: the columns of today
 
 Owns two tables of docs/brokers.rst, that of real brokers between ``.. BEGIN release-table`` and
 ``.. END release-table``, that of embedded ones between markers of their own: a row for each release
-of the sets "default" and "table", a column for each file of tests. A cell is filled from pytest's
-own report of one run; nothing is typed in. Run it with a Python that has the package and its test
-requirements. A release takes some minutes.
+of the sets "default" and "table", a column for each file of tests, and for what the marker
+``column`` of a test names. A cell is filled from pytest's own report of one run; nothing is typed
+in, and what was not run since there is the column says so. Run it with a Python that has the
+package, its test requirements, and gssapi. A release takes some minutes.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, Iterable, List, Optional, Sequence
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,22 +66,40 @@ COLUMN = {
     'test_program': 'whole programs',
     'test_programs': 'whole programs',
     'test_readme': 'whole programs',
+    'test_kafka_producer': 'KafkaProducer',
+    'test_pool': 'KafkaProducer',
+    'test_security': 'TLS',
+    'test_secured_producer': 'TLS',
+}
+# Column of tests that are marked with it -> the files that have some.
+_SECURED = ('test_security', 'test_secured_producer')
+MARKED = {
+    'transactions': ('test_secured_producer',),
+    **dict.fromkeys(('PLAIN', 'SCRAM', 'OAUTHBEARER', 'GSSAPI'), _SECURED),
 }
 # About the embedded broker itself, not about the clients.
 NOT_COUNTED = {'test_differential', 'test_foreign_clients', 'test_secured_foreign_clients'}
-TITLES = list(dict.fromkeys(COLUMN.values()))
+TITLES = list(dict.fromkeys([*COLUMN.values(), *MARKED]))
+NOT_RUN = 'not run'
 
 Row = Dict[str, Counter]
 
 
-def run(release: Release, kind: str = REAL) -> Row:
-    """Run the tests on one release and return the outcomes by column, from pytest's report."""
+def files_of(titles: Iterable[str]) -> List[str]:
+    """Return the files of tests that some columns count."""
+    wanted = set(titles)
+    marked = {name for title in wanted for name in MARKED.get(title, ())}
+    return [name for name, title in COLUMN.items() if title in wanted or name in marked]
+
+
+def run(release: Release, kind: str = REAL, titles: Sequence[str] = tuple(TITLES)) -> Row:
+    """Run the tests of some columns on a release; return the outcomes, from pytest's report."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / 'report.xml'
         command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider']
         command += ['--junitxml', str(report)]
         done = subprocess.run(
-            [*command, *('test/integration/%s.py' % name for name in COLUMN)],
+            [*command, *('test/integration/%s.py' % name for name in files_of(titles))],
             cwd=str(ROOT),
             env={**os.environ, 'KAFKA_VERSION': release.name, 'KAFKA_BROKER': kind},
             timeout=SECONDS_PER_RELEASE,
@@ -90,13 +112,15 @@ def run(release: Release, kind: str = REAL) -> Row:
         lines = said.splitlines()[-1:] if done.returncode == 0 else [said]
         name = ('Apache Kafka %s' if kind == REAL else 'embedded Kafka %s') % release.name
         print('=== %s\n%s' % (name, '\n'.join(lines)), flush=True)
-        return read(ElementTree.parse(str(report)).getroot())
+        row = read(ElementTree.parse(str(report)).getroot())
+        return {title: row[title] for title in titles}
 
 
 def read(report: ElementTree.Element) -> Row:
     """Return column -> how many tests passed, failed, and were skipped, of a JUnit report."""
     row: Row = {title: Counter() for title in TITLES}
     outcomes: Dict[tuple, str] = {}
+    columns: Dict[tuple, str] = {}
     for case in report.iter('testcase'):
         outcome = 'passed'
         if case.find('failure') is not None or case.find('error') is not None:
@@ -107,13 +131,17 @@ def read(report: ElementTree.Element) -> Row:
         # A test that passed and whose clean-up failed is reported twice.
         if outcomes.get(key) != 'failed':
             outcomes[key] = outcome
-    for (module, _), outcome in outcomes.items():
-        row[COLUMN[module]][outcome] += 1
+        for each in case.iterfind("properties/property[@name='column']"):
+            columns[key] = str(each.get('value'))
+    for key, outcome in outcomes.items():
+        row[columns.get(key) or COLUMN[key[0]]][outcome] += 1
     return row
 
 
-def cell(counts: Counter) -> str:
+def cell(counts: Optional[Counter]) -> str:
     """Return what a cell says: the number that passed, and loudly any that did not."""
+    if counts is None:
+        return NOT_RUN
     words = [str(counts['passed'])] if counts['passed'] else []
     words += ['**%d %s**' % (counts[kind], kind) for kind in ('failed', 'skipped') if counts[kind]]
     return ', '.join(words) or '–'
@@ -136,7 +164,7 @@ def table_of(page: str, kind: str = REAL) -> str:
 
 
 def rows_of(table: str) -> Dict[str, Row]:
-    """Return the rows of a table; none when its columns are not those of today."""
+    """Return the rows of a table, as far as its columns are of today and were run."""
     if ':header-rows: 1' not in table:
         return {}
     lines = list(
@@ -145,9 +173,15 @@ def rows_of(table: str) -> Dict[str, Row]:
         )
     )
     cells = [line for line in lines if line]
-    if cells[0][1:] != TITLES:
-        return {}
-    return {name: dict(zip(TITLES, map(counts_of, texts))) for name, *texts in cells[1:]}
+    titles = cells[0][1:]
+    return {
+        name: {
+            title: counts_of(text)
+            for title, text in zip(titles, texts)
+            if title in TITLES and text != NOT_RUN
+        }
+        for name, *texts in cells[1:]
+    }
 
 
 def render(rows: Dict[str, Row], note: str) -> str:
@@ -155,7 +189,8 @@ def render(rows: Dict[str, Row], note: str) -> str:
     lines = ['', note, '', '.. csv-table::', '   :header-rows: 1', '']
     lines.append('   ' + ', '.join(['release', *TITLES]))
     for release, row in rows.items():
-        lines.append('   ' + ', '.join([release, *('"%s"' % cell(row[title]) for title in TITLES)]))
+        texts = ['"%s"' % cell(row.get(title)) for title in TITLES]
+        lines.append('   ' + ', '.join([release, *texts]))
     return '\n'.join([*lines, '', ''])
 
 
@@ -182,6 +217,24 @@ def note_of(rows: Dict[str, Row], kind: str) -> str:
     )
 
 
+def merged(old: Dict[str, Row], new: Dict[str, Row]) -> Dict[str, Row]:
+    """Return rows with their new cells in place of the old ones, in the order of the table."""
+    return {
+        release.name: {**old.get(release.name, {}), **new.get(release.name, {})}
+        for release in chosen('table')
+        if release.name in old or release.name in new
+    }
+
+
+def render_again(kind: str) -> int:
+    """Write the table with the columns of today, and what is known of them."""
+    page = PAGE.read_text(encoding='utf-8')
+    old = table_of(page, kind)
+    note = next(line for line in old.splitlines() if line)
+    PAGE.write_text(replace(page, render(rows_of(old), note), kind), encoding='utf-8')
+    return 0
+
+
 def main(words: List[str]) -> int:
     """Run what the words name (none: the whole table); the exit code is 1 when anything failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or '').splitlines()[0])
@@ -189,22 +242,32 @@ def main(words: List[str]) -> int:
     parser.add_argument('--write', action='store_true', help='write the rows of the named ones')
     parser.add_argument('--jobs', type=int, default=1, help='how many releases at a time')
     parser.add_argument('--embedded', action='store_true', help='on embedded brokers')
+    parser.add_argument('--columns', default=','.join(TITLES), help='only these, with commas')
+    parser.add_argument('--render', action='store_true', help='run nothing')
     options = parser.parse_args(words)
     kind = EMBEDDED if options.embedded else REAL
+    titles = options.columns.split(',')
+    unknown = set(titles) - set(TITLES)
+    if unknown:
+        raise SystemExit('no column %s, but %s' % (', '.join(unknown), ', '.join(TITLES)))
+    if options.render:
+        return render_again(kind)
     releases = chosen(' '.join(options.releases) or 'table')
     for reason in filter(None, map(problem, releases if kind == REAL else [])):
         raise SystemExit(reason)
     with ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = pool.map(lambda release: run(release, kind), releases)
+        outcomes = pool.map(lambda release: run(release, kind, titles), releases)
         rows = {release.name: row for release, row in zip(releases, outcomes)}
     failed = any(
         counts['failed'] or counts['skipped'] for row in rows.values() for counts in row.values()
     )
     page = PAGE.read_text(encoding='utf-8')
-    if options.write:
-        shown = {**rows_of(table_of(page, kind)), **rows}
-        rows = {r.name: shown[r.name] for r in chosen('table') if r.name in shown}
-    table = render(rows, note_of(rows, kind))
+    if options.write or titles != TITLES:
+        rows = merged(rows_of(table_of(page, kind)), rows)
+    note = note_of(rows, kind)
+    if titles != TITLES:
+        note = '%s The columns %s were run last.' % (note, ', '.join(titles))
+    table = render(rows, note)
     print(table)
     if options.write or not options.releases:
         PAGE.write_text(replace(page, table, kind), encoding='utf-8')

@@ -49,6 +49,7 @@ from kafka.config.resolution import (
     Options,
     current_dialect,
     defaults,
+    hidden,
     options_of,
     resolve,
     set_dialect,
@@ -58,7 +59,7 @@ from kafka.config.security_table import SECURITY
 __all__ = [
     'ADMIN', 'CLIENT', 'CONNECTION', 'CONSUMER', 'DIALECTS', 'FACES', 'ONLY_0_9', 'OPTIONS',
     'PRODUCER', 'SECURITY', 'TOWER', 'Face', 'Option', 'Options', 'current_dialect', 'defaults',
-    'dialect_of', 'options_of', 'resolve', 'set_dialect', 'settle_release',
+    'dialect_of', 'hidden', 'options_of', 'resolve', 'set_dialect', 'settle_release',
 ]  # fmt: skip
 
 #: Names that only the KafkaConsumer of 0.9.5 had: who gives one means that dialect.

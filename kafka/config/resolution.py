@@ -17,7 +17,7 @@ from kafka.config.contradictions import settle
 from kafka.config.kinds import Unfit
 from kafka.config.option import FACES, TOWER, Face, Option, Table
 from kafka.config.producer_table import PRODUCING
-from kafka.config.secrets import Secret, shown
+from kafka.config.secrets import Secret, hide, hide_key, hide_login, shown
 from kafka.config.security_table import SECURITY
 from kafka.config.shared_table import RELEASED, SHARED
 from kafka.errors import InvalidOptionError, InvalidOptionTypeError
@@ -71,6 +71,22 @@ def _repr(name: str, value: Any) -> str:
 
 
 _SECRETS = frozenset(row.name for row in OPTIONS.values() if row.kind.is_secret)
+
+
+_SECRETS_OF_ALL = _SECRETS.union(*(row.old for row in OPTIONS.values() if row.kind.is_secret))
+
+
+def hidden(given: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return options as they were given, with values of the same meaning that show no secret."""
+    return {name: _hidden(name, value) for name, value in given.items()}
+
+
+def _hidden(name: str, value: Any) -> Any:
+    if name in _SECRETS_OF_ALL:
+        return hide(value)
+    if isinstance(value, str) and '://' in value:
+        return hide_login(value)
+    return hide_key(value)
 
 
 def set_dialect(release: Optional[str]) -> None:

@@ -83,22 +83,28 @@ class SecuredTransport:
         """Agree on the encryption. Raises TlsError."""
         try:
             while not self._tls.handshake():
-                self._flush()
                 self._tls.receive(await self._answer())
         except TlsError:
-            self._flush()  # an alert tells the broker why
+            self._flush_if_open()  # an alert tells the broker why
             raise
         self._flush()
 
     async def _answer(self) -> bytes:
-        """Return what has come; a reset is as much of an answer as closing."""
+        """Send what is to be sent and return what comes; a reset is as good as closing."""
         try:
+            self._flush()
             data: bytes = await self._inner.recv()
         except KafkaConnectionError as error:
             if not isinstance(error.__cause__, ConnectionError):
                 raise
             data = b''
         return data
+
+    def _flush_if_open(self) -> None:
+        try:
+            self._flush()
+        except KafkaConnectionError:
+            pass  # it is gone
 
     def _flush(self) -> None:
         data = self._tls.outgoing()

@@ -79,7 +79,7 @@ class KafkaProducer(Placing):
 
     def __init__(self, **configs: Any) -> None:
         self._closed = True  # until it is whole
-        self._given = dict(configs)
+        self._given = options.hidden(configs)
         self.config = config = options.resolve(options.PRODUCER, configs)
         if config['partitioner'] is None:
             config['partitioner'] = self.DEFAULT_CONFIG['partitioner']

@@ -19,6 +19,10 @@ REPORT = ElementTree.fromstring(
       <testcase classname="test.integration.test_client" name="leaks[1]"><error/></testcase>
       <testcase classname="test.integration.test_readme" name="late[1]"><skipped/></testcase>
       <testcase classname="test.integration.test_program" name="good[1]"/>
+      <testcase classname="test.integration.test_security" name="tls[1]"/>
+      <testcase classname="test.integration.test_security" name="login[1-PLAIN]">
+        <properties><property name="column" value="PLAIN"/></properties>
+      </testcase>
     </testsuite></testsuites>
     """
 )
@@ -61,8 +65,37 @@ def test_rows_are_read_back_from_the_page():
     rows = {'0.8.0': release_table.read(REPORT), '4.4.0': release_table.read(REPORT)}
     table = release_table.render(rows, 'A note.')
     assert release_table.rows_of(table) == rows
-    assert release_table.rows_of(table.replace('KafkaClient', 'another title')) == {}
     assert release_table.rows_of('') == {}
+
+
+def test_cells_of_another_column_are_dropped_and_new_ones_were_not_run():
+    rows = {'0.8.0': release_table.read(REPORT)}
+    table = release_table.render(rows, 'A note.').replace('KafkaClient', 'another title')
+    (row,) = release_table.rows_of(table).values()
+    assert row == {name: each for name, each in rows['0.8.0'].items() if name != 'KafkaClient'}
+    again = release_table.render({'0.8.0': row}, 'A note.')
+    assert '"not run"' in again and release_table.rows_of(again) == {'0.8.0': row}
+
+
+def test_a_marker_says_which_column_counts_a_test():
+    row = release_table.read(REPORT)
+    assert row['PLAIN'] == row['TLS'] == Counter(passed=1)
+
+
+def test_only_the_files_of_the_wanted_columns_are_run():
+    assert release_table.files_of(['versions']) == ['test_versions']
+    assert release_table.files_of(['GSSAPI']) == ['test_security', 'test_secured_producer']
+    assert set(release_table.files_of(release_table.TITLES)) == set(release_table.COLUMN)
+
+
+def test_columns_that_were_run_replace_those_that_were_there():
+    old = {'0.8.0': {'TLS': Counter(passed=1)}, '4.4.0': {'TLS': Counter(), 'SCRAM': Counter()}}
+    new = {'4.4.0': {'TLS': Counter(passed=3)}, '2.8.2': {'TLS': Counter(passed=2)}}
+    assert list(release_table.merged(old, new).items()) == [
+        ('0.8.0', {'TLS': Counter(passed=1)}),
+        ('2.8.2', {'TLS': Counter(passed=2)}),
+        ('4.4.0', {'TLS': Counter(passed=3), 'SCRAM': Counter()}),
+    ]
 
 
 def test_every_file_of_integration_tests_has_a_column():

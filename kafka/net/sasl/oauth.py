@@ -10,6 +10,7 @@ import abc
 import re
 from typing import Any, Dict, Mapping, Tuple
 
+from kafka.config.secrets import hide
 from kafka.errors import KafkaConfigurationError, KafkaError
 from kafka.net.failures import SaslError
 from kafka.net.sasl.mechanism import Exchange, Mechanism
@@ -82,4 +83,4 @@ def _provided(provider: Any) -> Tuple[str, Mapping[str, str]]:
                 '%s.extensions() must return {letters: printable ASCII}, see that of %r'
                 % (name, key)
             )
-    return token, extensions or {}
+    return hide(token), extensions or {}

@@ -19,6 +19,7 @@ import urllib.request
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 from urllib.parse import quote, urlencode, urlsplit
 
+from kafka.config.secrets import hide
 from kafka.errors import KafkaConfigurationError
 from kafka.net.failures import SaslError
 from kafka.net.sasl.oauth import AbstractTokenProvider
@@ -64,7 +65,7 @@ class ClientCredentials(AbstractTokenProvider):
         self.token_endpoint_url = token_endpoint_url
         self.client_id = client_id
         self.timeout = timeout
-        self._secret = client_secret
+        self._secret = hide(client_secret)
         self._scope = scope
         self._extensions = dict(extensions or {})
         self._cafile = cafile
@@ -100,7 +101,8 @@ class ClientCredentials(AbstractTokenProvider):
         try:
             if not self._token or time.monotonic() >= self._renew_at:
                 began = time.monotonic()
-                self._token, seconds = self._ask()
+                token, seconds = self._ask()
+                self._token = hide(token)
                 self._renew_at = began + RENEW_AT * seconds
             return self._token
         finally:

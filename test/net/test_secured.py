@@ -1,0 +1,87 @@
+"""A transport that encrypts, over one that breaks."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka.errors import KafkaConnectionError
+from kafka.net.failures import TlsError
+from kafka.net.secured import SecuredTransport, start_tls
+from kafka.net.security import TlsSettings
+from kafka.net.tls import TlsClient, make_context
+from kafka.testing.security.certificates import local_tls
+
+
+class Inner:
+    """A transport that does as it is told, in turn: errors are raised."""
+
+    is_closed = False
+    expecting = False
+    peername = 'localhost', 9092
+
+    def __init__(self, writes=(), reads=()):
+        self.writes, self.reads = list(writes), list(reads)
+
+    def write(self, buffers):
+        if self.writes:
+            self._do(self.writes)
+
+    async def recv(self):
+        return self._do(self.reads)
+
+    def _do(self, turns):
+        told = turns.pop(0)
+        if isinstance(told, BaseException):
+            raise told
+        return told
+
+
+def broken(cause=None):
+    error = KafkaConnectionError('it broke')
+    error.__cause__ = cause
+    return error
+
+
+def context():
+    return make_context(TlsSettings(cafile=local_tls().certificate))
+
+
+def run(coroutine):
+    """Run what never has to wait."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError('it waits')
+
+
+@pytest.mark.parametrize(
+    'inner',
+    [
+        Inner(writes=[broken(BrokenPipeError())]),
+        Inner(reads=[broken(ConnectionResetError())]),
+        Inner(reads=[b'']),
+    ],
+    ids=['writing', 'reading', 'closing'],
+)
+def test_however_a_listener_without_tls_ends_it_that_is_told(inner):
+    with pytest.raises(TlsError, match='So does a listener without TLS'):
+        run(start_tls(inner, context(), 'localhost'))
+
+
+def test_what_is_no_end_of_the_peer_is_raised_as_it_is():
+    with pytest.raises(KafkaConnectionError, match='it broke') as caught:
+        run(start_tls(Inner(reads=[broken()]), context(), 'localhost'))
+    assert not isinstance(caught.value, TlsError)
+
+
+def test_a_reset_before_anything_was_read_may_mean_a_missing_certificate():
+    """With TLS 1.3 a client knows of a refusal only afterwards, and some brokers just reset."""
+    tls = TlsClient(context(), 'localhost')
+    inner = Inner(reads=[broken(ConnectionResetError()), broken()])
+    secured = SecuredTransport(inner, tls)
+    tls.read = lambda: b''
+    with pytest.raises(KafkaConnectionError, match='it broke; so does .* see ssl_certfile'):
+        run(secured.recv())
+    with pytest.raises(KafkaConnectionError, match='^[^;]*it broke$'):
+        run(secured.recv())

@@ -21,7 +21,6 @@ import enum
 import math
 import random
 from collections import deque
-from functools import partial
 from typing import Any, Callable, Deque, Dict, List, Optional
 
 from kafka.errors import (
@@ -32,16 +31,8 @@ from kafka.errors import (
     KafkaTimeoutError,
 )
 from kafka.net.attempts import Attempt
-from kafka.net.opening import Family, Opened, Opening, next_event
-from kafka.net.sasl import (
-    Mechanism,
-    authenticate,
-    is_step,
-    mechanism,
-    prepare,
-    renewal_seconds,
-    takes_time,
-)
+from kafka.net.opening import Family, Opened, Opening, next_event, prepare_again
+from kafka.net.sasl import authenticate, is_step, renewal_seconds
 from kafka.net.settings import NetSettings
 from kafka.net.tasks import Task, Timer, Waiter
 from kafka.protocol.negotiation import BrokerVersions
@@ -483,7 +474,7 @@ class BrokerLink:
         if self.state is not LinkState.READY or session is None:
             return
         try:
-            login = await self._prepared(ends_at)
+            login = await prepare_again(self._loop, self._settings, self.host, ends_at)
             if self._transport is not transport:
                 return  # it was lost meanwhile, and whoever connects logs in
             self._move(LinkState.RENEWING)
@@ -504,28 +495,6 @@ class BrokerLink:
             transport.expecting = bool(self._in_flight)
             self._renew_in(lifetime_ms)
             self._pump()
-
-    async def _prepared(self, ends_at: float) -> Mechanism:
-        """Return what logs in again, while requests go on; tries until the login ends."""
-        sasl = self._settings.security.sasl
-        assert sasl is not None
-        failures = 0
-        while True:
-            login = mechanism(sasl, self.host, self._loop.wall())
-            if not takes_time(login):
-                return login
-            seconds = self._settings.setup_timeout
-            try:
-                await self._loop.blocking(partial(prepare, login), seconds, 'the login')
-                return login
-            except KafkaError as error:
-                failures += 1
-                settings = self._settings
-                longest = max(settings.reconnect_backoff, settings.reconnect_backoff_max)
-                pause = backoff_seconds(settings.reconnect_backoff, longest, failures, 1.0)
-                if not error.retriable or self._loop.time() + pause >= ends_at:
-                    raise
-            await self._loop.sleep(pause)
 
     async def _walk(self, session: Session, steps: Any) -> int:
         answer: Optional[Event] = None

@@ -46,13 +46,15 @@ from kafka.protocol.session import (
     VersionsNegotiated,
 )
 
-__all__ = ['Family', 'Opened', 'Opening', 'next_event']
+__all__ = ['Family', 'Opened', 'Opening', 'next_event', 'prepare_again']
 
 log = logging.getLogger(__name__)
 
 GSSAPI = 'GSSAPI'
 #: Tries at one address, of which each tells that the next may go otherwise.
 MOST_TRIES = 3
+#: Seconds between two tries to prepare a login, at least.
+LEAST_PAUSE = 0.05
 
 
 class Family:
@@ -88,6 +90,29 @@ async def next_event(transport: Any, session: Session) -> Event:
             transport.write([event.data])
         else:
             return event
+
+
+async def _prepare(loop: Any, settings: NetSettings, host: str) -> Mechanism:
+    """Return what logs in, ready to begin; what takes time is done in another thread."""
+    assert settings.security.sasl is not None
+    login = mechanism(settings.security.sasl, host, loop.wall())
+    if takes_time(login):
+        await loop.blocking(partial(prepare, login), settings.setup_timeout, 'the login')
+    return login
+
+
+async def prepare_again(loop: Any, settings: NetSettings, host: str, ends_at: float) -> Mechanism:
+    """Return what renews a login; tries until that login ends. Raises KafkaError."""
+    pause = max(settings.reconnect_backoff, LEAST_PAUSE)
+    longest = max(pause, settings.reconnect_backoff_max)
+    while True:
+        try:
+            return await _prepare(loop, settings, host)
+        except KafkaError as error:
+            if not error.retriable or loop.time() + pause >= ends_at:
+                raise
+        await loop.sleep(pause)
+        pause = min(2 * pause, longest)
 
 
 class Opening:
@@ -278,12 +303,8 @@ class Opening:
 
     async def _log_in(self, session: Session, log_in: Callable[[Session, Mechanism], Login]) -> int:
         """Log in; return how long that lasts, in ms, 0 for ever."""
-        assert self._security.sasl is not None
         self._stage = 'SASL'
-        login = mechanism(self._security.sasl, self._host, self._loop.wall())
-        if takes_time(login):
-            seconds = self._settings.setup_timeout
-            await self._loop.blocking(partial(prepare, login), seconds, 'the login')
+        login = await _prepare(self._loop, self._settings, self._host)
         steps = log_in(session, login)
         answer: Optional[Event] = None
         while True:

@@ -51,7 +51,10 @@ class NetSettings(NamedTuple):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> NetSettings:
-        """Return what options say; those that are not given have the default of this class."""
+        """Return what options say; those that are not given have the default of this class.
+
+        Raises KafkaConfigurationError for what cannot be meant, files of certificates included.
+        """
         given = {
             field: convert(options[name])
             for name, (field, convert) in _OPTIONS.items()
@@ -64,7 +67,9 @@ class NetSettings(NamedTuple):
             options.get('receive_buffer_bytes'),
             defaults.others if others is None else tuple(tuple(each) for each in others),
         )
-        given['security'] = SecuritySettings.from_options(options)
+        given['security'] = security = SecuritySettings.from_options(options)
+        if security.tls is not None:
+            security.context()  # what cannot be used is told now
         settings = cls(**given)
         if 'reconnect_backoff' in given and 'reconnect_backoff_max' not in given:
             # KIP-580: who sets only the base wants it constant.

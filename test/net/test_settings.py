@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from kafka.errors import KafkaConfigurationError
 from kafka.net.settings import NetSettings, parse_servers
 
 
@@ -73,3 +74,8 @@ def test_who_sets_only_the_base_of_the_back_off_wants_it_constant():
 )
 def test_an_old_version_that_is_given_is_not_asked_for(version, release):
     assert NetSettings.from_options({'api_version': version}).release == release
+
+
+def test_a_file_that_cannot_be_used_is_told_at_once():
+    with pytest.raises(KafkaConfigurationError, match='ssl_cafile.*nowhere.pem'):
+        NetSettings.from_options({'security_protocol': 'SSL', 'ssl_cafile': '/nowhere.pem'})

@@ -68,13 +68,14 @@ COLUMN = {
     'test_readme': 'whole programs',
     'test_kafka_producer': 'KafkaProducer',
     'test_pool': 'KafkaProducer',
+    'test_transactions': 'transactions',
     'test_security': 'TLS',
     'test_secured_producer': 'TLS',
 }
 # Column of tests that are marked with it -> the files that have some.
 _SECURED = ('test_security', 'test_secured_producer')
 MARKED = {
-    'transactions': ('test_secured_producer',),
+    'transactions': ('test_secured_producer', 'test_transactions'),
     **dict.fromkeys(('PLAIN', 'SCRAM', 'OAUTHBEARER', 'GSSAPI'), _SECURED),
 }
 # About the embedded broker itself, not about the clients.

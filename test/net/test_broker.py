@@ -424,9 +424,7 @@ def test_a_login_that_cannot_be_renewed_ends_the_connection():
 
 
 @pytest.mark.parametrize('renewal', [False, True])
-def test_a_mechanism_of_the_program_that_raises_is_a_failed_connection(
-    monkeypatch, renewal, caplog
-):
+def test_a_mechanism_of_the_program_that_raises_is_a_failed_connection(monkeypatch, renewal):
     class Broken(Mechanism):
         name = 'PLAIN'
         calls = 0
@@ -453,7 +451,6 @@ def test_a_mechanism_of_the_program_that_raises_is_a_failed_connection(
             sim.ask()
         assert caught.value.stage == 'SASL' and sim.link.backoff > 0
         assert sim.link.attempts[0].stage == 'SASL'
-        assert 'ZeroDivisionError' in caplog.text
     assert sim.ask().brokers
     sim.stop()
 

@@ -98,6 +98,13 @@ class Future:
             if self.error_on_callbacks:
                 raise
 
+    def _tell(self, wants_error: bool, call: Callable[[Any], Any]) -> None:
+        """Make one call for somebody whose work it must not end."""
+        try:
+            self._run(wants_error, call)
+        except BaseException:  # sys.exit() in a callback, or a failed check of a test
+            log.exception('a callback wants to end the thread that called it: %r', call)
+
     def _add(self, wants_error: bool, call: Callable[[Any], Any]) -> None:
         with self._lock:
             if not self.is_done:

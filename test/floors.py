@@ -21,6 +21,7 @@ FLOOR = {
     'kafka.producer': 'clients',
     'kafka.producer.buffer': 'machines',
     'kafka.producer.future': 'machines',
+    'kafka.producer.boxes': 'machines',
     'kafka.producer.many_records': 'machines',
     'kafka.producer.producer_batch': 'machines',
     'kafka.producer.record_accumulator': 'machines',

@@ -54,7 +54,6 @@ TESTED_IN = {
     'kafka/net/racing.py': 'test/net/test_pool.py',
     'kafka/net/refreshing.py': 'test/net/test_pool.py',
     'kafka/net/routes.py': 'test/net/test_pool.py',
-    'kafka/net/opening.py': 'test/net/test_broker.py',
     'kafka/net/secured.py': 'test/net/test_broker.py',
     'kafka/net/helpers.py': 'test/net/test_resolver.py',
     'kafka/net/poller.py': 'test/net/test_transport.py',

@@ -9,7 +9,6 @@ it. The interface is that of 1.x to 3.x.
 from __future__ import annotations
 
 import functools
-import logging
 import threading
 from typing import (
     TYPE_CHECKING,
@@ -31,8 +30,6 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.producer.producer_batch import ProducerBatch
-
-log = logging.getLogger(__name__)
 
 _F = TypeVar('_F', bound='FutureRecordMetadata')
 
@@ -193,13 +190,6 @@ class FutureRecordMetadata(Future):
 
     def _complete(self, value: Any, exception: Any) -> Any:
         raise AssertionError('the future of a record is completed by its batch')
-
-    def _tell(self, wants_error: bool, call: Callable[[Any], Any]) -> None:
-        """Make one call of those that waited, which must not end the work of the network."""
-        try:
-            self._run(wants_error, call)
-        except BaseException:  # sys.exit() in a callback, or a failed check of a test
-            log.exception('a callback wants to end the thread that called it: %r', call)
 
     def _add(self, wants_error: bool, call: Callable[[Any], Any]) -> None:
         if not self._batch.add_call(self, wants_error, call):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import logging
+import math
 import os
 import time
 import weakref
@@ -299,6 +300,8 @@ class KafkaProducer(Placing):
         if self._closed:
             return
         self._check_open()
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        self._sweep(deadline)
         batches = self._accumulator.begin_flush(time.monotonic())
         batches.reverse()
 
@@ -308,13 +311,20 @@ class KafkaProducer(Placing):
             return not batches
 
         try:
-            if not self._loop.wait(is_done, timeout):
+            if not self._loop.wait(is_done, max(0.0, deadline - time.monotonic())):
                 raise FlushTimeoutError(
                     'flush: %d batches are still under way after %s seconds'
                     % (len(batches), timeout)
                 )
         finally:
             self._accumulator.end_flush()
+
+    def _sweep(self, deadline: float) -> None:
+        """Put what nobody asks about into batches, waiting for memory if need be."""
+        try:
+            self._append(self._accumulator.sweep, deadline)
+        except KafkaTimeoutError as error:
+            raise FlushTimeoutError('flush: %s' % error) from error
 
     def close(self, timeout: Optional[float] = None, null_logger: bool = False) -> None:
         """Send what is left, then end the thread and the connections.

@@ -250,12 +250,14 @@ class Placing(Sending):
         if queue is None or len(value) > 1024:
             self.send(topic, value, key).add_errback(_log_lost, topic)
             return
-        found = queue
+        found, accumulator = queue, self._accumulator
         self._append(
-            lambda now, ticket: self._accumulator.open_box(found, time.time(), now, ticket),
+            lambda now, ticket: accumulator.open_box(found, time.time(), now, ticket),
             time.monotonic() + self._max_block,
         )
         found.put_in_box(value)
+        if not found.is_watched:
+            accumulator.watch_box(found)
 
     def _send_many(
         self,

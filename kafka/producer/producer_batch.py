@@ -86,7 +86,8 @@ class ProducerBatch:
 
     Attributes: state; is_done; record_count; attempts: how often it was sent; not_before: monotonic
     seconds, end of back-off; reserved: bytes of the producer's memory it holds; encoded; pieces:
-    the batches that stand for it when it was split, (first place, batch).
+    the batches that stand for it when it was split, (first place, batch); is_unasked: whether some
+    of its records have no future.
     """
 
     __slots__ = (
@@ -105,6 +106,7 @@ class ProducerBatch:
         'headers',
         'is_done',
         'is_transactional',
+        'is_unasked',
         'keys',
         'last_sent_at',
         'log_append_time',
@@ -162,6 +164,7 @@ class ProducerBatch:
         self.encoded: Optional[bytearray] = None
         self.producer_id = self.producer_epoch = self.base_sequence = -1
         self.is_transactional = False
+        self.is_unasked = False
         self.was_split = False
         self.is_done = False
         self.base_offset = self.log_append_time = self.log_start_offset = -1
@@ -341,6 +344,7 @@ class ProducerBatch:
                 piece.stamps.append(Stamp(stamp.start - start, stamp.timestamp))
         piece.close()
         piece.was_split = True
+        piece.is_unasked = self.is_unasked
         piece.number = (*self.number, start)
         piece._parent = self
         if self.base_sequence >= 0:

@@ -18,6 +18,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 
 from kafka.errors import IllegalStateError
 from kafka.partitioner.sticky import UniformSticky
+from kafka.producer.boxes import Boxes
 from kafka.producer.buffer import BufferMemory, Ticket
 from kafka.producer.future import Placed
 from kafka.producer.many_records import Group, Many, ends_of, padded
@@ -64,7 +65,7 @@ class Plan(NamedTuple):
     leaderless: List[Any]
 
 
-class RecordAccumulator:
+class RecordAccumulator(Boxes):
     """Batches of all topics.
 
     Arguments: limits; wake: called, without the lock, when there is something new to send; wait:
@@ -92,8 +93,7 @@ class RecordAccumulator:
         self._busy: Dict[PartitionQueue, None] = {}
         # Batches without an outcome, in the order in which they were opened.
         self._incomplete: Dict[ProducerBatch, None] = {}
-        # Topics with a box that may have something in it.
-        self._boxed: Dict[TopicQueue, None] = {}
+        self._boxed = {}
         self._opened = 0
         self._flushes = 0
         self.is_closed = False
@@ -156,7 +156,9 @@ class RecordAccumulator:
         with self.lock:
             self._check_open()
             if topic.box:
-                self._sweep(topic, now)
+                ticket = self._sweep(topic, now, ticket)
+                if ticket is not None:
+                    return ticket
             if partition is None:
                 queue = self._choose(topic, size)
                 topic.box_until = 0.0  # what is sent next must not be boxed before this
@@ -305,7 +307,9 @@ class RecordAccumulator:
         with self.lock:
             self._check_open()
             if many.topic.box:
-                self._sweep(many.topic, now)
+                ticket = self._sweep(many.topic, now, ticket)
+                if ticket is not None:
+                    return ticket
             while many.groups:
                 ticket = self._append_group(many, many.groups[-1], now, ticket)
                 if ticket is not None:
@@ -348,59 +352,13 @@ class RecordAccumulator:
                 self._close(topic, queue, True)
         return ticket
 
-    # ------------------------------------------------------------ the box
-
-    def open_box(
-        self, topic: TopicQueue, wall: float, now: float, ticket: Optional[Ticket] = None
-    ) -> Optional[Ticket]:
-        """Let values without key be put into the box for the next millisecond.
-
-        What is in it goes into batches first. Returns, raises: as append_many().
-        """
-        with self.lock:
-            self._check_open()
-            ticket = self._sweep(topic, now, ticket)
-            if ticket is None:
-                topic.batch = NO_BATCH  # what is sent with a future must not overtake
-                topic.box_time = int(wall * 1000)
-                topic.box_until = now + 0.001
-                self._boxed[topic] = None
-            wake, self._woken = not self._woken, True
-        if wake:
-            self._wake()
-        return ticket
-
-    def _sweep(
-        self, topic: TopicQueue, now: float, ticket: Optional[Ticket] = None
-    ) -> Optional[Ticket]:
-        """Put what is in the box into batches; the lock is held."""
-        box = topic.box
-        count = len(box)
-        if not count:
-            if ticket is not None:
-                self.memory.leave(ticket)
-            return None
-        values = box[:count]
-        del box[:count]
-        many = Many(topic, (), topic.box_time)
-        group = Group(None, None, values, None, ends_of(list(map(len, values)), self.overhead))
-        ticket = self._append_group(many, group, now, ticket)
-        box[:0] = values[group.position :]
-        return ticket
-
-    def _sweep_all(self, now: float) -> None:
-        for topic in list(self._boxed):
-            ticket = self._sweep(topic, now)
-            if ticket is not None:
-                self.memory.leave(ticket)
-            elif topic.box_until <= now and not topic.box:
-                del self._boxed[topic]
-
     # ------------------------------------------------------------ for the sender
 
     def looked(self) -> None:
         """Note that the sender is about to look: what comes from now on wakes it again."""
-        self._woken = False
+        # Under the lock: who is just about to note that the sender was woken would note it last.
+        with self.lock:
+            self._woken = False
 
     def ready(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> Plan:
         """Return what may be sent now.
@@ -413,7 +371,8 @@ class RecordAccumulator:
         with self.lock:
             if self._boxed:
                 self._sweep_all(now)
-                times += [topic.box_until for topic in self._boxed]
+                # One that is over holds what found no memory: there is news when there is some.
+                times += [each.box_until for each in self._boxed if each.box_until > now]
             at_once = self._flushes or self.is_closed or self.memory.waiting
             for queue in self._busy:
                 if queue.muted:
@@ -545,7 +504,10 @@ class RecordAccumulator:
         return self.remove_waiting(lambda batch: batch.created_at + limit <= now)
 
     def begin_flush(self, now: float) -> List[ProducerBatch]:
-        """End lingering until end_flush(); return the batches that have no outcome yet."""
+        """End lingering until end_flush(); return the batches that have no outcome yet.
+
+        What finds no memory stays in the boxes; who has to have all of it calls sweep() before.
+        """
         with self.lock:
             self._flushes += 1
             self._sweep_all(now)
@@ -570,9 +532,10 @@ class RecordAccumulator:
         return not self._incomplete and not any(topic.box for topic in self._boxed)
 
     def leave(self, ticket: Ticket) -> None:
-        """Give up waiting for memory."""
+        """Give up waiting for memory; those behind may have it then."""
         with self.lock:
             self.memory.leave(ticket)
+        self._wake()  # no turn of the loop has brought it about, and those who wait look after one
 
     def close(self) -> None:
         """Take no more records; what is there is ready at once."""

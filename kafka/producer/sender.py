@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import random
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kafka.errors import (
     KafkaError,
@@ -180,9 +180,18 @@ class Sender:
 
     def _give_up(self, batch: ProducerBatch, error: KafkaError) -> None:
         self._state.give_up(batch, error)
-        batch.fail(error)
+        self._fail(batch, error)
         if self._recorder is not None:
             self._recorder.failed(batch)
+
+    @staticmethod
+    def _fail(
+        batch: ProducerBatch, error: KafkaError, record_errors: Optional[Mapping[int, Any]] = None
+    ) -> None:
+        """Tell the futures of a batch, and the log where some records have none."""
+        if batch.is_unasked:
+            log.error('%d records for %s were lost: %s', batch.record_count, batch.place, error)
+        batch.fail(error, record_errors)
 
     def _expire(self, now: float) -> Optional[float]:
         """Fail batches whose time is over; return when the next one on the wire is due."""
@@ -213,10 +222,12 @@ class Sender:
     def abort(self, error: KafkaError) -> None:
         """Fail everything that has no outcome. To be called when no turns are run any more."""
         for batch in self._accumulator.remove_waiting(lambda batch: True):
-            batch.fail(error)
+            self._fail(batch, error)
         for batch in self._accumulator.incomplete:
             if not batch.is_done:
-                batch.fail(error)
+                self._fail(batch, error)
+        for topic, count in self._accumulator.drop_boxes():
+            log.error('%d records for %s were lost: %s', count, topic.topic, error)
 
     # ------------------------------------------------------------ one broker
 
@@ -467,7 +478,7 @@ class Sender:
         elif verdict.action is Action.SPLIT:
             self._split(batch)
         else:
-            batch.fail(verdict.error or KafkaError(), verdict.record_errors)
+            self._fail(batch, verdict.error or KafkaError(), verdict.record_errors)
             self._accumulator.finish(batch)
             if self._recorder is not None:
                 self._recorder.failed(batch)

@@ -103,6 +103,8 @@ class Sending:
             queue = self._fast.get(topic)
             if queue is not None and _now() < queue.box_until and len(value) <= 1024:
                 queue.put_in_box(value)
+                if not queue.is_watched:
+                    self._accumulator.watch_box(queue)
                 return
         self._forget(topic, value, key)
 

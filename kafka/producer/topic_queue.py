@@ -70,7 +70,7 @@ class TopicQueue:
     batch: the open batch for records without key, or NO_BATCH (read without the lock); box: values
     sent without a future, not yet in a batch; box_until: monotonic seconds, when it has to be
     emptied (read without the lock, as is box); box_time: the timestamp (ms) of what is in it;
-    by_key: the queue of each key.
+    is_watched: whether somebody is going to empty it; by_key: the queue of each key.
     """
 
     __slots__ = (
@@ -80,6 +80,7 @@ class TopicQueue:
         'box_time',
         'box_until',
         'by_key',
+        'is_watched',
         'partitions',
         'put_in_box',
         'queues',
@@ -102,6 +103,7 @@ class TopicQueue:
         self.put_in_box = self.box.append
         self.box_until = 0.0
         self.box_time = 0
+        self.is_watched = False
 
     def __repr__(self) -> str:
         return '<TopicQueue %s of %d partitions>' % (self.topic, len(self.partitions))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from kafka.errors import IllegalStateError, KafkaError
 from kafka.producer.buffer import Ticket
 from kafka.producer.producer_batch import BATCH_BYTES, State
 from kafka.producer.record_accumulator import OBJECT_BYTES, Limits, RecordAccumulator
-from kafka.producer.topic_queue import NO_BATCH
 
 VALUE = b'v' * 90  # 100 bytes with what a record of the new format needs
 
@@ -221,6 +222,27 @@ def test_a_ticket_that_is_not_needed_any_more_is_given_back():
     assert machine.accumulator.memory.used == 1000
 
 
+def test_who_gives_up_lets_those_behind_know():
+    machine = Machine(buffer_memory=2000)
+    first = machine.append(b'x' * 1500)[0]
+    large = machine.append(b'x' * 1400, partition=0)
+    small = machine.append(b'x' * 200, partition=0)
+    assert not large.granted and not small.granted and first.reserved
+    wakes = machine.wakes
+    machine.accumulator.leave(large)
+    assert machine.wakes > wakes, 'who waits looks after a turn of the loop, and none is due'
+
+
+def test_the_sender_does_not_look_while_somebody_notes_that_it_was_woken():
+    machine = Machine()
+    with machine.accumulator.lock:
+        looking = threading.Thread(target=machine.accumulator.looked)
+        looking.start()
+        looking.join(0.05)
+        assert looking.is_alive()
+    looking.join()
+
+
 def test_small_records_count_with_what_the_interpreter_needs():
     machine = Machine(linger=0.0)
     for _ in range(90):
@@ -353,69 +375,6 @@ def test_many_go_on_where_memory_ended():
         machine.done(batch)
     assert taken == 100 == sum(part.size for part in many.placed) and waits > 1
     assert machine.accumulator.memory.used == 0
-
-
-# --- the box ------------------------------------------------------------------------------------
-
-
-def test_what_is_in_the_box_goes_before_what_comes_later():
-    machine = Machine(linger=0.0)
-    assert machine.accumulator.open_box(machine.topic, machine.now, machine.now) is None
-    for n in range(3):
-        machine.topic.put_in_box(b'box%d' % n)
-    assert machine.topic.batch is NO_BATCH
-    machine.append(b'later', partition=None)
-    assert machine.topic.box_until == 0.0 and machine.topic.batch is not NO_BATCH
-    batch = machine.take()
-    assert batch.values == [b'box0', b'box1', b'box2', b'later']
-    assert batch.timestamp_of(0) == 100000
-
-
-def test_the_sender_empties_the_box():
-    machine = Machine(linger=0.0)
-    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
-    assert machine.plan().next_at == 100.001, 'what comes in the meantime wakes nobody'
-    machine.topic.put_in_box(b'v')
-    assert not machine.accumulator.is_empty()
-    machine.now = 100.001
-    assert machine.ready() == [0] and machine.take().values == [b'v']
-    assert machine.plan().next_at != 100.001
-
-
-def test_a_box_waits_for_memory_like_everything_else():
-    machine = Machine(buffer_memory=1000, linger=0.0)
-    machine.append()
-    first = machine.take()
-    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
-    for _ in range(30):
-        machine.topic.put_in_box(VALUE)
-    machine.plan()
-    assert len(machine.topic.box) == 30
-    ticket = machine.accumulator.open_box(machine.topic, machine.now, machine.now)
-    assert isinstance(ticket, Ticket)
-    count = 0
-    batches = [first]
-    while count < 30:
-        while batches:
-            machine.done(batches.pop())
-        machine.plan()
-        batch = machine.take()
-        if batch is not None:
-            count += batch.record_count
-            batches.append(batch)
-        elif ticket.granted:
-            ticket = machine.accumulator.open_box(machine.topic, machine.now, machine.now, ticket)
-            if ticket is None:
-                ticket = Ticket(0)
-    assert count == 30 and not machine.topic.box
-
-
-def test_flush_takes_what_is_in_the_box():
-    machine = Machine()
-    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
-    machine.topic.put_in_box(b'v')
-    (batch,) = machine.accumulator.begin_flush(machine.now)
-    assert batch.values == [b'v']
 
 
 # --- ends ---------------------------------------------------------------------------------------

@@ -388,6 +388,25 @@ def test_closing_fails_everything():
     assert [str(outcome(future)) for future in (on_wire, waiting)] == ['KafkaError: closed'] * 2
 
 
+def test_what_nobody_asks_about_is_missed_in_the_log(caplog):
+    rig = Rig()
+
+    def put(value):
+        rig.accumulator.open_box(rig.topic, rig.loop.now, rig.loop.now)
+        rig.topic.put_in_box(value)
+
+    put(b'1')
+    rig.loop.advance(0.01)
+    (partition,) = rig.sent[0].values
+    rig.sent[0].respond((partition, DENIED))
+    rig.loop.settle()
+    assert '1 records for t-%d were lost' % partition in caplog.text
+    put(b'2')
+    rig.sender.abort(KafkaError('closed'))
+    assert '1 records for t were lost: KafkaError: closed' in caplog.text
+    assert rig.accumulator.is_empty()
+
+
 def test_a_mistake_of_the_sender_is_logged_and_sending_goes_on(caplog):
     rig = Rig()
     leader = rig.pool.cluster.leader_for_partition

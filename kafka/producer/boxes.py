@@ -1,0 +1,134 @@
+"""Boxes: where values wait that are sent without key and future, for a millisecond at most.
+
+Owns how they come out of there: into batches, in order, or not at all and counted. Part of
+:mod:`kafka.producer.record_accumulator`, whose lock is held for all of it but for putting a value
+into a box, which is the whole of what a sending thread does (:mod:`kafka.producer.sending`).
+
+A thread may be about to put a value into a box that is emptied meanwhile for the last time. So who
+puts looks afterwards whether the box is still watched, and who stops watching says so and then
+looks whether it is empty: one of them sees the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from kafka.producer.buffer import BufferMemory, Ticket
+from kafka.producer.many_records import Group, Many, ends_of
+from kafka.producer.topic_queue import NO_BATCH, TopicQueue
+
+
+class Boxes:
+    """The part of an accumulator that has to do with boxes."""
+
+    lock: Any
+    memory: BufferMemory
+    overhead: int
+    _wake: Callable[[], None]
+    _woken: bool
+    # Topics with a box that may have something in it.
+    _boxed: Dict[TopicQueue, None]
+
+    def _check_open(self) -> None:
+        raise NotImplementedError
+
+    def _append_group(
+        self, many: Many, group: Group, now: float, ticket: Optional[Ticket]
+    ) -> Optional[Ticket]:
+        raise NotImplementedError
+
+    def open_box(
+        self, topic: TopicQueue, wall: float, now: float, ticket: Optional[Ticket] = None
+    ) -> Optional[Ticket]:
+        """Let values without key be put into the box for the next millisecond.
+
+        What is in it goes into batches first. Returns, raises: as append_many().
+        """
+        with self.lock:
+            self._check_open()
+            ticket = self._sweep(topic, now, ticket)
+            if ticket is None:
+                topic.batch = NO_BATCH  # what is sent with a future must not overtake
+                topic.box_time = int(wall * 1000)
+                topic.box_until = now + 0.001
+                self._watch(topic)
+            wake, self._woken = not self._woken, True
+        if wake:
+            self._wake()
+        return ticket
+
+    def watch_box(self, topic: TopicQueue) -> None:
+        """Look into a box once more: something was put there that nobody watched any more.
+
+        Raises: IllegalStateError when it is closed: that will not be sent.
+        """
+        with self.lock:
+            self._check_open()
+            if topic.box:
+                self._watch(topic)
+            self._woken = True
+        self._wake()
+
+    def _watch(self, topic: TopicQueue) -> None:
+        topic.is_watched = True
+        self._boxed[topic] = None
+
+    def sweep(self, now: float, ticket: Optional[Ticket] = None) -> Optional[Ticket]:
+        """Put what is in all boxes into batches. Returns: as append_many()."""
+        with self.lock:
+            for topic in list(self._boxed):
+                if topic.box:
+                    ticket = self._sweep(topic, now, ticket)
+                    if ticket is not None:
+                        return ticket
+            if ticket is not None:
+                self.memory.leave(ticket)
+            return None
+
+    def _sweep(
+        self, topic: TopicQueue, now: float, ticket: Optional[Ticket] = None
+    ) -> Optional[Ticket]:
+        """Put what is in the box into batches; the lock is held."""
+        box = topic.box
+        count = len(box)
+        if not count:
+            if ticket is not None:
+                self.memory.leave(ticket)
+            return None
+        values = box[:count]
+        del box[:count]
+        many = Many(topic, (), topic.box_time)
+        group = Group(None, None, values, None, ends_of(list(map(len, values)), self.overhead))
+        ticket = self._append_group(many, group, now, ticket)
+        for placed in many.placed:
+            placed.batch.is_unasked = True
+        box[:0] = values[group.position :]
+        return ticket
+
+    def _sweep_all(self, now: float) -> None:
+        """Put what is in all boxes into batches as far as there is memory; the lock is held."""
+        for topic in list(self._boxed):
+            while True:
+                ticket = self._sweep(topic, now)
+                if ticket is not None:
+                    self.memory.leave(ticket)
+                    break
+                if topic.box_until > now:
+                    break
+                topic.is_watched = False
+                if not topic.box:
+                    del self._boxed[topic]
+                    break
+                topic.is_watched = True
+
+    def drop_boxes(self) -> List[Tuple[TopicQueue, int]]:
+        """Throw away what is in the boxes; return how much it was for each topic."""
+        dropped = []
+        with self.lock:
+            for topic in self._boxed:
+                topic.is_watched = False
+                if topic.box:
+                    dropped.append((topic, len(topic.box)))
+                    topic.box.clear()
+            self._boxed.clear()
+        return dropped

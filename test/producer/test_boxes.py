@@ -1,0 +1,136 @@
+"""Values without key and future: in which order they come out of their box, and that all do."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka.errors import IllegalStateError
+from kafka.producer.buffer import Ticket
+from kafka.producer.topic_queue import NO_BATCH
+from test.producer.test_record_accumulator import VALUE, Machine
+
+
+def test_what_is_in_the_box_goes_before_what_comes_later():
+    machine = Machine(linger=0.0)
+    assert machine.accumulator.open_box(machine.topic, machine.now, machine.now) is None
+    for n in range(3):
+        machine.topic.put_in_box(b'box%d' % n)
+    assert machine.topic.batch is NO_BATCH
+    machine.append(b'later', partition=None)
+    assert machine.topic.box_until == 0.0 and machine.topic.batch is not NO_BATCH
+    batch = machine.take()
+    assert batch.values == [b'box0', b'box1', b'box2', b'later']
+    assert batch.timestamp_of(0) == 100000
+
+
+def test_the_sender_empties_the_box():
+    machine = Machine(linger=0.0)
+    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
+    assert machine.plan().next_at == 100.001, 'what comes in the meantime wakes nobody'
+    machine.topic.put_in_box(b'v')
+    assert not machine.accumulator.is_empty()
+    machine.now = 100.001
+    assert machine.ready() == [0] and machine.take().values == [b'v']
+    assert machine.plan().next_at != 100.001
+
+
+def test_a_box_waits_for_memory_like_everything_else():
+    machine = Machine(buffer_memory=1000, linger=0.0)
+    machine.append()
+    first = machine.take()
+    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
+    for _ in range(30):
+        machine.topic.put_in_box(VALUE)
+    machine.plan()
+    assert len(machine.topic.box) == 30
+    ticket = machine.accumulator.open_box(machine.topic, machine.now, machine.now)
+    assert isinstance(ticket, Ticket)
+    count = 0
+    batches = [first]
+    while count < 30:
+        while batches:
+            machine.done(batches.pop())
+        machine.plan()
+        batch = machine.take()
+        if batch is not None:
+            count += batch.record_count
+            batches.append(batch)
+        elif ticket.granted:
+            ticket = machine.accumulator.open_box(machine.topic, machine.now, machine.now, ticket)
+            if ticket is None:
+                ticket = Ticket(0)
+    assert count == 30 and not machine.topic.box
+
+
+def test_flush_takes_what_is_in_the_box():
+    machine = Machine()
+    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
+    machine.topic.put_in_box(b'v')
+    (batch,) = machine.accumulator.begin_flush(machine.now)
+    assert batch.values == [b'v']
+
+
+def full(count=3):
+    """Return a machine without memory, and with some values in its box."""
+    machine = Machine(buffer_memory=1000, linger=0.0)
+    machine.append(VALUE * 11)
+    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
+    for n in range(count):
+        machine.topic.put_in_box(b'box%d' % n)
+    machine.now += 1.0
+    return machine
+
+
+def test_what_is_sent_behind_a_box_waits_for_memory_with_it():
+    machine = full()
+    tickets = [machine.append(b'later', partition=None)]
+    tickets.append(machine.accumulator.append_many(machine.many([b'more']), machine.now))
+    assert all(isinstance(ticket, Ticket) for ticket in tickets)
+    for ticket in tickets:
+        machine.accumulator.leave(ticket)
+    assert machine.accumulator.memory.waiting == 0, 'nobody waits for places that nobody has'
+    machine.done(machine.take())
+    batch, index = machine.append(b'later', partition=None)
+    assert batch.values == [b'box0', b'box1', b'box2', b'later'] and index == 3
+
+
+def test_without_memory_the_sender_does_not_look_again_and_again():
+    machine = full()
+    assert machine.plan().next_at > machine.now
+
+
+def test_a_value_that_comes_behind_the_last_look_is_not_forgotten():
+    machine = Machine(linger=0.0)
+    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
+    machine.now += 1.0
+    machine.plan()  # the box is empty and over
+    machine.topic.put_in_box(b'late')  # by a thread that was about to
+    assert not machine.topic.is_watched
+    wakes = machine.wakes
+    machine.accumulator.watch_box(machine.topic)
+    assert machine.wakes > wakes and not machine.accumulator.is_empty()
+    assert machine.ready() == [0]
+    machine.done(machine.take())
+    assert machine.accumulator.is_empty()
+
+
+def test_a_value_that_comes_behind_the_end_is_refused():
+    machine = Machine()
+    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
+    machine.topic.put_in_box(b'1')
+    machine.accumulator.close()
+    assert [(t.topic, n) for t, n in machine.accumulator.drop_boxes()] == [('t', 1)]
+    machine.topic.put_in_box(b'2')
+    assert not machine.topic.is_watched and machine.accumulator.is_empty()
+    with pytest.raises(IllegalStateError):
+        machine.accumulator.watch_box(machine.topic)
+
+
+def test_sweeping_tells_when_there_is_no_memory():
+    machine = full()
+    ticket = machine.accumulator.sweep(machine.now)
+    assert not ticket.granted
+    machine.done(machine.take())
+    assert ticket.granted and machine.accumulator.sweep(machine.now, ticket) is None
+    assert machine.take().values == [b'box0', b'box1', b'box2']
+    assert machine.accumulator.sweep(machine.now) is None

@@ -259,6 +259,8 @@ def function(method: str = '', none: bool = True) -> Kind:
 
     def convert(value: Any) -> Any:
         has_it = method and callable(getattr(value, method, None))
+        if isinstance(value, (str, bytes, bytearray)):  # which have a method partition()
+            has_it = False
         if has_it and isinstance(value, type) and method != 'partition':
             raise UnfitType('it takes an instance of the class')
         if not has_it and not callable(value):

@@ -32,8 +32,11 @@ from kafka.producer.record_checks import (
     ProducerRecord,
     RecordValueError,
     as_bytes,
+    check_chosen,
+    check_column,
     check_headers,
     check_partition,
+    check_record,
     check_timestamp,
     check_topic,
 )
@@ -82,17 +85,19 @@ class Placing(Sending):
         """Send a record for which something has to be looked at first."""
         deadline = time.monotonic() + self._max_block
         if type(headers) is int:  # the fourth argument was the partition up to 1.4.3
-            headers, partition, timestamp_ms = None, headers, partition or timestamp_ms
+            if partition is not None:
+                timestamp_ms = partition
+            headers, partition = None, headers
         record = ProducerRecord(topic, value, key, headers, partition, timestamp_ms)
         self._check_open()
         for interceptor in self._interceptors:
             if hasattr(interceptor, 'on_send'):
-                record = interceptor.on_send(record)
+                record = check_record(interceptor, interceptor.on_send(record))
         try:
             future = self._place(record, deadline)
         except Exception as error:
             for told in self._told:
-                told(None, error)
+                _tell_refused(told, error)
             raise
         for told in self._told:
             future.add_callback(told, exception=None)
@@ -241,7 +246,7 @@ class Placing(Sending):
             self._pool.cluster,
         )
         chosen = self._partitioner.choose(asked)
-        return check_partition(record.topic, chosen, queue.partitions)
+        return check_chosen(record.topic, chosen, queue.partitions)
 
     # ------------------------------------------------------------ many, and without a future
 
@@ -270,6 +275,8 @@ class Placing(Sending):
     ) -> FutureRecords:
         """Send a list of records for which everything has to be looked at first."""
         deadline = time.monotonic() + self._max_block
+        values = check_column('values', values)
+        keys = None if keys is None else check_column('keys', keys)
         if keys is not None and len(keys) != len(values):
             raise RecordValueError('%d keys for %d values' % (len(keys), len(values)))
         self._check_open()
@@ -355,6 +362,13 @@ def _sizes(fields: Sequence[Optional[bytes]]) -> List[int]:
 
 def _tell_error(told: Callable[..., Any], error: BaseException) -> None:
     told(None, error)
+
+
+def _tell_refused(told: Callable[..., Any], error: BaseException) -> None:
+    try:
+        told(None, error)
+    except Exception:  # the program is to get the error of the record
+        log.exception('an interceptor failed: %r', told)
 
 
 def _log_lost(topic: Any, error: BaseException) -> None:

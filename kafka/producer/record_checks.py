@@ -6,6 +6,7 @@ Owns the checks and the errors they raise, which are AssertionErrors too, as the
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -112,6 +113,10 @@ def check_headers(headers: Any) -> Sequence[Tuple[str, Optional[bytes]]]:
                 'headers must be a list of (str, bytes) tuples; one is %s of %s'
                 % (type(header).__name__, _types(header))
             )
+        try:
+            header[0].encode('utf-8')
+        except UnicodeEncodeError as error:
+            raise RecordValueError('the name of a header is no text: %s' % error) from error
     return list(headers)
 
 
@@ -132,6 +137,38 @@ def check_timestamp(timestamp: Any) -> Optional[int]:
             'timestamp_ms must be milliseconds since 1970, from 0 to 2**63 - 1, not %r' % timestamp
         )
     return int(timestamp)
+
+
+def check_column(name: str, column: Any) -> List[Any]:
+    """Return the values or keys of several records as a list."""
+    if isinstance(column, (str, bytes, bytearray, memoryview, Mapping)) or not hasattr(
+        column, '__iter__'
+    ):
+        raise RecordTypeError('%s must be a list, not %s' % (name, type(column).__name__))
+    return list(column)
+
+
+def check_chosen(topic: str, partition: Any, partitions: Sequence[int]) -> int:
+    """Return the partition id that a partitioner of the program has chosen."""
+    try:
+        # Of any integer type, such as those of numpy.
+        return check_partition(topic, operator.index(partition), partitions)
+    except (TypeError, RecordValueError) as error:
+        raise RecordValueError(
+            'the partitioner returned %r for topic %s, which is none of its partitions: %s'
+            % (partition, topic, ', '.join(map(str, partitions)))
+        ) from error
+
+
+def check_record(interceptor: Any, record: Any) -> ProducerRecord:
+    """Return the record that an interceptor wants to be sent."""
+    if not all(hasattr(record, field) for field in ProducerRecord._fields):
+        raise RecordTypeError(
+            '%s.on_send() must return a record, the one it got or a changed one, not %r'
+            % (type(interceptor).__name__, record)
+        )
+    checked: ProducerRecord = record
+    return checked
 
 
 def check_partition(topic: str, partition: Any, partitions: Sequence[int]) -> int:

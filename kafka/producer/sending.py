@@ -24,6 +24,7 @@ _wall = time.time
 _now = time.monotonic
 _Future = FutureRecordMetadata
 _ONLY_BYTES = {bytes}
+_LISTS = (list, tuple)
 
 
 class Sending:
@@ -149,4 +150,4 @@ class Sending:
 
 
 def _are_bytes(column: Sequence[Any]) -> bool:
-    return set(map(type, column)) == _ONLY_BYTES
+    return type(column) in _LISTS and set(map(type, column)) == _ONLY_BYTES

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaTimeoutError
+from kafka.errors import KafkaConfigurationError, KafkaTimeoutError
 from kafka.future import Future
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
@@ -71,3 +71,71 @@ def test_finding_the_cluster_and_a_topic_have_one_time_limit():
         assert 9.9 < loop.time() < 11.0
         pool.close()
         loop.close()
+
+
+# --- what programs bring along ------------------------------------------------------------------
+
+
+def sent_by(cluster, **options):
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap, **options) as producer:
+        return producer.send('t', b'v').get(60)
+
+
+@pytest.mark.parametrize('chosen', [None, '0', 99, -1, 0.0, b'0'])
+def test_a_partitioner_that_returns_no_partition_is_named(cluster, chosen):
+    with pytest.raises(ValueError, match='the partitioner returned .* none of its partitions: 0'):
+        sent_by(cluster, partitioner=lambda key, all_partitions, available: chosen)
+
+
+def test_a_partitioner_may_return_integers_of_any_type(cluster):
+    class Zero:
+        def __index__(self):
+            return 0
+
+    assert sent_by(cluster, partitioner=lambda key, partitions, some: Zero()).partition == 0
+
+
+def test_text_is_no_partitioner():
+    with pytest.raises(KafkaConfigurationError, match='partitioner'):
+        KafkaProducer(bootstrap_servers='127.0.0.1:1', api_version=(2, 8), partitioner='murmur2')
+
+
+@pytest.mark.parametrize('returned', [None, 5, 'text', ('t', b'v')])
+def test_an_interceptor_that_returns_no_record_is_named(cluster, returned):
+    class Strange:
+        def on_send(self, record):
+            return returned
+
+    with pytest.raises(TypeError, match='Strange.on_send.. must return a record'):
+        sent_by(cluster, interceptors=[Strange()])
+
+
+def test_an_interceptor_that_fails_does_not_hide_why_a_record_was_refused(cluster, caplog):
+    class Failing:
+        def on_acknowledgement(self, metadata, exception):
+            raise ZeroDivisionError('mine')
+
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap, interceptors=[Failing()]) as producer:
+        with pytest.raises(ValueError, match='topic'):
+            producer.send('..', b'v')
+        assert producer.send('t', b'v').get(60).topic == 't'
+    assert caplog.text.count('ZeroDivisionError') >= 2
+
+
+@pytest.mark.parametrize('values', ['text', b'bytes', None, {b'a': 1}, 5])
+def test_what_is_no_list_of_values(cluster, values):
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+        for _ in range(2):
+            with pytest.raises(TypeError, match='values must be a list, not'):
+                producer.send_many('t', values)
+            producer.send('t', b'v').get(60)  # from here on there is a quick way
+
+
+def test_many_from_a_generator_and_headers_that_are_no_text(cluster):
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+        for base in (0, 3):
+            many = producer.send_many('t', (b'%d' % n for n in range(3)))
+            assert [metadata.offset for metadata in many.get(60)] == [base, base + 1, base + 2]
+        with pytest.raises(ValueError, match='name of a header'):
+            producer.send('t', b'v', headers=[('\ud800', b'x')])
+        assert producer.send('t', b'v', None, 0, 0).get(60).timestamp == 0

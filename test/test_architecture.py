@@ -96,6 +96,7 @@ MAY_USE = {
             'kafka.config.resolution',
             'kafka.future',
             'kafka.metrics.metrics',
+            'kafka.producer.future',
             'kafka.util',
         },
     ),

@@ -22,6 +22,7 @@ from servers.brokers import HOST
 from servers.cluster import Cluster, free_ports
 from test.integration import kerberos
 from test.integration.authority import Authority, broker_certificate
+from test.integration.zookeeper import ZooKeeper, put_acl, put_user
 
 MODULES = 'org.apache.kafka.common.security.'
 PASSWORDS = {'admin': 'admin-secret', 'alice': 'alice-secret'}
@@ -138,17 +139,20 @@ class SecuredCluster(Cluster):
             found['sasl_plain_password'] = PASSWORDS.get(user) if password is None else password
         return found
 
-    def start(self):
-        super().start()
-        if self.release.has_zookeeper and SCRAM[0] in self.mechanisms:
+    def _start_broker(self, node):
+        if self.release.has_zookeeper:
+            with ZooKeeper(self.zookeeper) as zookeeper:
+                self._prepare(zookeeper)
+        super()._start_broker(node)
+
+    def _prepare(self, zookeeper):
+        """Write down what the broker is to find."""
+        if SCRAM[0] in self.mechanisms:
             for user, password in (*PASSWORDS.items(), (ODD_USER, ODD_PASSWORD)):
-                config = ','.join('%s=[password=%s]' % (name, password) for name in SCRAM)
-                done = self.run_tool(
-                    'kafka.admin.ConfigCommand',
-                    *('--zookeeper', self.zookeeper, '--alter', '--entity-type', 'users'),
-                    *('--entity-name', user, '--add-config', config),
-                )
-                assert done.returncode == 0, done.stderr
+                put_user(zookeeper, user, password, SCRAM)
+        if self.release.version < HAS_ACL_API:
+            put_acl(zookeeper, FORBIDDEN, 'User:CN=alice', 'All')
+            put_acl(zookeeper, READ_ONLY, 'User:CN=' + MALLORY, 'Describe')
 
     # ------------------------------------------------------------ ACLs
 
@@ -157,9 +161,7 @@ class SecuredCluster(Cluster):
         for name in (FORBIDDEN, READ_ONLY):
             self.create_topic(name, 1)
         if self.release.version < HAS_ACL_API:
-            self._allow_by_tool('alice', 'All', FORBIDDEN)
-            self._allow_by_tool(MALLORY, 'Describe', READ_ONLY)
-            return
+            return  # it found them at its start
         kinds = (TOPIC, CLUSTER, TRANSACTIONAL_ID)
         self._create_acls(
             *(_acl(kind, 'kafka-cluster' if kind == CLUSTER else '*', EVERYBODY) for kind in kinds),
@@ -184,14 +186,6 @@ class SecuredCluster(Cluster):
             loop.call_threadsafe(pool.close)
             loop.close()
         assert {each.error_code for each in answer.results} == {0}, answer
-
-    def _allow_by_tool(self, name, operation, topic):
-        done = self.run_tool(
-            'kafka.admin.AclCommand',
-            *('--authorizer-properties', 'zookeeper.connect=' + self.zookeeper, '--add'),
-            *('--allow-principal', 'User:CN=' + name, '--operation', operation, '--topic', topic),
-        )
-        assert done.returncode == 0, done.stderr
 
     # ------------------------------------------------------------ settings
 

@@ -93,6 +93,7 @@ class Sender:
         self._requests: Dict[int, int] = {}
         # Nodes to which a connection is being made.
         self._connecting: Dict[int, Task[Any]] = {}
+        self._unreachable: Dict[int, KafkaError] = {}  # why a node could not be connected last
         # Batches on the wire, in the order in which they went.
         self._on_wire: Dict[ProducerBatch, None] = {}
         # Where the round of a node's partitions begins next.
@@ -209,15 +210,20 @@ class Sender:
         return due
 
     def _too_late(self, batch: ProducerBatch, now: float) -> KafkaTimeoutError:
-        return KafkaTimeoutError(
-            '%d records for %s were not acknowledged within %.3g s (delivery_timeout_ms); %s'
+        leader = self._pool.cluster.leader_for_partition(batch.topic_partition)
+        cause = None if leader is None else self._unreachable.get(leader)
+        error = KafkaTimeoutError(
+            '%d records for %s were not acknowledged within %.3g s (delivery_timeout_ms); %s%s'
             % (
                 batch.record_count,
                 batch.place,
                 now - batch.created_at,
                 'they may be stored' if batch.attempts else 'they were never sent',
+                '' if cause is None else '; node %s cannot be reached: %s' % (leader, cause),
             )
         )
+        error.__cause__ = cause
+        return error
 
     def abort(self, error: KafkaError) -> None:
         """Fail everything that has no outcome. To be called when no turns are run any more."""
@@ -267,7 +273,10 @@ class Sender:
             await link.ready()
         except KafkaError as error:
             log.debug('node=%s cannot be reached: %s', node, error)
+            self._unreachable[node] = error
             self._pool.refresh()
+        else:
+            self._unreachable.pop(node, None)
         finally:
             del self._connecting[node]
             self.poke()

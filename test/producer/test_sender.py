@@ -14,6 +14,7 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
     UnsupportedForMessageFormatError,
 )
+from kafka.net.tasks import Waiter
 from kafka.producer.producer_batch import State
 from kafka.protocol.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
 from test.producer.sending_by_hand import NODE, Rig, new_topic_id
@@ -343,6 +344,26 @@ def test_a_broker_without_produce_fails_records():
 
 
 # --- time ---------------------------------------------------------------------------------------
+
+
+def test_what_expires_says_why_the_leader_could_not_be_reached():
+    rig = Rig(delivery_timeout=5.0)
+    link, backs_off = rig.pool.link(NODE), Waiter()
+
+    async def ready():
+        link.tries += 1
+        if link.tries > 1:
+            await backs_off
+        raise KafkaConnectionError('refused')
+
+    link.ready = ready
+    (future,) = rig.go(b'v')
+    rig.loop.advance(5.01)
+    error = outcome(future)
+    backs_off.wake()
+    assert isinstance(error, KafkaTimeoutError)
+    assert 'node %d cannot be reached' % NODE in str(error) and 'refused' in str(error)
+    assert isinstance(error.__cause__, KafkaConnectionError)
 
 
 def test_what_was_never_sent_expires():

@@ -51,11 +51,12 @@ if TYPE_CHECKING:
     from kafka.serializer import JsonSerializer as JsonSerializer
     from kafka.serializer import Serializer as Serializer
     from kafka.simple_client import SimpleClient as SimpleClient
+    from kafka.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
     from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
     from kafka.structs import TopicPartition as TopicPartition
     from kafka.structs import TopicPartitionReplica as TopicPartitionReplica
 
-# What a star import brings: the twelve names of 0.9.5, as far as they are there.
+# What a star import brings: the names of 0.9.5, then what 1.x added.
 __all__ = [
     'KafkaClient',
     'KafkaConnection',
@@ -69,6 +70,9 @@ __all__ = [
     'create_gzip_message',
     'create_snappy_message',
     'KafkaConsumer',
+    'KafkaProducer',
+    'BrokerConnection',
+    'SimpleClient',
 ]
 
 _HOMES = {
@@ -88,6 +92,7 @@ _HOMES = {
     'create_message': 'kafka.protocol',
     'create_gzip_message': 'kafka.protocol',
     'create_snappy_message': 'kafka.protocol',
+    'ConsumerGroupMetadata': 'kafka.structs',
     'TopicPartition': 'kafka.structs',
     'OffsetAndMetadata': 'kafka.structs',
     'TopicPartitionReplica': 'kafka.structs',

@@ -95,6 +95,10 @@ def _told_by_the_call(init: Callable[..., None]) -> Callable[..., None]:
     return __init__
 
 
+def _remade(cls: Any, configs: Dict[str, Any]) -> Any:
+    return cls(**configs)
+
+
 class KafkaClient(EventedVerbs, BlockingVerbs):
     """The blocking client of 0.9.5, or the evented one of 1.x and 2.x: see the last paragraph.
 
@@ -122,7 +126,7 @@ class KafkaClient(EventedVerbs, BlockingVerbs):
             Both maps are found under str and bytes topics; looking never asks a broker.
 
     Raises: KafkaUnavailableError when no host answers; TypeError or ValueError naming a wrong
-        argument; KafkaConfigurationError for a port that is none, or ``bootstrap_servers``.
+        argument; KafkaConfigurationError for a port that is none.
 
     All of it is from 0.9.5. Methods that take a topic raise TypeError for what is no str or bytes.
     Those that send requests share some arguments: payloads: a list of tuples of ``kafka.structs``,
@@ -131,7 +135,11 @@ class KafkaClient(EventedVerbs, BlockingVerbs):
 
     Made with keywords alone and no ``hosts``, such as ``KafkaClient(bootstrap_servers=...)``, it is
     the evented client: unknown options are ignored, and the calls are those of
-    ``kafka.evented_verbs.EventedVerbs``.
+    ``kafka.evented_verbs.EventedVerbs``. It looks for the cluster while it is constructed, for
+    api_version_auto_timeout_ms if given, else 2 s where connections are refused, 30 s where nobody
+    says anything; then it raises NoBrokersAvailable, with all tries in ``attempts``, or what
+    refuses it for good, such as SaslAuthenticationFailedError, with the same. With api_version it
+    needs no broker: poll() goes on looking.
     """
 
     PARTITION = TopicAndPartition
@@ -164,6 +172,12 @@ class KafkaClient(EventedVerbs, BlockingVerbs):
         """Say what kind of client this is where a blocking call misses what it needs."""
         kind = 'evented' if self._evented_client is not None else 'blocking'
         raise AttributeError('a KafkaClient that is %s has no attribute %r' % (kind, name))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickle an evented client as its options: what comes out is a new one."""
+        if self._evented_client is None:
+            return super().__reduce_ex__(protocol)
+        return _remade, (type(self), self._evented_client.given)
 
     def close(self, node_id: Any = None) -> None:
         """Close all connections; of an evented client also those to one node."""

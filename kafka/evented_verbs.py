@@ -14,11 +14,21 @@ from kafka.late_imports import import_late
 __all__ = ['EventedVerbs']
 
 
+class _Defaults:
+    """The defaults of the options, from the table, which only an evented client needs."""
+
+    def __get__(self, client: Any, owner: Any = None) -> Any:
+        table = import_late('kafka.config')
+        return table.defaults(table.CLIENT)
+
+
 class EventedVerbs:
     """The evented half of KafkaClient. Not for several threads, but for wakeup().
 
     Node ids are those of the metadata. Raises IllegalStateError where the client is a blocking one.
     """
+
+    DEFAULT_CONFIG: Any = _Defaults()
 
     _evented_client: Any = None  # of a client of the other kind
 
@@ -139,7 +149,7 @@ class EventedVerbs:
         return self._evented.schedule(task, at)
 
     def unschedule(self, task: Callable[[], Any]) -> None:
-        """Do not run a task. Raises KeyError for one that is not scheduled."""
+        """Do not run a task; of no effect for one that is not scheduled."""
         self._evented.unschedule(task)
 
     def check_version(self, node_id: Any = None, timeout: float = 2, strict: bool = False) -> Any:

@@ -283,6 +283,19 @@ class RetryOptions(NamedTuple):
     retry_on_timeouts: bool
 
 
+class ConsumerGroupMetadata(NamedTuple):
+    """A consumer as a member of its group, for transactions (3.0).
+
+    generation_id: -1 outside of one; state: '<unjoined>', '<rebalancing>' or '<stable>'.
+    """
+
+    group_id: Optional[str] = None
+    generation_id: int = -1
+    member_id: str = ''
+    group_instance_id: Optional[str] = None
+    state: str = '<unjoined>'
+
+
 class MemberInformation(NamedTuple):
     """A member of a described group (2.0.2 to 2.3)."""
 

@@ -1,8 +1,36 @@
-"""Which partition a keyed message goes to: the partitioners of 0.9.5."""
+"""Which partition a keyed message goes to: the partitioners of all eras.
+
+``Partitioner`` is what 3.0 calls so; that of 0.9.5 is ``kafka.partitioner.base.Partitioner``. What
+KafkaProducer alone takes is loaded when it is asked for.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from kafka.late_imports import import_late
 from kafka.partitioner.hashed import HashedPartitioner, LegacyPartitioner, Murmur2Partitioner
+from kafka.partitioner.hashed import murmur2 as murmur2
 from kafka.partitioner.roundrobin import RoundRobinPartitioner
 
+if TYPE_CHECKING:
+    from kafka.partitioner.abstract import Partitioner as Partitioner
+    from kafka.partitioner.default import DefaultPartitioner as DefaultPartitioner
+    from kafka.partitioner.sticky import StickyPartitioner as StickyPartitioner
+
 __all__ = ['RoundRobinPartitioner', 'HashedPartitioner', 'Murmur2Partitioner', 'LegacyPartitioner']
+
+_LATE = {
+    'DefaultPartitioner': 'kafka.partitioner.default',
+    'Partitioner': 'kafka.partitioner.abstract',
+    'StickyPartitioner': 'kafka.partitioner.sticky',
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a partitioner of KafkaProducer when it is first asked for."""
+    if name not in _LATE:
+        raise AttributeError('module %r has no attribute %r' % (__name__, name))
+    found: object = getattr(import_late(_LATE[name]), name)
+    globals()[name] = found
+    return found

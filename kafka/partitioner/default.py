@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any, Sequence
 
+from kafka.partitioner.abstract import Partitioner
 from kafka.partitioner.hashed import murmur2
 
 
-class DefaultPartitioner:
+class DefaultPartitioner(Partitioner):
     """Choose a partition by the hash of the key, or any that is available (1.x).
 
     Given to KafkaProducer, which has one unless it is told otherwise, records without key go to one

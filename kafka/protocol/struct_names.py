@@ -56,6 +56,15 @@ MODULES: Dict[str, Dict[str, int]] = {
         'EndTxn': 26,
         'TxnOffsetCommit': 28,
     },
+    # Modules of 2.x with one API each.
+    'init_producer_id': {'InitProducerId': 22},
+    'add_partitions_to_txn': {'AddPartitionsToTxn': 24},
+    'add_offsets_to_txn': {'AddOffsetsToTxn': 25},
+    'end_txn': {'EndTxn': 26},
+    'txn_offset_commit': {'TxnOffsetCommit': 28},
+    'offset_for_leader_epoch': {'OffsetForLeaderEpoch': 23},
+    'sasl_handshake': {'SaslHandshake': 17},
+    'sasl_authenticate': {'SaslAuthenticate': 36},
 }
 
 #: {name without Request or Response: module} as far as there is one.

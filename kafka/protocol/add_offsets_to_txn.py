@@ -1,0 +1,13 @@
+"""The names of 2.x for AddOffsetsToTxnRequest and its response, by version.
+
+An alias file: the classes are made of what transaction.py declares (struct_names.py).
+"""
+
+from __future__ import annotations
+
+from kafka.late_imports import import_late
+
+
+def __getattr__(name: str) -> object:
+    """Find the request, the response, and the class of each version."""
+    return import_late('kafka.protocol.struct_names').look_up(__name__, name)

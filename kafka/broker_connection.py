@@ -24,6 +24,7 @@ from kafka.errors import (
     UnrecognizedBrokerVersion,
 )
 from kafka.future import Future
+from kafka.metrics.network_metrics import ConnectionMetrics
 from kafka.net.helpers import Work
 from kafka.net.steps import Steps, Taking, VersionQuestion
 from kafka.protocol.release import ReleaseName, release_of
@@ -37,6 +38,11 @@ _COORDINATOR = 10  # API key
 InFlightRequest = namedtuple(
     'InFlightRequest', ['request', 'response_type', 'correlation_id', 'future', 'timestamp']
 )
+
+
+def _remade(cls: Any, host: str, port: int, afi: int, configs: Dict[str, Any]) -> Any:
+    """Make what was pickled: a connection with the same options, not connected."""
+    return cls(host, port, afi, **configs)
 
 
 class BrokerConnection(SteppedSocket):
@@ -54,7 +60,8 @@ class BrokerConnection(SteppedSocket):
     A request struct in a version that the broker does not serve is translated once its versions are
     known, and its response comes as the struct asked for.
 
-    Not to be shared between threads. A forked process finds it disconnected. From 1.0.
+    Not to be shared between threads. A forked process finds it disconnected. Pickled it is its
+    options, but for callback and metrics. From 1.0.
     """
 
     DEFAULT_CONFIG: Dict[str, Any] = dict(options.resolve(options.CONNECTION, {}))
@@ -66,6 +73,20 @@ class BrokerConnection(SteppedSocket):
         self._correlation_id = 0
         self._gives_lists = False  # recv() as in 1.3 and later
         self._early: Deque[Tuple[Any, Future]] = deque()  # answers that recv() has to give still
+        self._given = configs
+        metrics = self.config['metrics']
+        self._metrics: Optional[ConnectionMetrics] = None
+        if metrics is not None:
+            prefix = self.config['metric_group_prefix']
+            self._metrics = ConnectionMetrics(metrics, prefix, self.config['node_id'])
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        kept = {
+            name: value
+            for name, value in self._given.items()
+            if name not in ('metrics', 'state_change_callback')
+        }
+        return _remade, (type(self), self.hostname, self.port, self.afi, kept)
 
     # ------------------------------------------------------------ looking
 
@@ -95,11 +116,11 @@ class BrokerConnection(SteppedSocket):
             return sent_at is not None and self._is_late(sent_at)
         return False
 
-    def connect_blocking(self, timeout: Optional[float] = None) -> bool:
+    def connect_blocking(self, timeout: Optional[float] = float('inf')) -> bool:
         """Connect, within so many seconds; tell whether that went well (1.4).
 
-        None: as long as an attempt may take, once through all addresses of the name. Raises as
-        connect().
+        Without end: as long as an attempt may take, once through all addresses of the name.
+        Raises as connect().
         """
         self._gives_lists = True
         return self._connect_within(timeout)
@@ -107,12 +128,13 @@ class BrokerConnection(SteppedSocket):
     # ------------------------------------------------------------ sending
 
     def send(
-        self, request: Any, expect_response: Optional[bool] = None, blocking: Optional[bool] = None
+        self, request: Any, expect_response: bool = True, blocking: Optional[bool] = None
     ) -> Future:
         """Send a request struct; return the future of its response struct.
 
-        Arguments: expect_response: False for a request that brokers do not answer; None: the
-        request knows; blocking: taken for programs of 1.3 and later, whose recv() gives lists.
+        Arguments: expect_response: False for a request that brokers do not answer, unless it knows
+        that itself, as structs do; blocking: taken for programs of 1.3 and later, whose recv()
+        gives lists.
 
         The future has failed already with NodeNotReadyError while it connects, ConnectionError
         while it is not connected or when that fails, TooManyInFlightRequests at the limit,
@@ -129,10 +151,9 @@ class BrokerConnection(SteppedSocket):
             return future.failure(KafkaConnectionError(str(self)))
         if not self.can_send_more():
             return future.failure(TooManyInFlightRequests(str(self)))
-        if expect_response is None:
-            asks = getattr(request, 'expect_response', None)
-            expect_response = True if asks is None else asks()
-        return self._send(request, expect_response, future)
+        asks = getattr(request, 'expect_response', None)
+        is_answered = expect_response and (asks is None or asks())
+        return self._send(request, is_answered, future)
 
     def _send(self, request: Any, expect_response: bool, future: Future) -> Future:
         correlation_id = (self._correlation_id + 1) % 2**31
@@ -151,6 +172,8 @@ class BrokerConnection(SteppedSocket):
             failure = KafkaConnectionError('%s: %s' % (self, error))
             self.close(failure)
             return future.failure(failure)
+        if self._metrics is not None:
+            self._metrics.sent(len(data))
         if not expect_response:
             return future.success(None)
         entry = InFlightRequest(request, request.RESPONSE_TYPE, correlation_id, future, time.time())
@@ -351,7 +374,17 @@ class BrokerConnection(SteppedSocket):
             entry.future.failure(failure)
             self.close(failure)
             return None
+        if self._metrics is not None:
+            self._count(entry, expected, response)
         return response, entry.future
+
+    def _count(self, entry: Any, expected: Expected, response: Any) -> None:
+        assert self._metrics is not None
+        size = sum(len(each) for each in expected.frames)
+        throttle_ms = getattr(response, 'throttle_time_ms', None)
+        if throttle_ms is None:
+            throttle_ms = getattr(response, 'thottle_time_ms', None)  # as 1.x spelt it
+        self._metrics.answered(size, max(0.0, time.time() - entry.timestamp), throttle_ms)
 
     def _complete(self) -> None:
         answer = self._answer()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import logging
+import os
 import time
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
@@ -23,17 +24,17 @@ from kafka.client import KafkaClient
 from kafka.cluster import ClusterMetadata
 from kafka.errors import (
     Cancelled,
-    KafkaConnectionError,
-    KafkaError,
     KafkaTimeoutError,
     NoBrokersAvailable,
     NodeNotReadyError,
 )
+from kafka.evented_bootstrap import Bootstrap, nobody
 from kafka.future import Future
+from kafka.metrics.network_metrics import ClientMetrics
 from kafka.net.addresses import collect_hosts, get_ip_port_afi
 from kafka.net.poller import READ, Poller
 from kafka.protocol.metadata import MetadataRequest
-from kafka.protocol.release import ReleaseName
+from kafka.protocol.release import ReleaseName, release_of
 from kafka.protocol.struct_classes import class_of
 from kafka.stepped_socket import NameNotResolved
 
@@ -44,6 +45,9 @@ log = logging.getLogger(__name__)
 LATER_SECONDS = 9999999999  # of an empty queue
 NEVER_MS = 999999999
 CONNECTING_SECONDS = 0.01  # between two looks at connections that are being made
+FINDING_SECONDS = 0.002  # ... while the constructor looks for the cluster
+# How long that goes on where servers refuse connections, and where they are silent.
+REFUSED_SECONDS, SILENT_SECONDS = 2.0, 30.0
 
 
 class DelayedTaskQueue:
@@ -62,6 +66,9 @@ class DelayedTaskQueue:
         self._futures[task] = number, future
         heapq.heappush(self._heap, (at, number, task))
         return future
+
+    def __contains__(self, task: Any) -> bool:
+        return task in self._futures
 
     def remove(self, task: Any) -> None:
         """Take a task out; its future fails with Cancelled. Raises KeyError for an unknown one."""
@@ -89,29 +96,32 @@ class DelayedTaskQueue:
         return ready
 
 
-def _is_refusal(error: BaseException) -> bool:
-    """Tell whether a secured connection failed for good: a password, a certificate."""
-    noted = error if isinstance(error, KafkaError) else error.__cause__
-    is_secured = getattr(noted, 'stage', None) in ('TLS', 'SASL', 'proxy')
-    return is_secured and isinstance(noted, KafkaError) and not noted.retriable
-
-
 class EventedClient:
     """What moves the requests of an evented KafkaClient; see there for what the calls mean."""
 
     def __init__(self, **configs: Any) -> None:
+        self.given = configs
         self.config = options.resolve(options.CLIENT, configs)
         self.cluster = ClusterMetadata(**self.config)
-        self._raises_unreachable = 'api_version' in configs and configs['api_version'] is None
+        self._process = os.getpid()
         self._conns: Dict[Any, Any] = {}
         self._registered: Dict[Any, Any] = {}  # node id -> socket
         self._topics: Set[str] = set()
         self._refreshing: Optional[Future] = None
         self._tasks = DelayedTaskQueue()
         self._poller = Poller()
+        self._search: Optional[Bootstrap] = None  # one that poll() takes the steps of
+        self._search_attempts: List[Any] = []  # of the last one that found nobody
         self._bootstrap_fails = 0
         self._last_bootstrap: float = 0
-        self._bootstrap(collect_hosts(self.config['bootstrap_servers']))
+        self._metrics: Optional[ClientMetrics] = None
+        if self.config['metrics'] is not None:
+            self._metrics = ClientMetrics(
+                self.config['metrics'],
+                self.config['metric_group_prefix'],
+                self._registered.__len__,
+            )
+        self._find_cluster()
 
     # ------------------------------------------------------------ bootstrapping
 
@@ -124,52 +134,80 @@ class EventedClient:
         given = {name: value for name, value in self.config.items() if name in names}
         given['api_version'] = given.get('api_version') or (0, 8, 2)
         given['state_change_callback'] = changed
+        given['node_id'] = 'bootstrap' if node_id is None else node_id
         conn = BrokerConnection(host, port, afi, **given)
-        conn.asks_versions = node_id is not None
+        conn.asks_versions = node_id is not None or self.config['api_version'] is None
         return conn
 
-    def _bootstrap(self, hosts: Iterable[Any]) -> None:
-        """Ask one host after the other for all metadata, each once, waiting."""
-        causes = []
-        refusal: Optional[BaseException] = None
+    def _new_search(self, seconds: float) -> Bootstrap:
+        """Return a search through all bootstrap servers that takes so long at most."""
+        hosts = collect_hosts(self.config['bootstrap_servers'])
         self._last_bootstrap = time.time()
-        for host, port, afi in hosts:
-            conn = self._make(host, port, afi)
-            try:
-                response = self._ask_all(conn)
-            except (KafkaError, OSError) as error:
-                causes.append('%s:%s: %s' % (host, port, error))
-                if _is_refusal(error):
-                    refusal = error
-                log.warning('Bootstrapping: no metadata from %s:%s: %s', host, port, error)
-                continue
-            finally:
-                conn.close()
-            self.cluster.update_metadata(response)
-            self._bootstrap_fails = 0
-            return
-        self._bootstrap_fails += 1
-        if refusal is not None:
-            self.close()
-            raise refusal
-        if self._raises_unreachable:
-            self.close()
-            raise NoBrokersAvailable('no bootstrap server answers: %s' % '; '.join(causes))
+        limit = min(seconds / max(1, len(hosts)), self.config['request_timeout_ms'] / 1000)
+        return Bootstrap(hosts, self._make, limit)
 
-    def _ask_all(self, conn: Any) -> Any:
-        seconds = self.config['request_timeout_ms'] / 1000
-        if not conn._connect_within(seconds):
-            raise KafkaConnectionError('cannot connect to %s' % conn)
-        future = conn.send(class_of(MetadataRequest, 0)([]))
-        ends_at = time.monotonic() + seconds
-        while not future.is_done:
-            if time.monotonic() > ends_at:
-                raise KafkaTimeoutError('%s did not answer within %s s' % (conn, seconds))
-            if conn.recv() is None and not future.is_done:
-                time.sleep(0.001)
-        if future.failed():
-            raise future.exception
-        return future.value.declared()
+    def _find_cluster(self) -> None:
+        """Look for the cluster, waiting; see KafkaClient for how long.
+
+        Without a release of the brokers one is needed; with one, poll() goes on looking.
+        """
+        began = time.monotonic()
+        is_needed = self.config['api_version'] is None
+        given = self.config['api_version_auto_timeout_ms'] / 1000
+        is_given = 'api_version_auto_timeout_ms' in self.config.given
+        refused, silent = (given, given) if is_given else (REFUSED_SECONDS, SILENT_SECONDS)
+        attempts: List[Any] = []
+        while not self._has_found(self._searched(silent)):
+            attempts += self._search_attempts
+            error = nobody(self.config['bootstrap_servers'], attempts)
+            if not is_needed:
+                return
+            pause = self._bootstrap_pause()
+            is_final = not isinstance(error, NoBrokersAvailable)
+            if is_final or time.monotonic() + pause > began + refused:
+                self.close()
+                raise error
+            time.sleep(pause)
+
+    def _searched(self, seconds: float) -> Bootstrap:
+        search = self._new_search(seconds)
+        try:
+            while not search.step():
+                time.sleep(FINDING_SECONDS)
+        finally:
+            search.close()
+        return search
+
+    def _has_found(self, search: Bootstrap) -> bool:
+        """Take over what a search has found; tell whether there is anything."""
+        if search.metadata is None:
+            self._bootstrap_fails += 1
+            self._search_attempts = search.attempts
+            for attempt in search.attempts:
+                log.warning('Bootstrapping: no metadata from %s', attempt)
+            return False
+        self._bootstrap_fails = 0
+        if self.config['api_version'] is None and search.versions is not None:
+            options.settle_release(self.config, release_of(search.versions))
+        self.cluster.update_metadata(search.metadata)
+        return True
+
+    def _bootstrap_pause(self) -> float:
+        """Return how many seconds to wait before all servers are asked once more."""
+        first, most = self.config['reconnect_backoff_ms'], self.config['reconnect_backoff_max_ms']
+        backoff_ms = first * 2 ** min(self._bootstrap_fails, 9)
+        pause: float = min(max(first, most), backoff_ms) / 1000
+        return pause
+
+    def _look_again(self) -> None:
+        """Go on with a search for the cluster, or begin one if it is time; waits for nothing."""
+        if self._search is None:
+            if time.time() - self._last_bootstrap < self._bootstrap_pause():
+                return
+            self._search = self._new_search(SILENT_SECONDS)
+        if self._search.step():
+            found, self._search = self._search, None
+            self._has_found(found)
 
     # ------------------------------------------------------------ nodes
 
@@ -178,15 +216,32 @@ class EventedClient:
         sock = self._registered.pop(node_id, None)
         if sock is not None:
             self._poller.unregister(sock)
+            if self._metrics is not None:
+                self._metrics.disconnected()
         if conn.connected():
             sock = conn._sock
             self._poller.register(sock, READ, lambda events: None)
             self._registered[node_id] = sock
+            if self._metrics is not None:
+                self._metrics.connected()
         elif conn.disconnected():
             self.cluster.request_update()
 
+    def _leave_parent(self) -> None:
+        """Leave alone what belongs to the process that forked this one, its sockets and epoll."""
+        if self._process == os.getpid():
+            return
+        self._process = os.getpid()
+        inherited, self._poller = self._poller, Poller()
+        self._registered.clear()
+        inherited.close()
+        for conn in self._conns.values():
+            conn._leave_parent()
+        self._search = self._refreshing = None
+
     def maybe_connect(self, node_id: Any) -> bool:
         """Go on connecting; tell whether it is connected."""
+        self._leave_parent()
         conn = self._conns.get(node_id)
         if conn is None:
             broker: Any = self.cluster.broker_metadata(node_id)
@@ -240,6 +295,9 @@ class EventedClient:
             if conn is not None:
                 conn.close()
         if node_id is None:
+            if self._search is not None:
+                self._search.close()
+                self._search = None
             self._poller.close()
 
     def in_flight_request_count(self, node_id: Any = None) -> int:
@@ -262,9 +320,7 @@ class EventedClient:
         fresh = sorted(known - set(self._conns))
         if usable or fresh:
             return (usable or fresh)[0]
-        backoff = self.config['reconnect_backoff_ms'] / 1000 * 2 ** min(self._bootstrap_fails, 9)
-        if time.time() - self._last_bootstrap > backoff:
-            self._bootstrap(collect_hosts(self.config['bootstrap_servers']))
+        self._look_again()
         return None
 
     # ------------------------------------------------------------ requests
@@ -289,6 +345,7 @@ class EventedClient:
             timeout_ms = self.config['request_timeout_ms']
         ends_at = time.monotonic() + timeout_ms / 1000
         responses: List[Any] = []
+        self._leave_parent()
         while True:
             self._run_tasks()
             self._connect_all()
@@ -296,7 +353,7 @@ class EventedClient:
             left = max(0, ends_at - time.monotonic())
             is_done = future is not None and future.is_done
             self._wait(0 if is_done else self._waiting_seconds(left, metadata_ms, sleep))
-            responses += self._receive()
+            responses += self._received()
             if future is None or future.is_done or time.monotonic() >= ends_at:
                 return responses
 
@@ -315,7 +372,9 @@ class EventedClient:
 
     def _waiting_seconds(self, left: float, metadata_ms: float, sleep: bool) -> float:
         is_idle = not self.in_flight_request_count()
-        connecting = any(conn.connecting() for conn in self._conns.values())
+        connecting = self._search is not None or any(
+            conn.connecting() for conn in self._conns.values()
+        )
         if is_idle and not connecting and not sleep:
             return 0
         waits = [left, metadata_ms / 1000, self._tasks.next_at() - time.time()]
@@ -325,8 +384,18 @@ class EventedClient:
         return max(0, min(waits))
 
     def _wait(self, seconds: float) -> None:
+        began = time.perf_counter_ns()
         for on_ready, events in self._poller.poll(seconds):
             on_ready(events)
+        if self._metrics is not None:
+            self._metrics.waited(time.perf_counter_ns() - began)
+
+    def _received(self) -> List[Any]:
+        began = time.perf_counter_ns()
+        responses = self._receive()
+        if self._metrics is not None:
+            self._metrics.worked(time.perf_counter_ns() - began)
+        return responses
 
     def _receive(self) -> List[Any]:
         responses = []
@@ -390,8 +459,9 @@ class EventedClient:
         return self._tasks.add(task, at)
 
     def unschedule(self, task: Callable[[], Any]) -> None:
-        """Do not run it. Raises KeyError for a task that is not scheduled."""
-        self._tasks.remove(task)
+        """Do not run it, if it is scheduled at all."""
+        if task in self._tasks:
+            self._tasks.remove(task)
 
     def await_ready(self, node_id: Any, timeout_ms: float = 30000) -> bool:
         """Wait until a node is ready. Raises KafkaTimeoutError when time is over."""
@@ -420,7 +490,7 @@ class EventedClient:
         if node_id is None:
             node_id = self.least_loaded_node()
         if node_id is None:
-            raise NoBrokersAvailable('no broker is known or reachable')
+            raise nobody(self.config['bootstrap_servers'], self._search_attempts)
         self.maybe_connect(node_id)
         found: ReleaseName = self._conns[node_id].check_version(timeout=timeout, strict=strict)
         return found

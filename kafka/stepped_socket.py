@@ -13,11 +13,14 @@ The states and who moves them::
 from __future__ import annotations
 
 import errno
+import inspect
 import logging
 import os
+import random
 import socket
 import time
-from typing import Any, List, Optional, Tuple
+from collections import deque
+from typing import Any, Callable, Deque, List, Optional, Tuple
 
 from kafka import config as options
 from kafka.errors import (
@@ -26,6 +29,7 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
 )
 from kafka.net import proxy
+from kafka.net.attempts import Attempt, hint_for, stage_of
 from kafka.net.helpers import Work
 from kafka.net.sasl.login import ClosedAtVersions
 from kafka.net.security import SecuritySettings
@@ -43,6 +47,7 @@ NameNotResolved = socket.gaierror
 log = logging.getLogger('kafka.conn')
 
 READ_BYTES = 256 * 1024  # at once, of encrypted bytes
+MOST_ATTEMPTS = 10  # that are remembered
 MOST_LOGINS = 3  # of which the one before tells that another may go otherwise
 WAIT_SECONDS = 0.005  # between two looks at a connection that is being made
 NEVER_MS = 999999999
@@ -63,8 +68,25 @@ class ConnectionStates:
     CONNECTED = '<connected>'
 
 
+def _telling(callback: Any) -> Callable[[Any], Any]:
+    """Return what tells a program of a connection's new state.
+
+    That of 2.x takes node id, socket and connection, that of 1.x the connection alone.
+    """
+    try:
+        inspect.signature(callback).bind(None, None, None)
+    except (TypeError, ValueError):
+        told: Callable[[Any], Any] = callback
+        return told
+    return lambda conn: callback(conn.config['node_id'], conn._sock, conn)
+
+
 class SteppedSocket:
-    """A connection to one broker up to the point where requests can be sent."""
+    """A connection to one broker up to the point where requests can be sent.
+
+    Attributes: attempts: those to connect that failed since the last one that went well, as
+    kafka.net.attempts.Attempt, the latest at the end.
+    """
 
     def __init__(self, host: str, port: int, afi: int, **configs: Any) -> None:
         self.host = self.hostname = host
@@ -78,6 +100,11 @@ class SteppedSocket:
         self.state: Any = ConnectionStates.DISCONNECTED
         self.last_attempt: float = 0
         self.last_failure: float = 0
+        self.attempts: Deque[Attempt] = deque(maxlen=MOST_ATTEMPTS)
+        self._failures = 0  # one after the other
+        self._pause_ms: float = 0  # before the next attempt
+        callback = self.config['state_change_callback']
+        self._tell = None if callback is None else _telling(callback)
         self.asks_versions = False  # whether that is one of the steps of connecting
         self._addresses: List[Address] = []
         self._sock: Any = None
@@ -126,8 +153,27 @@ class SteppedSocket:
 
     def _backoff_ms(self) -> float:
         passed_ms = (time.time() - self.last_attempt) * 1000
-        left: float = max(0, self.config['reconnect_backoff_ms'] - passed_ms)
+        left: float = max(0, (self._pause_ms or self.config['reconnect_backoff_ms']) - passed_ms)
         return left
+
+    @property
+    def addresses_left(self) -> int:
+        """How many addresses of the name have not been tried in this round."""
+        return len(self._addresses)
+
+    def _note_failure(self, error: BaseException, stage: str) -> None:
+        """Remember an attempt that failed; the next one is made later each time (KIP-144)."""
+        stage = stage_of(error, stage)
+        ip = None if stage == 'DNS' else self.host
+        seconds = max(0.0, time.time() - self.last_attempt)
+        where = '%s:%s' % (self.hostname, self.port)
+        self.attempts.append(Attempt(where, ip, stage, seconds, error, hint_for(stage, error)))
+        first, most = self.config['reconnect_backoff_ms'], self.config['reconnect_backoff_max_ms']
+        self._pause_ms = first
+        if self._failures:
+            grown = min(most, first * 2 ** min(self._failures, 20))
+            self._pause_ms = grown * random.uniform(0.8, 1.2)
+        self._failures += 1
 
     def _is_late(self, since: float) -> bool:
         late: bool = time.time() > since + self.config['request_timeout_ms'] / 1000
@@ -135,9 +181,12 @@ class SteppedSocket:
 
     def _become(self, state: Any) -> None:
         self.state = state
-        callback = self.config['state_change_callback']
-        if callback is not None:
-            callback(self)
+        if state is ConnectionStates.CONNECTED:
+            self._failures = 0
+            self._pause_ms = 0
+            self.attempts.clear()
+        if self._tell is not None:
+            self._tell(self)
 
     # ------------------------------------------------------------ connecting
 
@@ -165,7 +214,7 @@ class SteppedSocket:
         tries = 0
         while not self.connected() and time.monotonic() < ends_at:
             if self.disconnected():
-                if tries and tries >= len(self._addresses) + 1:
+                if tries and tries >= self.addresses_left + 1:
                     break
                 tries += 1
             self.connect()
@@ -221,6 +270,7 @@ class SteppedSocket:
                 found = socket.getaddrinfo(self.hostname, self.port, 0, socket.SOCK_STREAM)
             except socket.gaierror as error:
                 self.last_failure = time.time()
+                self._note_failure(error, 'DNS')
                 raise socket.gaierror(
                     error.args[0],
                     'the name of %s:%s cannot be resolved: %s'
@@ -393,6 +443,9 @@ class SteppedSocket:
         """
         if error is None:
             error = KafkaConnectionError('%s was closed' % self)
+        elif self.connecting():
+            is_open = self.state is ConnectionStates.HANDSHAKE
+            self._note_failure(error, 'ApiVersions' if is_open else 'TCP')
         if not self.disconnected():
             log.debug('%s: closing: %s', self, error)
             self._become(ConnectionStates.DISCONNECTING)

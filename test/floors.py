@@ -48,6 +48,7 @@ FLOOR = {
     'kafka.request_frames': 'net',
     'kafka.stepped_socket': 'net',
     'kafka.client_async': 'clients',
+    'kafka.evented_bootstrap': 'clients',
     'kafka.evented_verbs': 'clients',
     'kafka.net': 'net',
     'kafka.partitioner': 'machines',

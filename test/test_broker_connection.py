@@ -475,7 +475,7 @@ def test_a_peer_that_says_nothing_has_no_version():
     conn = BrokerConnection('127.0.0.1', listener.getsockname()[1], socket.AF_INET)
     try:
         with pytest.raises(UnrecognizedBrokerVersion):
-            conn.check_version(timeout=0.1)
+            conn.check_version(timeout=1)
         listener.close()
         with pytest.raises(NodeNotReadyError):
             conn.check_version(timeout=0.1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import socket
 import time
 
 import pytest
@@ -11,6 +14,7 @@ from kafka.client import KafkaClient
 from kafka.client_async import DelayedTaskQueue
 from kafka.client_async import KafkaClient as SameClient
 from kafka.errors import Cancelled, IllegalStateError, NoBrokersAvailable, NodeNotReadyError
+from kafka.metrics import MetricConfig, Metrics
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.message import Message
 from kafka.protocol.metadata import MetadataRequest
@@ -122,8 +126,7 @@ def test_tasks_run_in_poll(client):
     assert isinstance(failed.exception, ValueError)
     client.unschedule(len)
     assert isinstance(later.exception, Cancelled)
-    with pytest.raises(KeyError):
-        client.unschedule(len)
+    client.unschedule(len)  # the document: a no-op
 
 
 def test_wakeup_ends_a_poll(client):
@@ -137,27 +140,163 @@ def test_wakeup_ends_a_poll(client):
 
 @pytest.fixture
 def nobody():
-    import socket
-
     with socket.socket() as unused:
         unused.bind(('127.0.0.1', 0))
         yield '127.0.0.1:%d' % unused.getsockname()[1]
 
 
-def test_nobody_there(nobody):
-    """1.2.1 went on without an error; who asks for the version from 1.3 on gets one."""
-    client = KafkaClient(bootstrap_servers=nobody)
+@pytest.fixture
+def once(monkeypatch):
+    """Let constructors ask each server once, as long as that takes."""
+    monkeypatch.setattr('kafka.client_async.REFUSED_SECONDS', 0)
+
+
+def test_nobody_there(nobody, once):
+    """Without a release one is needed, as from 1.3 on; with one it goes on looking."""
+    with pytest.raises(NoBrokersAvailable, match=nobody) as raised:
+        KafkaClient(bootstrap_servers=['localhost:1', nobody])
+    tried = raised.value.attempts
+    assert {each.address for each in tried} == {'localhost:1', nobody}
+    assert {each.stage for each in tried} == {'TCP'}
+    assert 'nothing listens there' in {each.hint for each in tried}
+    client = KafkaClient(bootstrap_servers=nobody, api_version=(0, 10))
     assert client.least_loaded_node() is None
-    with pytest.raises(NoBrokersAvailable):
+    with pytest.raises(NoBrokersAvailable) as raised:
         client.check_version()
+    assert raised.value.attempts[-1].address == nobody
     client.close()
-    with pytest.raises(NoBrokersAvailable, match=nobody):
-        KafkaClient(bootstrap_servers=nobody, api_version=None)
+
+
+def test_a_name_that_is_not_known():
+    with pytest.raises(NoBrokersAvailable) as raised:
+        KafkaClient(bootstrap_servers='no-such-host.invalid', api_version_auto_timeout_ms=0)
+    (attempt,) = raised.value.attempts
+    assert (attempt.address, attempt.ip, attempt.stage) == (
+        'no-such-host.invalid:9092',
+        None,
+        'DNS',
+    )
+
+
+def test_it_asks_again_for_as_long_as_it_was_told(nobody):
+    began = time.monotonic()
+    with pytest.raises(NoBrokersAvailable) as raised:
+        KafkaClient(
+            bootstrap_servers=nobody, api_version_auto_timeout_ms=200, reconnect_backoff_ms=10
+        )
+    assert 0.1 <= time.monotonic() - began < 10
+    assert len(raised.value.attempts) > 1
+
+
+def test_a_listener_that_wants_tls(once):
+    """What was tried says how far it came and what may be the cause."""
+    with Cluster(version='2.8', tls=True) as running:
+        with pytest.raises(NoBrokersAvailable, match='TLS') as raised:
+            KafkaClient(bootstrap_servers=running.bootstrap)
+    assert raised.value.attempts[-1].stage == 'ApiVersions'
+
+
+def test_a_broker_that_says_nothing_takes_the_time_there_is():
+    with socket.socket() as silent:
+        silent.bind(('127.0.0.1', 0))
+        silent.listen()
+        began = time.monotonic()
+        with pytest.raises(NoBrokersAvailable) as raised:
+            KafkaClient(
+                bootstrap_servers='127.0.0.1:%d' % silent.getsockname()[1],
+                api_version_auto_timeout_ms=300,
+            )
+        assert 0.3 <= time.monotonic() - began < 10
+    assert raised.value.attempts[-1].stage == 'ApiVersions'
+
+
+def test_poll_finds_a_cluster_that_comes_later():
+    """A client that was made without any broker."""
+    with socket.socket() as unused:
+        unused.bind(('127.0.0.1', 0))
+        port = unused.getsockname()[1]
+    client = KafkaClient(
+        bootstrap_servers='127.0.0.1:%d' % port, api_version=(2, 8), reconnect_backoff_ms=1
+    )
+    assert client.cluster.brokers() == set()
+    with Cluster(version='2.8', topics={'topic': 1}, port=port):
+        ends_at = time.monotonic() + 20
+        while not client.cluster.brokers() and time.monotonic() < ends_at:
+            client.poll(timeout_ms=10)
+        assert client.cluster.topics() == {'topic'}
+        client.close()
+
+
+def test_the_release_is_found_in_the_constructor(cluster, client):
+    assert client.config['api_version'][:2] == cluster.state.release.version[:2]
+
+
+def test_an_evented_client_is_pickled_as_its_options(cluster, client):
+    again = pickle.loads(pickle.dumps(client))
+    try:
+        assert again.cluster.topics() == client.cluster.topics()
+        assert again.config['client_id'] == 'me'
+        assert again.cluster is not client.cluster
+    finally:
+        again.close()
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='there is no fork')
+def test_a_forked_process_has_connections_of_its_own(cluster, client):
+    """Those of the parent go on, whatever the child does with its copy of the client."""
+    node_id = client.cluster.leader_for_partition(('topic', 0))
+    wait_until_ready(client, node_id)
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            code = 2 if client.connected(node_id) and client.poll(timeout_ms=0) else 3
+            wait_until_ready(client, node_id)
+            code = 0 if ask(client, node_id, MetadataRequest[0](['topic'])).brokers else 4
+            client.close()
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert client.connected(node_id)
+    assert ask(client, node_id, MetadataRequest[0](['topic'])).brokers
+
+
+def test_metrics_are_counted_where_there_is_a_registry(cluster):
+    registry = Metrics(MetricConfig(tags={'client-id': 'me'}))
+    client = KafkaClient(
+        bootstrap_servers=cluster.bootstrap, metrics=registry, metric_group_prefix='probe'
+    )
+
+    def value(name, group='probe-metrics'):
+        return registry.metrics[registry.metric_name(name, group)].value()
+
+    try:
+        assert value('connection-count') == 0
+        node_id = client.cluster.leader_for_partition(('topic', 0))
+        wait_until_ready(client, node_id)
+        assert value('connection-count') == 1
+        before = value('response-rate')
+        ask(client, node_id, MetadataRequest[0](['topic']))
+        assert value('response-rate') > before
+        node = 'probe-node-metrics.node-%s' % node_id
+        for name in ('request-latency-avg', 'request-latency-max', 'request-size-max'):
+            assert value(name) > 0
+            assert value(name, node) > 0
+        for name in ('network-io-rate', 'outgoing-byte-rate', 'incoming-byte-rate', 'request-rate'):
+            assert value(name) > 0
+        for name in ('select-rate', 'io-time-ns-avg', 'io-wait-ratio', 'connection-creation-rate'):
+            assert value(name) > 0
+        assert not any('bootstrap' in name.group for name in registry.metrics)
+        client.close(node_id)
+        assert value('connection-count') == 0
+        assert value('connection-close-rate') > 0
+    finally:
+        client.close()
 
 
 def test_two_kinds_of_client(nobody):
     """Each says what the other kind's calls need."""
-    evented = KafkaClient(bootstrap_servers=nobody)
+    evented = KafkaClient(bootstrap_servers=nobody, api_version=(0, 10))
     with pytest.raises(AttributeError, match='evented'):
         evented.load_metadata_for_topics('topic')
     assert 'evented' in repr(evented)

@@ -1,0 +1,138 @@
+"""Finding the cluster for the evented client: one bootstrap server after the other, step by step.
+
+Owns one search: which server is asked, how long it may take, what went wrong with each, and, for
+those who want to know, what the brokers are. It waits for nothing: client_async.py takes its steps.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Iterable, List, Tuple
+
+from kafka.errors import KafkaError, KafkaTimeoutError, NoBrokersAvailable
+from kafka.net.attempts import Attempt, describe, hint_for
+from kafka.net.routes import is_fatal
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.struct_classes import class_of
+
+__all__ = ['Bootstrap', 'nobody']
+
+Host = Tuple[str, int, int]
+
+
+class Bootstrap:
+    """One search through all servers, each asked once for all metadata.
+
+    Arguments: hosts: (host, port, family) of the servers; make: gives a connection to one of them;
+    seconds: how long one server may take.
+
+    Attributes: is_done; metadata: the answer as a declared message, None if nobody answered;
+    versions: {API key: (lowest, highest version)} of who answered, None unless the connection asks;
+    attempts: what failed, as kafka.net.attempts.Attempt.
+    """
+
+    def __init__(
+        self, hosts: Iterable[Host], make: Callable[[str, int, int], Any], seconds: float
+    ) -> None:
+        self.is_done = False
+        self.metadata: Any = None
+        self.versions: Any = None
+        self.attempts: List[Attempt] = []
+        self._hosts = list(hosts)
+        self._make = make
+        self._seconds = seconds
+        self._conn: Any = None
+        self._future: Any = None
+        self._began = 0.0
+
+    def __repr__(self) -> str:
+        left = len(self._hosts)
+        return '<Bootstrap at %s, %d servers left>' % (self._conn, left)
+
+    def step(self) -> bool:
+        """Go on as far as that needs no waiting; tell whether it is done."""
+        while not self.is_done:
+            if self._conn is None:
+                if not self._hosts:
+                    self.is_done = True
+                    break
+                self._begin(*self._hosts.pop(0))
+            try:
+                if not self._advance():
+                    return False
+            except (KafkaError, OSError) as error:
+                self._give_up(error)
+        return True
+
+    def close(self) -> None:
+        """End the search."""
+        self.is_done = True
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            conn.close()
+
+    def _begin(self, host: str, port: int, family: int) -> None:
+        self._conn = self._make(host, port, family)
+        self._future = None
+        self._began = time.monotonic()
+
+    def _advance(self) -> bool:
+        """Take a step at the present server; tell whether anything has come of it.
+
+        Raises what makes it useless.
+        """
+        conn = self._conn
+        if self._future is None:
+            if conn.disconnected() and not self._may_try_again(conn):
+                raise conn.attempts[-1].error
+            conn.connect()
+            if not conn.connected():
+                self._check_time()
+                return bool(conn.disconnected())
+            self._future = conn.send(class_of(MetadataRequest, 0)([]))
+        conn.recv()
+        if not self._future.is_done:
+            self._check_time()
+            return False
+        if self._future.failed():
+            raise self._future.exception
+        self.metadata = self._future.value.declared()
+        self.versions = conn.versions
+        self.close()
+        return True
+
+    def _may_try_again(self, conn: Any) -> bool:
+        """Whether the first attempt, or one at another address of the name, is still to come."""
+        return not conn.attempts or bool(conn.addresses_left)
+
+    def _check_time(self) -> None:
+        passed = time.monotonic() - self._began
+        if passed > self._seconds:
+            error = KafkaTimeoutError('%s did not answer within %.3g s' % (self._conn, passed))
+            self._conn.close(error)
+            raise error
+
+    def _give_up(self, error: BaseException) -> None:
+        """Note what went wrong, and go on with the next server."""
+        conn, self._conn = self._conn, None
+        noted = list(conn.attempts)
+        if self._future is not None or not noted:
+            stage = 'TCP' if self._future is None else 'Metadata'
+            where = '%s:%s' % (conn.hostname, conn.port)
+            passed = time.monotonic() - self._began
+            noted.append(Attempt(where, conn.host, stage, passed, error, hint_for(stage, error)))
+        self.attempts += noted
+        conn.close()
+
+
+def nobody(servers: Any, attempts: Iterable[Attempt]) -> KafkaError:
+    """Return what to raise when no server answers: the reason if that is final, with all tries."""
+    tried = list(attempts)
+    final = [each.error for each in tried if is_fatal(each.error)]
+    shown = describe(tried)
+    text = 'no bootstrap server of %s answers' % (servers,)
+    error: Any = NoBrokersAvailable('%s: %s' % (text, shown) if shown else text)
+    if final:
+        error = final[-1]
+    error.attempts = tried
+    return error  # type: ignore[no-any-return]

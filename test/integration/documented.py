@@ -1,7 +1,8 @@
-"""Where each example and each promise of the two 0.9 documents is tested, and how examples are run.
+"""Where each example and each promise of the documents is tested, and how examples are run.
 
 Owns two tables. EXAMPLES: every piece of code in the documents "kafka-python 0.9.5" and
-"kafka.consumer 0.9", in their order. PROMISES: every sentence there that says what will happen.
+"kafka.consumer 0.9", and in "kafka-python 1.2.1" about producer, client and connection, in their
+order. PROMISES: every sentence there that says what will happen.
 A row is "place | what stands there" and, below it, the test that holds it; test/test_documented.py
 checks that these tests exist and that no test of an example is missing here. A test without a path
 is in one of the files test_documented_*.py beside this one, one with a path below test/.
@@ -94,6 +95,23 @@ kafka.consumer.multiprocess | auto_commit as fourth argument
     test_processes_of_the_first_0_9_releases
 kafka.consumer.simple | the constructor
     test_simple_consumer_with_the_options_in_their_places
+# kafka-python 1.2.1: what it says of producer, client and connection
+KafkaProducer | a hundred messages, flush, get(timeout=60), a key
+    test_messages_in_the_background_and_one_that_is_waited_for
+KafkaProducer | the same, as a program of its own
+    test_the_program_of_the_readme_may_end_without_closing
+KafkaProducer | json, str.encode as serializer, gzip
+    test_json_keys_and_compression
+Usage, KafkaProducer | future, KafkaError, metadata, keys, flush
+    test_the_usage_of_a_producer
+Usage, KafkaProducer | msgpack
+    test_objects_through_serializers_and_retries
+Usage, KafkaProducer | json in ASCII, retries=5
+    test_json_for_ascii_and_configured_retries
+Protocol | check_version() from the prompt
+    test_a_broker_is_probed_for_its_version
+kafka-python API | every call of KafkaProducer, KafkaClient, BrokerConnection
+    test_documented_names_1_2.py::test_a_call_as_the_documents_have_it_fits
 """
 
 PROMISES = """
@@ -302,6 +320,17 @@ send_produce_request | fail_on_error
     test_client_sending.py::test_errors_come_back_where_that_is_wanted
 send_produce_request | callback
     integration/test_client.py::test_callback_takes_the_place_of_each_answer
+# kafka-python 1.2.1
+KafkaProducer | options and what they do
+    test_promises_of_the_producer
+flush | ends lingering; all are done afterwards
+    test_flush_ends_lingering_and_completes_what_was_sent
+send, partitions_for | KafkaTimeoutError after max_block_ms
+    test_without_metadata_send_raises_in_time
+KafkaClient | every call
+    test_the_calls_of_the_client
+BrokerConnection | every call
+    test_the_calls_of_a_connection
 # 3.4.1 kafka.codec, kafka.common, kafka.conn
 snappy_encode | the xerial framing
     test_codec.py::test_snappy_xerial_vector

@@ -42,6 +42,7 @@ class Program(NamedTuple):
     wrote: Optional[Callable[[str, Dict], None]] = None  # judges (printed, contents of topic)
     closes: bool = True  # what it opened; if not, that is what its owner wrote
     since: str = '0.8.0'
+    some: Tuple[str, ...] = ('0.8.2.2', '4.4.0')  # the releases to run it on if none is named
     name: str = ''  # of the test, where a program has several rows
 
     @property

@@ -1,4 +1,4 @@
-"""Whole programs in the style of 2013 to 2016, unchanged, as subprocesses; other clients judge.
+"""Whole programs in the style of 2013 to 2021, unchanged, as subprocesses; other clients judge.
 
 The programs stand in test/programs, what is expected of them in programs.py and its tables.
 """
@@ -16,14 +16,19 @@ from typing import NamedTuple
 import pytest
 
 from servers.cluster import free_ports
-from test.integration import programs_09, programs_09_consumers, programs_later
+from test.integration import programs_09, programs_09_consumers, programs_1_2, programs_later
 from test.integration.judges import BrokerOffsets, Topics, offsets_of, pair
 from test.integration.programs import ANY, MODULE, Program
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / 'test' / 'programs'
 SECONDS = 60
-TABLE = programs_09.PROGRAMS + programs_09_consumers.PROGRAMS + programs_later.PROGRAMS
+TABLE = [
+    *programs_09.PROGRAMS,
+    *programs_09_consumers.PROGRAMS,
+    *programs_later.PROGRAMS,
+    *programs_1_2.PROGRAMS,
+]
 
 
 class Run(NamedTuple):
@@ -123,10 +128,12 @@ def judge(cluster, program, names, printed):
 
 
 @pytest.mark.integration
-@pytest.mark.releases(some=('0.8.2.2', '4.4.0'))
 @pytest.mark.parametrize(
     'program',
-    [pytest.param(row, id=row.id, marks=pytest.mark.releases(since=row.since)) for row in TABLE],
+    [
+        pytest.param(row, id=row.id, marks=pytest.mark.releases(since=row.since, some=row.some))
+        for row in TABLE
+    ],
 )
 def test_program_runs_as_it_is(cluster, program, names):
     prepare(cluster, program, names)

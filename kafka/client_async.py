@@ -46,6 +46,7 @@ LATER_SECONDS = 9999999999  # of an empty queue
 NEVER_MS = 999999999
 CONNECTING_SECONDS = 0.01  # between two looks at connections that are being made
 FINDING_SECONDS = 0.002  # ... while the constructor looks for the cluster
+MOST_ATTEMPTS = 100  # that are told
 # How long that goes on where servers refuse connections, and where they are silent.
 REFUSED_SECONDS, SILENT_SECONDS = 2.0, 30.0
 
@@ -158,9 +159,10 @@ class EventedClient:
         refused, silent = (given, given) if is_given else (REFUSED_SECONDS, SILENT_SECONDS)
         attempts: List[Any] = []
         while not self._has_found(self._searched(silent)):
-            attempts += self._search_attempts
+            attempts = [*attempts, *self._search_attempts][-MOST_ATTEMPTS:]
             error = nobody(self.config['bootstrap_servers'], attempts)
             if not is_needed:
+                log.warning('%s', error)
                 return
             pause = self._bootstrap_pause()
             is_final = not isinstance(error, NoBrokersAvailable)
@@ -183,8 +185,6 @@ class EventedClient:
         if search.metadata is None:
             self._bootstrap_fails += 1
             self._search_attempts = search.attempts
-            for attempt in search.attempts:
-                log.warning('Bootstrapping: no metadata from %s', attempt)
             return False
         self._bootstrap_fails = 0
         if self.config['api_version'] is None and search.versions is not None:
@@ -207,7 +207,8 @@ class EventedClient:
             self._search = self._new_search(SILENT_SECONDS)
         if self._search.step():
             found, self._search = self._search, None
-            self._has_found(found)
+            if not self._has_found(found):
+                log.warning('%s', nobody(self.config['bootstrap_servers'], found.attempts))
 
     # ------------------------------------------------------------ nodes
 
@@ -366,6 +367,8 @@ class EventedClient:
                 future.failure(error)
 
     def _connect_all(self) -> None:
+        if self._search is not None:
+            self._look_again()
         for node_id, conn in list(self._conns.items()):
             if conn.connecting():
                 self.maybe_connect(node_id)

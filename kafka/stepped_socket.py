@@ -379,13 +379,10 @@ class SteppedSocket:
     def _reopen(self) -> None:
         """Go on with the steps on another socket, to the same address."""
         self._drop_socket()
-        self._addresses.insert(0, (self._family(), self.host, self.port))
+        if self.afi == socket.AF_UNSPEC and not self._names_stay():
+            family = socket.AF_INET6 if ':' in self.host else socket.AF_INET
+            self._addresses.insert(0, (family, self.host, self.port))
         self._open_socket()
-
-    def _family(self) -> int:
-        if self.afi != socket.AF_UNSPEC:
-            return self.afi
-        return socket.AF_INET6 if ':' in self.host else socket.AF_INET
 
     def _log_in_again(self, error: KafkaError) -> None:
         """Try another login where the refusal says that it may go otherwise."""

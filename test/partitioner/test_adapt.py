@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import KafkaConfigurationError
-from kafka.partitioner import Murmur2Partitioner, RoundRobinPartitioner
+from kafka.partitioner import Murmur2Partitioner, Partitioner, RoundRobinPartitioner
 from kafka.partitioner.adapt import Question, adapt, is_default
 from kafka.partitioner.default import DefaultPartitioner
 from kafka.partitioner.sticky import StickyPartitioner
@@ -62,3 +62,13 @@ def test_the_default_of_each_era_is_known():
 def test_what_is_none():
     with pytest.raises(KafkaConfigurationError, match='partitioner must be'):
         adapt(5)
+
+
+def test_what_derives_from_the_class_of_3_0():
+    class Last(Partitioner):
+        def partition(self, topic, key, serialized_key, value, serialized_value, cluster):
+            return cluster
+
+    assert adapt(Last).choose(ASKED) == adapt(Last()).choose(ASKED) == 'cluster'
+    with pytest.raises(TypeError, match='abstract'):
+        Partitioner()

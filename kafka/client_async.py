@@ -161,11 +161,11 @@ class EventedClient:
         while not self._has_found(self._searched(silent)):
             attempts = [*attempts, *self._search_attempts][-MOST_ATTEMPTS:]
             error = nobody(self.config['bootstrap_servers'], attempts)
-            if not is_needed:
+            is_final = not isinstance(error, NoBrokersAvailable)
+            if not is_needed and not is_final:
                 log.warning('%s', error)
                 return
             pause = self._bootstrap_pause()
-            is_final = not isinstance(error, NoBrokersAvailable)
             if is_final or time.monotonic() + pause > began + refused:
                 self.close()
                 raise error

@@ -1,7 +1,7 @@
 """The evented KafkaClient and BrokerConnection on real brokers, as programs of 1.x and 2.x have it.
 
 ``KAFKA_VERSION`` says on which releases, else 0.9.0.1, 0.10.2.2, 2.8.2 and 4.4.0. Those on secured
-listeners are in test_security.py.
+listeners are in test_security_evented.py.
 """
 
 from __future__ import annotations

@@ -122,6 +122,15 @@ def _settle_delivery(options: Any) -> None:
         options['delivery_timeout_ms'] = least
     elif limit <= linger:
         _refuse('delivery_timeout_ms must be more than linger_ms, %s <= %s', limit, linger)
+    elif 'request_timeout_ms' not in options.given:
+        options['request_timeout_ms'] = limit - linger
+    else:
+        _refuse(
+            'delivery_timeout_ms must be at least linger_ms + request_timeout_ms, %s < %s + %s',
+            limit,
+            linger,
+            options['request_timeout_ms'],
+        )
 
 
 def _check_compression(options: Any) -> None:

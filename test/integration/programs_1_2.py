@@ -63,6 +63,15 @@ PROGRAMS = [
         some=SOME,
     ),
     Program(
+        'client_statsd.py',
+        prints=(
+            '30 60 42\nconnections: 1\nlatency known: True\nof the node: True\n'
+            "tags: {'client-id': 'shop'}\nin the table: True\nconnections: 0\nclosed: True\n"
+        ),
+        since='0.9',
+        some=SOME,
+    ),
+    Program(
         'sync_writer.py',
         '%(hosts)s %(topic)s %(dead)s',
         prints=(

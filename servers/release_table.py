@@ -68,6 +68,7 @@ COLUMN = {
     'test_readme': 'whole programs',
     'test_kafka_producer': 'KafkaProducer',
     'test_pool': 'KafkaProducer',
+    'test_chaos': 'KafkaProducer',
     'test_transactions': 'transactions',
     'test_security': 'TLS',
     'test_secured_producer': 'TLS',

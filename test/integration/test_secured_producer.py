@@ -17,6 +17,7 @@ from kafka.errors import (
     ClusterAuthorizationFailedError,
     IllegalSaslStateError,
     KafkaError,
+    LeaderNotAvailableError,
     SaslAuthenticationFailedError,
     TopicAuthorizationFailedError,
     TransactionalIdAuthorizationFailedError,
@@ -26,7 +27,7 @@ from kafka.net import sasl
 from kafka.net.failures import SaslError, TlsCertificateError
 from kafka.testing.security.sasl.oauthbearer import unsigned_token
 from test.integration.authority import KEY_PASSWORD
-from test.integration.fixtures import fetch, values
+from test.integration.fixtures import fetch, retry, values
 from test.integration.secured import (
     EXPIRED,
     FORBIDDEN,
@@ -94,7 +95,8 @@ def written_and_read(secured, producer):
     producer.flush(SECONDS)
     client = KafkaClient(secured.bootstrap)
     try:
-        assert values(fetch(client, TOPIC, 0, first)) == sent
+        found = retry(lambda: fetch(client, TOPIC, 0, first), LeaderNotAvailableError)
+        assert values(found) == sent
     finally:
         client.close()
 
@@ -308,7 +310,7 @@ def test_logins_are_renewed_under_load(secured, make, caplog):
     links = dict(producer._pool._links)
     sessions = {node: link.session for node, link in links.items()}
     futures = collections.deque()
-    until = time.monotonic() + 2.5 * RENEWAL_MS / 1000
+    until = time.monotonic() + 1.2 * RENEWAL_MS / 1000
     while time.monotonic() < until:
         futures.extend(producer.send(TOPIC, b'%d' % len(futures)) for _ in range(20))
         time.sleep(0.01)

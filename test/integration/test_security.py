@@ -154,7 +154,7 @@ def test_logins_that_end_are_renewed_on_the_connection(secured):
     with connected(secured, 'SASL_SSL', told) as client:
         written_and_read(client)
         sockets = [conn.get_connected_socket() for conn in client.conns.values()]
-        until = time.monotonic() + 2.5 * RENEWAL_MS / 1000
+        until = time.monotonic() + 1.2 * RENEWAL_MS / 1000
         while time.monotonic() < until:
             client.load_metadata_for_topics(TOPIC)
             written_and_read(client)

@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import struct
+import time
 
 from kafka.testing.security.scram import SALT_BYTES, ScramCredential
 
@@ -27,9 +28,21 @@ class ZooKeeper:
 
     def __init__(self, address):
         host, _, port = address.rpartition(':')
-        self._socket = socket.create_connection((host, int(port)), SECONDS)
+        self._address = host, int(port)
         self._ids = itertools.count(1)
-        self._ask(struct.pack('>iqiq', 0, 0, 30_000, 0) + _bytes(bytes(16)))
+        ends_at = time.monotonic() + SECONDS
+        while not self._connects():  # it listens before it serves
+            assert time.monotonic() < ends_at, 'ZooKeeper does not serve'
+            time.sleep(0.1)
+
+    def _connects(self):
+        self._socket = socket.create_connection(self._address, SECONDS)
+        try:
+            self._ask(struct.pack('>iqiq', 0, 0, 30_000, 0) + _bytes(bytes(16)))
+        except (AssertionError, ConnectionError):
+            self._socket.close()
+            return False
+        return True
 
     def __enter__(self):
         return self

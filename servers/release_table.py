@@ -70,11 +70,14 @@ COLUMN = {
     'test_pool': 'KafkaProducer',
     'test_chaos': 'KafkaProducer',
     'test_transactions': 'transactions',
+    'test_evented': 'evented client',
+    'test_documented_1_2': 'documented examples',
     'test_security': 'TLS',
+    'test_security_evented': 'TLS',
     'test_secured_producer': 'TLS',
 }
 # Column of tests that are marked with it -> the files that have some.
-_SECURED = ('test_security', 'test_secured_producer')
+_SECURED = ('test_security', 'test_security_evented', 'test_secured_producer')
 MARKED = {
     'transactions': ('test_secured_producer', 'test_transactions'),
     **dict.fromkeys(('PLAIN', 'SCRAM', 'OAUTHBEARER', 'GSSAPI'), _SECURED),

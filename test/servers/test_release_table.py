@@ -84,7 +84,8 @@ def test_a_marker_says_which_column_counts_a_test():
 
 def test_only_the_files_of_the_wanted_columns_are_run():
     assert release_table.files_of(['versions']) == ['test_versions']
-    assert release_table.files_of(['GSSAPI']) == ['test_security', 'test_secured_producer']
+    assert release_table.files_of(['transactions'])[0] == 'test_transactions'
+    assert set(release_table.files_of(['GSSAPI'])) == set(release_table.MARKED['GSSAPI'])
     assert set(release_table.files_of(release_table.TITLES)) == set(release_table.COLUMN)
 
 

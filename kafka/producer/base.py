@@ -14,7 +14,6 @@ import os
 import sys
 import threading
 import weakref
-from queue import Full, Queue
 from typing import Any, Dict, List, Optional, Tuple
 
 from kafka.errors import (
@@ -23,7 +22,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedCodecError,
 )
-from kafka.producer.message_queue import MessageQueue
+from kafka.producer.message_queue import Full, MessageQueue
 from kafka.producer.message_set import message_set
 from kafka.producer.upstream import STOP, SendOptions, Tally, Upstream
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
@@ -154,7 +153,7 @@ class Producer:
 
     def _start(self) -> None:
         """Make the queue and the thread that sends what is put there."""
-        self.queue: Queue[Any] = MessageQueue(self._queue_maxsize)
+        self.queue: Any = MessageQueue(self._queue_maxsize)
         self.thread_stop_event = threading.Event()
         self.tally = Tally()
         self._process = os.getpid()

@@ -2,17 +2,39 @@
 
 Owns these two methods. A lock and a wake-up for each message would cost more than sending it
 (benchmarks/simple.py --only asynchronous); everything else is ``queue.Queue``, which programs see.
+
+gevent and eventlet put queues of their own in the place of that class, without ``mutex`` and its
+kin. In programs that they patched the class is made anew from the library's source, where it locks
+and waits by what they made of ``threading``.
 """
 
 from __future__ import annotations
 
-from queue import Queue
+import importlib.util
+import queue
 from typing import TYPE_CHECKING, Any, List, Sequence
 
+__all__ = ['Empty', 'Full', 'MessageQueue']
+
+
+def _as_in_the_library() -> Any:
+    """Return the module queue, a copy of it if its classes were replaced."""
+    if queue.Queue.__module__ == 'queue' and hasattr(queue.Queue, '_put'):
+        return queue
+    spec = importlib.util.find_spec('queue')
+    assert spec is not None and spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return copy
+
+
 if TYPE_CHECKING:
-    _Base = Queue[Any]
+    from queue import Empty, Full
+
+    _Base = queue.Queue[Any]
 else:
-    _Base = Queue
+    _library = _as_in_the_library()
+    Empty, Full, _Base = _library.Empty, _library.Full, _library.Queue
 
 
 class MessageQueue(_Base):

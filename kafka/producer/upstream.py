@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import time
-from queue import Empty
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from kafka.errors import (
@@ -23,7 +22,7 @@ from kafka.errors import (
     RequestTimedOutError,
     error_for_code,
 )
-from kafka.producer.message_queue import MessageQueue
+from kafka.producer.message_queue import Empty, MessageQueue
 from kafka.producer.message_set import message_set
 from kafka.protocol import create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition

@@ -51,9 +51,31 @@ GROUP, TRANSACTION, SHARE_GROUP = 0, 1, 2
 
 
 class Broker(BrokerMetadata):
-    """A broker, with the rack it stands in (None if not told)."""
+    """A broker as 1.3 to 2.x have it: with a rack, which is None if not told."""
 
-    rack: Optional[str] = None
+    __slots__ = ()
+    _fields: Any = ('nodeId', 'host', 'port', 'rack')
+
+    def __new__(cls, nodeId: int, host: str, port: int, rack: Optional[str] = None) -> Broker:
+        """Make one."""
+        return tuple.__new__(cls, (nodeId, host, port, rack))
+
+    def __repr__(self) -> str:
+        return 'BrokerMetadata(nodeId=%r, host=%r, port=%r, rack=%r)' % tuple(self)
+
+    @property
+    def rack(self) -> Optional[str]:
+        """Where it stands."""
+        values: Tuple[Any, ...] = self
+        rack: Optional[str] = values[3]
+        return rack
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> Any:  # type: ignore[override]  # as a tuple of four
+        return cls(*iterable)
+
+    def _replace(self, **changes: Any) -> Broker:
+        return type(self)(**{**self._asdict(), **changes})
 
 
 class PartitionState(NamedTuple):
@@ -261,7 +283,7 @@ class ClusterMetadata:
 
     def add_broker(self, node_id: int, host: str, port: int, rack: Optional[str] = None) -> None:
         """Note a broker that was named outside of Metadata."""
-        self._brokers = {**self._brokers, node_id: _broker(node_id, host, port, rack)}
+        self._brokers = {**self._brokers, node_id: Broker(node_id, host, port, rack)}
 
     # ------------------------------------------------------------ when to ask
 
@@ -307,16 +329,23 @@ class ClusterMetadata:
     def update_metadata(self, metadata: Any) -> None:
         """Take over a whole answer to Metadata (1.x).
 
+        Arguments: metadata: a struct of kafka.protocol.metadata, of whatever version, or a declared
+        response.
+
         One without brokers, or with one topic that has an error, counts as a failed update and
         changes nothing.
         """
+        version = EPOCHS_FROM_VERSION
+        if hasattr(metadata, 'declared'):  # the struct of one version
+            version = metadata.API_VERSION
+            metadata = metadata.declared()
         if not metadata.brokers:
             self.failed_update(MetadataEmptyBrokerList())
             return
         if len(metadata.topics) == 1 and _get(metadata.topics[0], 'error_code', 0):
             self.failed_update(for_code(_get(metadata.topics[0], 'error_code', 0))())
             return
-        self.replace(metadata, EPOCHS_FROM_VERSION)
+        self.replace(metadata, version)
 
     def replace(self, metadata: Any, version: int) -> Update:
         """Take over an answer about all topics that are of interest; forget the others.
@@ -335,7 +364,7 @@ class ClusterMetadata:
             raise MetadataEmptyBrokerList('the answer lists no brokers')
         before = self._brokers, self._partitions, dict(self._topic_ids), self.controller_id
         self._brokers = {
-            node_id: _broker(node_id, host, port, rack)
+            node_id: Broker(node_id, host, port, rack)
             for node_id, host, port, rack in map(_broker_fields, metadata.brokers)
         }
         self.controller_id = _get(metadata, 'controller_id', -1)
@@ -437,12 +466,6 @@ class ClusterMetadata:
 def _get(thing: Any, name: str, default: Any) -> Any:
     """Return a field that older versions, or tuples of 1.x programs, do not have."""
     return getattr(thing, name, default)
-
-
-def _broker(node_id: int, host: str, port: int, rack: Optional[str]) -> Broker:
-    made = Broker(node_id, host, port)
-    made.rack = rack
-    return made
 
 
 def _broker_fields(broker: Any) -> Tuple[int, str, int, Optional[str]]:

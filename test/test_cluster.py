@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
 from kafka.cluster import Broker, ClusterMetadata
@@ -78,6 +81,19 @@ def answer(*topics, brokers=BROKERS, controller=0):
     )
 
 
+def struct_of(version):
+    """Return an answer as programs of 1.x and 2.x make it: a struct of one version."""
+    part = (0, 0, 0, [0, 1], [0], *([[1]] if version == 5 else []))
+    topics = [(0, 't', *([True] if version else []), [part])]
+    brokers = [(0, 'a', 9092, *(['r'] if version else []))]
+    values = [brokers, 'c', 0, topics]
+    if version < 2:
+        del values[1]
+    if version < 1:
+        del values[1]
+    return MetadataResponse[version](*([0] if version >= 3 else []), *values)
+
+
 def test_nothing_is_known_at_first(cluster):
     assert cluster.brokers() == set()
     assert cluster.topics() == set()
@@ -92,13 +108,48 @@ def test_nothing_is_known_at_first(cluster):
     assert str(cluster) == 'Cluster(brokers: 0, topics: 0, groups: 0)'
 
 
+def test_a_broker_is_what_1_3_to_2_x_had():
+    broker = Broker(3, 'h', 9092, 'r')
+    assert isinstance(broker, BrokerMetadata)
+    node_id, host, port, rack = broker
+    assert (broker.nodeId, broker.node_id, broker.host, broker.port) == (3, node_id, host, port)
+    assert broker.rack == rack == 'r'
+    assert repr(broker) == "BrokerMetadata(nodeId=3, host='h', port=9092, rack='r')"
+    assert broker._asdict() == {'nodeId': 3, 'host': 'h', 'port': 9092, 'rack': 'r'}
+    assert broker._replace(rack=None) == Broker(3, 'h', 9092) == (3, 'h', 9092, None)
+    assert pickle.loads(pickle.dumps(broker)) == copy.copy(broker) == broker
+    assert type(copy.copy(broker)) is Broker
+
+
+@pytest.mark.parametrize('version', range(6))
+def test_the_structs_of_each_version_are_taken(cluster, version):
+    response = struct_of(version)
+    for found in (response, type(response).decode(response.encode())):
+        cluster.update_metadata(found)
+        rack = 'r' if version else None
+        assert cluster.brokers() == {(0, 'a', 9092, rack)}
+        assert cluster.controller_id == (0 if version else -1)
+        assert cluster.cluster_id == ('c' if version >= 2 else None)
+        assert cluster.topics() == (set() if version else {'t'})
+        assert cluster.topics(exclude_internal_topics=False) == {'t'}
+        assert cluster.leader_for_partition(TopicPartition('t', 0)) == 0
+        assert cluster.partition('t', 0).replicas == (0, 1)
+        assert cluster.partition('t', 0).offline_replicas == ((1,) if version == 5 else ())
+
+
+def test_a_struct_without_brokers_is_a_failed_update(cluster):
+    future = cluster.request_update()
+    cluster.update_metadata(MetadataResponse[0]([], []))
+    assert isinstance(future.exception, MetadataEmptyBrokerList)
+
+
 def test_an_answer_is_taken_over(cluster):
     cluster.update_metadata(
         answer(topic('t', partition(0), partition(1, -1, error=5)), topic('i', internal=True))
     )
-    assert cluster.brokers() == {BrokerMetadata(0, 'a', 9092), BrokerMetadata(1, 'b', 9092)}
+    assert cluster.brokers() == {(0, 'a', 9092, 'ra'), (1, 'b', 9092, 'rb')}
     assert cluster.broker_metadata(1).rack == 'rb'
-    assert cluster.controller == BrokerMetadata(0, 'a', 9092)
+    assert cluster.controller == (0, 'a', 9092, 'ra')
     assert cluster.cluster_id == 'c'
     assert cluster.topics() == {'t'}
     assert cluster.topics(exclude_internal_topics=False) == {'t', 'i'}
@@ -262,7 +313,7 @@ def test_an_error_leaves_no_coordinator(cluster):
 
 def test_a_coordinator_that_is_no_broker_yet_becomes_one(cluster):
     assert cluster.add_group_coordinator('g', coordinator(7, 'z')) is True
-    assert cluster.broker_metadata(7) == BrokerMetadata(7, 'z', 9092)
+    assert cluster.broker_metadata(7) == (7, 'z', 9092, None)
 
 
 def test_a_coordinator_that_is_gone_is_forgotten(cluster):
@@ -293,7 +344,7 @@ def test_a_hint_may_bring_the_address_along(cluster):
     cluster.replace(answer(topic('t', partition(0, 0, 5))), 12)
     end = NodeEndpoint(node_id=9, host='z', port=1, rack='r')
     assert cluster.take_hint('t', 0, 9, 6, [end]) is True
-    assert cluster.broker_metadata(9) == BrokerMetadata(9, 'z', 1)
+    assert cluster.broker_metadata(9) == (9, 'z', 1, 'r')
     assert cluster.partitions_for_broker(9) == {TopicPartition('t', 0)}
 
 

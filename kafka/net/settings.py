@@ -25,8 +25,8 @@ class NetSettings(NamedTuple):
     """How one client reaches its cluster. Times are seconds.
 
     ``release`` is a key of ``probe.OLD_RELEASES`` for brokers that cannot be asked, None to find
-    out; ``rebootstrap_after`` is how long nobody may answer to Metadata before the client begins
-    anew with the bootstrap servers.
+    out; ``rebootstraps`` is whether the client ever begins anew with the bootstrap servers, and
+    ``rebootstrap_after`` for how long nobody may answer to Metadata before it does.
     """
 
     servers: Tuple[Server, ...] = (('localhost', DEFAULT_PORT),)
@@ -43,6 +43,7 @@ class NetSettings(NamedTuple):
     idle_timeout: float = 540.0
     metadata_max_age: float = 300.0
     rebootstrap_after: float = 300.0
+    rebootstraps: bool = True
     max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
     socket: SocketOptions = SocketOptions()
     release: Optional[str] = None
@@ -122,6 +123,7 @@ _OPTIONS: Mapping[str, Tuple[str, Any]] = {
     'connections_max_idle_ms': ('idle_timeout', _seconds),
     'metadata_max_age_ms': ('metadata_max_age', _seconds),
     'metadata_recovery_rebootstrap_trigger_ms': ('rebootstrap_after', _seconds),
+    'metadata_recovery_strategy': ('rebootstraps', lambda value: value == 'rebootstrap'),
     'receive_message_max_bytes': ('max_frame_bytes', int),
     'api_version': ('release', _release),
     'client_dns_lookup': (

@@ -49,6 +49,10 @@ NEWEST = {
 }
 
 
+class Unframed(bytes):
+    """What a broker sends as it is, without a length of its own making."""
+
+
 class Server:
     """A server in one thread.
 
@@ -129,9 +133,9 @@ class Broker(Server):
     """A server that speaks Kafka, at least in the beginning.
 
     Arguments: answers: {api key: function of (header, request)} returning a response, the bytes of
-    a frame's body, None for silence, or CLOSE; versions: what it says it serves. Metadata and
-    FindCoordinator are answered with this broker itself and topic ``t`` with `partitions`
-    partitions, unless `answers` have something else.
+    a frame's body, Unframed bytes, None for silence, or CLOSE; versions: what it says it serves.
+    Metadata and FindCoordinator are answered with this broker itself and topic ``t`` with
+    `partitions` partitions, unless `answers` have something else.
     """
 
     def __init__(self, answers=None, versions=NEWEST, partitions=1):
@@ -199,7 +203,7 @@ class Broker(Server):
         header, request = api.decode_request(data)
         self.requests.append((header.api_key, header.api_version))
         said = self.answers.get(header.api_key, lambda *_: CLOSE)(header, request)
-        if said is None or said is CLOSE or isinstance(said, tuple):
+        if said is None or said is CLOSE or isinstance(said, (tuple, Unframed)):
             return said
         if not isinstance(said, bytes):
             said = api.encode_response(said, header.api_version, header.correlation_id)
@@ -226,14 +230,15 @@ def fetched(records, partitions=(0,), topic='t', error_code=0):
     return answer
 
 
-def produced(topic='t', partitions=(0,), error_code=0):
+def produced(topic='t', partitions=(0,), error_code=0, throttle_time_ms=0):
     def answer(header, request):
         parts = [
             PartitionProduceResponse(index=index, error_code=error_code, base_offset=5)
             for index in partitions
         ]
         return ProduceResponse(
-            responses=[TopicProduceResponse(name=topic, partition_responses=parts)]
+            responses=[TopicProduceResponse(name=topic, partition_responses=parts)],
+            throttle_time_ms=throttle_time_ms,
         )
 
     return answer

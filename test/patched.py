@@ -8,6 +8,8 @@ Beside each program a greenlet ticks every 10 ms. A call that blocked the whole 
 it, so the ticks that it made while others waited are what shows that nothing does.
 """
 
+from __future__ import annotations
+
 import sys
 import warnings
 

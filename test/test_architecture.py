@@ -114,6 +114,8 @@ MAY_USE = {
             'kafka.client',
             'kafka.consumer',
             'kafka.late_imports',
+            # The class queue.Queue where gevent or eventlet has replaced it.
+            'kafka.producer.message_queue',
         },
     ),
 }

@@ -6,11 +6,11 @@ connecting (broker.py).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, TypeVar
+from typing import Any, Iterable, List, NamedTuple, Optional, TypeVar
 
 from kafka.errors import KafkaError, KafkaTimeoutError
 
-__all__ = ['STAGES', 'Attempt', 'at_stage', 'describe', 'stage_of']
+__all__ = ['STAGES', 'Attempt', 'at_stage', 'describe', 'given_up', 'stage_of', 'telling']
 
 #: In the order in which a connection goes through them.
 STAGES = ('DNS', 'TCP', 'proxy', 'TLS', 'SASL', 'ApiVersions', 'Metadata')
@@ -54,8 +54,8 @@ def stage_of(error: BaseException, default: str) -> str:
 
 def hint_for(stage: str, error: BaseException) -> str:
     """Return what may be the cause of a failure, '' for nothing that is worth saying."""
-    if isinstance(error, KafkaTimeoutError) and stage == 'ApiVersions':
-        return 'it accepted the connection and said nothing'
+    if isinstance(error, KafkaTimeoutError) and stage in _SILENT:
+        return _SILENT[stage]
     text = ' '.join(map(str, error.args)) if isinstance(error, KafkaError) else str(error)
     for sign, hint in _HINTS:
         if sign[0] in ('', stage) and sign[1] in text:
@@ -63,15 +63,44 @@ def hint_for(stage: str, error: BaseException) -> str:
     return ''
 
 
+_NO_TLS = 'security_protocol PLAINTEXT or SASL_PLAINTEXT?'
+_SILENT = {
+    'TCP': 'no answer at all: a firewall, or an address that nobody has?',
+    'TLS': 'it accepted the connection and said nothing: ' + _NO_TLS,
+    'ApiVersions': 'it accepted the connection and said nothing',
+    'Metadata': 'it told its versions and then said nothing',
+}
 _HINTS = (
     (('', 'an HTTP answer'), 'answered with HTTP: is this the port of a web server?'),
     (('', 'this port wants TLS'), 'looks like TLS: security_protocol SSL or SASL_SSL?'),
     (('', 'speaks TLS'), 'looks like TLS: security_protocol SSL or SASL_SSL?'),
     (('', 'may want TLS'), 'closed without an answer: does the port want TLS or SASL?'),
-    (('', 'WRONG_VERSION_NUMBER'), 'does not speak TLS: security_protocol PLAINTEXT?'),
+    (('TLS', 'does not speak TLS'), 'does not speak TLS: ' + _NO_TLS),
+    (('TLS', 'closed the connection'), 'may not speak TLS: ' + _NO_TLS),
+    (('TLS', 'broke'), 'may not speak TLS: ' + _NO_TLS),
+    (('Metadata', 'closed the connection'), 'answers nobody: does the port want a login (SASL)?'),
     (('TCP', 'refused'), 'nothing listens there'),
     (('DNS', ''), 'the name is not known here'),
 )
+
+
+def given_up() -> KafkaTimeoutError:
+    """Return the error of a try that was under way when the time of all tries was over."""
+    error: Any = KafkaTimeoutError('it was given up before it was ready')
+    error.is_given_up = True
+    made: KafkaTimeoutError = error
+    return made
+
+
+def telling(attempts: Iterable[Attempt]) -> List[Attempt]:
+    """Return the attempts without those that were given up where another tells of the address."""
+    attempts = list(attempts)
+    ended = {each.address for each in attempts if not _is_given_up(each)}
+    return [each for each in attempts if not _is_given_up(each) or each.address not in ended]
+
+
+def _is_given_up(attempt: Attempt) -> bool:
+    return getattr(attempt.error, 'is_given_up', False)
 
 
 def describe(attempts: Any, most: int = 5) -> str:

@@ -30,7 +30,7 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
-from kafka.net.attempts import Attempt
+from kafka.net.attempts import Attempt, hint_for
 from kafka.net.opening import Family, Opened, Opening, next_event, prepare_again
 from kafka.net.sasl import authenticate, is_step, renewal_seconds
 from kafka.net.settings import NetSettings
@@ -111,7 +111,8 @@ class BrokerLink:
     on_lost: called with it when a connection ended that had been ready.
 
     Attributes: state; attempts: the last tries that failed; throttled_until; last_used and
-    last_attempt: times of the loop; session: of the connection, None without one.
+    last_attempt: times of the loop; session: of the connection, None without one; ip: of the last
+    connection, None before the first.
     """
 
     def __init__(
@@ -135,6 +136,7 @@ class BrokerLink:
         self.last_used = -math.inf
         self.last_attempt = -math.inf
         self.session: Optional[Session] = None
+        self.ip: Optional[str] = None
         self._loop = loop
         self._settings = settings
         self._family = family or Family()
@@ -165,6 +167,12 @@ class BrokerLink:
             len(self._in_flight),
             len(self._queue),
         )
+
+    def note(self, stage: str, began: float, error: KafkaError) -> None:
+        """Note a try that got as far as this and failed behind it, at a stage of its own."""
+        seconds = self._loop.time() - began
+        address, hint = '%s:%s' % (self.host, self.port), hint_for(stage, error)
+        self.attempts.append(Attempt(address, self.ip, stage, seconds, error, hint))
 
     # ------------------------------------------------------------ what others look at
 
@@ -364,7 +372,7 @@ class BrokerLink:
         """Begin with requests on a connection that is ready."""
         self._move(LinkState.READY)
         self._failures = 0
-        self._transport, self.session = opened.transport, opened.session
+        self._transport, self.session, self.ip = opened.transport, opened.session, opened.ip
         self._transport.expecting = False
         self.throttled_until = -math.inf
         self.last_used = self._loop.time()

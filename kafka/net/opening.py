@@ -13,11 +13,10 @@ from typing import Any, Callable, Generator, List, NamedTuple, Optional
 from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
-    KafkaTimeoutError,
     SaslAuthenticationFailedError,
 )
 from kafka.net import proxy
-from kafka.net.attempts import Attempt, at_stage, hint_for, stage_of
+from kafka.net.attempts import Attempt, at_stage, given_up, hint_for, stage_of
 from kafka.net.resolver import Address
 from kafka.net.sasl import (
     LoggedIn,
@@ -251,8 +250,7 @@ class Opening:
     def give_up(self) -> List[Attempt]:
         """Return all attempts, with the one that is under way as one that took too long."""
         if self._began is not None:
-            error = KafkaTimeoutError('it was given up before it was ready')
-            self._note(self._began, self._ip, error)
+            self._note(self._began, self._ip, given_up())
         return self.attempts
 
     def _note(self, began: float, ip: Optional[str], error: KafkaError) -> None:

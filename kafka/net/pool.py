@@ -27,7 +27,7 @@ from kafka.errors import (
     RebootstrapRequiredError,
     UnknownBrokerIdError,
 )
-from kafka.net.attempts import Attempt, describe
+from kafka.net.attempts import Attempt, describe, given_up, telling
 from kafka.net.broker import BrokerLink, backoff_seconds
 from kafka.net.coordinators import Coordinators
 from kafka.net.opening import Family
@@ -122,6 +122,7 @@ class Pool:
         self.topics.begin()
 
     def _nobody(self, attempts: List[Attempt], timeout: float) -> NoBrokersAvailable:
+        attempts = telling(attempts)
         text = 'no bootstrap server of %s answered within %.3g seconds' % (
             ', '.join('%s:%s' % server for server in self.settings.servers) or '(none)',
             timeout,
@@ -152,9 +153,12 @@ class Pool:
         ]
         if not links:
             raise KafkaConnectionError('there are no bootstrap servers')
+        asked: Dict[BrokerLink, float] = {}
         try:
-            await first_of(self._loop, [self._asking(link) for link in links], INTERVAL)
+            await first_of(self._loop, [self._asking(link, asked) for link in links], INTERVAL)
         finally:
+            for link, began in asked.items():
+                link.note('Metadata', began, given_up())
             for link in links:
                 self._keep_or_close(link)
                 attempts.extend(link.attempts)
@@ -171,8 +175,24 @@ class Pool:
             found.extend((name, port) for name in names)
         return list(dict.fromkeys(found))
 
-    def _asking(self, link: BrokerLink) -> Callable[[], Coroutine[Any, Any, Update]]:
-        return lambda: self._ask(link, self.topics.topics())
+    def _asking(
+        self, link: BrokerLink, asked: Dict[BrokerLink, float]
+    ) -> Callable[[], Coroutine[Any, Any, Update]]:
+        """Return what asks a bootstrap server; `asked` has when, for as long as that goes on."""
+
+        async def ask() -> Update:
+            await link.ready()
+            asked[link] = began = self._loop.time()
+            try:
+                update = await self._ask(link, self.topics.topics())
+            except KafkaError as error:
+                link.note('Metadata', began, error)
+                del asked[link]
+                raise
+            del asked[link]
+            return update
+
+        return ask
 
     def _keep_or_close(self, link: BrokerLink) -> None:
         """Go on using the connection to a bootstrap server as that of the broker it is."""
@@ -422,6 +442,8 @@ class Pool:
 
     async def _fetch(self, topics: Optional[List[str]]) -> Update:
         """Ask any broker; begin anew with the bootstrap servers where none answers."""
+        if not self.settings.rebootstraps:
+            return await self._ask(await self.any_ready(), topics)
         now = self._loop.time()
         if self._silent_since is None:
             self._silent_since = now

@@ -417,7 +417,10 @@ class Scheduler:
         ready = self._ready
         for _ in range(len(ready)):
             call, args = ready.popleft()
-            self._guarded(call, args)
+            try:
+                call(*args)
+            except Exception:  # as _guarded(), without a call for each
+                log.exception('a call of the loop failed: %r', call)
 
     def _guarded(self, call: Callable[..., Any], args: Tuple[Any, ...]) -> None:
         try:

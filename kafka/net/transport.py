@@ -139,6 +139,8 @@ class Transport:
 
     def _send_now(self, pieces: Sequence[Bytes]) -> List[Bytes]:
         """Return what the system does not take."""
+        if len(pieces) == 1:
+            return self._send_one(pieces[0])
         rest = list(pieces)
         while rest:
             try:
@@ -150,8 +152,18 @@ class Transport:
             rest = _behind(rest, sent)
         return rest
 
+    def _send_one(self, piece: Bytes) -> List[Bytes]:
+        """Do the same for one piece: that is what most requests are."""
+        try:
+            sent = self._sock.send(piece)
+        except (BlockingIOError, InterruptedError):
+            return [piece]
+        except OSError as error:
+            raise self._break(error) from error
+        return [] if sent == len(piece) else [_view(piece)[sent:]]
+
     def _send_some(self, pieces: List[Bytes]) -> int:
-        if len(pieces) == 1 or not hasattr(self._sock, 'sendmsg'):
+        if not hasattr(self._sock, 'sendmsg'):
             return self._sock.send(pieces[0])
         return self._sock.sendmsg(pieces)
 

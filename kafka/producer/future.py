@@ -142,7 +142,8 @@ class FutureRecordMetadata(Future):
     @property
     def is_done(self) -> bool:  # type: ignore[override]
         """Whether the record was stored or given up."""
-        return self._place()[0].is_done
+        batch = self._batch  # asked in each turn of a loop that waits for it
+        return self._place()[0].is_done if batch.pieces else batch.is_done
 
     @property
     def exception(self) -> Optional[BaseException]:

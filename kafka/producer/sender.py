@@ -24,7 +24,7 @@ from kafka.errors import (
     UnknownBrokerIdError,
     UnsupportedVersionError,
 )
-from kafka.net.tasks import Task, Waiter
+from kafka.net.tasks import Task, Timer, Waiter
 from kafka.producer.producer_batch import ProducerBatch, State
 from kafka.producer.record_accumulator import Plan, RecordAccumulator
 from kafka.producer.topic_queue import PartitionQueue
@@ -89,6 +89,7 @@ class Sender:
         self._recorder = recorder
         self._waiter: Optional[Waiter[None]] = None
         self._is_poked = False
+        self._alarm: Optional[Timer] = None
         # Requests on the wire, by node.
         self._requests: Dict[int, int] = {}
         # Nodes to which a connection is being made.
@@ -146,15 +147,21 @@ class Sender:
         if self._is_poked:
             return
         self._waiter = Waiter()
-        timer = None
         if until is not None:
-            timer = self._loop.call_later(max(0.0, until - self._loop.time()), self._waiter.wake)
+            self._wake_at(until)
         try:
             await self._waiter
         finally:
             self._waiter = None
-            if timer is not None:
-                timer.cancel()
+
+    def _wake_at(self, when: float) -> None:
+        """See to it that the sender looks again then, or before: one timer does for many pauses."""
+        alarm = self._alarm
+        if alarm is not None and alarm.waits:
+            if alarm.when <= when:
+                return
+            alarm.cancel()
+        self._alarm = self._loop.call_later(max(0.0, when - self._loop.time()), self.poke)
 
     def _look(self, now: float) -> Optional[float]:
         """Send what may be sent; return when to look again, None: when poked."""

@@ -15,7 +15,10 @@ LIST_OFFSETS = 2
 METADATA = 3
 CREATE_TOPICS = 19
 NOT_CONTROLLER = 41
+REQUEST_TIMED_OUT = 7
 TOPIC_ALREADY_EXISTS = 36
+# What a busy broker says of a topic that it makes: KRaft ones may ask their controller twice.
+MADE_LATER = (REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS)
 
 
 class Partition(NamedTuple):

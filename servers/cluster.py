@@ -268,23 +268,19 @@ class Cluster(Brokers):
         self, topic: str, partitions: int, copies: int, config: Dict[str, str]
     ) -> None:
         version = 2 if self.release.version >= (0, 11) else 0
-        tries: List[int] = []
 
-        def ask() -> List[int]:
-            tries.append(len(tries))
+        def made() -> bool:
             error = probe.NOT_CONTROLLER
             for node in self.nodes:  # with ZooKeeper only the controller does it
                 if error == probe.NOT_CONTROLLER:
                     error = probe.create_topic(
                         self.address(node), topic, partitions, copies, config, version
                     )
-            if error == probe.TOPIC_ALREADY_EXISTS and len(tries) > 1:
-                error = 0  # by the try before, whose answer came too late
-            return [] if error == probe.REQUEST_TIMED_OUT else [error]
+            if error not in (0, *probe.MADE_LATER, *probe.NOT_READY):
+                raise ClusterError('CreateTopics of %s: error %d' % (topic, error))
+            return error not in probe.NOT_READY
 
-        (error,) = self._wait('topic %s to be created' % topic, ask)
-        if error:
-            raise ClusterError('CreateTopics of %s: error %d' % (topic, error))
+        self._wait('topic %s to be created' % topic, made)
 
     def _create_by_tool(
         self, topic: str, partitions: int, copies: int, config: Dict[str, str]

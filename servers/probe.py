@@ -14,9 +14,14 @@ from typing import Dict, List, NamedTuple, Tuple
 LIST_OFFSETS = 2
 METADATA = 3
 CREATE_TOPICS = 19
-REQUEST_TIMED_OUT = 7
 NOT_CONTROLLER = 41
+REQUEST_TIMED_OUT = 7
 TOPIC_ALREADY_EXISTS = 36
+# What a busy broker says of a topic that it makes: KRaft ones may ask their controller twice.
+MADE_LATER = (REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS)
+INVALID_REPLICATION_FACTOR = 38
+# What it says while it does not know all brokers, or who the controller is.
+NOT_READY = (INVALID_REPLICATION_FACTOR, NOT_CONTROLLER)
 
 
 class Partition(NamedTuple):

@@ -265,6 +265,7 @@ def test_a_topic_deleted_under_the_consumer_is_told_of_once(
     delete_topic(cluster, filled)
     with pytest.raises(UnknownTopicOrPartitionError):
         until_timeout(consumer)
+    retry(lambda: client.load_metadata_for_topics(filled), KafkaError)  # until it is there anew
     produce(client, other, 0, [b'other'])
     assert consumer.next().value == b'other'
     retry(lambda: produce(client, filled, 0, [b'anew']), KafkaError)

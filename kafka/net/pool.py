@@ -116,7 +116,10 @@ class Pool:
                     raise _with_attempts(error, attempts) from None
                 failures += 1
                 pause = self._pause(failures)
-                if self._loop.time() + pause >= deadline:
+                left = deadline - self._loop.time()
+                if pause >= left:
+                    # Who says how long to wait is not told earlier that nobody came.
+                    await self._loop.sleep(max(0.0, left))
                     raise self._nobody(attempts, timeout) from error
             await self._loop.sleep(pause)
         self.topics.begin()

@@ -116,7 +116,7 @@ def test_nobody_there_is_told_with_all_attempts_in_time(loop):
         began = time.monotonic()
         with pytest.raises(NoBrokersAvailable) as raised:
             loop.run(pool.bootstrap(0.5), 5)
-        assert time.monotonic() - began < 4
+        assert 0.49 <= time.monotonic() - began < 4  # refusals do not end it before its time
     attempt = raised.value.attempts[0]
     assert (attempt.stage, attempt.ip) == ('TCP', '127.0.0.1')
     assert attempt.address == '127.0.0.1:%d' % port

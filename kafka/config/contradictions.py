@@ -92,7 +92,9 @@ def _settle_idempotence(options: Any) -> None:
         _refuse('%s needs an idempotent producer, and so %s', name, '; '.join(conflicts))
     else:
         options['enable_idempotence'] = False
-        log.warning('The producer is not idempotent, which would need that %s', conflicts[0])
+        # Of old brokers alone: nobody asked for what they lack, and no option mends it.
+        level = logging.INFO if conflicts == _old_brokers(options) else logging.WARNING
+        log.log(level, 'The producer is not idempotent, which would need that %s', conflicts[0])
 
 
 def idempotence_conflicts(options: Any) -> List[str]:
@@ -105,11 +107,17 @@ def idempotence_conflicts(options: Any) -> List[str]:
     in_flight = options['max_in_flight_requests_per_connection']
     if in_flight > 5:
         conflicts.append('max_in_flight_requests_per_connection is at most 5, not %d' % in_flight)
+    return conflicts + _old_brokers(options)
+
+
+def _old_brokers(options: Any) -> List[str]:
+    """Return what stands in the way where brokers do not know idempotent producers."""
     version = options['api_version']
-    if version is not None and version < IDEMPOTENT_SINCE:
-        dotted = '.'.join(str(part) for part in version)
-        conflicts.append('brokers are of 0.11 or later, but api_version says %s' % dotted)
-    return conflicts
+    if version is None or version >= IDEMPOTENT_SINCE:
+        return []
+    dotted = '.'.join(str(part) for part in version)
+    who = 'api_version says' if 'api_version' in options.given else 'these are of'
+    return ['brokers are of 0.11 or later, but %s %s' % (who, dotted)]
 
 
 def _settle_delivery(options: Any) -> None:

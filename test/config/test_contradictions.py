@@ -106,6 +106,16 @@ def test_idempotence_that_is_off_by_itself_is_told(caplog):
     assert "acks is 'all', not 1" in caplog.text
 
 
+def test_idempotence_that_is_off_for_old_brokers_is_no_warning(caplog):
+    caplog.set_level('INFO', 'kafka.config')
+    config.resolve(P, {'api_version': (0, 9)})
+    config.settle_release(config.resolve(P, {}), (0, 9))
+    assert [(each.levelname, each.message.split(' or ')[1]) for each in caplog.records] == [
+        ('INFO', 'later, but api_version says 0.9'),
+        ('INFO', 'later, but these are of 0.9'),
+    ]
+
+
 @pytest.mark.parametrize('given', [{'enable_idempotence': False}, {'dialect': '2.3'}, {}])
 def test_idempotence_that_is_as_asked_for_is_not_told(given, caplog):
     config.resolve(P, given)
@@ -134,7 +144,7 @@ def test_an_old_broker_switches_idempotence_off_when_it_is_met():
 
 def test_an_old_broker_is_refused_by_who_asked_for_idempotence():
     options = config.resolve(P, {'transactional_id': 't'})
-    with pytest.raises(InvalidOptionError, match=r'0\.11 or later, but api_version says 0\.10'):
+    with pytest.raises(InvalidOptionError, match=r'0\.11 or later, but these are of 0\.10'):
         config.settle_release(options, (0, 10, 2))
 
 

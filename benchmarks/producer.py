@@ -252,6 +252,9 @@ class Runner:
 @contextlib.contextmanager
 def broker(options: argparse.Namespace) -> Iterator[str]:
     """Yield the address of a broker."""
+    if options.address:
+        yield options.address
+        return
     sys.path.insert(0, str(ROOT))
     from servers.cluster import Cluster, stop_on_signals
     from servers.releases import chosen, problem
@@ -332,6 +335,7 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n\n')[0].strip())
     parser.add_argument('--release', default=RELEASE, help='of the broker (default %s)' % RELEASE)
+    parser.add_argument('--address', help='of a broker that runs already, host:port')
     parser.add_argument('--rounds', type=int, default=5, help='rounds to measure (default 5)')
     parser.add_argument('--records', type=int, default=100_000, help='a round (default 100000)')
     parser.add_argument('--singles', type=int, default=1000, help='one in flight (default 1000)')

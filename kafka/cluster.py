@@ -131,6 +131,8 @@ class ClusterMetadata:
         self.controller_id = -1
         self.cluster_id: Optional[str] = None
         self._clock = clock
+        #: When an answer came last; when this object was made, if none has.
+        self.refreshed_at = clock()
         self._brokers: Dict[int, Broker] = {}
         self._bootstrap: Dict[Any, Broker] = {}
         self._partitions: Dict[str, _Partitions] = {}
@@ -376,7 +378,7 @@ class ClusterMetadata:
             for known, node_id in self._coordinators.items()
             if node_id in self._brokers or node_id == -1
         }
-        self._last_refresh = self._last_success = self._clock()
+        self._last_refresh = self._last_success = self.refreshed_at = self._clock()
         self.update_requested = False
         self._tell()
         after = self._brokers, self._partitions, self._topic_ids, self.controller_id

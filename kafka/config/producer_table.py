@@ -58,6 +58,15 @@ _RECORDS: Table = table(
         since='',
     ),
     Option(
+        'partitioner_availability_timeout_ms',
+        milliseconds(0),
+        0,
+        'P',
+        'After how long a broker that takes nothing of what is ready for it gets no more of the'
+        ' records without a key, as long as there are others (KIP-794). 0: never.',
+        since='',
+    ),
+    Option(
         'interceptors',
         listed(
             'objects, or their classes, with one of the methods of kafka.interceptors',

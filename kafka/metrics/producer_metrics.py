@@ -1,64 +1,106 @@
 """The metrics of KafkaProducer, by the names of 1.3 to 3.0.
 
-Owns which figures there are and what they are made of. They are recorded once for each batch and
-each request, in the turns of the loop, never for a record. Groups: ``producer-metrics``,
+Owns which figures there are and what they are made of. Nothing is counted for a record: what
+becomes of each batch and request is noted in the turns of the loop, and recorded some hundred at a
+time or when a figure is asked for (gathered.py). Groups: ``producer-metrics``,
 ``producer-node-metrics.node-<id>``, ``producer-topic-metrics.<topic>``, all tagged ``client-id``;
 those of nodes and topics are made when the first request or batch is.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, Tuple
+import threading
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
+from kafka.metrics import clock
+from kafka.metrics.gathered import (
+    Gathered,
+    GatheredAvg,
+    GatheredMax,
+    event_rate,
+    gather,
+    gathered_rate,
+)
 from kafka.metrics.measurable import AnonMeasurable
 from kafka.metrics.metrics import Metrics
-from kafka.metrics.stats import Avg, Count, Max, Rate, Sensor
+from kafka.metrics.stats import Sensor
 
 GROUP = 'producer-metrics'
 
 # Sensors for the whole producer: name -> (metric, statistic, description) ...
-_SENSORS: Dict[str, Tuple[Tuple[str, Callable[[], Any], str], ...]] = {
+_SENSORS: Dict[str, Tuple[Tuple[str, Callable[[Any], Any], str], ...]] = {
     'batch-size': (
-        ('batch-size-avg', Avg, 'bytes of a batch'),
-        ('batch-size-max', Max, 'bytes of the largest batch'),
+        ('batch-size-avg', GatheredAvg, 'bytes of a batch'),
+        ('batch-size-max', GatheredMax, 'bytes of the largest batch'),
     ),
-    'bytes': (('byte-rate', Rate, 'bytes of batches a second'),),
+    'bytes': (('byte-rate', gathered_rate, 'bytes of batches a second'),),
     'compression-rate': (
-        ('compression-rate-avg', Avg, 'size of batches compressed, as part of what it was'),
+        ('compression-rate-avg', GatheredAvg, 'size of batches compressed, as part of what it was'),
     ),
-    'errors': (('record-error-rate', Rate, 'records a second that failed'),),
+    'errors': (('record-error-rate', gathered_rate, 'records a second that failed'),),
     'queue-time': (
-        ('record-queue-time-avg', Avg, 'ms that batches waited to be sent'),
-        ('record-queue-time-max', Max, 'ms that a batch waited at most'),
+        ('record-queue-time-avg', GatheredAvg, 'ms that batches waited to be sent'),
+        ('record-queue-time-max', GatheredMax, 'ms that a batch waited at most'),
     ),
-    'record-retries': (('record-retry-rate', Rate, 'records a second that were sent again'),),
-    'records': (('record-send-rate', Rate, 'records a second'),),
-    'records-per-request': (('records-per-request-avg', Avg, 'records of a request'),),
+    'record-retries': (('record-retry-rate', gathered_rate, 'records a second sent again'),),
+    'records': (('record-send-rate', gathered_rate, 'records a second'),),
+    'records-per-request': (('records-per-request-avg', GatheredAvg, 'records of a request'),),
     'record-size': (
-        ('record-size-avg', Avg, 'bytes of a record, on the average of its batch'),
-        ('record-size-max', Max, 'bytes of the largest such record'),
+        ('record-size-avg', GatheredAvg, 'bytes of a record, on the average of its batch'),
+        ('record-size-max', GatheredMax, 'bytes of the largest such record'),
     ),
     'request-latency': (
-        ('request-latency-avg', Avg, 'ms from request to answer'),
-        ('request-latency-max', Max, 'ms at most'),
+        ('request-latency-avg', GatheredAvg, 'ms from request to answer'),
+        ('request-latency-max', GatheredMax, 'ms at most'),
     ),
     'produce-throttle-time': (
-        ('produce-throttle-time-avg', Avg, 'ms that brokers asked to wait'),
-        ('produce-throttle-time-max', Max, 'ms at most'),
+        ('produce-throttle-time-avg', GatheredAvg, 'ms that brokers asked to wait'),
+        ('produce-throttle-time-max', GatheredMax, 'ms at most'),
     ),
 }
 _OF_TOPIC = {
-    'bytes': ('byte-rate', Rate),
-    'compression-rate': ('compression-rate', Avg),
-    'errors': ('record-error-rate', Rate),
-    'record-retries': ('record-retry-rate', Rate),
-    'records': ('record-send-rate', Rate),
+    'bytes': ('byte-rate', gathered_rate),
+    'compression-rate': ('compression-rate', GatheredAvg),
+    'errors': ('record-error-rate', gathered_rate),
+    'record-retries': ('record-retry-rate', gathered_rate),
+    'records': ('record-send-rate', gathered_rate),
 }
 _OF_NODE = {
-    'latency-avg': ('request-latency-avg', Avg),
-    'latency-max': ('request-latency-max', Max),
-    'requests': ('request-rate', lambda: Rate(sampled_stat=Count())),
+    'latency-avg': ('request-latency-avg', GatheredAvg),
+    'latency-max': ('request-latency-max', GatheredMax),
+    'requests': ('request-rate', event_rate),
 }
+
+
+# After how many batches and answers, or how many ms, they are recorded at the latest.
+_MOST_NOTED = 500
+_LONGEST_MS = 1000.0
+
+
+class _Batch(NamedTuple):
+    topic: str
+    records: int
+    size: int
+    raw_size: int
+    waited_ms: float
+
+
+class _Answer(NamedTuple):
+    node: int
+    latency_ms: float
+    throttle_ms: float
+    records: int
 
 
 class ProducerMetrics:
@@ -76,6 +118,12 @@ class ProducerMetrics:
         metadata_age: Callable[[], float],
     ) -> None:
         self.metrics = metrics
+        # Guards that what was noted is recorded once: figures are asked for by any thread.
+        self._settling = threading.RLock()
+        self._batches: List[_Batch] = []
+        self._answers: List[_Answer] = []
+        self._noted = 0
+        self._noted_at = self._settled_at = 0.0
         self._tags = {'client-id': client_id}
         self._sensors = {
             name: self._sensor(name, [(GROUP, *row) for row in rows])
@@ -95,64 +143,108 @@ class ProducerMetrics:
     def _sensor(self, name: str, rows: Any) -> Sensor:
         sensor = self.metrics.sensor(name)
         for group, metric, stat, text in rows:
-            sensor.add(self.metrics.metric_name(metric, group, text, self._tags), stat())
+            full = self.metrics.metric_name(metric, group, text, self._tags)
+            sensor.add(full, stat(self.settle))
         return sensor
 
     def _topic(self, topic: str) -> Dict[str, Sensor]:
-        found = self._by_topic.get(topic)
-        if found is None:
-            group = 'producer-topic-metrics.' + topic
-            found = self._by_topic[topic] = {
-                key: self._sensor('topic.%s.%s' % (topic, key), [(group, metric, stat, '')])
-                for key, (metric, stat) in _OF_TOPIC.items()
-            }
+        group = 'producer-topic-metrics.' + topic
+        found = self._by_topic[topic] = {
+            key: self._sensor('topic.%s.%s' % (topic, key), [(group, metric, stat, '')])
+            for key, (metric, stat) in _OF_TOPIC.items()
+        }
         return found
 
     def _node(self, node: int) -> Dict[str, Sensor]:
-        found = self._by_node.get(node)
-        if found is None:
-            group = 'producer-node-metrics.node-%s' % node
-            found = self._by_node[node] = {
-                key: self._sensor('node-%s.%s' % (node, key), [(group, metric, stat, '')])
-                for key, (metric, stat) in _OF_NODE.items()
-            }
+        group = 'producer-node-metrics.node-%s' % node
+        found = self._by_node[node] = {
+            key: self._sensor('node-%s.%s' % (node, key), [(group, metric, stat, '')])
+            for key, (metric, stat) in _OF_NODE.items()
+        }
         return found
 
     # ------------------------------------------------------------ what happens
 
     def drained(self, batch: Any, now: float) -> None:
-        """Record a batch that was encoded to be sent. now: in seconds, of the loop."""
-        topic, records = batch.topic_partition[0], batch.record_count
-        sensors, of_topic = self._sensors, self._topic(topic)
-        sensors['batch-size'].record(batch.size)
-        sensors['queue-time'].record(max(0.0, now - batch.created_at) * 1000)
-        if records:
-            sensors['record-size'].record(batch.raw_size / records)
-        for place in (sensors, of_topic):
-            place['bytes'].record(batch.size)
-            place['compression-rate'].record(batch.size / (batch.raw_size or batch.size or 1))
-            place['records'].record(records)
+        """Note a batch that was encoded to be sent. now: in seconds, of the loop."""
+        topic = batch.topic_partition[0]
+        if topic not in self._by_topic:
+            self._topic(topic)
+        waited = max(0.0, now - batch.created_at) * 1000
+        self._batches.append(_Batch(topic, batch.record_count, batch.size, batch.raw_size, waited))
+        self._note()
+
+    def answered(self, node: int, seconds: float, response: Any, batches: Iterable[Any]) -> None:
+        """Note a request that was answered: after how long, and for which batches."""
+        if node not in self._by_node:
+            self._node(node)
+        records = sum([each.record_count for each in batches])
+        self._answers.append(_Answer(node, seconds * 1000, response.throttle_time_ms, records))
+        self._note()
 
     def failed(self, batch: Any) -> None:
         """Record a batch that was given up."""
-        self._sensors['errors'].record(batch.record_count)
-        self._topic(batch.topic_partition[0])['errors'].record(batch.record_count)
+        self._happened('errors', batch)
 
     def retried(self, batch: Any) -> None:
         """Record a batch that will be sent again."""
-        self._sensors['record-retries'].record(batch.record_count)
-        self._topic(batch.topic_partition[0])['record-retries'].record(batch.record_count)
+        self._happened('record-retries', batch)
 
-    def answered(self, node: int, seconds: float, response: Any, batches: Iterable[Any]) -> None:
-        """Record a request that was answered: after how long, and for which batches."""
-        latency = seconds * 1000
-        self._sensors['records-per-request'].record(sum(each.record_count for each in batches))
-        self._sensors['request-latency'].record(latency)
-        self._sensors['produce-throttle-time'].record(response.throttle_time_ms)
-        of_node = self._node(node)
-        of_node['latency-avg'].record(latency)
-        of_node['latency-max'].record(latency)
-        of_node['requests'].record(1)
+    def _happened(self, name: str, batch: Any) -> None:
+        topic = batch.topic_partition[0]
+        found = self._by_topic.get(topic) or self._topic(topic)
+        for sensor in (self._sensors[name], found[name]):
+            _put(sensor, gather([batch.record_count]))
+
+    # ------------------------------------------------------------ figures
+
+    def _note(self) -> None:
+        self._noted += 1
+        self._noted_at = now = clock.milliseconds()
+        if self._noted >= _MOST_NOTED or not 0 <= now - self._settled_at < _LONGEST_MS:
+            self.settle()
+
+    def settle(self) -> None:
+        """Record what was noted, as of when the last of it happened."""
+        if not self._noted:
+            return
+        with self._settling:
+            self._noted = 0
+            self._settled_at = now = self._noted_at
+            # What is appended meanwhile is behind what is copied and cut off.
+            batches, answers = self._batches[:], self._answers[:]
+            del self._batches[: len(batches)], self._answers[: len(answers)]
+            if batches:
+                self._record_batches(batches, now)
+            if answers:
+                self._record_answers(answers, now)
+
+    def _record_batches(self, batches: Sequence[_Batch], now: float) -> None:
+        sensors = self._sensors
+        _put(sensors['batch-size'], gather([each.size for each in batches]), now)
+        _put(sensors['queue-time'], gather([each.waited_ms for each in batches]), now)
+        sizes = [each.raw_size / each.records for each in batches if each.records]
+        if sizes:
+            _put(sensors['record-size'], gather(sizes), now)
+        _record_sums(sensors, batches, now)
+        by_topic: Dict[str, List[_Batch]] = {}
+        for each in batches:
+            by_topic.setdefault(each.topic, []).append(each)
+        for topic, some in by_topic.items():
+            _record_sums(self._by_topic[topic], some, now)
+
+    def _record_answers(self, answers: Sequence[_Answer], now: float) -> None:
+        sensors = self._sensors
+        _put(sensors['records-per-request'], gather([each.records for each in answers]), now)
+        _put(sensors['request-latency'], gather([each.latency_ms for each in answers]), now)
+        _put(sensors['produce-throttle-time'], gather([each.throttle_ms for each in answers]), now)
+        by_node: Dict[int, List[float]] = {}
+        for each in answers:
+            by_node.setdefault(each.node, []).append(each.latency_ms)
+        for node, latencies in by_node.items():
+            gathered = gather(latencies)
+            for sensor in self._by_node[node].values():
+                _put(sensor, gathered, now)
 
     def snapshot(self) -> Dict[str, Dict[str, float]]:
         """Return {group: {name: value}}, as ``KafkaProducer.metrics()`` does."""
@@ -160,6 +252,18 @@ class ProducerMetrics:
         for name, metric in list(self.metrics.metrics.items()):
             found.setdefault(name.group, {})[name.name] = metric.value()
         return found
+
+
+def _record_sums(sensors: Mapping[str, Sensor], batches: Sequence[_Batch], now: float) -> None:
+    """Record what the whole producer and each topic have figures of."""
+    _put(sensors['bytes'], gather([each.size for each in batches]), now)
+    shares = [each.size / (each.raw_size or each.size or 1) for each in batches]
+    _put(sensors['compression-rate'], gather(shares), now)
+    _put(sensors['records'], gather([each.records for each in batches]), now)
+
+
+def _put(sensor: Sensor, gathered: Gathered, now: Optional[float] = None) -> None:
+    sensor.record(gathered, now)  # type: ignore[arg-type]  # its statistics take these
 
 
 def _asking(measure: Callable[[], float]) -> Callable[[Any, float], float]:

@@ -315,6 +315,12 @@ class Pool:
         if not self._is_closed:
             self.refresh()
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether any connection is open; may be asked by any thread."""
+        links = [*self._links.values(), *([self._spare] if self._spare else [])]
+        return not self._is_closed and any(link.is_ready for link in links)
+
     def versions(self, node_id: int) -> Optional[BrokerVersions]:
         """Return what a node serves; None while it is not connected."""
         link = self._links.get(node_id)

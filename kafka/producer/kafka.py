@@ -24,6 +24,7 @@ from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 from kafka.partitioner.adapt import adapt, is_default
 from kafka.partitioner.default import DefaultPartitioner
+from kafka.producer.figures import figures_of
 from kafka.producer.placing import Placing
 from kafka.producer.plain_state import PlainState
 from kafka.producer.producer_batch import compression_of
@@ -51,6 +52,8 @@ _OVERHEAD = 34
 _REFUSED_SECONDS, _SILENT_SECONDS = 2.0, 28.0
 # What closing may take beyond the time that records have.
 _CLOSING_SECONDS = 5.0
+# How long the end of the interpreter waits for records that were not sent.
+_EXIT_SECONDS = 5.0
 
 _numbers = itertools.count(1)
 # Producers that were not closed, for the end of the interpreter and for forks.
@@ -161,12 +164,20 @@ class KafkaProducer(Placing):
             batch_size=config['batch_size'],
             codec=compression_of(config['compression_type']),
             compresslevel=config['compression_level'],
+            availability_timeout=config['partitioner_adaptive_partitioning_enable']
+            and config['partitioner_availability_timeout_ms'] / 1000,
         )
         self._accumulator = accumulator = RecordAccumulator(
             limits, lambda: loop.call_lazily(sender.poke), loop.wait
         )
         self._state = self._new_state()
-        sender = Sender(loop, self._pool, accumulator, self._state, settings)
+        self._figures = None
+        if config['metrics_enabled']:
+            cluster = self._pool.cluster
+            self._figures = figures_of(
+                config, lambda: sender.in_flight, lambda: loop.time() - cluster.refreshed_at
+            )
+        sender = Sender(loop, self._pool, accumulator, self._state, settings, self._figures)
         self._sender = sender
         if config['enable_idempotence']:
             self._transactions = TransactionDriver(
@@ -234,8 +245,8 @@ class KafkaProducer(Placing):
         return set(self._queue(topic, time.monotonic() + self._max_block).partitions)
 
     def bootstrap_connected(self) -> bool:
-        """Tell whether a connection to a bootstrap server is open (1.4.7)."""
-        return not self._closed and self._cluster.has_begun
+        """Tell whether a connection to the cluster of the bootstrap servers is open (1.4.7)."""
+        return not self._closed and self._pool.is_connected
 
     # ------------------------------------------------------------ transactions
 
@@ -362,9 +373,13 @@ class KafkaProducer(Placing):
         """Fail what has no outcome, and let go of everything."""
         self._loop.close(min(seconds, _CLOSING_SECONDS) or 1.0)
         self._pool.cluster.remove_listener(self._update)
-        self._sender.abort(
+        lost = self._sender.abort(
             ProducerClosedError('the producer was closed before the record was acknowledged')
         )
+        if lost:
+            log.error('%r: %d records were not acknowledged and may be lost', self, lost)
+        if self._figures is not None:
+            self._figures.metrics.close()
 
     def _check_open(self) -> None:
         if self._forked:
@@ -385,11 +400,16 @@ class KafkaProducer(Placing):
     def metrics(self, raw: bool = False) -> Optional[Dict[Any, Any]]:
         """Return {group: {name: number}}, or, raw, the metrics themselves by their MetricName.
 
-        None with metrics_enabled=False.
+        Groups: ``producer-metrics``; for each broker and topic ``producer-node-metrics.node-<id>``
+        and ``producer-topic-metrics.<topic>``. None with metrics_enabled=False (1.3).
         """
-        if not self.config['metrics_enabled']:
+        figures = self._figures
+        if figures is None:
             return None
-        return {}
+        if not raw:
+            return figures.snapshot()
+        figures.settle()
+        return dict(figures.metrics.metrics)
 
 
 class _Update:
@@ -457,8 +477,18 @@ def _remake(cls: Any, given: Dict[str, Any]) -> Any:
 
 
 def _close_all() -> None:
+    """Give records that were not sent some time, for all producers together."""
+    deadline = time.monotonic() + _EXIT_SECONDS
     for producer in list(_open):
-        producer.close(timeout=0)
+        producer._accumulator.close()
+    interrupted: Optional[BaseException] = None
+    for producer in list(_open):
+        try:
+            producer.close(timeout=max(0.0, deadline - time.monotonic()))
+        except BaseException as error:  # Ctrl-C: the others are closed without waiting
+            deadline, interrupted = 0.0, error
+    if interrupted is not None:
+        raise interrupted
 
 
 def _abandon_all() -> None:

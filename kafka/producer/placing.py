@@ -125,6 +125,11 @@ class Placing(Sending):
         size = _OVERHEAD + len(key or b'') + len(value or b'') + max(header_size(headers), 0)
         if size > min(self.config['max_request_size'], self.config['buffer_memory']):
             return self._too_large(record, size)
+        tell = self._partitioner.on_new_batch
+        if tell is not None and record.partition is None and partition is not None:
+            if self._accumulator.needs_batch(queue, partition, size) and not self._is_default:
+                tell(topic, self._pool.cluster, partition)
+                partition = self._chosen(queue, record, key, value, deadline)
         placed = self._append(
             lambda now, ticket: self._accumulator.append(
                 queue, partition, key, value, headers, timestamp, time.time(), now, ticket

@@ -210,6 +210,7 @@ class ProducerBatch:
             self.keys = []
         if len(self.keys) < index:
             self.keys.extend(repeat(None, index - len(self.keys)))
+        del self.keys[index:]  # of a record that Ctrl-C kept from being put
         self.keys.append(key)
 
     def set_headers(self, index: int, headers: Headers) -> None:
@@ -227,6 +228,7 @@ class ProducerBatch:
         count = self.record_count = len(self.values)
         if self.keys is not None:
             self.keys.extend(repeat(None, count - len(self.keys)))
+            del self.keys[count:]
         if self.headers is not None:
             self.headers.extend(repeat((), count - len(self.headers)))
 

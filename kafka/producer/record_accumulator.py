@@ -14,7 +14,18 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterable,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from kafka.errors import IllegalStateError
 from kafka.partitioner.sticky import UniformSticky
@@ -22,6 +33,7 @@ from kafka.producer.boxes import Boxes
 from kafka.producer.buffer import BufferMemory, Ticket
 from kafka.producer.future import Placed
 from kafka.producer.many_records import Group, Many, ends_of, padded
+from kafka.producer.plans import Limits, Plan
 from kafka.producer.producer_batch import (
     BATCH_BYTES,
     RECORD_BYTES,
@@ -29,40 +41,14 @@ from kafka.producer.producer_batch import (
     ProducerBatch,
 )
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
+from kafka.structs import TopicPartition
+
+__all__ = ['Limits', 'Plan', 'RecordAccumulator']
 
 #: What the interpreter needs for a value besides its bytes: its head and a place in a list.
 OBJECT_BYTES = 48
 # A batch that is expected to shrink when compressed takes so many times more at most.
 _MOST_SHRINK = 8
-
-
-class Limits(NamedTuple):
-    """What a producer was told about batches.
-
-    batch_size, buffer_memory: bytes; linger, delivery_timeout: seconds; ordered: one batch of a
-    partition at a time on the wire; compressed: whether batches shrink; adaptive: KIP-794.
-    """
-
-    batch_size: int = 16384
-    linger: float = 0.0
-    buffer_memory: int = 33554432
-    delivery_timeout: float = 120.0
-    ordered: bool = False
-    compressed: bool = False
-    adaptive: bool = True
-
-
-class Plan(NamedTuple):
-    """What may be sent now.
-
-    by_node: the queues that are ready, by the node that leads; next_at: when to look again although
-    nothing happened, monotonic seconds, None: not before something does; leaderless: topics some
-    partition of which has no known leader.
-    """
-
-    by_node: Dict[int, List[PartitionQueue]]
-    next_at: Optional[float]
-    leaderless: List[Any]
 
 
 class RecordAccumulator(Boxes):
@@ -128,6 +114,15 @@ class RecordAccumulator(Boxes):
         with self.lock:
             topic.update(sorted(partitions), sorted(available))
 
+    def avoid(self, nodes: Collection[int], leader_of: Callable[[Any], Optional[int]]) -> None:
+        """Let records without key go to partitions that none of these nodes leads, if there are."""
+        with self.lock:
+            for topic in self._topics.values():
+                name = topic.topic
+                topic.avoid(
+                    [p for p in topic.partitions if leader_of(TopicPartition(name, p)) in nodes]
+                )
+
     # ------------------------------------------------------------ one record
 
     def append(
@@ -184,6 +179,11 @@ class RecordAccumulator(Boxes):
         if wake:
             self._wake()
         return batch, index
+
+    def needs_batch(self, topic: TopicQueue, partition: int, size: int) -> bool:
+        """Tell whether a record of a size would begin a batch of a partition."""
+        with self.lock:
+            return topic.queue(partition).open.room <= size
 
     def set_time(self, batch: ProducerBatch, wall: float) -> None:
         """Note that the records from now on have another millisecond; the lock is held."""

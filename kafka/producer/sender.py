@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import random
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kafka.errors import (
     KafkaError,
@@ -27,6 +27,7 @@ from kafka.errors import (
 from kafka.net.tasks import Task, Timer, Waiter
 from kafka.producer.producer_batch import ProducerBatch, State
 from kafka.producer.record_accumulator import Plan, RecordAccumulator
+from kafka.producer.stalls import Stalls
 from kafka.producer.topic_queue import PartitionQueue
 from kafka.producer.verdicts import Action, Verdict
 from kafka.protocol.api import choose_version
@@ -63,6 +64,7 @@ class SenderSettings(NamedTuple):
     batch_size: int = 16384
     codec: int = 0
     compresslevel: Optional[int] = None
+    availability_timeout: float = 0.0
 
 
 class Sender:
@@ -97,6 +99,8 @@ class Sender:
         self._unreachable: Dict[int, KafkaError] = {}  # why a node could not be connected last
         # Batches on the wire, in the order in which they went.
         self._on_wire: Dict[ProducerBatch, None] = {}
+        self._stalls = Stalls(settings.availability_timeout)
+        self._slow: FrozenSet[int] = frozenset()
         # Where the round of a node's partitions begins next.
         self._turns: Dict[int, int] = {}
 
@@ -175,8 +179,17 @@ class Sender:
             self._pool.refresh()
         for node, queues in plan.by_node.items():
             self._serve(node, queues, now)
-        times = [at for at in (plan.next_at, expires_at) if at is not None]
+        slow_at = self._avoid_slow(plan, now)
+        times = [at for at in (plan.next_at, expires_at, slow_at) if at is not None]
         return min(times, default=None)
+
+    def _avoid_slow(self, plan: Plan, now: float) -> Optional[float]:
+        """Let records without key go where brokers take them; return when to look again."""
+        slow, ask_at = self._stalls.slow(plan.by_node, now)
+        if slow or self._slow:
+            self._slow = slow
+            self._accumulator.avoid(slow, self._pool.cluster.leader_for_partition)
+        return ask_at
 
     def _drop_unsent(self) -> None:
         """Fail what a transaction that is over leaves behind."""
@@ -189,17 +202,19 @@ class Sender:
     def _give_up(self, batch: ProducerBatch, error: KafkaError) -> None:
         self._state.give_up(batch, error)
         self._fail(batch, error)
-        if self._recorder is not None:
-            self._recorder.failed(batch)
 
-    @staticmethod
     def _fail(
-        batch: ProducerBatch, error: KafkaError, record_errors: Optional[Mapping[int, Any]] = None
+        self,
+        batch: ProducerBatch,
+        error: KafkaError,
+        record_errors: Optional[Mapping[int, Any]] = None,
     ) -> None:
         """Tell the futures of a batch, and the log where some records have none."""
         if batch.is_unasked:
             log.error('%d records for %s were lost: %s', batch.record_count, batch.place, error)
         batch.fail(error, record_errors)
+        if self._recorder is not None:
+            self._recorder.failed(batch)
 
     def _expire(self, now: float) -> Optional[float]:
         """Fail batches whose time is over; return when the next one on the wire is due."""
@@ -232,15 +247,21 @@ class Sender:
         error.__cause__ = cause
         return error
 
-    def abort(self, error: KafkaError) -> None:
-        """Fail everything that has no outcome. To be called when no turns are run any more."""
-        for batch in self._accumulator.remove_waiting(lambda batch: True):
+    def abort(self, error: KafkaError) -> int:
+        """Fail everything that has no outcome; return how many records that are.
+
+        To be called when no turns are run any more.
+        """
+        batches = self._accumulator.remove_waiting(lambda batch: True)
+        batches += [batch for batch in self._accumulator.incomplete if not batch.is_done]
+        lost = 0
+        for batch in batches:
             self._fail(batch, error)
-        for batch in self._accumulator.incomplete:
-            if not batch.is_done:
-                self._fail(batch, error)
+            lost += batch.record_count
         for topic, count in self._accumulator.drop_boxes():
             log.error('%d records for %s were lost: %s', count, topic.topic, error)
+            lost += count
+        return lost
 
     # ------------------------------------------------------------ one broker
 
@@ -252,6 +273,7 @@ class Sender:
             self._pool.refresh()
             return
         versions = link.versions
+        self._stalls.stuck(node, now)
         if versions is None:
             if node not in self._connecting:
                 self._connecting[node] = self._loop.spawn(self._connect(node, link))
@@ -264,8 +286,10 @@ class Sender:
                 return
             batches = self._fill(node, queues, version, now)
             if not batches:
+                self._stalls.moved(node)  # it is not the broker that keeps them
                 return
             self._requests[node] = self._requests.get(node, 0) + 1
+            self._stalls.moved(node)
             request = self._request(batches, version)
             self._loop.spawn(self._deliver(node, link, request, version, batches))
 
@@ -496,8 +520,6 @@ class Sender:
         else:
             self._fail(batch, verdict.error or KafkaError(), verdict.record_errors)
             self._accumulator.finish(batch)
-            if self._recorder is not None:
-                self._recorder.failed(batch)
 
     def _retry(self, batch: ProducerBatch, error: KafkaError, now: float) -> None:
         settings = self._settings

@@ -8,7 +8,7 @@ is read without the lock says so.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Deque, Dict, List, Optional, Sequence, Tuple
 
 from kafka.partitioner.keys import HotKeys
 from kafka.partitioner.sticky import UniformSticky
@@ -66,7 +66,8 @@ class TopicQueue:
 
     Arguments: topic; sticky: who chooses for records without key.
 
-    Attributes: partitions; ratio: compressed size of the last batches to that of their records;
+    Attributes: partitions; avoided: those whose brokers are slow; ratio: compressed size of the
+    last batches to that of their records;
     batch: the open batch for records without key, or NO_BATCH (read without the lock); box: values
     sent without a future, not yet in a batch; box_until: monotonic seconds, when it has to be
     emptied (read without the lock, as is box); box_time: the timestamp (ms) of what is in it;
@@ -74,7 +75,9 @@ class TopicQueue:
     """
 
     __slots__ = (
+        '_choices',
         'available',
+        'avoided',
         'batch',
         'box',
         'box_time',
@@ -94,6 +97,8 @@ class TopicQueue:
         self.sticky = sticky
         self.partitions: Sequence[int] = ()
         self.available: Sequence[int] = ()
+        self.avoided: Collection[int] = ()
+        self._choices: Sequence[int] = ()
         self.queues: Dict[int, PartitionQueue] = {}
         self.by_key: HotKeys[PartitionQueue] = HotKeys(())
         self.batch = NO_BATCH
@@ -114,6 +119,12 @@ class TopicQueue:
             self.by_key = HotKeys([self.queue(partition) for partition in partitions])
         self.partitions = tuple(partitions)
         self.available = tuple(available)
+        self.avoid(self.avoided)
+
+    def avoid(self, slow: Collection[int]) -> None:
+        """Choose none of these partitions for records without key, as long as there are others."""
+        self.avoided = slow
+        self._choices = [each for each in self.available if each not in slow] or self.available
 
     def queue(self, partition: int) -> PartitionQueue:
         """Return the queue of a partition."""
@@ -125,7 +136,7 @@ class TopicQueue:
 
     def choose(self) -> PartitionQueue:
         """Return the queue for records without key."""
-        return self.queue(self.sticky.choose(self.available or self.partitions, self._queued))
+        return self.queue(self.sticky.choose(self._choices or self.partitions, self._queued))
 
     def _queued(self, partition: int) -> Optional[int]:
         queue = self.queues.get(partition)

@@ -107,6 +107,32 @@ def test_topics_and_nodes_have_groups_of_their_own(recorder):
     assert set(recorder.snapshot()['producer-topic-metrics.a']) == TOPIC_NAMES
 
 
+def test_what_was_noted_is_recorded_before_it_becomes_much(recorder):
+    for _ in range(10_000):
+        recorder.drained(Batch(), 5.0)
+        recorder.answered(1, 0.1, Response(), [])
+    assert len(recorder._batches) + len(recorder._answers) <= 500
+    assert recorder.snapshot()[GROUP]['byte-rate'] == pytest.approx(10_000 * 300 / 30)
+    assert recorder.snapshot()[GROUP]['request-latency-avg'] == pytest.approx(100)
+
+
+def test_each_metric_alone_knows_all_that_was_noted(recorder):
+    recorder.drained(Batch(size=300), 5.0)
+    recorder.drained(Batch(size=700), 5.0)
+    by_name = {(n.group, n.name): metric for n, metric in recorder.metrics.metrics.items()}
+    assert by_name[GROUP, 'batch-size-max'].value() == 700
+    recorder.drained(Batch(size=500), 5.0)
+    assert by_name[GROUP, 'batch-size-avg'].value() == 500
+
+
+def test_windows_go_by(recorder, monkeypatch):
+    recorder.drained(Batch(size=900), 5.0)
+    assert recorder.snapshot()[GROUP]['batch-size-max'] == 900
+    monkeypatch.setattr(time, 'time', lambda: 1061.0)
+    recorder.drained(Batch(size=100), 5.0)
+    assert recorder.snapshot()[GROUP]['batch-size-max'] == 100
+
+
 def test_an_empty_batch_divides_by_nothing(recorder):
     recorder.drained(Batch(record_count=0, size=0, raw_size=0), 4.0)
     assert recorder.snapshot()[GROUP]['compression-rate-avg'] == 0

@@ -1,0 +1,36 @@
+"""What an accumulator was told about batches, and what it tells its sender: nothing but values."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from kafka.producer.topic_queue import PartitionQueue
+
+
+class Limits(NamedTuple):
+    """What a producer was told about batches.
+
+    batch_size, buffer_memory: bytes; linger, delivery_timeout: seconds; ordered: one batch of a
+    partition at a time on the wire; compressed: whether batches shrink; adaptive: KIP-794.
+    """
+
+    batch_size: int = 16384
+    linger: float = 0.0
+    buffer_memory: int = 33554432
+    delivery_timeout: float = 120.0
+    ordered: bool = False
+    compressed: bool = False
+    adaptive: bool = True
+
+
+class Plan(NamedTuple):
+    """What may be sent now.
+
+    by_node: the queues that are ready, by the node that leads; next_at: when to look again although
+    nothing happened, monotonic seconds, None: not before something does; leaderless: topics some
+    partition of which has no known leader.
+    """
+
+    by_node: Dict[int, List[PartitionQueue]]
+    next_at: Optional[float]
+    leaderless: List[Any]

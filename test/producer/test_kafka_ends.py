@@ -1,0 +1,174 @@
+"""How programs with a KafkaProducer end: Ctrl-C in each call that blocks, and Python's own exit.
+
+Each is a real process that talks to an embedded broker of the test's. It says when its producer is
+connected, and goes on when it is told to. Ctrl-C is a real SIGINT, sent once the main thread waits.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from kafka.record.memory_records import MemoryRecords
+from kafka.testing import Cluster
+from test.sources import ROOT
+
+PRELUDE = """
+import os, signal, sys, threading, time
+from kafka import KafkaProducer
+
+main = threading.get_ident()
+
+def connected(**options):
+    made = KafkaProducer(bootstrap_servers=sys.argv[1], **options)
+    made.send('t', b'first')
+    made.flush(100)
+    os.write(1, b'connected\\n')
+    sys.stdin.readline()
+    return made
+
+def interrupt(producer):
+    loop = producer._loop
+    deadline = time.monotonic() + 60
+    while loop._driver != main and not loop._parked and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+
+def interrupted(producer, call):
+    threading.Thread(target=interrupt, args=(producer,), daemon=True).start()
+    began = time.monotonic()
+    try:
+        call()
+    except KeyboardInterrupt:
+        os.write(1, b'interrupted' if time.monotonic() - began < 100 else b'late')
+    else:
+        os.write(1, b'nothing happened')
+"""
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(version='4.4', topics={'t': 1}) as running:
+        yield running
+
+
+def run(program, cluster, stall=False):
+    """Run a program, and return (what it said after being connected, exit code, standard error)."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            '-W',
+            'error',
+            '-c',
+            PRELUDE + textwrap.dedent(program),
+            cluster.bootstrap,
+        ],
+        cwd=ROOT,
+        env={**os.environ, 'PYTHONPATH': ROOT},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        said = process.stdout.readline()
+        if stall:
+            cluster.pause(cluster.nodes[0])
+        out, err = process.communicate(b'\n', timeout=300)
+    assert said == b'connected\n', err
+    return out, process.returncode, err
+
+
+def stored(cluster):
+    log = cluster.state.topics['t'].partitions[0].log
+    batches = MemoryRecords(log.read(0, log.end_offset, 1 << 30, True))
+    return [record.value for batch in batches for record in batch][1:]
+
+
+BLOCKING = {
+    'get': ("future = producer.send('t', b'v')", 'future.get(600)'),
+    'get of many': ("futures = producer.send_many('t', [b'v'] * 9)", 'futures.get(600)'),
+    'flush': ("producer.send('t', b'v')", 'producer.flush(600)'),
+    'close': ("producer.send('t', b'v')", 'producer.close(600)'),
+    'close without an end': ("producer.send('t', b'v')", 'producer.close()'),
+    'send to a new topic': ('', "producer.send('new', b'v')"),
+    'partitions_for': ('', "producer.partitions_for('new')"),
+    'send without memory': ('', "[producer.send('t', b'x' * 900) for _ in range(1000)]"),
+    'send_many without memory': ('', "producer.send_many('t', [b'x' * 900] * 1000)"),
+    'send_and_forget without memory': (
+        '',
+        "[producer.send_and_forget('t', b'x' * 900) for _ in range(300_000)]",
+    ),
+}
+
+
+@pytest.mark.skipif(os.name == 'nt', reason='a process of Windows cannot interrupt itself alone')
+@pytest.mark.parametrize('case', BLOCKING)
+def test_ctrl_c_ends_what_blocks(cluster, case):
+    first, call = BLOCKING[case]
+    program = """
+        producer = connected(buffer_memory=100_000, max_block_ms=600_000)
+        %s
+        interrupted(producer, lambda: %s)
+        producer.close(timeout=0)
+    """
+    out, code, err = run(program % (first, call), cluster, stall=True)
+    assert (out, code) == (b'interrupted', 0), err
+
+
+@pytest.mark.skipif(os.name == 'nt', reason='a process of Windows cannot interrupt itself alone')
+def test_a_producer_goes_on_after_ctrl_c(cluster):
+    program = """
+        producer = connected(linger_ms=600_000, delivery_timeout_ms=700_000)
+        future = producer.send('t', b'before')
+        interrupted(producer, lambda: future.get(600))
+        producer.send('t', b'after')
+        producer.flush(600)
+        os.write(1, b' %d' % future.get(0).offset)
+    """
+    out, code, err = run(program, cluster)
+    assert (out, code) == (b'interrupted 1', 0), err
+    assert stored(cluster) == [b'before', b'after']
+
+
+@pytest.mark.parametrize('end', ['', 'sys.exit(3)', 'raise ValueError'])
+def test_what_was_not_sent_is_sent_at_the_end(cluster, end):
+    program = """
+        producer = connected(linger_ms=600_000, delivery_timeout_ms=700_000)
+        for n in range(50):
+            producer.send('t', b'%%d' %% n)
+        for n in range(50, 100):
+            producer.send_and_forget('t', b'%%d' %% n)
+        %s
+    """
+    out, code, err = run(program % end, cluster)
+    assert code == {'': 0, 'sys.exit(3)': 3}.get(end, 1), err
+    assert b'lost' not in err
+    assert stored(cluster) == [b'%d' % n for n in range(100)]
+
+
+def test_the_end_does_not_wait_for_ever_and_says_what_may_be_lost(cluster):
+    program = """
+        producer = connected()
+        for n in range(7):
+            producer.send('t', b'v')
+            producer.send_and_forget('t', b'v')
+    """
+    out, code, err = run(program, cluster, stall=True)
+    assert code == 0
+    assert b'14 records were not acknowledged and may be lost' in err
+
+
+def test_a_producer_that_is_collected_says_what_may_be_lost(cluster):
+    program = """
+        producer = connected(linger_ms=600_000, delivery_timeout_ms=700_000)
+        producer.send('t', b'v')
+        del producer
+        os.write(1, b'gone')
+    """
+    out, code, err = run(program, cluster)
+    assert (out, code) == (b'gone', 0)
+    assert b'1 records were not acknowledged and may be lost' in err

@@ -63,6 +63,16 @@ PROGRAMS = [
         some=SOME,
     ),
     Program(
+        'statsd_reporter.py',
+        prints=(
+            "send rate above 0: True\nerrors: 0\ntags: {'client-id': 'shop'}\n"
+            'latency known: True\ntopics: 1, True\nclosed reporters: 1\n30 60 42\n'
+        ),
+        leaves={'topic': {0: [b'order %d' % n for n in range(50)]}},
+        since='0.9',
+        some=SOME,
+    ),
+    Program(
         'client_statsd.py',
         prints=(
             '30 60 42\nconnections: 1\nlatency known: True\nof the node: True\n'

@@ -1,8 +1,9 @@
 """An idempotent producer as small as it can be, its own state under test, and a model of a leader.
 
 Owns what can happen between them, one method for each, and what must hold whatever happens: the log
-has no record twice and none before one that was sent earlier, and every record whose batch was
-acknowledged is in it. Who lets things happen is not owned: tests by hypothesis, and by seeds.
+has no record twice and none before one that was sent earlier, every record whose batch was
+acknowledged is in it, no batch changes while anything of its partition is on the wire, and none
+fails but for what it is. Who lets things happen is not owned: tests by hypothesis, and by seeds.
 """
 
 from __future__ import annotations
@@ -18,15 +19,23 @@ from test.producer.numbered import Batch, answer
 NOT_APPLIED = [2, 3, 5, 6, 19, 56]
 NOT_LEADER = 6
 APPLIED = [7, 20]
+#: What a batch may fail with: it is too large, or breaks a rule of the topic.
+ITS_OWN_FAULT = [10, 87]
 
 
 class Records(Batch):
-    """A batch that knows its records."""
+    """A batch that knows its records, and what of its partition is on the wire."""
 
-    def __init__(self, records):
+    def __init__(self, records, on_wire=()):
         super().__init__(len(records))
         self.records = tuple(records)
+        self.on_wire = on_wire
         self.is_over = False  # its futures are resolved
+
+    def restamp(self, *numbers):
+        """Carry these numbers, the first ones or, with nothing on the wire, others."""
+        assert not (self.stamps and self.on_wire), 'numbers change while batches are on the wire'
+        super().restamp(*numbers)
 
 
 class Producer:
@@ -38,6 +47,7 @@ class Producer:
         #: The last one is to the leader, those before to nodes that lead no more.
         self.connections = [Connection(self.partition)]
         self.ghosts = []  # connections that the client has left, with requests still on their way
+        self.on_wire = []  # batches of which the state was told neither an answer nor a loss
         self.queue = []  # batches that wait to be sent, in order
         self.last_record = 0
         self.acknowledged = set()
@@ -88,7 +98,7 @@ class Producer:
         """Let a caller send some records, which become a batch."""
         first = self.last_record + 1
         self.last_record += count
-        self.queue.append(Records(range(first, first + count)))
+        self.queue.append(Records(range(first, first + count), self.on_wire))
 
     def drain(self):
         """Send the next batch, if it may go."""
@@ -96,6 +106,7 @@ class Producer:
         if self.queue and self.state.may_send(self.queue[0]):
             batch = self.queue.pop(0)
             self.state.stamp(batch)
+            self.on_wire.append(batch)
             identity = batch.stamps[-1][:2]
             self.connections[-1].send(Sent(batch, *identity, batch.base, batch.records))
 
@@ -115,6 +126,7 @@ class Producer:
         if not answered:
             return
         batch, response = answered[which % len(answered)].answers.popleft()
+        self.on_wire.remove(batch)
         verdict = self.state.on_produced(batch, response)
         if verdict.action is Action.DONE:
             self.acknowledged.update(batch.records)
@@ -124,6 +136,7 @@ class Producer:
         elif verdict.action is Action.SPLIT:
             self.split(batch)
         elif verdict.action is Action.FAIL:
+            assert response.error_code in ITS_OWN_FAULT, verdict.error
             self.finish(batch)
         else:
             assert batch.is_over
@@ -135,7 +148,7 @@ class Producer:
 
     def split(self, batch):
         """Put the records of a batch into as many."""
-        pieces = [Records([record]) for record in batch.records]
+        pieces = [Records([record], self.on_wire) for record in batch.records]
         self.state.on_split(batch, pieces)
         for piece in pieces:
             self.requeue(piece)
@@ -157,6 +170,7 @@ class Producer:
         if not self.connections:
             self.connections.append(Connection(self.partition))
         for batch in left.unanswered:
+            self.on_wire.remove(batch)
             verdict = self.state.on_lost(batch, KafkaConnectionError('gone'))
             assert (verdict.action is Action.IGNORE) == batch.is_over
             if verdict.action is Action.RETRY:

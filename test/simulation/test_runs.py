@@ -81,6 +81,11 @@ def begins_with_many(monkeypatch):
     monkeypatch.setattr(Sequences, '__init__', mutated)
 
 
+def renumbers_what_is_on_the_wire(monkeypatch):
+    """Batches get other numbers while some of their partition are on the wire."""
+    monkeypatch.setattr(sequences._Partition, 'is_on_wire', property(lambda self: False))
+
+
 def takes_every_answer_for_good(monkeypatch):
     """A lost request counts as stored."""
 
@@ -163,7 +168,7 @@ BY_SIMULATION = [
     keeps_the_memory,
     leaves_futures_alone,
 ]
-BY_MODEL = [begins_with_many]
+BY_MODEL = [begins_with_many, renumbers_what_is_on_the_wire]
 
 
 @pytest.mark.parametrize('mutation', BY_SIMULATION)
@@ -179,5 +184,5 @@ def test_the_simulation_finds(mutation, monkeypatch):
 def test_the_model_of_leaders_finds(mutation, monkeypatch):
     mutation(monkeypatch)
     with pytest.raises(AssertionError):
-        for seed in range(200):
+        for seed in range(MOST):
             walk(seed)

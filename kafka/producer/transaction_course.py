@@ -27,6 +27,7 @@ from kafka.producer.transaction_calls import Ask, Caller, GroupMember, Offsets
 from kafka.producer.transaction_operations import OffsetsOperation, Operation
 from kafka.producer.transaction_table import Event, State, following
 from kafka.producer.transaction_verdicts import (
+    SET_BACK,
     CallKind,
     Outcome,
     error_of_call,
@@ -482,6 +483,8 @@ class TransactionCourse:
         error = error_of_call(ask.kind, code, ask.about)
         if outcome is Outcome.FATAL and commits and self._end_was_lost:
             error = _with_text(error, 'whether the transaction was committed is not known')
+        elif isinstance(error, errors.UnsupportedVersionError) and self.is_v2:
+            error = _with_text(error, SET_BACK)
         return self._conclude(ask, outcome, error)
 
     def _on_identity(self, identity: Identity) -> None:

@@ -22,6 +22,7 @@ from kafka.producer.sequences import Batch, where
 from kafka.producer.transaction_calls import Versions
 from kafka.producer.transaction_course import TransactionCourse
 from kafka.producer.transaction_table import SENDING, Event, State
+from kafka.producer.transaction_verdicts import SET_BACK
 from kafka.producer.verdicts import (
     STORED_ALL_THE_SAME,
     Action,
@@ -136,7 +137,7 @@ class TransactionState(TransactionCourse):
             self._on_failed(reaction, verdict.error)
         elif verdict.action is Action.FAIL:
             if self.is_transactional:
-                verdict = verdict._replace(error=_fenced(verdict.error))
+                verdict = verdict._replace(error=_named(verdict.error, self.is_v2))
             self.sequences.on_refused(batch)
             self._on_failed(reaction, verdict.error)
         return self._settled(verdict)
@@ -192,8 +193,10 @@ class TransactionState(TransactionCourse):
         return verdict
 
 
-def _fenced(error: Optional[KafkaError]) -> Optional[KafkaError]:
-    """Return the error of a batch; that of an old epoch is one of a fenced producer too."""
-    if type(error) is errors.InvalidProducerEpochError:
+def _named(error: Optional[KafkaError], is_v2: bool) -> Optional[KafkaError]:
+    """Return the error of a batch as users of transactions should see it."""
+    if type(error) is errors.InvalidProducerEpochError:  # that of an old epoch is fenced too
         return errors.FencedEpochError(*error.args)
+    if type(error) is errors.UnsupportedVersionError and is_v2:
+        return type(error)('%s %s' % (error.args[0], SET_BACK))
     return error

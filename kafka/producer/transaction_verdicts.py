@@ -51,6 +51,13 @@ _ALWAYS: Dict[int, Outcome] = {
     49: _FATAL,
 }
 
+#: Says, behind UNSUPPORTED_VERSION, what became of version 2. Nobody tells a producer, and
+#: brokers of 4.4.0 refuse the transactional id from then on (CONCURRENT_TRANSACTIONS).
+SET_BACK = (
+    'The feature transaction.version of the brokers was set back; make a new producer, best with'
+    ' another transactional_id: this one may be refused for a while'
+)
+
 #: By call and code; -1000 for every other code that is not retriable by its nature.
 OTHER = -1000
 TABLE: Mapping[CallKind, Mapping[int, Outcome]] = {

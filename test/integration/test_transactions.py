@@ -17,6 +17,7 @@ from kafka.errors import (
     KafkaError,
     MessageSizeTooLargeError,
     ProducerFencedError,
+    UnsupportedVersionError,
 )
 from kafka.producer.transaction_calls import GroupMember
 from kafka.protocol.admin.cluster import FeatureUpdateKey, UpdateFeaturesRequest
@@ -319,7 +320,7 @@ def test_version_1_on_brokers_that_have_both(cluster, make, topic, level):
 
 
 @since_4
-def test_producers_go_on_when_the_version_changes(cluster, make, topic, level):
+def test_producers_go_on_when_the_version_goes_up(cluster, make, topic, level):
     """What is new is told to those who connect, so that others go on as they are."""
     level(0)
     one = make()
@@ -329,9 +330,22 @@ def test_producers_go_on_when_the_version_changes(cluster, make, topic, level):
     assert (one._state.is_v2, other._state.is_v2) == (False, True)
     transact(one, topic, [b'one on 2'])
     transact(other, topic, [b'other on 2'])
+    assert values(cluster, topic, 3) == [b'one on 0', b'one on 2', b'other on 2']
+
+
+@since_4
+def test_a_producer_ends_when_the_version_goes_down_and_says_what_to_do(
+    cluster, make, topic, level
+):
+    """Nobody tells it; brokers refuse it then, and the transactional id for some time (4.4.0)."""
+    producer = make()
+    transact(producer, topic, [b'on 2'])
+    wait_until_all_is_ended(cluster, topic)
     level(0)
-    transact(other, topic, [b'other on 0'])
-    assert values(cluster, topic, 4) == [b'one on 0', b'one on 2', b'other on 2', b'other on 0']
+    with pytest.raises(UnsupportedVersionError, match='transaction.version.*new producer'):
+        transact(producer, topic, [b'lost'])
+    transact(make(), topic, [b'on 0'])
+    assert values(cluster, topic, 2) == [b'on 2', b'on 0']
 
 
 # ---------------------------------------------------------------- a coordinator that dies

@@ -221,6 +221,24 @@ def test_end_is_repeated_until_it_is_answered(v2, commits):
     operation.tell()
 
 
+@pytest.mark.parametrize('what', ['batch', 'end'])
+def test_version_2_that_is_no_more_is_fatal_and_says_what_to_do(v2, what):
+    if what == 'end':
+        operation = v2.begun().commit()
+        v2.respond(35)
+        with pytest.raises(errors.UnsupportedVersionError, match='make a new producer'):
+            operation.tell()
+    else:
+        v2.initialized()
+        v2.begin()
+        batch = Batch()
+        v2.stamp(batch)
+        verdict = v2.on_produced(batch, answer(35))
+        assert verdict.action is Action.FAIL
+        assert 'make a new producer' in str(verdict.error)
+    assert v2.is_fatal
+
+
 def test_fenced_at_a_commit_whose_answer_was_lost_is_not_known(v1):
     operation = v1.begun().commit()
     v1.lose()

@@ -34,6 +34,8 @@ _RETRY_SECONDS = 0.1
 #: A transactional id is forgotten after so long without use.
 _EXPIRES_MS = 7 * 24 * 3600 * 1000
 _MOST_IDS = 100_000
+#: The feature whose level 2 allows version 2 of transactions (KIP-890).
+_FEATURE = 'transaction.version'
 
 TopicPartition = Tuple[str, int]
 
@@ -124,11 +126,11 @@ class Transactions:
             self._by_id[transactional_id] = found
         if expected is not None and not found.is_known(*expected):
             return Identity(errors.PRODUCER_FENCED)
-        if found.state is S.ONGOING:
+        if found.state is S.ONGOING and not found.is_stuck:
             # The producer comes again, and gets an epoch above the one that fences others.
             self._end(found, commit=False, raised=True, keep_last=False)
             return Identity(errors.CONCURRENT_TRANSACTIONS)
-        if found.state in PREPARED:
+        if found.state in PREPARED or found.is_stuck:
             return Identity(errors.CONCURRENT_TRANSACTIONS)
         fresh = self.new_producer_id() if found.is_exhausted else NO_PRODUCER_ID
         epoch = None if expected is None else expected[1]
@@ -155,7 +157,19 @@ class Transactions:
             return errors.INVALID_PRODUCER_ID_MAPPING
         if found.producer_epoch != producer_epoch:
             return errors.PRODUCER_FENCED
-        return errors.CONCURRENT_TRANSACTIONS if found.state in PREPARED else errors.NONE
+        is_busy = found.state in PREPARED or found.is_stuck
+        return errors.CONCURRENT_TRANSACTIONS if is_busy else errors.NONE
+
+    def refuses_version_2(self, found: Transaction) -> bool:
+        """Tell whether a change of version 2 is refused, as the feature was set back meanwhile.
+
+        As 4.4.0 does it: the change has begun by then and never ends, so that all that comes
+        afterwards is told to wait for it.
+        """
+        if self._state.features.get(_FEATURE, 0) >= 2:
+            return False
+        found.is_stuck = True
+        return True
 
     def add(
         self,
@@ -214,7 +228,12 @@ class Transactions:
             return errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         place = (topic, partition)
         if produce_version >= 12:
-            error = self.add(transactional_id, producer_id, producer_epoch, [place])
+            error = self.check(transactional_id, producer_id, producer_epoch)
+            is_new = not self.has_partition(transactional_id, topic, partition)
+            if error == errors.NONE and is_new:
+                if self.refuses_version_2(self._by_id[transactional_id]):
+                    return errors.UNSUPPORTED_VERSION
+                self.add(transactional_id, producer_id, producer_epoch, [place])
             return fenced_code(error, newest=False)
         if self._state.release.version < (3, 6):
             return errors.NONE
@@ -242,6 +261,8 @@ class Transactions:
         is_later = producer_epoch > found.producer_epoch and self._state.release.version < (2, 5)
         if found.producer_epoch != producer_epoch and not is_later:
             return Identity(errors.PRODUCER_FENCED)
+        if found.is_stuck:
+            return Identity(errors.CONCURRENT_TRANSACTIONS)
         if found.state is S.ONGOING and is_later:
             # The end was decided before the epoch was looked at, and then no marker was written:
             # the transaction never ends.
@@ -277,6 +298,8 @@ class Transactions:
         is_current = (producer_id, producer_epoch) == (found.producer_id, found.producer_epoch)
         if producer_id != found.producer_id and not is_repeated:
             return Identity(errors.INVALID_PRODUCER_ID_MAPPING)
+        if found.is_stuck:
+            return Identity(errors.CONCURRENT_TRANSACTIONS)
         if found.state in PREPARED:
             if not is_repeated:
                 return Identity(errors.PRODUCER_FENCED)
@@ -290,6 +313,8 @@ class Transactions:
             return Identity(errors.PRODUCER_FENCED)
         if found.state is not S.ONGOING and commit:
             return Identity(errors.INVALID_TXN_STATE)
+        if self.refuses_version_2(found):
+            return Identity(errors.UNSUPPORTED_VERSION)
         self._end(found, commit, raised=True, keep_last=True)
         return Identity(errors.NONE, *found.next_identity)
 

@@ -57,7 +57,7 @@ class Transaction:
     last_epoch: those before, for answering a repeated request, -1 for none; next_producer_id: takes
     over when the markers are written, -1 for none; partitions, groups: what it wrote to;
     started_ms: when the first of them came, -1 if there was none yet; changed_ms: when anything
-    happened last.
+    happened last; is_stuck: whether a change began that never ends (see refuses_version_2()).
     """
 
     def __init__(self, transactional_id: str, producer_id: int, now_ms: int) -> None:
@@ -73,6 +73,7 @@ class Transaction:
         self.groups: Set[str] = set()
         self.started_ms = -1
         self.changed_ms = now_ms
+        self.is_stuck = False
 
     def __repr__(self) -> str:
         return '<Transaction %r %s producer_id=%d epoch=%d>' % (

@@ -73,7 +73,7 @@ class BrokerConnection(SteppedSocket):
         self._correlation_id = 0
         self._gives_lists = False  # recv() as in 1.3 and later
         self._early: Deque[Tuple[Any, Future]] = deque()  # answers that recv() has to give still
-        self._given = configs
+        self._given = options.hidden(configs)
         metrics = self.config['metrics']
         self._metrics: Optional[ConnectionMetrics] = None
         if metrics is not None:

@@ -101,7 +101,7 @@ class EventedClient:
     """What moves the requests of an evented KafkaClient; see there for what the calls mean."""
 
     def __init__(self, **configs: Any) -> None:
-        self.given = configs
+        self.given = options.hidden(configs)
         self.config = options.resolve(options.CLIENT, configs)
         self.cluster = ClusterMetadata(**self.config)
         self._process = os.getpid()

@@ -65,6 +65,7 @@ COLUMN = {
     'test_versions': 'versions',
     'test_program': 'whole programs',
     'test_programs': 'whole programs',
+    'test_patched': 'whole programs',
     'test_readme': 'whole programs',
     'test_kafka_producer': 'KafkaProducer',
     'test_pool': 'KafkaProducer',

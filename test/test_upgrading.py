@@ -27,8 +27,8 @@ HELD_BY = {
         'test_names_stay_as_given_with_a_client_of_1_x',
     ),
     '``KafkaClient(bootstrap_servers=...)``': (
-        'test_client.py',
-        'test_event_driven_form_says_what_to_use',
+        'test_client_async.py',
+        'test_two_kinds_of_client',
     ),
     '``snappy_encode`` without ``xerial_compatible``': (
         'test_codec.py',

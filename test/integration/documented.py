@@ -355,7 +355,7 @@ KafkaConnection.reinit | closes and connects; ConnectionError
 KafkaConnection.send | an encoded packet
     integration/test_connection.py::test_hand_made_requests_are_answered_in_the_layout_of_version_0
 collect_hosts | joined by commas, shuffled on demand
-    test_hosts.py::test_hosts_are_shuffled_when_asked
+    net/test_addresses.py::test_hosts_are_shuffled_when_asked
 # 3.4.1 kafka.context
 OffsetCommitContext | the last unsuccessful message is tried again
     test_offset_commit_context

@@ -37,7 +37,7 @@ from kafka.errors import (
     for_code,
 )
 from kafka.future import Future
-from kafka.structs import BrokerMetadata, TopicPartition
+from kafka.structs import Broker, BrokerMetadata, TopicPartition
 
 __all__ = ['Broker', 'ClusterMetadata', 'PartitionState', 'Update']
 
@@ -48,34 +48,6 @@ EPOCHS_FROM_VERSION = 9
 _REPLICA_NOT_AVAILABLE = 9
 
 GROUP, TRANSACTION, SHARE_GROUP = 0, 1, 2
-
-
-class Broker(BrokerMetadata):
-    """A broker as 1.3 to 2.x have it: with a rack, which is None if not told."""
-
-    __slots__ = ()
-    _fields: Any = ('nodeId', 'host', 'port', 'rack')
-
-    def __new__(cls, nodeId: int, host: str, port: int, rack: Optional[str] = None) -> Broker:
-        """Make one."""
-        return tuple.__new__(cls, (nodeId, host, port, rack))
-
-    def __repr__(self) -> str:
-        return 'BrokerMetadata(nodeId=%r, host=%r, port=%r, rack=%r)' % tuple(self)
-
-    @property
-    def rack(self) -> Optional[str]:
-        """Where it stands."""
-        values: Tuple[Any, ...] = self
-        rack: Optional[str] = values[3]
-        return rack
-
-    @classmethod
-    def _make(cls, iterable: Iterable[Any]) -> Any:  # type: ignore[override]  # as a tuple of four
-        return cls(*iterable)
-
-    def _replace(self, **changes: Any) -> Broker:
-        return type(self)(**{**self._asdict(), **changes})
 
 
 class PartitionState(NamedTuple):

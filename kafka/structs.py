@@ -7,7 +7,7 @@ every name of ``kafka.errors``.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from kafka.errors import *  # noqa: F403 - 1.x programs import errors from here
 
@@ -89,20 +89,80 @@ class OffsetAndTimestamp(NamedTuple):
         return hash(self[:2])
 
 
-class BrokerMetadata(NamedTuple):
-    """A broker and where it listens; host and port are None for a leader that is not listed.
-
-    From 0.9.5.
-    """
-
+class _ThreeFields(NamedTuple):
     nodeId: int
     host: Optional[TopicName]
     port: Optional[int]
+
+
+_NOT_GIVEN: Any = object()
+
+
+class BrokerMetadata(_ThreeFields):
+    """A broker and where it listens; host and port are None for a leader that is not listed.
+
+    Three fields, as up to 1.2; who gives a rack, also None, gets the four of 1.3 to 2.x: a Broker.
+    From 0.9.5.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        nodeId: int,
+        host: Optional[TopicName],
+        port: Optional[int],
+        rack: Optional[str] = _NOT_GIVEN,
+    ) -> BrokerMetadata:
+        """Make one of three fields, or of four."""
+        if rack is _NOT_GIVEN:
+            return tuple.__new__(cls, (nodeId, host, port))
+        return tuple.__new__(Broker, (nodeId, host, port, rack))
+
+    def __repr__(self) -> str:
+        values = ', '.join('%s=%r' % item for item in zip(self._fields, self))
+        return 'BrokerMetadata(%s)' % values
 
     @property
     def node_id(self) -> int:
         """The node id under its name of 3.0."""
         return self.nodeId
+
+    @property
+    def rack(self) -> Optional[str]:
+        """Where it stands, None if that was not told."""
+        return None
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> Any:  # type: ignore[override]  # of three or four
+        return cls(*iterable)
+
+    def _replace(self, **changes: Any) -> Any:
+        return type(self)(**{**self._asdict(), **changes})
+
+
+class Broker(BrokerMetadata):
+    """A broker as 1.3 to 2.x have it: with a rack, which is None if not told."""
+
+    __slots__ = ()
+    _fields: Any = ('nodeId', 'host', 'port', 'rack')
+
+    def __new__(
+        cls,
+        nodeId: int,
+        host: Optional[TopicName],
+        port: Optional[int],
+        rack: Optional[str] = None,
+    ) -> Broker:
+        """Make one."""
+        return tuple.__new__(cls, (nodeId, host, port, rack))
+
+    @property
+    def rack(self) -> Optional[str]:
+        """Where it stands."""
+        values: Tuple[Any, ...] = self
+        rack: Optional[str] = values[3]
+        return rack
 
 
 class PartitionMetadata(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import pytest
@@ -71,6 +72,38 @@ def test_a_partition_of_0_9_5_is_one_of_1_x():
 
 def test_broker_metadata_answers_to_both_spellings_of_the_node_id():
     assert structs.BrokerMetadata(3, b'h', 9092).node_id == 3
+
+
+def test_broker_metadata_takes_a_rack_as_in_1_3():
+    for broker in (
+        structs.BrokerMetadata(3, 'h', 9092, 'r'),
+        structs.BrokerMetadata(nodeId=3, host='h', port=9092, rack='r'),
+        structs.BrokerMetadata._make((3, 'h', 9092, 'r')),
+        structs.BrokerMetadata(3, 'h', 9092)._replace(rack='r'),
+        structs.BrokerMetadata(3, 'h', 9092, None)._replace(rack='r'),
+    ):
+        node_id, host, port, rack = broker
+        assert (node_id, host, port, rack) == broker == (3, 'h', 9092, 'r')
+        assert (broker.node_id, broker.rack, type(broker)) == (3, 'r', structs.Broker)
+        assert isinstance(broker, structs.BrokerMetadata)
+        assert repr(broker) == "BrokerMetadata(nodeId=3, host='h', port=9092, rack='r')"
+        assert broker._asdict() == {'nodeId': 3, 'host': 'h', 'port': 9092, 'rack': 'r'}
+        assert pickle.loads(pickle.dumps(broker)) == copy.copy(broker) == broker
+    assert structs.BrokerMetadata(3, 'h', 9092, None) == (3, 'h', 9092, None)
+
+
+def test_broker_metadata_of_three_fields_is_that_of_0_9_5():
+    broker = structs.BrokerMetadata(3, b'h', 9092)
+    node_id, host, port = broker
+    assert (len(broker), broker.rack, type(broker)) == (3, None, structs.BrokerMetadata)
+    assert repr(broker) == "BrokerMetadata(nodeId=3, host=b'h', port=9092)"
+    assert broker._asdict() == {'nodeId': 3, 'host': b'h', 'port': 9092}
+    assert pickle.loads(pickle.dumps(broker)) == copy.copy(broker) == broker
+    for wrong in ((3, 'h'), (3, 'h', 9092, 'r', 5)):
+        with pytest.raises(TypeError):
+            structs.BrokerMetadata(*wrong)
+        with pytest.raises(TypeError):
+            structs.BrokerMetadata._make(wrong)
 
 
 def test_structs_and_common_offer_every_error_as_the_same_object():

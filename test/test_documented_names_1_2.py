@@ -341,7 +341,7 @@ def test_a_star_import_brings_the_names_of_1_2():
 # ------------------------------------------------------------ both eras in one process
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture
 def cluster():
     with Cluster(version='2.8', topics={'topic': 1}) as running:
         yield running

@@ -17,6 +17,7 @@ import time
 from kafka.testing.security.scram import SALT_BYTES, ScramCredential
 
 SECONDS = 60
+ANSWER_SECONDS = 5
 CREATE = 1
 DONE, EXISTS = 0, -110
 ALL_OPERATIONS, PERSISTENT = 31, 0
@@ -36,12 +37,14 @@ class ZooKeeper:
             time.sleep(0.1)
 
     def _connects(self):
-        self._socket = socket.create_connection(self._address, SECONDS)
+        """Try to begin a session; one that is asked for too early may never be answered."""
+        self._socket = socket.create_connection(self._address, ANSWER_SECONDS)
         try:
             self._ask(struct.pack('>iqiq', 0, 0, 30_000, 0) + _bytes(bytes(16)))
-        except (AssertionError, ConnectionError):
+        except (AssertionError, ConnectionError, socket.timeout):
             self._socket.close()
             return False
+        self._socket.settimeout(SECONDS)
         return True
 
     def __enter__(self):

@@ -278,7 +278,11 @@ class SecuredCluster(Cluster):
             if self.release.version < SETS_MODULES:
                 options = [*options, '-Djava.security.auth.login.config=jaas.conf']
             if self.realm is not None:
-                options = [*options, '-Djava.security.krb5.conf=' + self.realm.conf]
+                # Releases before 2.1 ask the JVM's own classes for the realm of short names.
+                options = [
+                    *(*options, '-Djava.security.krb5.conf=' + self.realm.conf),
+                    *('--add-exports', 'java.security.jgss/sun.security.krb5=ALL-UNNAMED'),
+                ]
         if name.startswith('format') and self.release.version >= FORMATS_USERS:
             for user, password in (*PASSWORDS.items(), (ODD_USER, ODD_PASSWORD)):
                 for each in SCRAM:

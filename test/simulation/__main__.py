@@ -6,6 +6,7 @@ Prints how to repeat a run that failed, and ends with status 1 then.
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import time
 
@@ -22,6 +23,7 @@ def main(arguments=None):
     parser.add_argument('--most', type=int, default=10, help='failures after which it ends')
     given = parser.parse_args(arguments)
     seeds = range(given.first, given.first + given.seeds) if given.seed is None else [given.seed]
+    logging.getLogger('kafka').addHandler(logging.NullHandler())  # of trouble that is wanted
     failed, start = [], time.monotonic()
     for seed in seeds:
         try:

@@ -6,6 +6,7 @@ producer was told.
 
 from __future__ import annotations
 
+from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 from kafka.record.memory_records import MemoryRecords
 
 ABORT_MARKER = b'\x00\x00\x00\x00'
@@ -65,6 +66,16 @@ def check_partition(number, seen, acknowledged, forbidden):
     if seen != sorted(seen):
         at = next(i for i in range(1, len(seen)) if seen[i] < seen[i - 1])
         raise Wrong('%s is out of order: %r before %r' % (where, seen[at - 1], seen[at]))
+
+
+def check_errors(number, errors):
+    """Raise Wrong if idempotent records failed with what is no fault of their own (None: none).
+
+    Whatever becomes of other batches of its partition, a batch is stored, too large or too late.
+    """
+    for error in errors:
+        if not isinstance(error, (type(None), KafkaTimeoutError, MessageSizeTooLargeError)):
+            raise Wrong('records of partition %d failed with %r' % (number, error))
 
 
 def check_producer(producer):

@@ -13,7 +13,13 @@ from kafka.producer.transaction_calls import GroupMember
 from kafka.producer.transaction_table import State
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka.testing import MemoryCluster
-from test.simulation.checks import Wrong, check_partition, check_producer, committed
+from test.simulation.checks import (
+    Wrong,
+    check_errors,
+    check_partition,
+    check_producer,
+    committed,
+)
 from test.simulation.producer import Options, SimulatedProducer
 from test.simulation.trouble import Trouble
 
@@ -71,7 +77,7 @@ class Run:
             linger=chance.choice([0.0, 0.005, 0.05]),
             batch_size=chance.choice([120, 300, 2000]),
             buffer_memory=chance.choice([4000, 32 * 1024]),
-            delivery_timeout=chance.choice([4.0, 30.0, 120.0]),
+            delivery_timeout=chance.choice([1.5, 4.0, 30.0, 120.0]),
             request_timeout=chance.choice([1.0, 3.0]),
             max_block=chance.choice([2.0, 60.0]),
             max_in_flight=chance.choice([1, 2, 5]),
@@ -311,6 +317,8 @@ class Run:
             if not all(future.is_done for _, future in sent):
                 raise Wrong('futures of partition %d are not resolved' % partition.index)
             fine = [value for value, future in sent if future.exception is None]
+            if not self.is_transactional:
+                check_errors(partition.index, [future.exception for _, future in sent])
             if self.is_transactional:
                 fine = [value for value in fine if value in self.wanted]
             check_partition(partition.index, seen, fine, self.forbidden)

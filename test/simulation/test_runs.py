@@ -15,7 +15,7 @@ from kafka.producer.sequences import Sequences
 from kafka.producer.transaction_course import TransactionCourse
 from kafka.producer.transaction_state import TransactionState
 from kafka.producer.transaction_verdicts import CallKind, Outcome
-from kafka.producer.verdicts import Action, Verdict
+from kafka.producer.verdicts import Action, Reaction, Verdict
 from test.producer.test_sequences_by_model import walk
 from test.simulation import loop
 from test.simulation.__main__ import main
@@ -84,6 +84,11 @@ def begins_with_many(monkeypatch):
 def renumbers_what_is_on_the_wire(monkeypatch):
     """Batches get other numbers while some of their partition are on the wire."""
     monkeypatch.setattr(sequences._Partition, 'is_on_wire', property(lambda self: False))
+
+
+def fails_for_others(monkeypatch):
+    """A batch that is refused for the sake of another one fails."""
+    monkeypatch.setattr(Sequences, 'judge', lambda self, batch, response: Reaction.FAIL)
 
 
 def takes_every_answer_for_good(monkeypatch):
@@ -159,6 +164,7 @@ def leaves_futures_alone(monkeypatch):
 
 BY_SIMULATION = [
     numbers_again,
+    fails_for_others,
     takes_every_answer_for_good,
     commits_before_all_is_stored,
     turns_a_commit_into_an_abort,

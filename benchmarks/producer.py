@@ -18,7 +18,9 @@ have the same settings: acks=1, no idempotence (``--idempotent`` for acks=all wi
   confluent-kafka: ``produce()`` without a callback.
 * *many*: ``send_many()`` of 1000 records a call; confluent-kafka: ``produce_batch()``.
 * *one*: one record in flight: ``send().get()``, ``produce(); flush()``: the median of the time
-  between the call and the acknowledgement.
+  between the call and the acknowledgement; *one (CPU)*: what that costs the client's process. The
+  *floor* that is printed behind the table is the median of a request made beforehand, on a blocking
+  socket, its answer thrown away: the broker's and the system's own time, which no client can spare.
 
 Ratios, how many times more the others take, are medians of the ratios of each round; least and
 largest stand behind. Nothing is measured before every client has written the same records, as read
@@ -29,7 +31,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import socket
 import statistics
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -46,6 +50,7 @@ AT_A_TIME = 1000
 KEYS = [b'key-%d' % number for number in range(1000)]
 ROWS = ('future', 'kept', 'keyed', 'forget', 'many', 'one')
 SINGLE = 'one'
+SINGLE_CPU = 'one (CPU)'
 
 Figures = Dict[str, Dict[str, List[float]]]
 
@@ -200,16 +205,17 @@ class Runner:
         self.records: List[bytes] = []
 
     def run(self, row: str, topic: str, count: int) -> Tuple[float, float]:
-        """Return CPU seconds, and seconds of the clock, for a record; of *one* the median twice."""
+        """Return CPU seconds, and seconds of the clock (*one*: their median), for a record."""
         if len(self.records) != count:
             self.records = values(count)
         if row == SINGLE:
             times = []
+            spent_before = time.process_time()
             for value in self.records:
                 began = time.perf_counter()
                 self.client.single(topic, value)
                 times.append(time.perf_counter() - began)
-            return statistics.median(times), statistics.median(times)
+            return (time.process_time() - spent_before) / count, statistics.median(times)
         began, wall = time.process_time(), time.perf_counter()
         kept = getattr(self.client, row)(topic, self.records)
         self.client.flush()
@@ -222,6 +228,29 @@ class Runner:
         began, wall = time.process_time(), time.perf_counter()
         time.sleep(seconds)
         return (time.process_time() - began) / (time.perf_counter() - wall)
+
+    def floor(self, topic: str, count: int) -> float:
+        """Return the median time that a produce request made beforehand takes; kafka-evergreen."""
+        from kafka.protocol.api import encode_request
+        from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+        from kafka.record.default_records import encode_column_batch
+
+        batch = encode_column_batch(values(1), None, None, [(0, int(time.time() * 1000))])
+        data = [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])]
+        body = encode_request(ProduceRequest(None, 1, 30000, data), 9, 1, 'floor')
+        frame = len(body).to_bytes(4, 'big') + body
+        host, port = self.address.split(',')[0].rsplit(':', 1)
+        times = []
+        with socket.create_connection((host, int(port)), 30) as plain:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for _ in range(count):
+                began = time.perf_counter()
+                plain.sendall(frame)
+                answer = plain.recv(65536)
+                times.append(time.perf_counter() - began)
+                if not answer:
+                    raise SystemExit('the broker closes on a request made by hand')
+        return statistics.median(times)
 
     def create(self, topic: str, partitions: int) -> None:
         """Create a topic, much faster than Kafka's own tool does."""
@@ -250,10 +279,10 @@ class Runner:
 
 
 @contextlib.contextmanager
-def broker(options: argparse.Namespace) -> Iterator[str]:
-    """Yield the address of a broker."""
+def broker(options: argparse.Namespace) -> Iterator[Any]:
+    """Yield a cluster of one broker; only its address for one that runs already."""
     if options.address:
-        yield options.address
+        yield argparse.Namespace(bootstrap=options.address)
         return
     sys.path.insert(0, str(ROOT))
     from servers.cluster import Cluster, stop_on_signals
@@ -266,14 +295,15 @@ def broker(options: argparse.Namespace) -> Iterator[str]:
     stop_on_signals()
     print('starting Apache Kafka %s ...' % release.name, flush=True)
     with Cluster(release) as cluster:
-        yield cluster.bootstrap
+        yield cluster
 
 
 def measure(workers: Dict[str, Worker], options: argparse.Namespace) -> Tuple[Figures, Figures]:
     """Return CPU and clock seconds per record of each row, client and round."""
     rows = [row for row in ROWS if options.only in row]
-    cpu: Figures = {row: {client: [] for client in workers} for row in rows}
-    clock: Figures = {row: {client: [] for client in workers} for row in rows}
+    shown = rows + [SINGLE_CPU] * (SINGLE in rows)
+    cpu: Figures = {row: {client: [] for client in workers} for row in shown}
+    clock: Figures = {row: {client: [] for client in workers} for row in shown}
     for row in rows:
         for number, (client, worker) in enumerate(workers.items()):
             topic = '%s-%d' % (row, number)
@@ -286,7 +316,10 @@ def measure(workers: Dict[str, Worker], options: argparse.Namespace) -> Tuple[Fi
             for number, (client, worker) in enumerate(workers.items()):
                 count = options.singles if row == SINGLE else options.records
                 spent = worker.ask('run', row, '%s-%d' % (row, number), count)
-                cpu[row][client].append(spent[0])
+                if row == SINGLE:
+                    cpu[SINGLE_CPU][client].append(spent[0])
+                    clock[SINGLE_CPU][client].append(spent[1])
+                cpu[row][client].append(spent[row == SINGLE])
                 clock[row][client].append(spent[1])
         print('round %d of %d' % (turn + 1, options.rounds), file=sys.stderr, flush=True)
     return cpu, clock
@@ -319,16 +352,46 @@ def compare(options: argparse.Namespace) -> None:
     """Start everything, check, measure, report."""
     pythons = {client: environment(client) for client in CLIENTS}
     with contextlib.ExitStack() as stack:
-        address = stack.enter_context(broker(options))
+        cluster = stack.enter_context(broker(options))
         workers = {}
         for client, python in pythons.items():
-            arguments = [address, str(int(options.idempotent))]
+            arguments = [cluster.bootstrap, str(int(options.idempotent))]
             workers[client] = Worker(client, python, __file__, arguments)
             stack.callback(workers[client].close)
         report(*measure(workers, options))
         if options.idle:
             share = workers[OURS].ask('idle', options.idle)
             print('\nidle: %.4f %% of a core' % (share * 100))
+        if options.only in SINGLE:
+            median = workers[OURS].ask('floor', SINGLE + '-0', options.singles)
+            print('floor of one in flight: %.0f us' % (median * 1e6))
+        if options.stalled:
+            workers[CONFLUENT].ask('create', 'stalled', options.partitions)
+            fill(cluster, pythons[OURS], options.stalled << 20)
+
+
+def fill(cluster: Any, python: Path, buffer_memory: int) -> None:
+    """Print what a producer of kafka-evergreen holds when its broker hangs."""
+    script = str(Path(__file__).with_name('stalled.py'))
+    command = [str(python), '-I', script, cluster.bootstrap, 'stalled', str(buffer_memory)]
+    (node,) = cluster.nodes
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        before = int(process.stdout.readline())
+        cluster.pause(node)
+        try:
+            process.stdin.write('\n')
+            process.stdin.flush()
+            count, after = map(int, process.stdout.readline().split())
+        finally:
+            cluster.resume(node)
+    print(
+        'stalled: %d records until it blocked; %.1f MiB in memory before, %.1f after: buffer_memory'
+        ' (%.0f) and %.1f'
+        % (count, *(size / 2**20 for size in (before, after, buffer_memory, after - buffer_memory)))
+    )
 
 
 def main() -> None:
@@ -343,6 +406,9 @@ def main() -> None:
     parser.add_argument('--only', default='', help='only rows whose name contains this text')
     parser.add_argument('--idempotent', action='store_true', help='acks=all, idempotence')
     parser.add_argument('--idle', type=float, default=0, help='seconds to watch an idle producer')
+    parser.add_argument(
+        '--stalled', type=int, default=0, help='buffer_memory (MiB) to fill while the broker hangs'
+    )
     parser.add_argument('--worker', nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:

@@ -11,6 +11,7 @@ import os
 import threading
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 # Reentrant: a module may import another one late while it is imported itself.
 _importing = threading.RLock()
@@ -30,3 +31,16 @@ def import_late(name: str) -> ModuleType:
     """
     with _importing:
         return import_module(name)
+
+
+class LateModule:
+    """Stands for a module that is imported when something of it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return '<LateModule %s>' % self._name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_late(self._name), name)

@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from kafka.late_imports import import_late
+from kafka.late_imports import LateModule, import_late
 from test.sources import ROOT
 
 
@@ -20,6 +20,23 @@ def test_a_module_is_imported():
 def test_a_module_that_is_not_there_is_an_import_error():
     with pytest.raises(ImportError):
         import_late('kafka.nothing_of_this_name')
+
+
+def test_what_stands_for_a_module_has_what_that_has():
+    assert LateModule('kafka.structs').TopicPartition('t', 1).partition == 1
+    with pytest.raises(AttributeError, match='nothing'):
+        _ = LateModule('kafka.structs').nothing
+
+
+def test_a_producer_without_tls_does_not_import_what_that_needs():
+    program = """
+        import sys
+        from kafka import KafkaProducer
+        KafkaProducer(bootstrap_servers='127.0.0.1:1', api_version=(2, 8)).close(timeout=0)
+        print([name for name in ('inspect', 'ssl', 'tempfile') if name in sys.modules])
+    """
+    command = [sys.executable, '-c', textwrap.dedent(program)]
+    assert subprocess.check_output(command, cwd=str(ROOT), timeout=60).strip() == b'[]'
 
 
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='this system has no fork')
@@ -35,7 +52,7 @@ time.sleep(0.1)
     program = """
         import os, signal, threading, warnings
         import started
-        from kafka.late_imports import import_late
+        from kafka.late_imports import LateModule, import_late
         warnings.simplefilter('ignore', DeprecationWarning)  # 3.12 on: a fork with threads
         thread = threading.Thread(target=import_late, args=('slow',))
         thread.start()

@@ -9,14 +9,19 @@ configuration to other processes. The names stand in the one table of all option
 from __future__ import annotations
 
 import logging
-import ssl
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
 from kafka.config.secrets import hide, hide_key, hide_login
 from kafka.config.security_table import SECURITY
 from kafka.errors import KafkaConfigurationError
+from kafka.late_imports import LateModule
 from kafka.net import proxy as proxies
 from kafka.net import tls
+
+if TYPE_CHECKING:
+    import ssl
+else:
+    ssl = LateModule('ssl')  # see tls.py
 
 __all__ = ['OPTIONS', 'SaslSettings', 'SecuritySettings', 'TlsSettings']
 

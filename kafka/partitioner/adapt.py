@@ -8,10 +8,10 @@ that are made with the partitions, whose ``partition(key, partitions)`` is asked
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence
 
 from kafka.errors import KafkaConfigurationError
+from kafka.late_imports import import_late
 from kafka.partitioner.default import DefaultPartitioner
 from kafka.partitioner.sticky import StickyPartitioner
 
@@ -50,6 +50,11 @@ def adapt(partitioner: Any) -> Adapted:
 
     Raises: KafkaConfigurationError for what is none.
     """
+    if partitioner is DefaultPartitioner or type(partitioner) is DefaultPartitioner:
+        choose = DefaultPartitioner()  # it is known without inspect, see _takes()
+        return Adapted(
+            lambda asked: choose(asked.serialized_key, asked.partitions, asked.available)
+        )
     if isinstance(partitioner, type):
         if _takes(partitioner, 1) and not _takes(partitioner, 0):
             return Adapted(_ByTopic(partitioner).choose)
@@ -92,7 +97,8 @@ class _ByTopic:
 def _takes(call: Callable[..., Any], count: int) -> bool:
     """Tell whether something can be called with so many positional arguments."""
     try:
-        inspect.signature(call).bind(*[None] * count)
+        # Late: it takes over 1 MiB, and few programs have one of their own.
+        import_late('inspect').signature(call).bind(*[None] * count)
     except TypeError:
         return False
     except ValueError:  # a function in C that does not say

@@ -5,7 +5,6 @@ Owns the checks and the errors they raise, which are AssertionErrors too, as the
 
 from __future__ import annotations
 
-import inspect
 import operator
 import re
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -17,6 +16,7 @@ from kafka.errors import (
     KafkaConfigurationError,
     KafkaTimeoutError,
 )
+from kafka.late_imports import import_late
 from kafka.producer.producer_batch import compression_of
 
 _TOPIC = re.compile(r'[a-zA-Z0-9._-]{1,249}\Z')
@@ -208,7 +208,8 @@ def adapt_serializer(name: str, serializer: Any) -> Optional[Serializer]:
 
 def _takes(call: Callable[..., Any], count: int) -> bool:
     try:
-        inspect.signature(call).bind(*[None] * count)
+        # Late: it takes over 1 MiB, and few programs have one of their own.
+        import_late('inspect').signature(call).bind(*[None] * count)
     except (TypeError, ValueError):
         return False
     return True

@@ -5,6 +5,8 @@ Owns nothing but that, so that little else is in its memory; producer.py starts 
 hang when it has printed a line, and reads the next line: ``python stalled.py BROKERS TOPIC BYTES``.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 

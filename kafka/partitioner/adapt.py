@@ -51,16 +51,16 @@ def adapt(partitioner: Any) -> Adapted:
     Raises: KafkaConfigurationError for what is none.
     """
     if partitioner is DefaultPartitioner or type(partitioner) is DefaultPartitioner:
-        choose = DefaultPartitioner()  # it is known without inspect, see _takes()
+        choose = DefaultPartitioner()  # it is known without inspect, see takes()
         return Adapted(
             lambda asked: choose(asked.serialized_key, asked.partitions, asked.available)
         )
     if isinstance(partitioner, type):
-        if _takes(partitioner, 1) and not _takes(partitioner, 0):
+        if takes(partitioner, 1) and not takes(partitioner, 0):
             return Adapted(_ByTopic(partitioner).choose)
         partitioner = partitioner()
     partition = getattr(partitioner, 'partition', None)
-    if callable(partition) and _takes(partition, 6):
+    if callable(partition) and takes(partition, 6):
         return Adapted(
             lambda asked: partition(*asked[:5], asked.cluster),
             getattr(partitioner, 'on_new_batch', None),
@@ -94,13 +94,16 @@ class _ByTopic:
         return found.partition(asked.serialized_key, partitions)
 
 
-def _takes(call: Callable[..., Any], count: int) -> bool:
-    """Tell whether something can be called with so many positional arguments."""
+def takes(call: Callable[..., Any], count: int, unknown: bool = True) -> bool:
+    """Tell whether something can be called with so many positional arguments.
+
+    Arguments: unknown: what to say of a function in C that does not tell.
+    """
     try:
-        # Late: it takes over 1 MiB, and few programs have one of their own.
+        # Late: it takes over 1 MiB, and few programs have partitioners of their own.
         import_late('inspect').signature(call).bind(*[None] * count)
     except TypeError:
         return False
-    except ValueError:  # a function in C that does not say
-        return True
+    except ValueError:
+        return unknown
     return True

@@ -16,7 +16,7 @@ from kafka.errors import (
     KafkaConfigurationError,
     KafkaTimeoutError,
 )
-from kafka.late_imports import import_late
+from kafka.partitioner.adapt import takes
 from kafka.producer.producer_batch import compression_of
 
 _TOPIC = re.compile(r'[a-zA-Z0-9._-]{1,249}\Z')
@@ -201,15 +201,6 @@ def adapt_serializer(name: str, serializer: Any) -> Optional[Serializer]:
                 '%s must be callable or have a method serialize(), not be %r' % (name, serializer)
             )
         return lambda topic, headers, data: serializer(data)
-    if _takes(serialize, 3):
+    if takes(serialize, 3, unknown=False):
         return lambda topic, headers, data: serialize(topic, headers, data)
     return lambda topic, headers, data: serialize(topic, data)
-
-
-def _takes(call: Callable[..., Any], count: int) -> bool:
-    try:
-        # Late: it takes over 1 MiB, and few programs have one of their own.
-        import_late('inspect').signature(call).bind(*[None] * count)
-    except (TypeError, ValueError):
-        return False
-    return True

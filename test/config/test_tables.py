@@ -10,6 +10,7 @@ from kafka import config
 from kafka.config.kinds import Unfit
 from kafka.config.option import FACES, dialect_of, table
 from kafka.config.resolution import OPTIONS
+from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG
 from kafka.version import __version__
 
 NAME = 'kafka-python-' + __version__
@@ -144,29 +145,13 @@ def test_defaults_of_later_eras(letter, name, dialect, default):
 
 
 def test_defaults_of_0_9_5():
+    """They are those that test/consumer/test_arguments_09.py has in full."""
     defaults = config.defaults(config.TOWER)
     assert defaults.pop('deserializer_class')(b'x') == b'x'
-    assert {name: value for name, value in defaults.items() if name not in config.SECURITY} == {
-        'client_id': 'kafka.consumer.kafka',
-        'group_id': None,
-        'bootstrap_servers': [],
-        'socket_timeout_ms': 30000,
-        'fetch_message_max_bytes': 1048576,
-        'auto_offset_reset': 'largest',
-        'fetch_min_bytes': 1,
-        'fetch_wait_max_ms': 100,
-        'refresh_leader_backoff_ms': 200,
-        'auto_commit_enable': False,
-        'auto_commit_interval_ms': 60000,
-        'auto_commit_interval_messages': None,
-        'consumer_timeout_ms': -1,
-        'socket_receive_buffer_bytes': 65536,
-        'num_consumer_fetchers': 1,
-        'default_fetcher_backoff_ms': 1000,
-        'queued_max_message_chunks': 10,
-        'rebalance_max_retries': 4,
-        'rebalance_backoff_ms': 2000,
-    }
+    own = {name: value for name, value in defaults.items() if name not in config.SECURITY}
+    expected = dict(DEFAULT_CONSUMER_CONFIG)
+    del expected['deserializer_class']
+    assert own == expected
 
 
 def test_only_0_9_names_no_option_of_a_later_release():

@@ -122,5 +122,13 @@ def _share(
         for _ in range(quotas[name]):
             free = [each for each in partitions if each not in result[name]]
             partition = min(free, key=lambda each: readers[each])
+            if readers[partition] == sharing:  # what has room left is the member's already
+                spare = min(partitions, key=lambda each: readers[each])
+                has_one = [other for other in names if partition in result[other]]
+                others = [other for other in has_one if spare not in result[other]]
+                mover = min(others, key=lambda other: partition in owned.get(other, ()))
+                result[mover] = result[mover] - {partition} | {spare}
+                readers[spare] += 1  # and none more of the other: one went, one came
+            else:
+                readers[partition] += 1
             result[name].add(partition)
-            readers[partition] += 1

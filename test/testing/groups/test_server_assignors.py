@@ -92,6 +92,15 @@ def test_simple_has_each_partition_read_by_about_the_same_number_of_members(grou
             assert max(sizes) - min(sizes) <= 1
 
 
+def test_simple_lets_a_member_move_where_the_room_left_is_of_no_use_to_the_next():
+    wanted = {name: {b'c'} for name in 'lmoq'}
+    owned = {'q': {(b'c', 1)}, 'o': {(b'c', 2)}}
+    target = simple(wanted, {(b'c', index) for index in range(3)}, owned)
+    read = [each for has in target.values() for each in has]
+    assert [read.count((b'c', index)) for index in range(3)] == [2, 2, 2]
+    assert (b'c', 1) in target['q'] and (b'c', 2) in target['o']
+
+
 def test_simple_moves_no_partition_without_need():
     wanted = {'a': {b'a'}, 'b': {b'a'}}
     partitions = {(b'a', index) for index in range(4)}

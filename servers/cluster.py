@@ -252,7 +252,8 @@ class Cluster(Brokers):
     ) -> None:
         """Create a topic and wait until every running broker knows a leader of each partition.
 
-        ``replication`` defaults to the number of brokers. ClusterError when it is refused.
+        ``replication`` defaults to the number of brokers. ClusterError when it is refused; a topic
+        of that name that is there already is not told from one that a busy broker made just now.
         """
         copies = replication or self.size
         if self.release.version >= CREATES_TOPICS:

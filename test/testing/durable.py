@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, Iterator, List
-
-import pytest
+from typing import Any, List
 
 from kafka.testing.storage.cluster_storage import Storage
 from test.testing.data_requests import TOPIC
@@ -66,14 +64,6 @@ class Folders:
     def after(self, how: str, version: str = '4.4', **more: Any) -> DurableDriver:
         """Start the next one after a ``'stop'`` or a ``'kill'``."""
         return (self.after_stop if how == 'stop' else self.after_kill)(version, **more)
-
-
-@pytest.fixture(name='folders')
-def folders_fixture(tmp_path: Path) -> Iterator[Folders]:
-    """Give folders for clusters; what runs in them is stopped after the test."""
-    made = Folders(tmp_path)
-    yield made
-    made.stop()
 
 
 def with_topic(folders: Folders, **more: Any) -> DurableDriver:

@@ -19,7 +19,7 @@ from kafka.testing.storage import cluster_storage as storage
 from kafka.testing.transactions.transaction import S
 from test.testing.data_requests import TOPIC, batch, fetch, list_offsets, produce, values
 from test.testing.drive import Driver
-from test.testing.durable import folders_fixture, with_topic  # noqa: F401
+from test.testing.durable import with_topic
 from test.testing.handlers.test_transactions import V2, Producer
 
 

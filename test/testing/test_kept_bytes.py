@@ -47,7 +47,6 @@ from kafka.testing.errors import (
 )
 from kafka.testing.settings import configs
 from test.testing.drive import Driver
-from test.testing.durable import Folders
 from test.testing.group_requests import commit
 from test.testing.handlers.test_transactions import Producer
 
@@ -278,12 +277,10 @@ def test_what_users_of_the_cluster_put_there_themselves_counts():
     assert cluster.state.kept.used > before
 
 
-def test_what_comes_back_counts(tmp_path):
-    folders = Folders(tmp_path)
+def test_what_comes_back_counts(folders):
     driver = folders.start()
     metrics(driver, 'm', 'x' * 500)
     offset(driver, 'g', 'x' * 500)
     used = driver.state.kept.used
     assert used > 1000
     assert folders.after_stop().state.kept.used == used
-    folders.stop()

@@ -21,16 +21,14 @@ from test.testing.data_requests import (
     message_set,
     produce,
 )
-from test.testing.durable import Folders
 
 BATCH = batch(b'x' * 100)
 HOURS = 3600.0
 
 
 @pytest.fixture(params=['memory', 'files'])
-def started(request, tmp_path):
+def started(request, folders):
     """Return a function that starts a cluster with a topic of some settings."""
-    folders = Folders(tmp_path)
 
     def start(version='4.4', **configs):
         if request.param == 'memory':
@@ -42,8 +40,7 @@ def started(request, tmp_path):
         cluster.state.topics[TOPIC].configs.update(names)
         return cluster
 
-    yield start
-    folders.stop()
+    return start
 
 
 def log_of(cluster):

@@ -47,7 +47,7 @@ from test.testing.data_requests import (
     values,
 )
 from test.testing.drive import Driver
-from test.testing.durable import Folders, folders_fixture, with_topic  # noqa: F401
+from test.testing.durable import Folders, with_topic
 from test.testing.group_requests import Consumer, settle
 from test.testing.handlers.test_transactions import V2, Producer
 from test.testing.test_failing_disks import failing

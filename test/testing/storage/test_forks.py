@@ -12,7 +12,6 @@ from kafka.testing.logs.segments import StorageError
 from kafka.testing.storage.cluster_storage import Storage
 from test.testing.data_requests import TOPIC, batch, fetch, produce, values
 from test.testing.drive import Driver
-from test.testing.durable import folders_fixture  # noqa: F401
 
 
 def in_a_child(work):

@@ -25,7 +25,6 @@ from kafka.errors import (
 )
 from kafka.future import Future
 from kafka.metrics.network_metrics import ConnectionMetrics
-from kafka.net.helpers import Work
 from kafka.net.steps import Steps, Taking, VersionQuestion
 from kafka.protocol.release import ReleaseName, release_of
 from kafka.request_frames import Expected, Framing
@@ -230,19 +229,14 @@ class BrokerConnection(SteppedSocket):
                 return
             if work is not None:
                 data = None
-                self._await_work(work, time.monotonic() + limit)
+                if not work.wait(limit):
+                    raise KafkaConnectionError('%s: the login is not ready in time' % self)
                 continue
             self._set_waiting(limit)
             try:
                 data = self._sock.recv(READ_BYTES)
             finally:
                 self._sock.setblocking(False)
-
-    def _await_work(self, work: Work, ends_at: float) -> None:
-        while not work.is_done:
-            if time.monotonic() > ends_at:
-                raise KafkaConnectionError('%s: the login is not ready in time' % self)
-            time.sleep(WAIT_SECONDS)
 
     # ------------------------------------------------------------ receiving
 

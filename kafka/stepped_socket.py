@@ -31,7 +31,7 @@ from kafka.errors import (
 from kafka.net import proxy
 from kafka.net.attempts import Attempt, hint_for, stage_of
 from kafka.net.helpers import Work
-from kafka.net.sasl.login import ClosedAtVersions
+from kafka.net.sasl.login import MOST_LOGINS, ClosedAtVersions
 from kafka.net.security import SecuritySettings
 from kafka.net.steps import Reopen, Steps, Taking, VersionQuestion
 from kafka.net.tls import as_ssl_error
@@ -48,7 +48,6 @@ log = logging.getLogger('kafka.conn')
 
 READ_BYTES = 256 * 1024  # at once, of encrypted bytes
 MOST_ATTEMPTS = 10  # that are remembered
-MOST_LOGINS = 3  # of which the one before tells that another may go otherwise
 WAIT_SECONDS = 0.005  # between two looks at a connection that is being made
 NEVER_MS = 999999999
 
@@ -396,8 +395,7 @@ class SteppedSocket:
         raise error
 
     def _uses_gssapi(self) -> bool:
-        sasl = None if self._security is None else self._security.sasl
-        return sasl is not None and sasl.mechanism == 'GSSAPI'
+        return self._security is not None and self._security.uses_gssapi
 
     # ------------------------------------------------------------ bytes
 

@@ -72,13 +72,10 @@ class Helpers:
 
 
 class Work:
-    """A function that runs in a thread of its own, for who has no loop and looks again.
-
-    Attributes: is_done: whether it has ended.
-    """
+    """A function that runs in a thread of its own, for who has no loop: looks again, or waits."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
-        self.is_done = False
+        self._ended = threading.Event()
         self._error: Optional[Exception] = None
         threading.Thread(
             target=self._run, args=(function,), name='kafka-helper', daemon=True
@@ -89,7 +86,16 @@ class Work:
             function()
         except Exception as raised:  # belongs to who looks
             self._error = raised
-        self.is_done = True
+        self._ended.set()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended."""
+        return self._ended.is_set()
+
+    def wait(self, seconds: Optional[float]) -> bool:
+        """Wait until it has ended; tell whether it has. Arguments: seconds: None for ever."""
+        return self._ended.wait(seconds)
 
     def check(self) -> None:
         """Raise what the function raised."""

@@ -29,7 +29,7 @@ from kafka.net.sasl import (
     prepare,
     takes_time,
 )
-from kafka.net.sasl.login import ClosedAtVersions
+from kafka.net.sasl.login import MOST_LOGINS, ClosedAtVersions
 from kafka.net.secured import start_tls
 from kafka.net.settings import NetSettings
 from kafka.protocol.frames import FrameReader
@@ -49,9 +49,6 @@ __all__ = ['Family', 'Opened', 'Opening', 'next_event', 'prepare_again']
 
 log = logging.getLogger(__name__)
 
-GSSAPI = 'GSSAPI'
-#: Tries at one address, of which each tells that the next may go otherwise.
-MOST_TRIES = 3
 #: Seconds between two tries to prepare a login, at least.
 LEAST_PAUSE = 0.05
 
@@ -176,7 +173,7 @@ class Opening:
 
     async def _open_again(self, address: Address, seconds: float) -> Opened:
         """Open, and again where a login that was refused may go otherwise now."""
-        for tries_left in reversed(range(MOST_TRIES)):
+        for tries_left in reversed(range(MOST_LOGINS)):
             began = self._began = self._loop.time()
             self._ip = address.ip
             try:
@@ -203,17 +200,12 @@ class Opening:
     def _may_go_otherwise(self, error: KafkaError) -> bool:
         if getattr(error, 'login_again', False):
             return True
-        if not self._uses_gssapi:
+        if not self._security.uses_gssapi:
             return False
         if isinstance(error, ClosedAtVersions):
             self._family.lists_versions = False  # those of 0.9 take nothing but tokens there
             return True
         return False
-
-    @property
-    def _uses_gssapi(self) -> bool:
-        sasl = self._security.sasl
-        return sasl is not None and sasl.mechanism == GSSAPI
 
     async def _open(self, address: Address, seconds: float) -> Opened:
         await self._dial(address, seconds)
@@ -222,7 +214,7 @@ class Opening:
         if self._security.sasl is None:
             self._stage = 'ApiVersions'
             await self._learn(session, address, seconds)
-        elif self._uses_gssapi and self._is_bare:
+        elif self._security.uses_gssapi and self._is_bare:
             await self._log_in_bare(session)
         else:
             lifetime_ms = await self._log_in(session, authenticate)

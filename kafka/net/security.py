@@ -161,6 +161,11 @@ class SecuritySettings:
         """Whether there is nothing to do between connecting and the first request."""
         return self.tls is None and self.sasl is None and self.proxy is None
 
+    @property
+    def uses_gssapi(self) -> bool:
+        """Whether one logs in by Kerberos, which brokers of 0.9 take in a way of their own."""
+        return self.sasl is not None and self.sasl.mechanism == 'GSSAPI'
+
     def context(self) -> ssl.SSLContext:
         """Return the context of TLS connections, made once; a constructor may call it to check.
 

@@ -1,8 +1,8 @@
 """What stands between a connected socket and the first request, as steps without a socket.
 
 Owns the order of proxy, TLS, login and the question for versions on a connection that its caller
-drives (broker_connection.py): bytes in, bytes out. Does not own: the socket, time limits, and what
-any of the steps says (proxy.py, tls.py, sasl/, protocol/probe.py).
+drives (stepped_socket.py, blocking.py): bytes in, bytes out. Does not own: the socket, time limits,
+and what any of the steps says (proxy.py, tls.py, sasl/, protocol/probe.py).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Callable, Generator, Optional
 
 from kafka.net import proxy, sasl
+from kafka.net.failures import TlsError
 from kafka.net.helpers import Work
 from kafka.net.sasl.login import LoggedIn, Login
 from kafka.net.security import SecuritySettings
@@ -138,11 +139,15 @@ class Steps:
 
     def _shakes(self, tls: TlsClient) -> bool:
         try:
-            return tls.handshake()
-        finally:
-            data = tls.outgoing()  # an alert tells the broker why it failed
-            if data:
-                self._write_raw(data)
+            is_done = tls.handshake()
+        except TlsError:
+            try:
+                self._flush(tls)  # an alert tells the broker why it failed
+            except OSError:
+                pass  # it is gone; what it did before is what matters
+            raise
+        self._flush(tls)
+        return is_done
 
     def log_in(self, is_bare: bool = False) -> Taking:
         """Log in, for the first time or once more. Raises KafkaError with ``stage``."""
@@ -223,10 +228,19 @@ class Steps:
             return raw
         tls.receive(raw)
         pieces = list(iter(tls.read, b''))
-        answer = tls.outgoing()
-        if answer:
-            self._write_raw(answer)
+        self._flush(tls)
         return b''.join(pieces)
+
+    def say_goodbye(self) -> None:
+        """End the encrypted conversation, if there is one; the peer's goodbye is not waited for."""
+        if self._tls is not None:
+            self._tls.close()
+            self._flush(self._tls)
+
+    def _flush(self, tls: TlsClient) -> None:
+        data = tls.outgoing()
+        if data:
+            self._write_raw(data)
 
     @property
     def is_encrypted(self) -> bool:

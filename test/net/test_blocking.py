@@ -8,6 +8,7 @@ import logging
 import pickle
 import socket
 import ssl
+import threading
 import time
 import traceback
 
@@ -299,3 +300,23 @@ def test_a_proxy_that_is_not_there_is_named():
     with pytest.raises(ProxyError, match='no connection to the proxy socks5://') as caught:
         KafkaConnection('127.0.0.1', 9, timeout=5, proxy_url=url)
     assert caught.value.stage == 'proxy' and CANARY not in str(caught.value)
+
+
+def test_a_token_that_does_not_come_in_time():
+    may_go = threading.Event()
+
+    class Slow(Provider):
+        def token(self):
+            assert may_go.wait(60)
+            return super().token()
+
+    with Cluster(sasl={'alice': 'secret'}, mechanisms=MECHANISMS) as it:
+        host, port = it.bootstrap.split(':')
+        options = {**options_of(it, 'OAUTHBEARER'), 'sasl_oauth_token_provider': Slow()}
+        began = time.monotonic()
+        try:
+            with pytest.raises(KafkaConnectionError, match='timed out'):
+                KafkaConnection(host, int(port), timeout=0.3, **options)
+            assert time.monotonic() - began < 10
+        finally:
+            may_go.set()

@@ -43,6 +43,7 @@ from kafka.protocol.sasl import (
 from kafka.protocol.session import Event, LoginAnswered, Session, State, VersionsNegotiated
 
 __all__ = [
+    'MOST_LOGINS',
     'ClosedAtVersions',
     'LoggedIn',
     'Login',
@@ -58,6 +59,9 @@ __all__ = [
 RENEW_EARLIEST, RENEW_LATEST = 0.85, 0.95
 #: No mechanism takes as many steps; who goes on answering wants to keep us busy.
 MAX_STEPS = 32
+#: Logins at one address, each on a connection of its own, of which the one before tells that the
+#: next may go otherwise.
+MOST_LOGINS = 3
 
 
 class ClosedAtVersions(SaslError):

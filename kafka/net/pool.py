@@ -48,6 +48,7 @@ from kafka.protocol.api import Route
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.wire import Message
+from kafka.structs import BrokerMetadata
 
 __all__ = ['Pool']
 
@@ -201,7 +202,7 @@ class Pool:
         """Go on using the connection to a bootstrap server as that of the broker it is."""
         if link is self._spare:
             return
-        for broker in self.cluster.brokers():
+        for broker in self._brokers():
             known = self._links.get(broker.nodeId)
             same = (broker.host, broker.port) == (link.host, link.port)
             if same and link.is_ready and (known is None or not known.is_ready):
@@ -254,6 +255,10 @@ class Pool:
             )
         return link
 
+    def _brokers(self) -> List[BrokerMetadata]:
+        """Return the brokers in the same order in every process, which a set does not keep."""
+        return sorted(self.cluster.brokers(), key=lambda broker: broker.nodeId)
+
     def candidates(self) -> List[BrokerLink]:
         """Return the links to all brokers, the best one to ask anything first.
 
@@ -262,12 +267,11 @@ class Pool:
         """
         links = [
             self.link(broker.nodeId)
-            for broker in self.cluster.brokers()
+            for broker in self._brokers()
             if not self.cluster.is_bootstrap(broker.nodeId)
         ]
         if not links and self._spare is not None:
             return [self._spare]
-        links.sort(key=lambda link: link.node_id or 0)
         self._chance.shuffle(links)
         return sorted(
             links,

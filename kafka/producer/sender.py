@@ -71,7 +71,7 @@ class Sender:
     """Sends what an accumulator collects.
 
     Arguments: loop, pool: of the producer; state: which kind of producer it is; recorder: gets
-    figures, see kafka.metrics.producer_metrics, or None.
+    figures, see kafka.metrics.producer_metrics, or None; chance: for the jitter.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class Sender:
         state: Any,
         settings: SenderSettings,
         recorder: Any = None,
+        chance: Optional[random.Random] = None,
     ) -> None:
         self._loop = loop
         self._pool = pool
@@ -89,6 +90,7 @@ class Sender:
         self._state = state
         self._settings = settings
         self._recorder = recorder
+        self._chance = chance or random.Random()
         self._waiter: Optional[Waiter[None]] = None
         self._is_poked = False
         self._alarm: Optional[Timer] = None
@@ -174,7 +176,7 @@ class Sender:
         expires_at = self._expire(now)
         cluster = self._pool.cluster
         plan: Plan = self._accumulator.ready(now, cluster.leader_for_partition)
-        for topic in set(plan.leaderless):
+        for topic in dict.fromkeys(plan.leaderless):
             self._pool.want_topic(topic)
             self._pool.refresh()
         for node, queues in plan.by_node.items():
@@ -529,7 +531,7 @@ class Sender:
             self._accumulator.finish(batch)
             return
         pause = settings.retry_backoff * 2 ** min(batch.attempts - 1, 20)
-        pause = min(pause * random.uniform(0.8, 1.2), settings.retry_backoff_max)
+        pause = min(pause * self._chance.uniform(0.8, 1.2), settings.retry_backoff_max)
         batch.not_before = now + pause
         batch.move(State.CLOSED)
         self._accumulator.put_back(batch)

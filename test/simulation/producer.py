@@ -76,6 +76,7 @@ class SimulatedProducer:
                 batch_size=options.batch_size,
                 retry_backoff=0.05,
             ),
+            chance=random.Random(chance.random()),
         )
         self.driver = TransactionDriver(
             self.loop,

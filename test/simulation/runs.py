@@ -1,11 +1,13 @@
 """One run of the simulation: what a seed makes of it, from the brokers' release to the checks.
 
 Owns the programs that are run, one that sends idempotently and one that sends in transactions, and
-what each of them may expect. ``run(seed)`` repeats a run event by event.
+what each of them may expect. ``run(seed)`` repeats a run event by event, in any process: nothing
+may ask the machine's clock, chance that no seed made, or the order of a set.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
@@ -43,7 +45,7 @@ class Run:
     """One run.
 
     Attributes: sent: by partition, (value, future) in the order of sending; forbidden: values that
-    nobody may see.
+    nobody may see; history: a digest of all that happened, once it is over.
     """
 
     def __init__(self, seed):
@@ -59,6 +61,7 @@ class Run:
         self.outlived = []  # producers that were fenced
         self.count = 0
         self.most_used = 0
+        self.history = ''
 
     def __repr__(self):
         return '<Run %d: %s on %s, trouble %s>' % (
@@ -104,6 +107,7 @@ class Run:
             trouble.end()
             self.finish(cluster, producer)
             producer.close()
+            self.history = self.digest(cluster)
 
     # ------------------------------------------------------------ programs
 
@@ -325,6 +329,18 @@ class Run:
         for values in self.either:
             if values & visible and not values <= visible:
                 raise Wrong('half of a transaction is visible')
+
+    def digest(self, cluster):
+        """Return a digest of what came to the brokers when, what they keep, and what was told."""
+        digest = hashlib.sha256()
+        for part in (cluster.trace, cluster.requests):
+            digest.update(repr(part).encode())
+        for partition in cluster.state.topics[TOPIC].partitions:
+            for batch in partition.log.batches:
+                digest.update(batch.data)
+            told = [(value, repr(f.exception)) for value, f in self.sent[partition.index]]
+            digest.update(repr(told).encode())
+        return digest.hexdigest()[:16]
 
 
 def run(seed):

@@ -327,7 +327,11 @@ class ClusterMetadata:
         Arguments: version: of Metadata that it came in.
         Raises MetadataEmptyBrokerList, and changes nothing, for an answer without brokers.
         """
-        return self._take(metadata, version, {})
+        named = {_topic_name(topic, self) for topic in metadata.topics} if metadata.brokers else ()
+        update = self._take(metadata, version, {})
+        self._topic_ids = {name: each for name, each in self._topic_ids.items() if name in named}
+        self.topic_errors = {name: e for name, e in self.topic_errors.items() if name in named}
+        return update
 
     def merge(self, metadata: Any, version: int) -> Update:
         """Take over an answer about some topics; the others stay as they are. As replace()."""

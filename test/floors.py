@@ -22,6 +22,7 @@ FLOOR = {
     'kafka.producer.buffer': 'machines',
     'kafka.producer.future': 'machines',
     'kafka.producer.boxes': 'machines',
+    'kafka.producer.known_topics': 'machines',
     'kafka.producer.many_records': 'machines',
     'kafka.producer.plans': 'machines',
     'kafka.producer.producer_batch': 'machines',

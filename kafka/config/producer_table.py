@@ -201,6 +201,16 @@ _BATCHES: Table = table(
         ' the coordinator; then they raise KafkaTimeoutError.',
     ),
     Option(
+        'metadata_max_idle_ms',
+        milliseconds(5000),
+        300000,
+        'P',
+        'After how long without a record a topic is forgotten: what is known of it, its metrics;'
+        ' the next record for it asks for its partitions again (KIP-526).',
+        java='metadata.max.idle.ms',
+        since='',
+    ),
+    Option(
         'max_request_size',
         size(1),
         1048576,

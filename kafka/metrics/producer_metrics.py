@@ -155,6 +155,14 @@ class ProducerMetrics:
         }
         return found
 
+    def forget_topic(self, topic: str) -> None:
+        """Remove the figures of a topic; what is recorded later makes them again."""
+        with self._settling:
+            self.settle()
+            gone = self._by_topic.pop(topic, {})
+        for sensor in gone.values():
+            self.metrics.remove_sensor(sensor.name)
+
     def _node(self, node: int) -> Dict[str, Sensor]:
         group = 'producer-node-metrics.node-%s' % node
         found = self._by_node[node] = {

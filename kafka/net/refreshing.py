@@ -2,6 +2,8 @@
 
 Owns: the topics that are of interest, the upkeep coroutine, the back-off between refreshes. Does
 not own: who is asked (pool.py), what is known (cluster.py).
+
+A topic that is new is asked about alone and at once; what is known of the others stays (KIP-526).
 """
 
 from __future__ import annotations
@@ -78,10 +80,15 @@ class Refreshing:
         self._chance = chance
         self._wanted: Dict[str, None] = {}  # in the order they were asked for
         self._asked = Event()
+        self._unknown: Dict[str, None] = {}  # those of them to be asked about next
+        self._is_whole = False  # whether all of them are
+        self._is_new = False  # whether one of them was never asked about: that is not put off
         self._waiters: List[Waiter[None]] = []
         self._task: Optional[Task[None]] = None
         self._asked_at = -1e9  # when the last refresh ended
+        self._whole_at = -1e9  # the last one of all topics
         self._dull = 0  # refreshes in a row that failed or brought nothing new
+        self._has_failed = False  # whether the last one did
 
     def __repr__(self) -> str:
         return '<Refreshing topics=%s dull=%d>' % (
@@ -100,16 +107,23 @@ class Refreshing:
         if topic not in self._wanted:
             self._wanted[topic] = None
             if self._cluster.partitions_for_topic(topic) is None:
-                self.refresh()
+                self._ask_about(topic, True)
 
     def forget(self, topic: str) -> None:
-        """Lose interest in a topic."""
+        """Lose interest in a topic; what is known of it goes with the next refresh of all."""
         self._wanted.pop(topic, None)
+        self._unknown.pop(topic, None)
+
+    def _ask_about(self, topic: str, is_new: bool) -> None:
+        self._unknown[topic] = None
+        self._is_new = self._is_new or is_new
+        self._asked.set()
 
     # ------------------------------------------------------------ waiting
 
     def refresh(self) -> None:
         """Ask soon: at once, or when the back-off since the last refresh is over."""
+        self._is_whole = True
         self._asked.set()
 
     async def refreshed(self) -> None:
@@ -117,11 +131,14 @@ class Refreshing:
 
         Raises what a refresh fails with for good, such as wrong credentials.
         """
+        self.refresh()
+        await self._answered()
+
+    async def _answered(self) -> None:
         if self._task is None or self._task.done:
             raise IllegalStateError('bootstrap() was not called, or the client is closed')
         waiter: Waiter[None] = Waiter()
         self._waiters.append(waiter)
-        self.refresh()
         try:
             await waiter
         finally:
@@ -134,11 +151,12 @@ class Refreshing:
         Raises TopicAuthorizationFailedError and InvalidTopicError as soon as a broker says so, each
         time anew; KafkaTimeoutError, which names the last error, after `timeout` seconds.
         """
+        is_new = name not in self._wanted
         self._wanted[name] = None
         if self._cluster.partitions_for_topic(name):
             return
         try:
-            await self._loop.within(timeout, self._known(name))
+            await self._loop.within(timeout, self._known(name, is_new))
         except KafkaTimeoutError as error:
             last = self._cluster.topic_errors.get(name)
             raise KafkaTimeoutError(
@@ -146,9 +164,11 @@ class Refreshing:
                 % (name, timeout, '' if last is None else '; brokers say %s' % last.__name__)
             ) from error
 
-    async def _known(self, name: str) -> None:
+    async def _known(self, name: str, is_new: bool) -> None:
         while not self._cluster.partitions_for_topic(name):
-            await self.refreshed()
+            self._ask_about(name, is_new)
+            is_new = False
+            await self._answered()
             error = self._cluster.topic_errors.get(name)
             if error is not None and issubclass(error, _FOR_GOOD):
                 raise error(name)
@@ -158,7 +178,7 @@ class Refreshing:
     def begin(self) -> None:
         """Begin with the upkeep."""
         if self._task is None:
-            self._asked_at = self._loop.time()
+            self._asked_at = self._whole_at = self._loop.time()
             self._task = self._loop.spawn(self._keep_up())
 
     def close(self) -> None:
@@ -173,7 +193,7 @@ class Refreshing:
             self._asked.clear()
             waiters = list(self._waiters)  # those who come meanwhile may want other topics
             try:
-                update = await self._fetch(self.topics())
+                update = await self._fetch(self._due())
             except KafkaError as error:
                 self._on_failed(error, waiters)
             except Exception as error:
@@ -182,15 +202,28 @@ class Refreshing:
                 self._on_failed(KafkaConnectionError('it failed: %r' % error), waiters)
             else:
                 self._dull = 0 if update.is_news else self._dull + 1
+                self._has_failed = False
                 for waiter in waiters:
                     waiter.wake()
             self._asked_at = self._loop.time()
             self._waiters = [waiter for waiter in self._waiters if not waiter.done]
             if self._waiters:
-                self.refresh()
+                self._asked.set()
+
+    def _due(self) -> Optional[List[str]]:
+        """Return what to ask about now, None for all topics that there are."""
+        now = self._loop.time()
+        is_whole = self._is_whole or self._cluster.update_requested or not self._unknown
+        unknown, self._unknown = self._unknown, {}
+        self._is_whole = self._is_new = False
+        if not is_whole and now < self._whole_at + self._settings.metadata_max_age:
+            return None if self.wants_all else list(unknown)
+        self._whole_at = now
+        return self.topics()
 
     def _on_failed(self, error: KafkaError, waiters: List[Waiter[None]]) -> None:
         self._dull += 1
+        self._has_failed = True
         if self._dull & (self._dull - 1) == 0:  # the 1st, 2nd, 4th ... in a row
             log.warning('metadata could not be refreshed: %s', error)
         self._cluster.failed_update(error)
@@ -202,14 +235,14 @@ class Refreshing:
     async def _until_due(self) -> None:
         """Wait until somebody needs a refresh and the back-off is over, or the old is too old."""
         if not self._asked.is_set and not self._cluster.update_requested:
-            old_at = self._asked_at + self._settings.metadata_max_age
+            old_at = self._whole_at + self._settings.metadata_max_age
             timer = self._loop.call_later(old_at - self._loop.time(), self._asked.set)
             try:
                 await self._asked.wait()
             finally:
                 timer.cancel()
         wait = self._asked_at + self._backoff() - self._loop.time()
-        if wait > 0:
+        if wait > 0 and (self._has_failed or not self._is_new):
             await self._loop.sleep(wait)
 
     def _backoff(self) -> float:

@@ -11,17 +11,17 @@ looks whether it is empty: one of them sees the other.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 from kafka.producer.buffer import BufferMemory, Ticket
+from kafka.producer.known_topics import KnownTopics
 from kafka.producer.many_records import Group, Many, ends_of
 from kafka.producer.topic_queue import NO_BATCH, TopicQueue
 
 
-class Boxes:
+class Boxes(KnownTopics):
     """The part of an accumulator that has to do with boxes."""
 
-    lock: Any
     memory: BufferMemory
     overhead: int
     _wake: Callable[[], None]
@@ -46,6 +46,8 @@ class Boxes:
         """
         with self.lock:
             self._check_open()
+            if topic.is_forgotten:
+                topic = self._present(topic)
             ticket = self._sweep(topic, now, ticket)
             if ticket is None:
                 topic.batch = NO_BATCH  # what is sent with a future must not overtake
@@ -64,6 +66,8 @@ class Boxes:
         """
         with self.lock:
             self._check_open()
+            if topic.is_forgotten:
+                topic = self._present(topic)
             if topic.box:
                 self._watch(topic)
             self._woken = True

@@ -193,7 +193,7 @@ class KafkaProducer(Placing):
                 begin=self._cluster.begin,
             )
         loop.call_threadsafe(_spawn, loop, sender)
-        self._update = _Update(accumulator)
+        self._update = _Update(accumulator, self._pool, self._fast, self._figures, config)
         self._pool.cluster.add_listener(self._update)
 
     def _new_state(self) -> Any:
@@ -413,17 +413,42 @@ class KafkaProducer(Placing):
 
 
 class _Update:
-    """Tells an accumulator what is new about the topics that it has."""
+    """Tells an accumulator what is new about the topics that it has, and forgets idle ones."""
 
-    def __init__(self, accumulator: RecordAccumulator) -> None:
+    now = staticmethod(time.monotonic)
+
+    def __init__(
+        self,
+        accumulator: RecordAccumulator,
+        pool: Pool,
+        fast: Dict[Any, TopicQueue],
+        figures: Any,
+        config: Dict[str, Any],
+    ) -> None:
         self._accumulator = accumulator
+        self._pool = pool
+        self._fast = fast
+        self._figures = figures
+        self._idle = config['metadata_max_idle_ms'] / 1000
+        self._looked_at = -math.inf
 
     def __call__(self, cluster: Any) -> None:
+        now = self.now()
+        if now >= self._looked_at + self._idle / 8:
+            self._looked_at = now
+            self._forget_idle(now)
         for topic in self._accumulator.topics():
             partitions = cluster.partitions_for_topic(topic.topic)
             if partitions:
                 available = cluster.available_partitions_for_topic(topic.topic) or ()
                 self._accumulator.update(topic, partitions, available)
+
+    def _forget_idle(self, now: float) -> None:
+        for topic in self._accumulator.forget_idle(now, self._idle):
+            self._fast.pop(topic, None)
+            self._pool.topics.forget(topic)
+            if self._figures is not None:
+                self._figures.forget_topic(topic)
 
 
 class _Beginning:

@@ -48,6 +48,13 @@ class Many:
         self.groups: List[Group] = []
         self.placed: List[Placed] = []
 
+    def move(self, topic: TopicQueue) -> None:
+        """Go to another queue of the same topic."""
+        self.topic = topic
+        for group in self.groups:
+            if group.queue is not None:
+                group.queue = topic.queue(group.queue.topic_partition.partition)
+
     def pick(
         self,
         queue: Optional[PartitionQueue],

@@ -17,9 +17,7 @@ from bisect import bisect_left
 from typing import (
     Any,
     Callable,
-    Collection,
     Dict,
-    Iterable,
     List,
     Optional,
     Sequence,
@@ -28,7 +26,6 @@ from typing import (
 )
 
 from kafka.errors import IllegalStateError
-from kafka.partitioner.sticky import UniformSticky
 from kafka.producer.boxes import Boxes
 from kafka.producer.buffer import BufferMemory, Ticket
 from kafka.producer.future import Placed
@@ -41,7 +38,6 @@ from kafka.producer.producer_batch import (
     ProducerBatch,
 )
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
-from kafka.structs import TopicPartition
 
 __all__ = ['Limits', 'Plan', 'RecordAccumulator']
 
@@ -92,37 +88,6 @@ class RecordAccumulator(Boxes):
             ', closed' if self.is_closed else '',
         )
 
-    # ------------------------------------------------------------ topics
-
-    def topic(self, name: Any) -> TopicQueue:
-        """Return the queue of a topic."""
-        found = self._topics.get(name)
-        if found is None:
-            with self.lock:
-                sticky = UniformSticky(max(self.limits.batch_size, 1), self.limits.adaptive)
-                found = self._topics.setdefault(name, TopicQueue(name, sticky))
-        return found
-
-    def topics(self) -> List[TopicQueue]:
-        """Return the queues of all topics."""
-        return list(self._topics.values())
-
-    def update(
-        self, topic: TopicQueue, partitions: Iterable[int], available: Iterable[int]
-    ) -> None:
-        """Note which partitions a topic has, and which have a leader."""
-        with self.lock:
-            topic.update(sorted(partitions), sorted(available))
-
-    def avoid(self, nodes: Collection[int], leader_of: Callable[[Any], Optional[int]]) -> None:
-        """Let records without key go to partitions that none of these nodes leads, if there are."""
-        with self.lock:
-            for topic in self._topics.values():
-                name = topic.topic
-                topic.avoid(
-                    [p for p in topic.partitions if leader_of(TopicPartition(name, p)) in nodes]
-                )
-
     # ------------------------------------------------------------ one record
 
     def append(
@@ -150,6 +115,8 @@ class RecordAccumulator(Boxes):
             size += len(name) + len(content or b'') + 2
         with self.lock:
             self._check_open()
+            if topic.is_forgotten:
+                topic = self._present(topic)
             if topic.box:
                 ticket = self._sweep(topic, now, ticket)
                 if ticket is not None:
@@ -237,6 +204,7 @@ class RecordAccumulator(Boxes):
         if not ticket.granted:
             return ticket
         self._opened += 1
+        topic.is_used = True
         batch = ProducerBatch(queue.topic_partition, now, limit, self.lock, self._wait)
         batch.number = (self._opened,)
         batch.reserved = ticket.size
@@ -306,6 +274,8 @@ class RecordAccumulator(Boxes):
         """
         with self.lock:
             self._check_open()
+            if many.topic.is_forgotten:
+                many.move(self._present(many.topic))
             if many.topic.box:
                 ticket = self._sweep(many.topic, now, ticket)
                 if ticket is not None:

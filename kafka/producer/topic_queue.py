@@ -71,7 +71,9 @@ class TopicQueue:
     batch: the open batch for records without key, or NO_BATCH (read without the lock); box: values
     sent without a future, not yet in a batch; box_until: monotonic seconds, when it has to be
     emptied (read without the lock, as is box); box_time: the timestamp (ms) of what is in it;
-    is_watched: whether somebody is going to empty it; by_key: the queue of each key.
+    is_watched: whether somebody is going to empty it; by_key: the queue of each key; is_used:
+    whether there was something new since somebody looked; idle_since: when somebody first found
+    that there was not; is_forgotten: whether it is out of the accumulator's table.
     """
 
     __slots__ = (
@@ -83,6 +85,9 @@ class TopicQueue:
         'box_time',
         'box_until',
         'by_key',
+        'idle_since',
+        'is_forgotten',
+        'is_used',
         'is_watched',
         'partitions',
         'put_in_box',
@@ -109,6 +114,9 @@ class TopicQueue:
         self.box_until = 0.0
         self.box_time = 0
         self.is_watched = False
+        self.is_used = True
+        self.is_forgotten = False
+        self.idle_since = 0.0
 
     def __repr__(self) -> str:
         return '<TopicQueue %s of %d partitions>' % (self.topic, len(self.partitions))

@@ -269,6 +269,51 @@ def test_a_topic_is_created_and_waited_for(sim):
     assert pool.cluster.partitions_for_topic('new')
 
 
+def asked_about(cluster):
+    return [
+        sorted(topic.name for topic in each.request.topics)
+        for each in cluster.requests
+        if each.api.name == 'METADATA'
+    ]
+
+
+def test_a_new_topic_is_asked_about_alone_and_at_once(sim):
+    cluster, loop, pool = sim
+    for name in ('t', 'one', 'two', 'three'):
+        cluster.create_topic(name, partitions=2) if name != 't' else None
+    loop.run(pool.wait_for_topic('t', 30), 60)
+    cluster.forget_requests()
+    began = loop.time()
+    for name in ('one', 'two', 'three'):
+        loop.run(pool.wait_for_topic(name, 30), 60)
+    assert loop.time() - began < 0.1
+    assert asked_about(cluster) == [['one'], ['two'], ['three']]
+    assert pool.cluster.topics() == {'t', 'one', 'two', 'three'}
+    loop.run(pool.refreshed(), 10)
+    assert asked_about(cluster)[-1] == ['one', 't', 'three', 'two']
+
+
+def test_what_is_known_of_a_topic_goes_with_the_interest_in_it(sim):
+    cluster, loop, pool = sim
+    loop.run(pool.wait_for_topic('t', 30), 60)
+    assert pool.cluster.topic_id('t') != bytes(16)
+    pool.topics.forget('t')
+    loop.run(pool.wait_for_topic('new', 30), 60)
+    loop.run(pool.refreshed(), 10)
+    assert asked_about(cluster)[-1] == ['new']
+    assert pool.cluster.topics() == {'new'}
+    assert pool.cluster.topic_id('t') == bytes(16)
+
+
+def test_asking_about_new_topics_puts_off_no_refresh_of_the_others(sim):
+    cluster, loop, pool = sim
+    loop.run(pool.wait_for_topic('t', 30), 60)
+    for number in range(5):
+        loop.wait(lambda: False, 70)
+        loop.run(pool.wait_for_topic('new-%d' % number, 30), 60)
+    assert 't' in [name for names in asked_about(cluster)[2:] for name in names]
+
+
 def test_a_topic_that_must_not_be_created_times_out(sim):
     cluster, loop, _ = sim
     pool = pool_of(loop, cluster.bootstrap, allow_auto_create_topics=False)

@@ -1,0 +1,94 @@
+"""The topics that an accumulator has queues for, and which of them nobody uses any more.
+
+Owns the table and when a topic leaves it (KIP-526). Part of
+:mod:`kafka.producer.record_accumulator`, whose lock guards it.
+
+A thread may have got the queue of a topic, and put its first record there only after the topic was
+forgotten, having waited for memory meanwhile. So who puts records asks for the queue once more: one
+that is out of the table comes back, unless another has taken its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Collection, Dict, Iterable, List, Optional
+
+from kafka.partitioner.sticky import UniformSticky
+from kafka.producer.plans import Limits
+from kafka.producer.topic_queue import NO_BATCH, TopicQueue
+from kafka.structs import TopicPartition
+
+
+class KnownTopics:
+    """The part of an accumulator that knows its topics."""
+
+    limits: Limits
+    lock: Any
+    _topics: Dict[Any, TopicQueue]
+
+    def topic(self, name: Any) -> TopicQueue:
+        """Return the queue of a topic."""
+        found = self._topics.get(name)
+        if found is None:
+            with self.lock:
+                sticky = UniformSticky(max(self.limits.batch_size, 1), self.limits.adaptive)
+                found = self._topics.setdefault(name, TopicQueue(name, sticky))
+        found.is_used = True
+        return found
+
+    def topics(self) -> List[TopicQueue]:
+        """Return the queues of all topics."""
+        return list(self._topics.values())
+
+    def update(
+        self, topic: TopicQueue, partitions: Iterable[int], available: Iterable[int]
+    ) -> None:
+        """Note which partitions a topic has, and which have a leader."""
+        with self.lock:
+            topic.update(sorted(partitions), sorted(available))
+
+    def avoid(self, nodes: Collection[int], leader_of: Callable[[Any], Optional[int]]) -> None:
+        """Let records without key go to partitions that none of these nodes leads, if there are."""
+        with self.lock:
+            for topic in self._topics.values():
+                name = topic.topic
+                topic.avoid(
+                    [p for p in topic.partitions if leader_of(TopicPartition(name, p)) in nodes]
+                )
+
+    def forget_idle(self, now: float, idle: float) -> List[Any]:
+        """Forget the topics that got no record for some time; return their names.
+
+        Arguments: now: monotonic seconds; idle: seconds, counted from the call that first finds
+        nothing new, so that it must come more often than that.
+        """
+        forgotten = []
+        with self.lock:
+            for name, topic in list(self._topics.items()):
+                if topic.is_used or not _is_at_rest(topic):
+                    topic.is_used, topic.idle_since = False, now
+                elif topic.idle_since + idle <= now:
+                    del self._topics[name]
+                    topic.is_forgotten = True
+                    forgotten.append(name)
+        return forgotten
+
+    def _present(self, topic: TopicQueue) -> TopicQueue:
+        """Return the queue that a topic has now, for one that was forgotten; the lock is held."""
+        present = self._topics.setdefault(topic.topic, topic)
+        present.is_forgotten = False
+        if present is not topic:
+            if not present.partitions:
+                present.update(topic.partitions, topic.available)
+            # A value that a thread was about to put into the box when that was watched last.
+            present.box_time = max(present.box_time, topic.box_time)
+            present.box += topic.box
+            topic.box.clear()
+        return present
+
+
+def _is_at_rest(topic: TopicQueue) -> bool:
+    """Tell whether nothing of a topic waits or is under way."""
+    return not (topic.box or topic.is_watched) and all(
+        queue.open is NO_BATCH and not queue.waiting and not queue.in_flight
+        for queue in topic.queues.values()
+    )

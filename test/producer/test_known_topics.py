@@ -1,0 +1,112 @@
+"""Topics that nobody uses any more are forgotten, and come back when somebody does (KIP-526)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka import KafkaProducer
+from kafka.producer import kafka as face
+from kafka.producer.buffer import Ticket
+from kafka.testing import Cluster
+from test.producer.test_record_accumulator import Machine
+
+
+def idle(machine, seconds=10.0):
+    """Look, and again when the time is over."""
+    found = machine.accumulator.forget_idle(machine.now, seconds)
+    found += machine.accumulator.forget_idle(machine.now, seconds)
+    machine.now += seconds
+    return found + machine.accumulator.forget_idle(machine.now, seconds)
+
+
+def test_a_topic_is_forgotten_after_its_time():
+    machine = Machine()
+    assert idle(machine) == ['t']
+    assert machine.accumulator.topics() == []
+
+
+def test_one_in_use_is_kept():
+    machine = Machine(linger=0.0)
+    machine.append()
+    assert idle(machine) == []  # it waits
+    machine.accumulator.forget_idle(machine.now, 10.0)
+    batch = machine.take()
+    assert idle(machine) == []  # it is on the wire
+    machine.done(batch)
+    assert idle(machine) == ['t']
+
+
+def test_what_was_asked_for_lately_is_kept():
+    machine = Machine()
+    machine.accumulator.forget_idle(machine.now, 10.0)
+    machine.now += 9.0
+    machine.accumulator.topic('t')
+    machine.now += 9.0
+    assert machine.accumulator.forget_idle(machine.now, 10.0) == []
+
+
+def test_a_value_in_a_box_keeps_its_topic():
+    machine = Machine()
+    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
+    machine.topic.put_in_box(b'1')
+    assert idle(machine) == []
+
+
+def test_who_still_has_the_queue_brings_it_back():
+    machine = Machine()
+    idle(machine)
+    batch, _ = machine.append()
+    assert machine.accumulator.topics() == [machine.topic]
+    assert machine.take() is batch
+
+
+@pytest.mark.parametrize('way', ['append', 'many', 'box', 'late'])
+def test_who_still_has_a_queue_whose_place_is_taken_uses_the_new_one(way):
+    machine = Machine(partitions=2)
+    old = machine.topic
+    idle(machine)
+    machine.topic = new = machine.accumulator.topic('t')
+    accumulator = machine.accumulator
+    if way == 'append':
+        machine.topic = old
+        machine.append(partition=1)
+    elif way == 'many':
+        machine.topic = old
+        many = machine.many([b'1', b'2', b'3'], partition=1)
+        assert not isinstance(accumulator.append_many(many, machine.now), Ticket)
+    else:
+        if way == 'box':
+            accumulator.open_box(old, machine.now, machine.now)
+        old.put_in_box(b'1')
+        assert not old.is_watched
+        accumulator.watch_box(old)
+        accumulator.sweep(machine.now)
+    assert sorted(new.partitions) == [0, 1]
+    assert any(queue.waiting or queue.open.values for queue in new.queues.values())
+    assert accumulator.topics() == [new]
+    assert not old.box
+    assert not any(queue.waiting or queue.open.values for queue in old.queues.values())
+
+
+def test_a_producer_forgets_what_it_knew_of_idle_topics(monkeypatch):
+    """Of fifty topics that got a record each nothing is left."""
+    clock = [0.0]
+    monkeypatch.setattr(face._Update, 'now', staticmethod(lambda: clock[0]))
+    with Cluster(version='4.4', topics={'last': 1}) as cluster:
+        with KafkaProducer(
+            bootstrap_servers=cluster.bootstrap, metadata_max_idle_ms=5000, max_block_ms=20000
+        ) as producer:
+            for number in range(50):
+                producer.send('topic-%d' % number, b'1').get(20)
+            assert len(producer._accumulator.topics()) == 50
+            for _ in range(12):
+                clock[0] += 1.0
+                producer.send('last', b'1').get(20)
+                producer._loop.run(producer._pool.refreshed(), 20)
+            assert [each.topic for each in producer._accumulator.topics()] == ['last']
+            assert producer._pool.cluster.topics() == {'last'}
+            assert producer._pool.topics.topics() == ['last']
+            assert list(producer._fast) == ['last']
+            groups = {group for group in producer.metrics() if 'topic-metrics' in group}
+            assert groups == {'producer-topic-metrics.last'}
+            producer.send('topic-0', b'2').get(20)

@@ -16,7 +16,6 @@ from kafka.errors import (
     KafkaTimeoutError,
     MessageSizeTooLargeError,
     TopicAuthorizationFailedError,
-    UnsupportedForMessageFormatError,
 )
 from kafka.partitioner.adapt import Adapted, Question
 from kafka.producer.buffer import Ticket
@@ -37,6 +36,7 @@ from kafka.producer.record_checks import (
     check_headers,
     check_partition,
     check_record,
+    check_release,
     check_timestamp,
     check_topic,
 )
@@ -72,9 +72,6 @@ class Placing(Sending):
     _max_block: float
 
     def _check_open(self) -> None:
-        raise NotImplementedError
-
-    def _max_usable_produce_magic(self) -> int:
         raise NotImplementedError
 
     # ------------------------------------------------------------ sending
@@ -114,8 +111,7 @@ class Placing(Sending):
         headers = check_headers(record.headers)
         key = self._serialized('key', self._key_serializer, record, record.key)
         value = self._serialized('value', self._value_serializer, record, record.value)
-        if headers and self._max_usable_produce_magic() < 2:
-            raise UnsupportedForMessageFormatError('brokers before 0.11 store no headers')
+        check_release(self.config['api_version'], value is None, headers, timestamp)
         self._state.check_send()
         try:
             queue = self._queue(topic, deadline)
@@ -297,6 +293,7 @@ class Placing(Sending):
         for number, field in enumerate(column):
             if field is None and (key_column is None or key_column[number] is None):
                 raise RecordValueError('Need at least one: key or value (record %d)' % number)
+        check_release(self.config['api_version'], None in column, checked, timestamp)
         if self._interceptors or not (self._is_default or partition is not None):
             futures = [
                 self._send(topic, value, key, headers, partition, timestamp_ms)

@@ -5,6 +5,7 @@ Owns the checks and the errors they raise, which are AssertionErrors too, as the
 
 from __future__ import annotations
 
+import logging
 import operator
 import re
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -15,9 +16,12 @@ from kafka.errors import (
     InvalidOptionError,
     KafkaConfigurationError,
     KafkaTimeoutError,
+    UnsupportedForMessageFormatError,
 )
 from kafka.partitioner.adapt import takes
 from kafka.producer.producer_batch import compression_of
+
+log = logging.getLogger(__name__)
 
 _TOPIC = re.compile(r'[a-zA-Z0-9._-]{1,249}\Z')
 _LAST_TIMESTAMP = 2**63 - 1
@@ -65,7 +69,7 @@ def check_codec(config: Mapping[str, Any]) -> None:
     if since and version is not None and version < since:
         raise InvalidOptionError(
             'compression_type %s needs brokers of %s, these are of %s'
-            % (name, '.'.join(map(str, since)), '.'.join(map(str, version)))
+            % (name, _dotted(since), _dotted(version))
         )
     try:
         codecs.compress(compression_of(name), b'', config['compression_level'])
@@ -124,6 +128,38 @@ def _types(header: Any) -> str:
     if not isinstance(header, (list, tuple)):
         return 'no such thing'
     return '(%s)' % ', '.join(type(part).__name__ for part in header)
+
+
+def check_release(
+    release: Tuple[int, ...], has_null: bool, headers: Any, timestamp: Optional[int]
+) -> None:
+    """Raise unless brokers of a release store what a record has.
+
+    Arguments: has_null: whether a value is None. A timestamp is told to be lost, as it always was.
+    """
+    if has_null and release < (0, 8, 1):
+        raise RecordValueError(
+            'brokers before 0.8.1 store no null values, and api_version is %s' % _dotted(release)
+        )
+    if headers and release < (0, 11):
+        raise UnsupportedForMessageFormatError(
+            'brokers before 0.11 store no headers, and api_version is %s' % _dotted(release)
+        )
+    if timestamp is not None and release < (0, 10) and not _told_of_timestamps:
+        _told_of_timestamps.append(release)
+        log.warning(
+            'brokers before 0.10 store no timestamps, and api_version is %s: timestamp_ms has no'
+            ' effect',
+            _dotted(release),
+        )
+
+
+# Filled when the warning has been given: one for a process will do.
+_told_of_timestamps: List[Tuple[int, ...]] = []
+
+
+def _dotted(release: Tuple[int, ...]) -> str:
+    return '.'.join(map(str, release))
 
 
 def check_timestamp(timestamp: Any) -> Optional[int]:

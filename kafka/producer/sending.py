@@ -50,7 +50,9 @@ class Sending:
         place of headers is the partition, as up to 1.4.3.
         Raises: KafkaTimeoutError when topic or memory are not there within max_block_ms; ValueError
         or TypeError, which are AssertionErrors too, for what cannot be sent; IllegalStateError when
-        closed, or outside of a transaction; what serializers and partitioners raise.
+        closed, or outside of a transaction; what serializers and partitioners raise; for what the
+        brokers cannot store, ValueError (a value of None, before 0.8.1) or
+        UnsupportedForMessageFormatError (headers, before 0.11). A timestamp_ms is lost before 0.10.
         """
         if headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
             queue = self._fast.get(topic)

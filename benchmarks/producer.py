@@ -41,7 +41,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from workers import CONFLUENT, OURS, ROOT, Worker, answer, environment
+from workers import CONFLUENT, OURS, ROOT, Worker, answer, environment, started
 
 THEIRS = 'kafka-python 3.0.12'
 CLIENTS = (OURS, THEIRS, CONFLUENT)
@@ -284,17 +284,7 @@ def broker(options: argparse.Namespace) -> Iterator[Any]:
     if options.address:
         yield argparse.Namespace(bootstrap=options.address)
         return
-    sys.path.insert(0, str(ROOT))
-    from servers.cluster import Cluster, stop_on_signals
-    from servers.releases import chosen, problem
-
-    (release,) = chosen(options.release)
-    reason = problem(release)
-    if reason:
-        raise SystemExit(reason)
-    stop_on_signals()
-    print('starting Apache Kafka %s ...' % release.name, flush=True)
-    with Cluster(release) as cluster:
+    with started(options.release) as cluster:
         yield cluster
 
 

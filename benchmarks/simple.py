@@ -45,7 +45,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from workers import OURS, ROOT, Worker, answer, environment
+from workers import OURS, ROOT, Worker, answer, environment, started
 
 THEIRS = 'kafka-python 1.4.7'
 # Who takes part: name in the table, client, class of its blocking client.
@@ -197,17 +197,7 @@ def work(address: str, class_name: str) -> None:
 @contextlib.contextmanager
 def broker(options: argparse.Namespace) -> Iterator[Tuple[str, Callable[[str], None]]]:
     """Yield the address of a broker and a function that creates a topic there."""
-    sys.path.insert(0, str(ROOT))
-    from servers.cluster import Cluster, stop_on_signals
-    from servers.releases import chosen, problem
-
-    (release,) = chosen(options.release)
-    reason = problem(release)
-    if reason:
-        raise SystemExit(reason)
-    stop_on_signals()
-    print('starting Apache Kafka %s ...' % release.name, flush=True)
-    with Cluster(release) as cluster:
+    with started(options.release) as cluster:
         yield cluster.bootstrap, lambda topic: cluster.create_topic(topic, options.partitions)
 
 

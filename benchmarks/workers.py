@@ -1,20 +1,21 @@
 """
 Clients that are compared, each in a process of its own with its own virtual environment.
 
-Owns the environments (under ``.cache/benchmarks``; same interpreter and same helper wheels for all)
-and the talk with the processes, one line of JSON for a question and one for its answer. What is
-asked and measured stands in the benchmarks.
+Owns the environments (under ``.cache/benchmarks``; same interpreter and same helper wheels for
+all), the talk with the processes, one line of JSON for a question and one for its answer, and the
+broker that they talk to. What is asked and measured stands in the benchmarks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import venv
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / '.cache' / 'benchmarks'
@@ -81,3 +82,23 @@ def answer(respond: Callable[..., Any]) -> None:
     for line in sys.stdin:
         gc.collect()
         print(json.dumps(respond(*json.loads(line))), flush=True)
+
+
+@contextlib.contextmanager
+def started(release_name: str) -> Iterator[Any]:
+    """Yield a cluster of one broker of a release (servers.cluster.Cluster), started for this run.
+
+    Raises: SystemExit, saying why, where it cannot be started.
+    """
+    sys.path.insert(0, str(ROOT))
+    from servers.cluster import Cluster, stop_on_signals
+    from servers.releases import chosen, problem
+
+    (release,) = chosen(release_name)
+    reason = problem(release)
+    if reason:
+        raise SystemExit(reason)
+    stop_on_signals()
+    print('starting Apache Kafka %s ...' % release.name, flush=True)
+    with Cluster(release) as cluster:
+        yield cluster

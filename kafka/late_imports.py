@@ -11,7 +11,7 @@ import os
 import threading
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, Dict, Mapping
 
 # Reentrant: a module may import another one late while it is imported itself.
 _importing = threading.RLock()
@@ -31,6 +31,18 @@ def import_late(name: str) -> ModuleType:
     """
     with _importing:
         return import_module(name)
+
+
+def look_up(module: Dict[str, Any], name: str, homes: Mapping[str, str]) -> Any:
+    """Return a name that a module gets from another one, and keep it there (PEP 562).
+
+    Arguments: module: its globals(); homes: of its late names, the modules that have them.
+    Raises: AttributeError for a name that is not one of them.
+    """
+    if name not in homes:
+        raise AttributeError('module %r has no attribute %r' % (module['__name__'], name))
+    found = module[name] = getattr(import_late(homes[name]), name)
+    return found
 
 
 class LateModule:

@@ -7,6 +7,7 @@ so clients send it later versions than 0, and then lies in the answers that a te
 
 from __future__ import annotations
 
+import contextlib
 import selectors
 import socket
 import struct
@@ -258,3 +259,11 @@ def listed(topic='t', partitions=(0,), offset=5):
 def raw(body):
     """Answer with the right correlation id and these bytes."""
     return lambda header, request: struct.pack('>i', header.correlation_id) + body
+
+
+@contextlib.contextmanager
+def nobody():
+    """Yield an address where nobody listens, and nobody can."""
+    with socket.socket() as taken:
+        taken.bind(('127.0.0.1', 0))
+        yield '127.0.0.1:%d' % taken.getsockname()[1]

@@ -20,6 +20,7 @@ from kafka.protocol.message import Message
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.testing import Cluster
+from test.hostile_servers import nobody
 
 
 @pytest.fixture(params=['0.8.2', '0.9', '0.10.0', '2.8', '4.4'])
@@ -138,11 +139,10 @@ def test_wakeup_ends_a_poll(client):
     assert time.monotonic() - began < 10
 
 
-@pytest.fixture
-def nobody():
-    with socket.socket() as unused:
-        unused.bind(('127.0.0.1', 0))
-        yield '127.0.0.1:%d' % unused.getsockname()[1]
+@pytest.fixture(name='nobody')
+def nobody_there():
+    with nobody() as address:
+        yield address
 
 
 @pytest.fixture

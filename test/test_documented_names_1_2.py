@@ -7,12 +7,15 @@ names of 0.9.5 and these are told apart is at the end.
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import pytest
 
 import kafka
+from kafka import config
 from kafka.testing import Cluster
+from test.config.test_tables import OF_1_2
 from test.documented_calls import check_call, find
 
 SIGNATURES = """
@@ -242,66 +245,12 @@ MEMBERS = {
     'kafka.record': 'MemoryRecords',
 }
 
-# Defaults that the documents give; where eras differ, those of the later ones, which are longer or
-# safer.
+# Defaults that the documents of 1.2.1 give; where eras differ, those of the later ones, which are
+# longer or safer. How the default client id is written, each class says itself.
 DEFAULTS = {
-    'kafka.BrokerConnection': {
-        'request_timeout_ms': 30000,
-        'reconnect_backoff_ms': 50,
-        'max_in_flight_requests_per_connection': 5,
-        'receive_buffer_bytes': None,
-        'send_buffer_bytes': None,
-        'security_protocol': 'PLAINTEXT',
-        'ssl_context': None,
-        'ssl_check_hostname': True,
-        'ssl_cafile': None,
-        'ssl_certfile': None,
-        'ssl_keyfile': None,
-        'ssl_crlfile': None,
-        'api_version': (0, 8, 2),
-        'state_change_callback': None,
-    },
-    'kafka.client_async.KafkaClient': {
-        'bootstrap_servers': 'localhost',
-        'request_timeout_ms': 30000,
-        'reconnect_backoff_ms': 50,
-        'max_in_flight_requests_per_connection': 5,
-        'receive_buffer_bytes': None,
-        'send_buffer_bytes': None,
-        'retry_backoff_ms': 100,
-        'metadata_max_age_ms': 300000,
-        'security_protocol': 'PLAINTEXT',
-        'ssl_context': None,
-        'ssl_check_hostname': True,
-        'api_version': None,
-    },
-    'kafka.KafkaProducer': {
-        'client_id': None,
-        'key_serializer': None,
-        'value_serializer': None,
-        'acks': -1,
-        'compression_type': None,
-        'batch_size': 16384,
-        'linger_ms': 0,
-        'buffer_memory': 33554432,
-        'max_block_ms': 60000,
-        'max_request_size': 1048576,
-        'metadata_max_age_ms': 300000,
-        'retry_backoff_ms': 100,
-        'request_timeout_ms': 30000,
-        'receive_buffer_bytes': None,
-        'send_buffer_bytes': None,
-        'reconnect_backoff_ms': 50,
-        'max_in_flight_requests_per_connection': 5,
-        'security_protocol': 'PLAINTEXT',
-        'ssl_context': None,
-        'ssl_check_hostname': True,
-        'ssl_cafile': None,
-        'ssl_certfile': None,
-        'ssl_keyfile': None,
-        'ssl_crlfile': None,
-        'api_version': None,
-    },
+    'kafka.BrokerConnection': {**OF_1_2[config.CONNECTION], 'request_timeout_ms': 30000},
+    'kafka.client_async.KafkaClient': {**OF_1_2[config.CLIENT], 'request_timeout_ms': 30000},
+    'kafka.KafkaProducer': {**OF_1_2[config.PRODUCER], 'acks': -1, 'retries': math.inf},
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -159,7 +160,9 @@ def test_a_broker_of_0_9_gets_the_ticket_at_once(monkeypatch):
 # ---------------------------------------------------------------- what takes time
 
 
-def test_connecting_does_not_wait_for_a_token():
+@contextlib.contextmanager
+def waiting_for_a_token():
+    """Yield (connection, provider), which is asked and does not answer until it may."""
     with Cluster(sasl={'alice': 'secret'}, mechanisms=MECHANISMS) as cluster:
         provider = Provider()
         provider.may_go.clear()
@@ -168,6 +171,12 @@ def test_connecting_does_not_wait_for_a_token():
             **options_of(cluster, 'OAUTHBEARER', sasl_oauth_token_provider=provider),
         )
         moved(conn, lambda: provider.threads)
+        yield conn, provider
+        provider.may_go.set()
+
+
+def test_connecting_does_not_wait_for_a_token():
+    with waiting_for_a_token() as (conn, provider):
         assert provider.threads == ['kafka-helper']
         for _ in range(5):  # would wait in the provider
             assert conn.connect() is ConnectionStates.HANDSHAKE
@@ -177,18 +186,10 @@ def test_connecting_does_not_wait_for_a_token():
 
 
 def test_a_token_that_does_not_come_in_time():
-    with Cluster(sasl={'alice': 'secret'}, mechanisms=MECHANISMS) as cluster:
-        provider = Provider()
-        provider.may_go.clear()
-        conn = connection(
-            cluster.bootstrap,
-            **options_of(cluster, 'OAUTHBEARER', sasl_oauth_token_provider=provider),
-        )
-        moved(conn, lambda: provider.threads)
+    with waiting_for_a_token() as (conn, _):
         conn.last_attempt -= 3600
         conn.connect()
         assert conn.disconnected()
-        provider.may_go.set()
 
 
 def test_a_provider_that_fails_is_told():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka.late_imports import import_late
+from kafka.late_imports import look_up
 from kafka.partitioner.hashed import HashedPartitioner, LegacyPartitioner, Murmur2Partitioner
 from kafka.partitioner.hashed import murmur2 as murmur2
 from kafka.partitioner.roundrobin import RoundRobinPartitioner
@@ -29,8 +29,5 @@ _LATE = {
 
 def __getattr__(name: str) -> object:
     """Load a partitioner of KafkaProducer when it is first asked for."""
-    if name not in _LATE:
-        raise AttributeError('module %r has no attribute %r' % (__name__, name))
-    found: object = getattr(import_late(_LATE[name]), name)
-    globals()[name] = found
+    found: object = look_up(globals(), name, _LATE)
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka.late_imports import import_late
+from kafka.late_imports import look_up
 from kafka.producer.keyed import KeyedProducer
 from kafka.producer.simple import SimpleProducer
 
@@ -20,8 +20,5 @@ __all__ = ['KafkaProducer', 'SimpleProducer', 'KeyedProducer']
 
 def __getattr__(name: str) -> object:
     """Load KafkaProducer when it is first asked for."""
-    if name != 'KafkaProducer':
-        raise AttributeError('module %r has no attribute %r' % (__name__, name))
-    found: object = import_late('kafka.producer.kafka').KafkaProducer
-    globals()[name] = found
+    found: object = look_up(globals(), name, {'KafkaProducer': 'kafka.producer.kafka'})
     return found

@@ -84,6 +84,15 @@ class Caller(NamedTuple):
     identity: Identity
     is_v2: bool
 
+    @property
+    def named(self) -> Dict[str, Any]:
+        """The fields of a request that say who asks."""
+        return {
+            'transactional_id': self.transactional_id or '',
+            'producer_id': self.identity.producer_id,
+            'producer_epoch': self.identity.epoch,
+        }
+
     def ask(
         self, kind: CallKind, request: Any, key: Optional[str], is_of_group: bool = False
     ) -> Ask:
@@ -139,12 +148,7 @@ def added_partitions(response: AddPartitionsToTxnResponse) -> Dict[TopicPartitio
 
 def add_offsets(caller: Caller, group_id: str) -> Ask:
     """Return the call that adds a group's offsets to a transaction."""
-    request = AddOffsetsToTxnRequest(
-        transactional_id=caller.transactional_id or '',
-        producer_id=caller.identity.producer_id,
-        producer_epoch=caller.identity.epoch,
-        group_id=group_id,
-    )
+    request = AddOffsetsToTxnRequest(**caller.named, group_id=group_id)
     return caller.ask(CallKind.ADD_OFFSETS, request, caller.transactional_id)
 
 
@@ -165,10 +169,8 @@ def commit_offsets(caller: Caller, member: GroupMember, offsets: Offsets, may_fe
             )
         )
     request = TxnOffsetCommitRequest(
-        transactional_id=caller.transactional_id or '',
+        **caller.named,
         group_id=member.group_id,
-        producer_id=caller.identity.producer_id,
-        producer_epoch=caller.identity.epoch,
         topics=[
             TxnOffsetCommitRequestTopic(name=name, partitions=partitions)
             for name, partitions in by_topic.items()
@@ -192,10 +194,5 @@ def committed_offsets(response: TxnOffsetCommitResponse) -> Dict[TopicPartition,
 
 def end(caller: Caller, commits: bool) -> Ask:
     """Return the call that ends a transaction."""
-    request = EndTxnRequest(
-        transactional_id=caller.transactional_id or '',
-        producer_id=caller.identity.producer_id,
-        producer_epoch=caller.identity.epoch,
-        committed=commits,
-    )
+    request = EndTxnRequest(**caller.named, committed=commits)
     return caller.ask(CallKind.END, request, caller.transactional_id)

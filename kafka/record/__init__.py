@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka.late_imports import import_late
+from kafka.late_imports import look_up
 
 if TYPE_CHECKING:
     from kafka.record.memory_records import MemoryRecords as MemoryRecords
@@ -12,8 +12,5 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> object:
     """Load MemoryRecords, which 1.4 and later had here, when it is asked for."""
-    if name != 'MemoryRecords':
-        raise AttributeError('module %r has no attribute %r' % (__name__, name))
-    found: object = import_late('kafka.record.memory_records').MemoryRecords
-    globals()[name] = found
+    found: object = look_up(globals(), name, {'MemoryRecords': 'kafka.record.memory_records'})
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.late_imports import import_late
+from kafka.late_imports import look_up
 
 if TYPE_CHECKING:
     from kafka.testing.cluster import Cluster
@@ -21,18 +21,14 @@ if TYPE_CHECKING:
 __all__ = ['LATER', 'Cluster', 'MemoryCluster', 'StorageError', 'Tls']
 
 _HOMES = {
-    'Cluster': 'cluster',
-    'LATER': 'control',
-    'MemoryCluster': 'memory',
-    'StorageError': 'logs.segments',
-    'Tls': 'security.tls',
+    'Cluster': 'kafka.testing.cluster',
+    'LATER': 'kafka.testing.control',
+    'MemoryCluster': 'kafka.testing.memory',
+    'StorageError': 'kafka.testing.logs.segments',
+    'Tls': 'kafka.testing.security.tls',
 }
 
 
 def __getattr__(name: str) -> Any:
     """Load the module of a name when it is first asked for (PEP 562)."""
-    if name not in _HOMES:
-        raise AttributeError('module %r has no attribute %r' % (__name__, name))
-    value = getattr(import_late('kafka.testing.' + _HOMES[name]), name)
-    globals()[name] = value
-    return value
+    return look_up(globals(), name, _HOMES)

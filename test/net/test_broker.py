@@ -25,7 +25,6 @@ from kafka.errors import (
 from kafka.net import sasl
 from kafka.net.attempts import Attempt, at_stage, describe, hint_for, stage_of
 from kafka.net.broker import TRANSITIONS, BrokerLink, LinkState, backoff_seconds
-from kafka.net.loop import Loop
 from kafka.net.sasl.mechanism import Mechanism
 from kafka.net.security import SecuritySettings
 from kafka.net.settings import NetSettings
@@ -42,13 +41,6 @@ RELEASES = ['0.8.0', '0.8.1.1', '0.8.2.2', '0.9.0.1', '0.10.0.1', '0.11', '2.8',
 ASK = MetadataRequest(topics=[])
 #: Seconds that a busy machine takes where hardly any should pass; exact times are for simulation.
 BUSY = 10
-
-
-@pytest.fixture
-def loop():
-    made = Loop()
-    yield made
-    made.close()
 
 
 class Sim:
@@ -384,17 +376,22 @@ def test_who_is_held_up_by_throttling_is_not_timed_out(sim):
     assert sim.lost == []
 
 
-def test_a_login_is_renewed_on_the_same_connection_and_requests_wait_meanwhile():
+def with_logins_that_end(mechanism):
+    """Return a Sim whose broker wants a new login every ten seconds."""
     options = {
         'security_protocol': 'SASL_PLAINTEXT',
-        'sasl_mechanism': 'SCRAM-SHA-256',
+        'sasl_mechanism': mechanism,
         'sasl_plain_username': 'alice',
         'sasl_plain_password': 'secret',
     }
-    sim = Sim(
+    return Sim(
         {'sasl': {'alice': 'secret'}, 'connections_max_reauth_ms': 10000},
         security=SecuritySettings.from_options(options),
     )
+
+
+def test_a_login_is_renewed_on_the_same_connection_and_requests_wait_meanwhile():
+    sim = with_logins_that_end('SCRAM-SHA-256')
     end = sim.loop.time() + 60
     while sim.loop.time() < end:
         assert sim.ask().brokers
@@ -405,16 +402,7 @@ def test_a_login_is_renewed_on_the_same_connection_and_requests_wait_meanwhile()
 
 
 def test_a_login_that_cannot_be_renewed_ends_the_connection():
-    options = {
-        'security_protocol': 'SASL_PLAINTEXT',
-        'sasl_mechanism': 'PLAIN',
-        'sasl_plain_username': 'alice',
-        'sasl_plain_password': 'secret',
-    }
-    sim = Sim(
-        {'sasl': {'alice': 'secret'}, 'connections_max_reauth_ms': 10000},
-        security=SecuritySettings.from_options(options),
-    )
+    sim = with_logins_that_end('PLAIN')
     sim.ask()
     sim.cluster.faults.add(DropResponse(), 'SaslAuthenticate', times=1)
     sim.loop.wait(lambda: False, 20)

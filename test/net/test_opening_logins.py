@@ -12,7 +12,6 @@ from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
 from kafka.net import sasl
 from kafka.net.broker import BrokerLink, LinkState
 from kafka.net.failures import SaslError
-from kafka.net.loop import Loop
 from kafka.net.opening import Family
 from kafka.net.sasl import Mechanism
 from kafka.net.sasl.plain import Plain
@@ -44,13 +43,6 @@ def register(monkeypatch):
     """Return a function that registers a mechanism for a test."""
     monkeypatch.setattr(sasl, '_registered', dict(sasl._registered))
     return lambda cls: sasl.register_sasl_mechanism(cls.name, cls, overwrite=True)
-
-
-@pytest.fixture
-def loop():
-    made = Loop()
-    yield made
-    made.close()
 
 
 # ---------------------------------------------------------------- brokers of 0.9

@@ -11,12 +11,12 @@ import sys
 
 import pytest
 
-from kafka.record.memory_records import MemoryRecords
 from kafka.testing import Cluster
 from kafka.testing.faults import Hang
 from test.hostile_servers import Server
 from test.patched import KINDS
 from test.sources import ROOT
+from test.stored import stored
 
 # A ticker that is blocked has no tick in a second, or the one that was due; on a busy machine one
 # that is not has few of its hundred.
@@ -64,15 +64,6 @@ def cluster():
 def stalled(cluster):
     cluster.faults.add(Hang(), 'Produce', times=None)
     return cluster.bootstrap
-
-
-def stored(cluster):
-    log = cluster.state.topics['t'].partitions[0].log
-    return [
-        record.value
-        for batch in MemoryRecords(log.read(0, log.end_offset, 1 << 30, True))
-        for record in batch
-    ]
 
 
 def test_greenlets_share_a_producer(kind, cluster):

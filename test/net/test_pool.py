@@ -19,7 +19,6 @@ from kafka.errors import (
     UnknownBrokerIdError,
     UnsupportedVersionError,
 )
-from kafka.net.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.racing import first_of
 from kafka.net.refreshing import metadata_request
@@ -41,13 +40,6 @@ from test.simulation.loop import SimLoop
 
 RELEASES = ['0.8.2.2', '0.9.0.1', '0.10.0.1', '0.11', '2.8', '4.4']
 NODES = {0, 1, 2}
-
-
-@pytest.fixture
-def loop():
-    made = Loop()
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 
 from kafka import KafkaClient, KafkaProducer, SimpleProducer
 from kafka.errors import KafkaUnavailableError, NoBrokersAvailable
-from kafka.record.memory_records import MemoryRecords
 from kafka.testing import Cluster
 from test.net import proxies
+from test.stored import stored
 
 PROGRAMS = {'socks5': 'microsocks', 'socks5h': 'microsocks', 'http': 'tinyproxy'}
 SCHEMES = list(PROGRAMS)
@@ -37,15 +37,6 @@ def run(scheme, **options):
 def url(scheme, port, user=None, password=proxies.PASSWORD):
     login = '' if user is None else '%s:%s@' % (user, password)
     return '%s://%s127.0.0.1:%d' % (scheme, login, port)
-
-
-def stored(cluster):
-    log = cluster.state.topics['t'].partitions[0].log
-    return [
-        record.value
-        for batch in MemoryRecords(log.read(0, log.end_offset, 1 << 30, True))
-        for record in batch
-    ]
 
 
 def send(cluster, proxy):

@@ -10,15 +10,7 @@ import pytest
 
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka.net import helpers
-from kafka.net.loop import Loop
 from kafka.net.resolver import Address, literal
-
-
-@pytest.fixture
-def loop():
-    made = Loop()
-    yield made
-    made.close()
 
 
 def test_a_literal_needs_no_look_up(loop, monkeypatch):

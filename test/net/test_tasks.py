@@ -8,36 +8,13 @@ import logging
 import pytest
 
 from kafka.errors import Cancelled, IllegalStateError, KafkaTimeoutError
-from kafka.net.tasks import Event, Scheduler, TaskCancelled, Waiter
-
-
-class ManualScheduler(Scheduler):
-    """A scheduler that is run by hand."""
-
-    def __init__(self):
-        super().__init__()
-        self.now = 100.0
-
-    def time(self):
-        return self.now
-
-    def settle(self, seconds=0.0):
-        """Let time pass, and run what is due until nothing is ready."""
-        end = self.now + seconds
-        while True:
-            while self._ready:
-                self._run_ready()
-            due = self._next_time()
-            if due is None or due > end:
-                break
-            self.now = max(self.now, due)
-            self._run_timers(self.now)
-        self.now = end
+from kafka.net.tasks import Event, TaskCancelled, Waiter
+from test.manual_loop import ManualLoop
 
 
 @pytest.fixture
 def loop():
-    return ManualScheduler()
+    return ManualLoop()
 
 
 async def returns(value):
@@ -138,7 +115,7 @@ def test_a_cancelled_coroutine_may_clean_up_and_its_waiters_hear_of_it(loop):
 
     task = loop.spawn(sleep())
     waiting = loop.spawn(outer(task))
-    loop.settle(1)
+    loop.advance(1)
     assert task.cancel() is True
     loop.settle()
     assert seen == ['cleaned']
@@ -184,7 +161,7 @@ def test_except_exception_does_not_swallow_a_cancellation(loop):
             return 'swallowed'
 
     task = loop.spawn(stubborn())
-    loop.settle(1)
+    loop.advance(1)
     task.cancel()
     loop.settle()
     assert isinstance(task.exception, Cancelled)
@@ -198,8 +175,8 @@ def test_within_cancels_what_takes_too_long(loop):
             return loop.time()
 
     task = loop.spawn(outer())
-    loop.settle(20)
-    assert task.result() == 102
+    loop.advance(20)
+    assert task.result() == 1002
     assert not loop._tasks
 
 
@@ -213,7 +190,7 @@ def test_within_passes_results_and_errors(loop):
 
 def test_cancelling_the_outer_of_within_cancels_the_inner(loop):
     outer = loop.spawn(loop.within(5, loop.sleep(10)))
-    loop.settle(1)
+    loop.advance(1)
     outer.cancel()
     loop.settle()
     assert not loop._tasks
@@ -225,13 +202,13 @@ def test_gather_keeps_the_order(loop):
         return value
 
     task = loop.spawn(loop.gather(after(2, 'a'), after(1, 'b')))
-    loop.settle(3)
+    loop.advance(3)
     assert task.result() == ['a', 'b']
 
 
 def test_gather_cancels_the_rest_at_an_error(loop):
     task = loop.spawn(loop.gather(raises(KeyError()), loop.sleep(10)))
-    loop.settle(1)
+    loop.advance(1)
     assert isinstance(task.exception, KeyError)
     assert not loop._tasks
 
@@ -256,7 +233,7 @@ def test_timers_run_in_order_and_only_once(loop):
     loop.call_later(1, seen.append, 'a')
     loop.call_later(2, seen.append, 'c')
     loop.call_later(3, seen.append, 'never').cancel()
-    loop.settle(5)
+    loop.advance(5)
     assert seen == ['a', 'b', 'c']
 
 

@@ -10,16 +10,8 @@ import time
 import pytest
 
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
-from kafka.net.loop import Loop
 from kafka.net.resolver import Address
 from kafka.net.transport import SocketOptions, _behind
-
-
-@pytest.fixture
-def loop():
-    made = Loop()
-    yield made
-    made.close()
 
 
 @pytest.fixture

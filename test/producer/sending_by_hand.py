@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 
 from kafka.errors import KafkaConnectionError
-from kafka.net.tasks import Scheduler, Waiter
+from kafka.net.tasks import Waiter
 from kafka.producer.future import future_of
 from kafka.producer.plain_state import PlainState
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
@@ -22,41 +22,9 @@ from kafka.protocol.produce import (
 )
 from kafka.protocol.wire import ZERO_UUID
 from kafka.record.memory_records import MemoryRecords
+from test.manual_loop import ManualLoop
 
 NODE = 1
-
-
-class Loop(Scheduler):
-    """Time passes when a test says so."""
-
-    def __init__(self):
-        super().__init__()
-        self.now = 1000.0
-
-    def time(self):
-        return self.now
-
-    def settle(self):
-        """Run all that can run now."""
-        for _ in range(1000):
-            self._run_timers(self.now)
-            if not self._ready:
-                return
-            self._run_ready()
-        raise AssertionError('the loop does not come to rest')
-
-    def advance(self, seconds):
-        """Let time pass, timer by timer."""
-        self.settle()
-        end = self.now + seconds
-        while True:
-            due = self._next_time()
-            if due is None or due > end:
-                break
-            self.now = max(self.now, due)
-            self.settle()
-        self.now = end
-        self.settle()
 
 
 class Sent:
@@ -189,7 +157,7 @@ class Rig:
     """A sender and all it needs."""
 
     def __init__(self, produce=(0, 12), state=None, partitions=4, batch_size=1000, **settings):
-        self.loop = Loop()
+        self.loop = ManualLoop()
         self.pool = Pool(self.loop, {0: produce})
         self.settings = SenderSettings(batch_size=batch_size, **settings)
         limits = Limits(

@@ -23,10 +23,10 @@ from kafka.errors import (
 )
 from kafka.protocol.produce import ProduceResponse
 from kafka.protocol.transaction import InitProducerIdResponse
-from kafka.record.memory_records import MemoryRecords
 from kafka.testing import Cluster
 from kafka.testing.faults import Cut, Slow
 from test.hostile_servers import CLOSE, NEWEST, Broker, Unframed, produced, raw
+from test.stored import stored
 
 MIB = 1024 * 1024
 LIMIT = 1.0  # seconds: delivery_timeout_ms
@@ -194,15 +194,6 @@ def test_a_lie_about_the_producer_id_ends_in_an_error(answer):
 
 
 # ---------------------------------------------------------------- cut and slow answers
-
-
-def stored(cluster):
-    log = cluster.state.topics['t'].partitions[0].log
-    return [
-        record.value
-        for batch in MemoryRecords(log.read(0, log.end_offset, 1 << 30, True))
-        for record in batch
-    ]
 
 
 def impatient(cluster, **options):

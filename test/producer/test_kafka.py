@@ -23,9 +23,9 @@ from kafka.errors import (
     UnsupportedForMessageFormatError,
 )
 from kafka.partitioner import Murmur2Partitioner
-from kafka.record.memory_records import MemoryRecords
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka.testing import Cluster
+from test.stored import stored_records
 
 RELEASES = ['0.9', '0.10.2', '0.11', '2.8', '4.4']
 SINCE = {'lz4': 1, 'zstd': 3}  # which of the releases take the codec
@@ -53,11 +53,9 @@ def producer(cluster):
 
 def stored(cluster, topic, partition=0):
     """Return (offset, timestamp, key, value, headers) of what is in a partition."""
-    log = cluster.state.topics[topic].partitions[partition].log
     return [
         (r.offset, r.timestamp, r.key, r.value, list(r.headers or ()))
-        for batch in MemoryRecords(log.read(0, log.end_offset, 1 << 30, True))
-        for r in batch
+        for r in stored_records(cluster, topic, partition)
     ]
 
 

@@ -7,7 +7,6 @@ move and the old one names the new one (KIP-951).
 from __future__ import annotations
 
 import contextlib
-import socket
 
 import pytest
 
@@ -22,6 +21,7 @@ from kafka.protocol.metadata import (
 from kafka.testing import Cluster
 from kafka.testing.errors import NOT_LEADER_OR_FOLLOWER
 from kafka.testing.faults import Error
+from test.hostile_servers import nobody
 
 ANEW = 'asking the bootstrap servers'
 
@@ -67,12 +67,10 @@ def somewhere_else(port):
     )
 
 
-@pytest.fixture
-def nobody():
-    """A port on which nobody listens, and nobody can."""
-    with socket.socket() as taken:
-        taken.bind(('127.0.0.1', 0))
-        yield taken.getsockname()[1]
+@pytest.fixture(name='nobody')
+def port_of_nobody():
+    with nobody() as address:
+        yield int(address.rsplit(':', 1)[1])
 
 
 def asked(cluster):

@@ -21,9 +21,9 @@ from kafka.producer.txn_driver import GROUP, TRANSACTION, TransactionDriver
 from kafka.protocol.api import ApiKey
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.structs import OffsetAndMetadata, TopicPartition
+from test.manual_loop import ManualLoop
 from test.producer.answered import RESPONSES
 from test.producer.numbered import Batch, answer
-from test.producer.sending_by_hand import Loop
 
 NEWEST = {
     ApiKey.PRODUCE: (3, 13),
@@ -42,7 +42,7 @@ KINDS = {
 }
 
 
-class TimedLoop(Loop):
+class TimedLoop(ManualLoop):
     """Lets time pass while somebody waits."""
 
     def run(self, coroutine, timeout):

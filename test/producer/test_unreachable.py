@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-import socket
 
 import pytest
 
@@ -20,20 +19,12 @@ from kafka.errors import (
 from kafka.net.attempts import STAGES
 from kafka.net.failures import TlsCertificateError
 from kafka.testing import Cluster
-from test.hostile_servers import CLOSE, Broker, Server
+from test.hostile_servers import CLOSE, Broker, Server, nobody
 
 TLS = {'security_protocol': 'SSL'}
 HTTP = b'HTTP/1.1 400 Bad Request\r\n\r\n'
 ALERT = b'\x15\x03\x03\x00\x02\x02\x50'
 HANDSHAKE = b'\x16\x03\x03\x00\x7a\x02\x00\x00\x76\x03\x03'
-
-
-@contextlib.contextmanager
-def nobody():
-    """Yield an address where nobody listens, and nobody can."""
-    with socket.socket() as taken:
-        taken.bind(('127.0.0.1', 0))
-        yield '127.0.0.1:%d' % taken.getsockname()[1]
 
 
 @contextlib.contextmanager

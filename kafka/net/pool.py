@@ -380,10 +380,6 @@ class Pool:
             self.refresh()
             raise
 
-    async def send_unanswered(self, request: Message, node: int) -> None:
-        """Send a request that is not answered (acks=0). Raises as send()."""
-        await self.link(node).send(request)
-
     async def _link_for(
         self, request: Message, node: Optional[int], key: Optional[str]
     ) -> BrokerLink:

@@ -115,6 +115,7 @@ class SecuredTransport:
         """Say goodbye and close."""
         if not self.is_closed:
             self._tls.close()
+            self._flush_if_open()
             self._inner.close()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Mapping, NamedTuple, Optional, Tuple
 
+from kafka.config.kinds import parse_server
 from kafka.net.security import SecuritySettings
 from kafka.net.transport import SocketOptions
 from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES
@@ -83,21 +84,12 @@ def _seconds(ms: Any) -> float:
 
 
 def parse_servers(servers: Any) -> Tuple[Server, ...]:
-    """Return (host, port) pairs of ``host:port`` texts: a list, or one text with commas."""
+    """Return (host, port) pairs of ``host:port`` texts: a list, or one text with commas.
+
+    Raises ValueError as parse_server().
+    """
     texts = servers.split(',') if isinstance(servers, str) else servers
-    return tuple(_parse(each.strip()) for each in texts if each.strip())
-
-
-def _parse(text: str) -> Server:
-    text = text.rpartition('://')[2]
-    if text.startswith('['):
-        host, _, rest = text[1:].partition(']')
-        port = rest.lstrip(':')
-    elif text.count(':') == 1:
-        host, _, port = text.partition(':')
-    else:  # a name, or an address of IPv6 without a port
-        host, port = text, ''
-    return host, int(port) if port else DEFAULT_PORT
+    return tuple(parse_server(each) for each in texts if each.strip())
 
 
 def _release(version: Any) -> Optional[str]:

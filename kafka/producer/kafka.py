@@ -46,8 +46,6 @@ from kafka.protocol.release import release_of
 
 log = logging.getLogger(__name__)
 
-# Bytes that every era counts for what is around key and value.
-_OVERHEAD = 34
 # How long brokers are looked for that refuse connections, and that are silent.
 _REFUSED_SECONDS, _SILENT_SECONDS = 2.0, 28.0
 # What closing may take beyond the time that records have.

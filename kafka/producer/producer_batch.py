@@ -21,6 +21,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from kafka import codec as codecs
 from kafka.errors import IllegalStateError, KafkaError, UnsupportedForMessageFormatError
 from kafka.producer.future import FutureRecordMetadata, RecordMetadata
+from kafka.producer.sequences import place_of
 from kafka.record import default_records
 from kafka.record.crc32c import crc32c
 from kafka.record.legacy_records import encode_message_set
@@ -68,11 +69,6 @@ class Stamp(NamedTuple):
 
     start: int
     timestamp: int
-
-
-def place_of(topic_partition: TopicPartition) -> str:
-    """Return topic and partition for texts."""
-    return '%s-%d' % (str(topic_partition[0]), topic_partition[1])
 
 
 class ProducerBatch:

@@ -24,6 +24,7 @@ from kafka.errors import (
     UnknownBrokerIdError,
     UnsupportedVersionError,
 )
+from kafka.net.broker import backoff_seconds
 from kafka.net.tasks import Task, Timer, Waiter
 from kafka.producer.producer_batch import ProducerBatch, State
 from kafka.producer.record_accumulator import Plan, RecordAccumulator
@@ -530,9 +531,9 @@ class Sender:
             self._give_up(batch, error)
             self._accumulator.finish(batch)
             return
-        pause = settings.retry_backoff * 2 ** min(batch.attempts - 1, 20)
-        pause = min(pause * self._chance.uniform(0.8, 1.2), settings.retry_backoff_max)
-        batch.not_before = now + pause
+        base, longest = settings.retry_backoff, settings.retry_backoff_max
+        part = self._chance.uniform(0.8, 1.2)
+        batch.not_before = now + backoff_seconds(base, longest, batch.attempts, part)
         batch.move(State.CLOSED)
         self._accumulator.put_back(batch)
         if self._recorder is not None:

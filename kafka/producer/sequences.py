@@ -57,14 +57,18 @@ LAST_EPOCH = 2**15 - 1
 #: So many batches of a partition brokers remember from 1.0 on; 0.11 remembers one.
 MOST_IN_FLIGHT = 5
 
-OUT_OF_ORDER = 45
 INVALID_EPOCH = 47
 UNKNOWN_PRODUCER = 59
 
 
+def place_of(topic_partition: TopicPartition) -> str:
+    """Return topic and partition for texts."""
+    return '%s-%d' % (str(topic_partition[0]), topic_partition[1])
+
+
 def where(batch: Batch) -> str:
     """Return the place of a batch for texts."""
-    return '%s-%d' % (str(batch.topic_partition[0]), batch.topic_partition[1])
+    return place_of(batch.topic_partition)
 
 
 def advance(sequence: int, count: int) -> int:

@@ -12,7 +12,8 @@ from typing import Any, Callable, Collection, Deque, Dict, List, Optional, Seque
 
 from kafka.partitioner.keys import HotKeys
 from kafka.partitioner.sticky import UniformSticky
-from kafka.producer.producer_batch import ProducerBatch, State, place_of
+from kafka.producer.producer_batch import ProducerBatch, State
+from kafka.producer.sequences import place_of
 from kafka.structs import TopicPartition
 
 

@@ -44,7 +44,7 @@ V2_VERSIONS: Mapping[CallKind, Versions] = {
 PRODUCE_V1: Versions = (3, 11)
 PRODUCE_V2: Versions = (12, 13)
 #: TxnOffsetCommit from here on says which member of the group commits, so that it can be fenced.
-SAYS_MEMBER = 3
+MAY_FENCE = 3
 #: InitProducerId from here on can raise the epoch of an id.
 RAISES_EPOCH = 3
 

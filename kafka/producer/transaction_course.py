@@ -22,7 +22,7 @@ from typing import Any, Callable, Deque, Dict, Mapping, NamedTuple, Optional, Se
 from kafka import errors
 from kafka.errors import BrokerResponseError, IllegalStateError, KafkaError, ProtocolError
 from kafka.producer import transaction_calls as calls
-from kafka.producer.sequences import NOBODY, Identity, Sequences
+from kafka.producer.sequences import NOBODY, Identity, Sequences, place_of
 from kafka.producer.transaction_calls import Ask, Caller, GroupMember, Offsets
 from kafka.producer.transaction_operations import OffsetsOperation, Operation
 from kafka.producer.transaction_table import Event, State, following
@@ -34,9 +34,7 @@ from kafka.producer.transaction_verdicts import (
     outcome_of,
     outcome_of_end,
 )
-from kafka.producer.verdicts import (
-    Kind,
-)
+from kafka.producer.verdicts import Kind
 from kafka.structs import TopicPartition
 
 CONCURRENT_TRANSACTIONS = 51
@@ -44,8 +42,6 @@ INVALID_TXN_STATE = 48
 OPERATION_NOT_ATTEMPTED = 55
 #: The first AddPartitionsToTxn of a transaction finds the last one still being finished, briefly.
 FIRST_BACKOFF_MS = 20
-
-
 #: What callers call, for texts.
 _VERBS: Mapping[Event, str] = {
     Event.INITIALIZE: 'init_transactions()',
@@ -422,7 +418,7 @@ class TransactionCourse:
             # OPERATION_NOT_ATTEMPTED is the fault of another one, which may only have to wait.
             own = [place for place in guilty if codes[place] != OPERATION_NOT_ATTEMPTED]
             if own:
-                about = '%s of %s' % (_named(own[0]), ask.about)
+                about = '%s of %s' % (place_of(own[0]), ask.about)
                 return self._conclude(ask, outcome, error_of_call(ask.kind, codes[own[0]], about))
         if all(each is Outcome.DONE for each in outcomes.values()):
             self._added |= self._adding
@@ -448,7 +444,7 @@ class TransactionCourse:
         for outcome in (Outcome.FATAL, Outcome.ABORTABLE):
             for place, each in outcomes.items():
                 if each is outcome:
-                    about = 'group %r, %s' % (operation.member.group_id, _named(place))
+                    about = 'group %r, %s' % (operation.member.group_id, place_of(place))
                     error = error_of_call(ask.kind, codes[place], about)
                     return self._conclude(ask, outcome, error)
         for place, each in outcomes.items():
@@ -521,14 +517,10 @@ class TransactionCourse:
             self._operation.finish()
 
 
-def _named(topic_partition: TopicPartition) -> str:
-    return '%s-%d' % (str(topic_partition[0]), topic_partition[1])
-
-
 def _unanswered(ask: Ask, missing: Sequence[TopicPartition]) -> KafkaError:
     return ProtocolError(
         '%s for %s: the broker says nothing about %s'
-        % (ask.kind.value, ask.about, _named(missing[0]))
+        % (ask.kind.value, ask.about, place_of(missing[0]))
     )
 
 

@@ -23,9 +23,11 @@ from kafka.errors import (
     ProtocolError,
     UnsupportedVersionError,
 )
+from kafka.net.broker import backoff_seconds
 from kafka.net.tasks import Task, Waiter
 from kafka.producer.record_accumulator import RecordAccumulator
-from kafka.producer.transaction_calls import Ask, GroupMember
+from kafka.producer.sequences import MOST_IN_FLIGHT
+from kafka.producer.transaction_calls import MAY_FENCE, RAISES_EPOCH, Ask, GroupMember
 from kafka.producer.transaction_course import Step
 from kafka.producer.transaction_operations import Operation
 from kafka.producer.transaction_state import TransactionState
@@ -40,9 +42,8 @@ log = logging.getLogger(__name__)
 
 #: The feature whose level 2 means both parts of KIP-890.
 _FEATURE, _V2_LEVEL = 'transaction.version', 2
-#: Versions from which brokers can what a producer builds on: five batches remembered, from 1.0 on;
-#: a new epoch for an id that is known; telling which member of a group commits.
-_REMEMBERS_FIVE, _RAISES_EPOCH, _MAY_FENCE = 4, 3, 3
+#: The version of Produce from which brokers remember five batches, those from 1.0 on.
+_REMEMBERS_FIVE = 4
 
 
 class TransactionDriver:
@@ -274,17 +275,17 @@ class TransactionDriver:
         level = self._pool.finalized_features().get(_FEATURE, 0)
         self._state.set_brokers(
             v2=level >= _V2_LEVEL,
-            raises_epoch=_highest(ranges, ApiKey.INIT_PRODUCER_ID) >= _RAISES_EPOCH,
-            may_fence=_highest(ranges, ApiKey.TXN_OFFSET_COMMIT) >= _MAY_FENCE,
-            remembered=5 if _highest(ranges, ApiKey.PRODUCE) >= _REMEMBERS_FIVE else 1,
+            raises_epoch=_highest(ranges, ApiKey.INIT_PRODUCER_ID) >= RAISES_EPOCH,
+            may_fence=_highest(ranges, ApiKey.TXN_OFFSET_COMMIT) >= MAY_FENCE,
+            remembered=MOST_IN_FLIGHT if _highest(ranges, ApiKey.PRODUCE) >= _REMEMBERS_FIVE else 1,
         )
 
     async def _pause(self, backoff_ms: Optional[int]) -> None:
         if backoff_ms is None:
             self._failures += 1
-            pause = self._retry_backoff * 2 ** min(self._failures - 1, 20)
-            pause = min(pause * self._chance.uniform(0.8, 1.2), self._retry_backoff_max)
-            await self._loop.sleep(pause)
+            base, longest = self._retry_backoff, self._retry_backoff_max
+            part = self._chance.uniform(0.8, 1.2)
+            await self._loop.sleep(backoff_seconds(base, longest, self._failures, part))
         elif backoff_ms:
             await self._loop.sleep(backoff_ms / 1000.0)
         else:

@@ -85,3 +85,15 @@ def test_a_reset_before_anything_was_read_may_mean_a_missing_certificate():
         run(secured.recv())
     with pytest.raises(KafkaConnectionError, match='^[^;]*it broke$'):
         run(secured.recv())
+
+
+def test_closing_says_goodbye():
+    """Without it the peer cannot tell the end from a connection that was cut."""
+    tls = TlsClient(context(), 'localhost')
+    said = []
+    tls.close = lambda: said.append(b'goodbye')
+    tls.outgoing = lambda: b''.join(said)
+    inner = Inner()
+    inner.write, inner.close = said.append, lambda: said.append('closed')
+    SecuredTransport(inner, tls).close()
+    assert said == [b'goodbye', [b'goodbye'], 'closed']

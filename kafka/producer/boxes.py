@@ -18,6 +18,9 @@ from kafka.producer.known_topics import KnownTopics
 from kafka.producer.many_records import Group, Many, ends_of
 from kafka.producer.topic_queue import NO_BATCH, TopicQueue
 
+# So many may be filled before anything of theirs is counted as memory.
+_MOST_BOXES = 4
+
 
 class Boxes(KnownTopics):
     """The part of an accumulator that has to do with boxes."""
@@ -48,7 +51,7 @@ class Boxes(KnownTopics):
             self._check_open()
             if topic.is_forgotten:
                 topic = self._present(topic)
-            ticket = self._sweep(topic, now, ticket)
+            ticket = self._sweep_some(topic, now, ticket)
             if ticket is None:
                 topic.batch = NO_BATCH  # what is sent with a future must not overtake
                 topic.box_time = int(wall * 1000)
@@ -88,6 +91,18 @@ class Boxes(KnownTopics):
             if ticket is not None:
                 self.memory.leave(ticket)
             return None
+
+    def _sweep_some(
+        self, topic: TopicQueue, now: float, ticket: Optional[Ticket]
+    ) -> Optional[Ticket]:
+        """Put what is in a box into batches; that of all boxes where there are many of them."""
+        if len(self._boxed) > _MOST_BOXES:
+            for other in list(self._boxed):
+                if other.box and other is not topic:
+                    ticket = self._sweep(other, now, ticket)
+                    if ticket is not None:
+                        return ticket
+        return self._sweep(topic, now, ticket)
 
     def _sweep(
         self, topic: TopicQueue, now: float, ticket: Optional[Ticket] = None

@@ -25,7 +25,7 @@ from kafka.net.settings import NetSettings
 from kafka.partitioner.adapt import adapt, is_default
 from kafka.partitioner.default import DefaultPartitioner
 from kafka.producer.figures import figures_of
-from kafka.producer.placing import Placing
+from kafka.producer.placing import OVERHEAD, Placing
 from kafka.producer.plain_state import PlainState
 from kafka.producer.producer_batch import compression_of
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
@@ -149,6 +149,7 @@ class KafkaProducer(Placing):
             ordered=config['max_in_flight_requests_per_connection'] == 1,
             compressed=config['compression_type'] is not None,
             adaptive=config['partitioner_adaptive_partitioning_enable'],
+            record_size=min(config['max_request_size'], config['buffer_memory']) - OVERHEAD,
         )
         settings = SenderSettings(
             acks=config['acks'],

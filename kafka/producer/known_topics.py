@@ -17,6 +17,9 @@ from kafka.producer.plans import Limits
 from kafka.producer.topic_queue import NO_BATCH, TopicQueue
 from kafka.structs import TopicPartition
 
+# What part of the memory a box may have beyond it.
+_BOX_SHARE = 8
+
 
 class KnownTopics:
     """The part of an accumulator that knows its topics."""
@@ -31,7 +34,12 @@ class KnownTopics:
         if found is None:
             with self.lock:
                 sticky = UniformSticky(max(self.limits.batch_size, 1), self.limits.adaptive)
-                found = self._topics.setdefault(name, TopicQueue(name, sticky))
+                made = TopicQueue(name, sticky)
+                # What is in a box is counted as memory when it comes out of there: so not too much.
+                made.boxed_size = min(made.boxed_size, self.limits.record_size)
+                share = self.limits.buffer_memory // _BOX_SHARE
+                made.most_boxed = max(1, min(made.most_boxed, share // max(made.boxed_size, 1)))
+                found = self._topics.setdefault(name, made)
         found.is_used = True
         return found
 

@@ -46,8 +46,8 @@ from kafka.structs import TopicPartition
 
 log = logging.getLogger(__name__)
 
-# Bytes that every era counts for what is around key and value.
-_OVERHEAD = 34
+#: Bytes that every era counts for what is around key and value.
+OVERHEAD = 34
 
 
 class Placing(Sending):
@@ -118,7 +118,7 @@ class Placing(Sending):
         except TopicAuthorizationFailedError as error:
             return self._failed(record, error)
         partition = self._chosen(queue, record, key, value, deadline)
-        size = _OVERHEAD + len(key or b'') + len(value or b'') + max(header_size(headers), 0)
+        size = OVERHEAD + len(key or b'') + len(value or b'') + max(header_size(headers), 0)
         if size > min(self.config['max_request_size'], self.config['buffer_memory']):
             return self._too_large(record, size)
         tell = self._partitioner.on_new_batch
@@ -253,7 +253,7 @@ class Placing(Sending):
 
     def _forget(self, topic: Any, value: Any, key: Any) -> None:
         queue = self._fast.get(topic) if key is None and type(value) is bytes else None
-        if queue is None or len(value) > 1024:
+        if queue is None or len(value) > queue.boxed_size:
             self.send(topic, value, key).add_errback(_log_lost, topic)
             return
         found, accumulator = queue, self._accumulator
@@ -330,7 +330,7 @@ class Placing(Sending):
             more = [max(size, 0) for size in key_sizes] if -1 in key_sizes else key_sizes
             sizes = list(map(int.__add__, sizes, more))
         around = max(header_size(headers), 0)
-        self._check_sizes(queue.topic, sizes, _OVERHEAD + around)
+        self._check_sizes(queue.topic, sizes, OVERHEAD + around)
         if timestamp is None:
             timestamp = int(time.time() * 1000)
         many = accumulator.prepare_many(queue, partition, keys, values, sizes, headers, timestamp)

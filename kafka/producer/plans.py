@@ -11,7 +11,8 @@ class Limits(NamedTuple):
     """What a producer was told about batches.
 
     batch_size, buffer_memory: bytes; linger, delivery_timeout: seconds; ordered: one batch of a
-    partition at a time on the wire; compressed: whether batches shrink; adaptive: KIP-794.
+    partition at a time on the wire; compressed: whether batches shrink; adaptive: KIP-794;
+    record_size: bytes of key and value that every record may have.
     """
 
     batch_size: int = 16384
@@ -21,6 +22,7 @@ class Limits(NamedTuple):
     ordered: bool = False
     compressed: bool = False
     adaptive: bool = True
+    record_size: int = 1048576
 
 
 class Plan(NamedTuple):

@@ -104,7 +104,12 @@ class Sending:
         """
         if key is None and type(value) is bytes:
             queue = self._fast.get(topic)
-            if queue is not None and _now() < queue.box_until and len(value) <= 1024:
+            if (
+                queue is not None
+                and _now() < queue.box_until
+                and len(value) <= queue.boxed_size
+                and len(queue.box) < queue.most_boxed
+            ):
                 queue.put_in_box(value)
                 if not queue.is_watched:
                     self._accumulator.watch_box(queue)

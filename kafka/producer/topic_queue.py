@@ -71,7 +71,8 @@ class TopicQueue:
     last batches to that of their records;
     batch: the open batch for records without key, or NO_BATCH (read without the lock); box: values
     sent without a future, not yet in a batch; box_until: monotonic seconds, when it has to be
-    emptied (read without the lock, as is box); box_time: the timestamp (ms) of what is in it;
+    emptied (read without the lock, as is box); most_boxed, boxed_size: how many values it takes,
+    and how many bytes of each; box_time: the timestamp (ms) of what is in it;
     is_watched: whether somebody is going to empty it; by_key: the queue of each key; is_used:
     whether there was something new since somebody looked; idle_since: when somebody first found
     that there was not; is_forgotten: whether it is out of the accumulator's table.
@@ -85,11 +86,13 @@ class TopicQueue:
         'box',
         'box_time',
         'box_until',
+        'boxed_size',
         'by_key',
         'idle_since',
         'is_forgotten',
         'is_used',
         'is_watched',
+        'most_boxed',
         'partitions',
         'put_in_box',
         'queues',
@@ -114,6 +117,8 @@ class TopicQueue:
         self.put_in_box = self.box.append
         self.box_until = 0.0
         self.box_time = 0
+        self.most_boxed = 1000
+        self.boxed_size = 1024
         self.is_watched = False
         self.is_used = True
         self.is_forgotten = False

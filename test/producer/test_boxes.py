@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from kafka.errors import IllegalStateError
 from kafka.producer.buffer import Ticket
+from kafka.producer.sending import Sending
 from kafka.producer.topic_queue import NO_BATCH
 from test.producer.test_record_accumulator import VALUE, Machine
 
@@ -134,3 +137,53 @@ def test_sweeping_tells_when_there_is_no_memory():
     assert ticket.granted and machine.accumulator.sweep(machine.now, ticket) is None
     assert machine.take().values == [b'box0', b'box1', b'box2']
     assert machine.accumulator.sweep(machine.now) is None
+
+
+def test_many_boxes_are_emptied_before_another_is_opened():
+    """Else each topic would hold a box full beyond the memory while the loop is held up."""
+    machine = Machine()
+    accumulator = machine.accumulator
+    topics = [accumulator.topic('topic-%d' % n) for n in range(20)]
+    for topic in topics:
+        accumulator.update(topic, [0], [0])
+        assert accumulator.open_box(topic, machine.now, machine.now) is None
+        topic.put_in_box(VALUE)
+    assert sum(len(topic.box) for topic in topics) <= 6
+    machine.append()
+    assert accumulator.sweep(machine.now) is None
+    assert sum(len(batch.values) for batch in accumulator.begin_flush(machine.now)) == 21
+
+
+@pytest.mark.parametrize('memory', [2000, 100_000, 33554432])
+def test_a_box_holds_a_part_of_the_memory_at_most(memory):
+    topic = Machine(buffer_memory=memory, record_size=min(memory, 1048576) - 34).topic
+    assert 1 <= topic.most_boxed <= 1000
+    assert topic.boxed_size * topic.most_boxed <= max(memory / 8, topic.boxed_size)
+
+
+class Quick(Sending):
+    """The quick way alone, with a box that stays open."""
+
+    def __init__(self, topic):
+        self._fast = {'t': topic}
+        self.refused = []
+        topic.box_until, topic.is_watched = math.inf, True
+
+    def _forget(self, topic, value, key):
+        self.refused.append(value)
+
+
+def test_the_quick_way_ends_where_the_box_is_full():
+    topic = Machine(buffer_memory=33554432).topic
+    quick = Quick(topic)
+    for _ in range(3000):
+        quick.send_and_forget('t', b'x' * 1024)
+    assert len(topic.box) == 1000 and len(quick.refused) == 2000
+
+
+def test_the_quick_way_takes_nothing_larger_than_a_record_may_be():
+    topic = Machine(record_size=66).topic
+    quick = Quick(topic)
+    quick.send_and_forget('t', b'x' * 67)
+    quick.send_and_forget('t', b'x' * 66)
+    assert [len(value) for value in topic.box] == [66]

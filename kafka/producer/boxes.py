@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, Optional, Tuple
 
+from kafka.errors import KafkaError
 from kafka.producer.buffer import BufferMemory, Ticket
 from kafka.producer.known_topics import KnownTopics
 from kafka.producer.many_records import Group, Many, ends_of
@@ -65,10 +66,15 @@ class Boxes(KnownTopics):
     def watch_box(self, topic: TopicQueue) -> None:
         """Look into a box once more: something was put there that nobody watched any more.
 
-        Raises: IllegalStateError when it is closed: that will not be sent.
+        Raises: as append_many(): that will not be sent.
         """
         with self.lock:
-            self._check_open()
+            try:
+                self._check_open()
+            except KafkaError:
+                if not topic.is_watched:
+                    topic.box.clear()  # of those who came too late, each of whom is told
+                raise
             if topic.is_forgotten:
                 topic = self._present(topic)
             if topic.box:

@@ -170,6 +170,8 @@ class KafkaProducer(Placing):
             limits, lambda: loop.call_lazily(sender.poke), loop.wait
         )
         self._state = self._new_state()
+        if config['transactional_id'] is not None:
+            accumulator.check_send = self._state.check_send
         self._figures = None
         if config['metrics_enabled']:
             cluster = self._pool.cluster

@@ -64,6 +64,10 @@ class RecordAccumulator(Boxes):
         self.memory = BufferMemory(limits.buffer_memory)
         #: Guards everything; see the module's text.
         self.lock = threading.Lock()
+        #: Raises while no record may come, as between transactions. Asked under the lock: who
+        #: looked before may come too late. Open batches take records meanwhile, and belong to
+        #: what ends.
+        self.check_send: Optional[Callable[[], None]] = None
         #: Bytes that a record needs besides key and value.
         self.overhead = RECORD_BYTES
         self._wake = wake
@@ -169,6 +173,8 @@ class RecordAccumulator(Boxes):
     def _check_open(self) -> None:
         if self.is_closed:
             raise IllegalStateError('the producer is closed')
+        if self.check_send is not None:
+            self.check_send()
 
     def _choose(self, topic: TopicQueue, size: int) -> PartitionQueue:
         """Return the queue for a record without key; a full batch there means another choice."""
@@ -480,6 +486,8 @@ class RecordAccumulator(Boxes):
         """
         with self.lock:
             self._flushes += 1
+            for topic in self._boxed:
+                topic.box_until = 0.0  # what comes now is not part of it
             self._sweep_all(now)
             batches = list(self._incomplete)
             self._woken = True

@@ -1,0 +1,69 @@
+"""A record that comes too late for a transaction, from whatever thread, is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka import KafkaProducer
+from kafka.errors import IllegalStateError
+from kafka.producer.future import FutureRecords
+from kafka.testing import Cluster
+from test.producer.test_kafka import stored
+
+WAYS = {
+    'send': lambda producer: producer.send('t', b'late'),
+    'send with key': lambda producer: producer.send('t', b'late', b'k'),
+    'send_many': lambda producer: producer.send_many('t', [b'late'] * 3),
+    'send_and_forget': lambda producer: producer.send_and_forget('t', b'late'),
+}
+
+
+@pytest.fixture
+def transactional():
+    with Cluster(version='4.4', topics={'t': 1}) as cluster, KafkaProducer(
+        bootstrap_servers=cluster.bootstrap, transactional_id='x'
+    ) as producer:
+        producer.cluster = cluster
+        producer.init_transactions()
+        yield producer
+
+
+@pytest.mark.parametrize('way', sorted(WAYS))
+@pytest.mark.parametrize('ends', ['commit_transaction', 'abort_transaction'])
+def test_who_saw_an_open_transaction_and_sends_when_it_is_over(transactional, ends, way):
+    """
+    Thread 1 is in send(): the transaction is open. Thread 2 ends it, and forgets which topics may
+    be sent to without a look. Thread 1 notes that its topic is one of these; its next call comes
+    when no transaction is open.
+    """
+    producer = transactional
+    producer.begin_transaction()
+    producer.send_and_forget('t', b'1')
+    producer.send('t', b'1').get(20)
+    producer.send_and_forget('t', b'1')
+    queue = producer._fast['t']
+    getattr(producer, ends)()
+    producer._fast['t'] = queue
+    with pytest.raises(IllegalStateError, match='begin_transaction'):
+        WAYS[way](producer)
+    assert producer._accumulator.is_empty()
+    producer.begin_transaction()
+    found = WAYS[way](producer)
+    producer.commit_transaction()
+    count = len(found) if isinstance(found, FutureRecords) else 1
+    values = [row[3] for row in stored(producer.cluster, 't')]
+    assert values.count(b'late') == count
+
+
+def test_who_puts_into_a_box_when_it_was_emptied_for_the_last_time(transactional):
+    producer = transactional
+    producer.begin_transaction()
+    producer.send('t', b'1').get(20)
+    producer.send_and_forget('t', b'1')
+    queue = producer._fast['t']
+    producer.commit_transaction()
+    assert queue.box_until == 0.0 and not queue.is_watched
+    queue.put_in_box(b'late')
+    with pytest.raises(IllegalStateError, match='begin_transaction'):
+        producer._accumulator.watch_box(queue)
+    assert not queue.box

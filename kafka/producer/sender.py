@@ -234,9 +234,14 @@ class Sender:
                 due = batch.created_at + limit
         return due
 
-    def _too_late(self, batch: ProducerBatch, now: float) -> KafkaTimeoutError:
+    def _too_late(
+        self, batch: ProducerBatch, now: float, last: Optional[KafkaError] = None
+    ) -> KafkaTimeoutError:
         leader = self._pool.cluster.leader_for_partition(batch.topic_partition)
         cause = None if leader is None else self._unreachable.get(leader)
+        why = '' if cause is None else '; node %s cannot be reached: %s' % (leader, cause)
+        if last is not None:
+            cause, why = last, '; the last try: %s' % last
         error = KafkaTimeoutError(
             '%d records for %s were not acknowledged within %.3g s (delivery_timeout_ms); %s%s'
             % (
@@ -244,7 +249,7 @@ class Sender:
                 batch.place,
                 now - batch.created_at,
                 'they may be stored' if batch.attempts else 'they were never sent',
-                '' if cause is None else '; node %s cannot be reached: %s' % (leader, cause),
+                why,
             )
         )
         error.__cause__ = cause
@@ -528,7 +533,7 @@ class Sender:
         settings = self._settings
         is_late = now >= batch.created_at + settings.delivery_timeout
         if batch.attempts > settings.retries or is_late:
-            self._give_up(batch, error)
+            self._give_up(batch, self._too_late(batch, now, error) if is_late else error)
             self._accumulator.finish(batch)
             return
         base, longest = settings.retry_backoff, settings.retry_backoff_max

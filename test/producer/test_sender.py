@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import (
+    InvalidMessageError,
     InvalidRecordError,
     KafkaConnectionError,
     KafkaError,
@@ -398,6 +399,17 @@ def test_retries_end_with_the_delivery_time():
     assert 5.0 <= rig.loop.now - 1000.0 < 5.2
     rig.loop.advance(10.0)
     assert rig.accumulator.is_empty()
+
+
+def test_a_last_try_in_the_moment_in_which_the_time_is_over_fails_as_too_late():
+    rig = Rig(delivery_timeout=5.0)
+    (future,) = rig.go(b'v')
+    rig.loop.now += 5.0
+    rig.sent[0].respond((0, CORRUPT))
+    rig.loop.settle()
+    error = outcome(future)
+    assert isinstance(error, KafkaTimeoutError) and 'the last try: ' in str(error)
+    assert isinstance(error.__cause__, InvalidMessageError)
 
 
 def test_closing_fails_everything():

@@ -6,6 +6,7 @@ all that is under way can come to its end.
 
 from __future__ import annotations
 
+from kafka.testing import LATER
 from kafka.testing.faults import (
     Cut,
     Delay,
@@ -20,6 +21,9 @@ from kafka.testing.faults import (
 # Codes that brokers give for a while, and which a client has to wait out.
 PRODUCE_CODES = [2, 3, 5, 6, 19, 56]
 COORDINATOR_CODES = [14, 15, 16]
+#: From here on each transaction has an epoch of its own, so that EndTxn tells which one it means
+#: (KIP-890).
+ENDS_ARE_TOLD_APART_SINCE = (4, 0)
 TRANSACTION_APIS = ['InitProducerId', 'AddPartitionsToTxn', 'AddOffsetsToTxn', 'EndTxn']
 
 
@@ -38,6 +42,22 @@ class Trouble:
         self._rate = rate
         self._is_over = False
         self._dead = set()
+
+        if cluster.state.release.version < ENDS_ARE_TOLD_APART_SINCE:
+            cluster.control('EndTxn', self._lose_what_comes_late)
+
+    def _lose_what_comes_late(self, call):
+        """Lose an EndTxn of a connection that its client has closed.
+
+        A broker that hung may find it among what it had not read, long after another coordinator
+        carried out the second try; it would end the next transaction, and no client prevents that.
+        """
+        for sock in self._cluster.network._sockets:  # those that no end has closed
+            end = sock.connection
+            if end.broker is call.broker and end.connection_id == call.connection_id:
+                return None
+        call.close_connection()
+        return LATER
 
     def begin(self, seconds):
         """Let things go wrong for so many seconds of the virtual clock."""

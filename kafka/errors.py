@@ -67,6 +67,17 @@ GroupCoordinatorNotAvailableError = ConsumerCoordinatorNotAvailableCode
 NotCoordinatorError = NotCoordinatorForGroupError = NotCoordinatorForConsumerCode
 AuthenticationFailedError = SaslAuthenticationFailedError
 
+# What they are called in a log: by the newest name, since 2.1.
+for _each, _name in (
+    (InvalidMessageError, 'CorruptRecordError'),
+    (StaleLeaderEpochCodeError, 'NetworkExceptionError'),
+    (OffsetsLoadInProgressCode, 'CoordinatorLoadInProgressError'),
+    (ConsumerCoordinatorNotAvailableCode, 'CoordinatorNotAvailableError'),
+    (NotCoordinatorForConsumerCode, 'NotCoordinatorError'),
+):
+    _each.__name__ = _each.__qualname__ = _name
+del _each, _name
+
 RETRY_BACKOFF_ERROR_TYPES: Tuple[Type[KafkaError], ...] = (
     KafkaUnavailableError,
     LeaderNotAvailableError,

@@ -6,15 +6,21 @@ lets the connection work until the future is done. The interface is that of 1.x.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
+import sys
 import threading
-from typing import Any, Callable, List, Tuple, TypeVar
+from typing import Any, Callable, Generator, List, Tuple, TypeVar
 
 log = logging.getLogger(__name__)
 
 _Self = TypeVar('_Self', bound='Future')
 _Call = Tuple[bool, Callable[[Any], Any]]
+
+
+class NoExceptionError(TypeError, AssertionError):
+    """A future was to fail with something that is no exception: an AssertionError up to 2.3."""
 
 
 class Future:
@@ -68,11 +74,11 @@ class Future:
         """Complete it with an exception and run the errbacks.
 
         Arguments: e: an exception, or a class of exceptions that is made without arguments.
-        Raises: AssertionError when it is done already, or for anything else.
+        Raises: AssertionError when it is done already; for anything else one that is a TypeError too.
         """
         exception = e() if isinstance(e, type) else e
         if not isinstance(exception, BaseException):
-            raise AssertionError('a future fails with an exception, not with %r' % (e,))
+            raise NoExceptionError('a future fails with an exception, not with %r' % (e,))
         return self._complete(None, exception)
 
     def _complete(self: _Self, value: Any, exception: Any) -> _Self:
@@ -126,6 +132,37 @@ class Future:
         """Call ``f(*args, value or exception, **kwargs)``, whichever comes; return the future."""
         return self.add_callback(f, *args, **kwargs).add_errback(f, *args, **kwargs)
 
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Let a coroutine of asyncio wait for it: its value, or its exception raised (3.0).
+
+        Raises: RuntimeError where it is not done and no loop of asyncio runs.
+        """
+        if not self.is_done:
+            # Whoever runs a loop of asyncio has imported it.
+            yield from _waiter(sys.modules.get('asyncio'), self)
+        if self.failed():
+            raise self.exception
+        return self.value
+
     def chain(self: _Self, other: Future) -> _Self:
         """Complete another future as this one is; return this one."""
         return self.add_callback(other.success).add_errback(other.failure)
+
+
+def _waiter(asyncio: Any, future: Future) -> Generator[Any, None, Any]:
+    """Wait for a future in a task of asyncio, whichever thread completes it."""
+    if asyncio is None:
+        raise RuntimeError('a future that is not done can be awaited in asyncio only: call get()')
+    loop = asyncio.get_running_loop()
+    waiter = loop.create_future()
+
+    def finish() -> None:
+        if not waiter.done():  # the task may have been cancelled
+            waiter.set_result(None)
+
+    def wake(_: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(finish)
+
+    future.add_both(wake)
+    return (yield from waiter)

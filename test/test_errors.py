@@ -42,6 +42,15 @@ ALIASES = {
     'NotCoordinatorError': 16,
     'AuthenticationFailedError': 58,
 }
+RENAMED = {
+    'InvalidMessageError': 'CorruptRecordError',
+    'StaleLeaderEpochCodeError': 'NetworkExceptionError',
+    'OffsetsLoadInProgressCode': 'CoordinatorLoadInProgressError',
+    'GroupLoadInProgressError': 'CoordinatorLoadInProgressError',
+    'ConsumerCoordinatorNotAvailableCode': 'CoordinatorNotAvailableError',
+    'NotCoordinatorForConsumerCode': 'NotCoordinatorError',
+    'AuthenticationFailedError': 'SaslAuthenticationFailedError',
+}
 # As the Java client files them.
 RETRIABLE = (
     {2, 3, 5, 6, 7, 9, 13, 14, 15, 16, 19, 20, 41, 51, 56, 70, 71, 72, 74, 75, 78, 80, 83, 84}
@@ -58,7 +67,7 @@ class Answer(NamedTuple):
 def test_codes_of_0_9_5_have_their_old_names_and_texts(code, name, message):
     cls = getattr(errors, name)
     assert errors.kafka_errors[code] is cls
-    assert (cls.__name__, cls.errno, cls.message) == (name, code, message)
+    assert (cls.__name__, cls.errno, cls.message) == (RENAMED.get(name, name), code, message)
     assert issubclass(cls, errors.BrokerResponseError)
     assert isinstance(cls('anything', 1, None), RuntimeError)
 
@@ -229,3 +238,11 @@ def test_retry_groups():
     assert errors.RETRY_BACKOFF_ERROR_TYPES == backoff
     assert errors.RETRY_REFRESH_ERROR_TYPES == refresh
     assert errors.RETRY_ERROR_TYPES == backoff + refresh
+
+
+@pytest.mark.parametrize('old', RENAMED)
+def test_errors_are_called_by_their_newest_name(old):
+    cls = getattr(errors, old)
+    assert cls.__name__ == RENAMED[old] and getattr(errors, RENAMED[old]) is cls
+    assert str(cls()) == '[Error %d] %s' % (cls.errno, RENAMED[old])
+    assert type(pickle.loads(pickle.dumps(cls('t')))) is cls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
@@ -151,3 +152,49 @@ def test_no_callback_is_lost_or_run_twice_between_two_threads():
         future.success(None)
         thread.join(10)
         assert sorted(calls) == list(range(20))
+
+
+def test_what_is_no_exception_is_refused_as_in_each_era():
+    for error in (AssertionError, TypeError):
+        with pytest.raises(error, match='not with'):
+            Future().failure('text')
+
+
+def test_coroutines_of_asyncio_wait_for_it():
+    async def wait():
+        done, failed, later = Future().success(5), Future().failure(KeyError('x')), Future()
+        assert await done == 5
+        with pytest.raises(KeyError):
+            await failed
+        thread = threading.Thread(target=later.success, args=(7,))
+        asyncio.get_running_loop().call_soon(thread.start)
+        assert await later == 7
+        thread.join()
+        cancelled = asyncio.ensure_future(_wait(Future()))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+
+    asyncio.run(wait())
+
+
+async def _wait(future):
+    return await future
+
+
+def test_a_future_that_outlives_its_loop_completes_without_a_word(caplog):
+    future = Future()
+
+    async def give_up():
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(future, 0.001)
+
+    asyncio.run(give_up())
+    future.success(5)
+    assert not caplog.records
+
+
+def test_awaiting_outside_of_asyncio_says_so():
+    with pytest.raises(RuntimeError):
+        _wait(Future()).send(None)

@@ -205,6 +205,11 @@ class KafkaProducer(Placing):
         )
 
     @property
+    def _metadata(self) -> Any:
+        """What is known of the cluster, by the name under which programs of 1.x to 3.x found it."""
+        return self._pool.cluster
+
+    @property
     def _name(self) -> str:
         return str(self.config['client_id'])
 

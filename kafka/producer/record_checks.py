@@ -108,7 +108,7 @@ def check_headers(headers: Any) -> Sequence[Tuple[str, Optional[bytes]]]:
     """Return headers; () for none."""
     if not headers and (headers is None or isinstance(headers, (list, tuple))):
         return ()
-    if not isinstance(headers, (list, tuple)):
+    if not isinstance(headers, list):
         raise RecordTypeError('headers must be a list of (str, bytes) tuples, not %r' % (headers,))
     for header in headers:
         right = isinstance(header, tuple) and len(header) == 2 and isinstance(header[0], str)

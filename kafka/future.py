@@ -74,7 +74,7 @@ class Future:
         """Complete it with an exception and run the errbacks.
 
         Arguments: e: an exception, or a class of exceptions that is made without arguments.
-        Raises: AssertionError when it is done already; for anything else one that is a TypeError too.
+        Raises: AssertionError when it is done already; TypeError, which is one too, otherwise.
         """
         exception = e() if isinstance(e, type) else e
         if not isinstance(exception, BaseException):

@@ -21,6 +21,7 @@ from typing import (
     FrozenSet,
     Iterable,
     List,
+    Mapping,
     NamedTuple,
     Optional,
     Set,
@@ -328,22 +329,37 @@ class ClusterMetadata:
         Raises MetadataEmptyBrokerList, and changes nothing, for an answer without brokers.
         """
         named = {_topic_name(topic, self) for topic in metadata.topics} if metadata.brokers else ()
-        update = self._take(metadata, version, {})
+        update = self._take(metadata, version, {}, {})
         self._topic_ids = {name: each for name, each in self._topic_ids.items() if name in named}
         self.topic_errors = {name: e for name, e in self.topic_errors.items() if name in named}
         return update
 
     def merge(self, metadata: Any, version: int) -> Update:
         """Take over an answer about some topics; the others stay as they are. As replace()."""
-        return self._take(metadata, version, dict(self._partitions))
+        # Before 0.8.2 it lists those brokers alone that have the topics.
+        others = {} if version else self._listed
+        return self._take(metadata, version, dict(self._partitions), others)
 
-    def _take(self, metadata: Any, version: int, kept: Dict[str, _Partitions]) -> Update:
+    @property
+    def _listed(self) -> Dict[Any, Broker]:
+        return {key: each for key, each in self._brokers.items() if not self.is_bootstrap(key)}
+
+    def _take(
+        self,
+        metadata: Any,
+        version: int,
+        kept: Dict[str, _Partitions],
+        others: Mapping[Any, Broker],
+    ) -> Update:
         if not metadata.brokers:
             raise MetadataEmptyBrokerList('the answer lists no brokers')
         before = self._brokers, self._partitions, dict(self._topic_ids), self.controller_id
         self._brokers = {
-            node_id: Broker(node_id, host, port, rack)
-            for node_id, host, port, rack in map(_broker_fields, metadata.brokers)
+            **others,
+            **{
+                node_id: Broker(node_id, host, port, rack)
+                for node_id, host, port, rack in map(_broker_fields, metadata.brokers)
+            },
         }
         self.controller_id = _get(metadata, 'controller_id', -1)
         self.cluster_id = _get(metadata, 'cluster_id', None) or self.cluster_id

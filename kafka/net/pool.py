@@ -483,10 +483,12 @@ class Pool:
         try:
             update = take(response, version)
         except MetadataEmptyBrokerList:
-            # Brokers of 0.8 list none before there is a topic; they can be asked all the same.
-            if link.node_id is not None:
+            # Brokers of 0.8 list none before there is a topic, and before 0.8.2 those alone that
+            # have one of the topics asked about; they can be asked all the same.
+            if link.node_id is None:
+                self._spare = link
+            elif version > 0:
                 raise
-            self._spare = link
             return Update(False, frozenset())
         spare, self._spare = self._spare, None
         if spare is not None:

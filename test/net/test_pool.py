@@ -32,6 +32,7 @@ from kafka.protocol.list_offsets import (
     ListOffsetsTopic,
 )
 from kafka.protocol.metadata import MetadataRequest
+from kafka.structs import TopicPartition
 from kafka.testing import Cluster, MemoryCluster
 from kafka.testing.errors import COORDINATOR_NOT_AVAILABLE, GROUP_AUTHORIZATION_FAILED
 from kafka.testing.faults import Error, Hang
@@ -95,6 +96,22 @@ def test_a_broker_of_0_8_that_has_no_topic_lists_no_brokers_and_is_asked_all_the
         loop.run(pool.wait_for_topic('new', 20), 30)
         assert len(pool.cluster.brokers()) == 2
         pool.close()
+
+
+def test_brokers_before_0_8_2_list_those_alone_that_have_what_was_asked_about(caplog):
+    """A new topic that has no leader yet is nothing to warn of, and costs no other its broker."""
+    with MemoryCluster(version='0.8.1.1', brokers=4, seed=1, topics={'t': 1}) as cluster:
+        loop = SimLoop(cluster)
+        pool = pool_of(loop, cluster.bootstrap)
+        loop.run(pool.bootstrap(), 60)
+        for name in 'abcd':
+            loop.run(pool.wait_for_topic(name, 20), 30)
+        leaders = {pool.cluster.leader_for_partition(TopicPartition(name, 0)) for name in 'abcd'}
+        assert len(leaders) > 1
+        assert leaders <= {broker.nodeId for broker in pool.cluster.brokers()}
+        pool.close()
+        loop.close()
+    assert [record for record in caplog.records if record.name.startswith('kafka.net')] == []
 
 
 # ---------------------------------------------------------------- bootstrap

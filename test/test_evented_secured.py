@@ -17,7 +17,8 @@ from kafka.errors import SaslAuthenticationFailedError
 from kafka.net.failures import TlsCertificateError
 from kafka.protocol.metadata import MetadataRequest
 from kafka.testing import Cluster
-from test.net.test_blocking import CANARY, MECHANISMS, SocksProxy, options_of
+from test.net.proxies import SocksProxy
+from test.net.test_blocking import CANARY, MECHANISMS, options_of
 
 SECONDS = 60
 
@@ -114,7 +115,6 @@ def test_a_proxy_leads_to_a_broker_behind_tls(scheme, host, name):
                 time.sleep(0.002)
             assert [each[1] for each in future.value.topics] == ['t']
             conn.close()
-            proxy._upstream.close()
         assert proxy.asked[1] == b'\x05\x01\x00' + name + port.to_bytes(2, 'big')
 
 

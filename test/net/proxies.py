@@ -1,4 +1,4 @@
-"""Real proxy programs of the distribution for a test: microsocks (SOCKS5) and tinyproxy (HTTP).
+"""Proxies for a test: one in a thread, and microsocks (SOCKS5) and tinyproxy (HTTP), real programs.
 
 Owns their processes and settings; each listens on 127.0.0.1, on a port of its own, and ends with
 the ``with`` block.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 USER, PASSWORD = 'alice', 'canary'
@@ -29,6 +31,55 @@ PidFile "%(folder)s/pid"
 def missing(name):
     """Say what is missing, None if nothing is."""
     return None if shutil.which(name) else 'no %s: install the package %s' % (name, name)
+
+
+class SocksProxy:
+    """A SOCKS5 proxy for one connection, which notes what it is asked for.
+
+    Arguments: target: the port of the broker. Attributes: port; asked: the two requests, as bytes.
+    """
+
+    def __init__(self, target):
+        self.asked = []
+        self._target = target
+        self._listener = socket.create_server(('127.0.0.1', 0))
+        self._listener.settimeout(SECONDS)
+        self.port = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._thread.join()
+        self._listener.close()
+
+    def _serve(self):
+        with self._listener.accept()[0] as client:
+            self.asked.append(client.recv(512))
+            client.sendall(b'\x05\x00')
+            self.asked.append(client.recv(512))
+            with socket.create_connection(('127.0.0.1', self._target), SECONDS) as broker:
+                client.sendall(b'\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00')
+                _pass_on(client, broker)
+
+
+def _pass_on(one, other):
+    """Pass bytes on in both directions until one end closes, or nothing happens for long."""
+    across = {one: other, other: one}
+    while True:
+        ready = select.select(list(across), [], [], SECONDS)[0]
+        if not ready:
+            return
+        for source in ready:
+            try:
+                data = source.recv(65536)
+                across[source].sendall(data)
+            except ConnectionError:
+                return
+            if not data:
+                return
 
 
 @contextlib.contextmanager

@@ -29,6 +29,7 @@ from kafka.testing import Cluster
 from kafka.testing.security.certificates import local_tls, make_certificate
 from kafka.testing.security.sasl.oauthbearer import unsigned_token
 from test.hostile_servers import CLOSE, Server
+from test.net.proxies import SocksProxy
 
 MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER']
 CANARY = 'Canary-of-a-secret'
@@ -255,28 +256,6 @@ def test_a_socket_that_breaks_is_an_error_of_the_connection():
         conn.close()
 
 
-class SocksProxy(Server):
-    """A SOCKS5 proxy for one broker: it lets bytes pass once it was asked for that.
-
-    Attributes: asked: what it was asked for, as bytes.
-    """
-
-    def __init__(self, port):
-        super().__init__(self._answer)
-        self.asked = []
-        self._broker = port
-
-    def _answer(self, data):
-        if len(self.asked) == 2:
-            self._upstream.sendall(data)
-            return self._upstream.recv(65536)
-        self.asked.append(data)
-        if len(self.asked) == 1:
-            return b'\x05\x00'
-        self._upstream = socket.create_connection(('127.0.0.1', self._broker), 10)
-        return b'\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00'
-
-
 @pytest.mark.parametrize(
     ('scheme', 'name'), [('socks5', b'\x01\x7f\x00\x00\x01'), ('socks5h', b'\x03\x09localhost')]
 )
@@ -289,7 +268,6 @@ def test_a_proxy_leads_to_a_broker_behind_tls(scheme, name):
             conn = KafkaConnection('localhost', port, timeout=10, **told)
             assert conn.api_versions()
             conn.close()
-            proxy._upstream.close()
         assert proxy.asked[1] == b'\x05\x01\x00' + name + port.to_bytes(2, 'big')
 
 

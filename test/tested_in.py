@@ -49,6 +49,7 @@ TESTED_IN = {
     'kafka/serializer/default.py': 'test/test_serializer.py',
     'kafka/known_cluster.py': 'test/test_client.py',
     'kafka/net/attempts.py': 'test/net/test_broker.py',
+    'kafka/net/link_parts.py': 'test/net/test_broker.py',
     'kafka/net/driving.py': 'test/net/test_loop.py',
     'kafka/net/coordinators.py': 'test/net/test_pool.py',
     'kafka/net/racing.py': 'test/net/test_pool.py',

@@ -4,10 +4,10 @@ Owns: when it is connected and when again (back-off), which requests are in flig
 throttling, renewing of logins, idle closing. Does not own: the stages of a connection (opening.py),
 which broker is asked what (pool.py).
 
-The states and the moves between them are the table TRANSITIONS. Whoever needs the broker calls
-ready(), which connects; all who call meanwhile wait for the same try, and all get its error. The
-next try is made when somebody asks again, after the back-off: ``min(max, base * 2^(n - 1) *
-uniform(0.8, 1.2))`` with n failures in a row (KIP-580); it begins anew once versions are known.
+The states and the moves between them are the table TRANSITIONS (link_parts.py). Whoever needs the
+broker calls ready(), which connects; all who call meanwhile wait for the same try, and all get its
+error. The next try is made when somebody asks again, after the back-off: ``min(max, base * 2^(n -
+1) * uniform(0.8, 1.2))`` with n failures in a row (KIP-580), which begins anew with a success.
 
 Requests are sent in the order in which they were given, at most ``max_in_flight`` at once, none
 while the broker has to be left alone (KIP-219) or a login is renewed (KIP-368). A request that is
@@ -17,11 +17,12 @@ order, so none can be waited for any longer.
 
 from __future__ import annotations
 
-import enum
+import logging
 import math
 import random
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional
+from functools import partial
+from typing import Any, Callable, Deque, Optional
 
 from kafka.errors import (
     Cancelled,
@@ -31,76 +32,39 @@ from kafka.errors import (
     KafkaTimeoutError,
 )
 from kafka.net.attempts import Attempt, hint_for
-from kafka.net.opening import Family, Opened, Opening, next_event, prepare_again
+from kafka.net.link_parts import (
+    TRANSITIONS,
+    Answer,
+    LinkState,
+    OnAnswer,
+    Pending,
+    Place,
+    backoff_seconds,
+    closed_text,
+)
+from kafka.net.opening import Family, Opened, Opening, prepare_again
 from kafka.net.sasl import authenticate, is_step, renewal_seconds
 from kafka.net.settings import NetSettings
 from kafka.net.tasks import Task, Timer, Waiter
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.session import (
+    NEED_DATA,
     ConnectionClosed,
     Event,
     ResponseReceived,
+    SendData,
     Session,
 )
 from kafka.protocol.wire import Message
 
 __all__ = ['TRANSITIONS', 'BrokerLink', 'LinkState', 'backoff_seconds']
 
+log = logging.getLogger(__name__)
+
 #: Seconds without a request after which a broker may be about to close the connection.
 IDLE_LONG = 10.0
 #: So many failed tries are kept.
 MAX_ATTEMPTS = 10
-
-
-class LinkState(enum.Enum):
-    """How far the connection to a broker is."""
-
-    DISCONNECTED = 'disconnected'
-    CONNECTING = 'connecting'
-    READY = 'ready'
-    RENEWING = 'renewing its login'
-    CLOSED = 'closed'
-
-    __hash__ = object.__hash__
-
-
-TRANSITIONS: Dict[LinkState, List[LinkState]] = {
-    LinkState.DISCONNECTED: [LinkState.CONNECTING, LinkState.CLOSED],
-    LinkState.CONNECTING: [LinkState.READY, LinkState.DISCONNECTED, LinkState.CLOSED],
-    LinkState.READY: [LinkState.RENEWING, LinkState.DISCONNECTED, LinkState.CLOSED],
-    LinkState.RENEWING: [LinkState.READY, LinkState.DISCONNECTED, LinkState.CLOSED],
-    LinkState.CLOSED: [],
-}
-
-
-def backoff_seconds(base: float, longest: float, failures: int, part: float) -> float:
-    """Return how long to wait after so many failures in a row (KIP-580); part: 0.8 to 1.2."""
-    if failures <= 0:
-        return 0.0
-    return min(longest, base * 2.0 ** min(failures - 1, 50) * part)
-
-
-class _Pending:
-    """A request that was sent and not answered."""
-
-    __slots__ = ('answer', 'deadline', 'message', 'sent_at', 'timeout')
-
-    def __init__(self, message: Message, now: float, timeout: float) -> None:
-        self.message = message
-        self.sent_at = now
-        self.timeout = timeout
-        self.deadline = now + timeout
-        self.answer: Waiter[Message] = Waiter()
-
-
-class _Place:
-    """A place in the queue of those who want to send."""
-
-    __slots__ = ('counts', 'waiter')
-
-    def __init__(self, counts: bool) -> None:
-        self.counts = counts
-        self.waiter: Waiter[None] = Waiter()
 
 
 class BrokerLink:
@@ -149,9 +113,8 @@ class BrokerLink:
         self._transport: Any = None
         self._connecting: Optional[Task[None]] = None
         self._opening: Optional[Opening] = None
-        self._reading: Optional[Task[None]] = None
-        self._in_flight: Deque[_Pending] = deque()
-        self._queue: Deque[_Place] = deque()  # who wants to send, in order
+        self._in_flight: Deque[Pending] = deque()
+        self._queue: Deque[Place] = deque()  # who wants to send, in order
         self._steps: Optional[Waiter[Optional[Event]]] = None  # of a login that is renewed
         self._pump_timer: Optional[Timer] = None
         self._deadline_timer: Optional[Timer] = None
@@ -233,21 +196,75 @@ class BrokerLink:
         then; UnsupportedVersionError and ProtocolError for what cannot be sent to this broker.
         """
         if not self.can_send:
-            await self._turn_to_send(counts=True)
+            await self._turn_to_send(Place(counts=True))
+        answer: Waiter[Any] = Waiter()
+        self._put(message, answer, timeout, version, highest)
+        return await answer
+
+    def submit(
+        self,
+        message: Message,
+        call: OnAnswer,
+        timeout: Optional[float] = None,
+        version: Optional[int] = None,
+    ) -> None:
+        """Do as request(), without a coroutine where the request can be sent at once.
+
+        Arguments: call: called in a later turn with the response and None, or with None and what
+        request() would raise. Never raises.
+        """
+        what = message, Answer(self._loop, call), timeout, version
+        if self.can_send:
+            self._put_or_fail(*what)
+        else:  # its place is taken now: who comes next is behind it
+            place = Place(counts=True)
+            self._queue.append(place)
+            self._loop.spawn(self._submit_later(place, *what))
+
+    async def _submit_later(
+        self, place: Place, message: Message, answer: Answer, *how: Any
+    ) -> None:
+        try:
+            await self._turn_to_send(place)
+        except KafkaError as error:
+            answer.fail(error)
+        else:
+            self._put_or_fail(message, answer, *how)
+
+    def _put_or_fail(
+        self, message: Message, answer: Answer, timeout: Optional[float], version: Optional[int]
+    ) -> None:
+        try:
+            self._put(message, answer, timeout, version, None)
+        except KafkaError as error:
+            answer.fail(error)
+        except Exception as error:  # nobody else would hear of it
+            log.exception('%r cannot send a request', self)
+            answer.fail(KafkaError('sending failed: %r' % error))
+
+    def _put(
+        self,
+        message: Message,
+        answer: Any,
+        timeout: Optional[float],
+        version: Optional[int],
+        highest: Optional[int],
+    ) -> None:
+        """Send a request whose turn it is."""
         assert self.session is not None
         data = self.session.send(message, version=version, highest=highest)
-        pending = _Pending(message, self._loop.time(), timeout or self._settings.request_timeout)
+        now = self._loop.time()
+        timeout = timeout or self._settings.request_timeout
         if not self._in_flight:
-            self._slept = pending.sent_at - self.last_used >= IDLE_LONG
-        self.last_used = pending.sent_at
-        self._in_flight.append(pending)
+            self._slept = now - self.last_used >= IDLE_LONG
+        self.last_used = now
+        self._in_flight.append(Pending(message, answer, now + timeout, timeout))
         self._transport.expecting = True
-        self._watch(pending.deadline)
+        self._watch(now + timeout)
         try:
             self._transport.write([data])
         except KafkaConnectionError as error:
             self._lose(error)
-        return await pending.answer
 
     async def send(
         self, message: Message, version: Optional[int] = None, highest: Optional[int] = None
@@ -257,7 +274,7 @@ class BrokerLink:
         Returns when the system has taken it. Raises as request(), but for the answer.
         """
         if not self.can_send:
-            await self._turn_to_send(counts=False)
+            await self._turn_to_send(Place(counts=False))
         assert self.session is not None
         data = self.session.send(message, version=version, highest=highest)
         self.last_used = self._loop.time()
@@ -269,18 +286,15 @@ class BrokerLink:
             self._lose(error)
             raise
 
-    async def _turn_to_send(self, counts: bool) -> None:
-        """Return when it is this request's turn: behind those before it, and not too early.
-
-        Arguments: counts: whether it will be in flight.
-        """
-        place = _Place(counts)
-        self._queue.append(place)
+    async def _turn_to_send(self, place: Place) -> None:
+        """Return when it is the turn of a place: behind those before it, and not too early."""
+        if place not in self._queue:
+            self._queue.append(place)
         try:
             while True:
                 if not self.is_ready:
                     await self.ready()
-                if self._queue[0] is place and self._may_send(counts):
+                if self._queue[0] is place and self._may_send(place.counts):
                     return
                 place.waiter = Waiter()
                 self._pump()
@@ -376,12 +390,12 @@ class BrokerLink:
         self._transport.expecting = False
         self.throttled_until = -math.inf
         self.last_used = self._loop.time()
-        self._reading = self._loop.spawn(self._read())
         self._watch_idle()
         self._renew_in(opened.login_lifetime_ms)
         self._wake_all()
         if self._on_ready is not None:
             self._on_ready(self)
+        self._listen(opened.transport)
 
     def _move(self, state: LinkState) -> None:
         if state not in TRANSITIONS[self.state]:
@@ -392,21 +406,42 @@ class BrokerLink:
 
     # ------------------------------------------------------------ answers
 
-    async def _read(self) -> None:
-        transport, session = self._transport, self.session
-        assert session is not None
+    def _listen(self, transport: Any) -> None:
         try:
-            while True:
-                event = await next_event(transport, session)
-                if isinstance(event, ResponseReceived):
-                    self._take(event)
-                elif isinstance(event, ConnectionClosed):
-                    raise KafkaConnectionError(_closed_text(self, event))
-                elif is_step(event) and self._steps is not None:
-                    self._steps.wake(event)
+            transport.listen(self._arrived, partial(self._broke, transport))
+            self._take_events()  # of what came together with the last answer before
         except KafkaError as error:
-            if self._transport is transport:
-                self._lose(error)
+            self._broke(transport, error)
+
+    def _broke(self, transport: Any, error: KafkaError) -> None:
+        if self._transport is transport:
+            self._lose(error)
+
+    def _arrived(self, data: bytes) -> None:
+        session, transport = self.session, self._transport
+        if session is None:
+            return
+        try:
+            session.receive_data(data)
+            self._take_events()
+        except KafkaError as error:
+            self._broke(transport, error)
+
+    def _take_events(self) -> None:
+        """Take what the session has understood. Raises KafkaError when the connection is over."""
+        session = self.session
+        while session is not None and session is self.session:
+            event = session.next_event()
+            if event is NEED_DATA:
+                return
+            if isinstance(event, ResponseReceived):
+                self._take(event)
+            elif isinstance(event, SendData):
+                self._transport.write([event.data])
+            elif isinstance(event, ConnectionClosed):
+                raise KafkaConnectionError(closed_text(self.host, self.port, event))
+            elif is_step(event) and self._steps is not None:
+                self._steps.wake(event)
 
     def _take(self, event: ResponseReceived) -> None:
         pending = self._in_flight.popleft()
@@ -544,8 +579,6 @@ class BrokerLink:
             steps.wake(None)
         if transport is not None:
             transport.close()
-        if self._reading is not None:
-            self._reading.cancel()
         pending, self._in_flight = self._in_flight, deque()
         for each in pending:
             each.answer.fail(error or Cancelled('%r was closed' % self))
@@ -565,15 +598,3 @@ class BrokerLink:
                 self.attempts.extend(self._opening.give_up())
         self.state = LinkState.CLOSED
         self._disconnect()
-
-
-def _closed_text(link: BrokerLink, event: ConnectionClosed) -> str:
-    text = '%s:%s closed the connection' % (link.host, link.port)
-    if event.inside_frame:
-        return text + ' in the middle of an answer'
-    if event.unanswered:
-        return '%s while %s waited for an answer' % (
-            text,
-            ', '.join(sorted({type(each).__name__ for each in event.unanswered})),
-        )
-    return text

@@ -5,7 +5,7 @@ Owns the moving of bytes between a transport and tls.TlsClient. Does not own: ei
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Tuple
+from typing import Any, Callable, Iterable, Tuple
 
 from kafka.errors import KafkaConnectionError
 from kafka.net.failures import TlsError
@@ -69,6 +69,38 @@ class SecuredTransport:
                 raise self._explained(error) from error.__cause__
             self._tls.receive(arrived)
             self._flush()
+
+    def listen(
+        self, on_data: Callable[[bytes], Any], on_broken: Callable[[KafkaConnectionError], Any]
+    ) -> None:
+        """Call something with whatever comes, decrypted, as Transport.listen() does.
+
+        What is there already is handed over at once.
+        """
+
+        def hand_over() -> None:
+            while not self.is_closed:
+                data = self._tls.read()
+                if not data and not self._tls.is_ended:
+                    return
+                self._has_read = self._has_read or bool(data)
+                on_data(data)
+                if self._tls.is_ended:
+                    return
+
+        def arrived(data: bytes) -> None:
+            try:
+                self._tls.receive(data)
+                self._flush()
+                hand_over()
+            except KafkaConnectionError as error:
+                on_broken(error)
+
+        def broken(error: KafkaConnectionError) -> None:
+            on_broken(self._explained(error))
+
+        self._inner.listen(arrived, broken)
+        hand_over()
 
     def _explained(self, error: KafkaConnectionError) -> KafkaConnectionError:
         """Say what it may mean that a connection breaks before anything was read from it."""

@@ -11,6 +11,7 @@ import socket
 from collections import deque
 from typing import (
     Any,
+    Callable,
     Deque,
     Iterable,
     List,
@@ -72,6 +73,9 @@ class SocketLoop(Protocol):
     def call_later(self, seconds: float, call: Any, *args: Any) -> Timer:
         """Call something after so many seconds."""
 
+    def call_soon(self, call: Any, *args: Any) -> None:
+        """Call something after the caller has returned to the loop."""
+
     def forget_transport(self, transport: Transport) -> None:
         """Let go of a transport that was closed."""
 
@@ -89,6 +93,8 @@ class Transport:
         self._sock = sock
         self._events = 0  # what the poller was asked for
         self._reader: Optional[Waiter[bytes]] = None
+        self._on_data: Optional[Callable[[bytes], Any]] = None
+        self._on_broken: Optional[Callable[[KafkaConnectionError], Any]] = None
         self._unsent: Deque[memoryview] = deque()
         self._drained: List[Waiter[None]] = []
         self._broken: Optional[KafkaConnectionError] = None
@@ -196,8 +202,23 @@ class Transport:
         finally:
             self._reader = None
 
+    def listen(
+        self, on_data: Callable[[bytes], Any], on_broken: Callable[[KafkaConnectionError], Any]
+    ) -> None:
+        """Call something with whatever comes, b'' at the end of the stream, instead of recv().
+
+        Nothing is called any more after close(). Arguments: on_broken: called with what recv()
+        would raise when the connection breaks. Raises as recv().
+        """
+        self._check()
+        self._on_data, self._on_broken = on_data, on_broken
+        self._want(self._events | READ)
+
     def _on_readable(self) -> None:
-        if self._reader is None or self._reader.done:
+        on_data = self._on_data
+        if on_data is None and self._reader is not None and not self._reader.done:
+            on_data = self._reader.wake
+        if on_data is None:
             self._want(self._events & ~READ)  # until somebody reads: the poller asks each time
             return
         try:
@@ -207,7 +228,7 @@ class Transport:
         except OSError as error:
             self._break(error)
             return
-        self._reader.wake(data)
+        on_data(data)
 
     # ------------------------------------------------------------ both
 
@@ -255,6 +276,9 @@ class Transport:
             waiters.append(self._reader)
         for waiter in waiters:
             waiter.fail(error)
+        self._on_data, on_broken = None, self._on_broken
+        if on_broken is not None and not self.is_closed:
+            self._loop.call_soon(on_broken, error)
 
     def close(self) -> None:
         """Close the connection; who waits for it gets KafkaConnectionError."""

@@ -7,8 +7,6 @@ told otherwise; StickyPartitioner is the class that programs of 3.0 name. Chance
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
-from itertools import accumulate
 from typing import Any, Callable, Dict, Optional, Sequence
 
 from kafka.partitioner.default import DefaultPartitioner
@@ -17,7 +15,10 @@ from kafka.partitioner.default import DefaultPartitioner
 class UniformSticky:
     """The partition that records without key of one topic go to now.
 
-    Each gets about as many bytes as any other, unless it is slow: then less go where more waits.
+    Each gets about as many bytes as any other, unless it is slow. A batch goes where the fewest
+    wait: a slow partition gets less, as KIP-794 wants it, which has chances that fall with the
+    queue's length; and the batches of one long call go to as many partitions as there are, so that
+    a request, which has one batch of each, carries more of them.
 
     Arguments: enough: bytes after which another one is chosen; adaptive: whether queues count;
     chance: returns a number from 0 up to 1.
@@ -48,11 +49,11 @@ class UniformSticky:
         if was_full or self._given >= self._enough:
             self.partition = None
 
-    def choose(self, choices: Sequence[int], queued: Callable[[int], Optional[int]]) -> int:
+    def choose(self, choices: Sequence[int], queued: Callable[[int], int]) -> int:
         """Return the present choice, or make a new one.
 
         Arguments: choices: partitions with a leader, or all where none has one; queued: how many
-        batches of a partition wait, None where none ever has.
+        batches of a partition wait.
         Raises: ValueError when there are no choices.
         """
         if self.partition is not None and self.partition in choices:
@@ -60,14 +61,11 @@ class UniformSticky:
         if not choices:
             raise ValueError('there are no partitions to choose from')
         self._given = 0
-        waiting = [queued(choice) for choice in choices] if self._adaptive else [None]
-        if None in waiting or max(waiting) == min(waiting):  # type: ignore[type-var]
-            self.partition = choices[int(self._chance() * len(choices))]
-        else:
-            most = max(waiting) + 1  # type: ignore[type-var, operator]
-            weights = list(accumulate(most - each for each in waiting))  # type: ignore[operator]
-            at = bisect_right(weights, self._chance() * weights[-1])
-            self.partition = choices[min(at, len(choices) - 1)]
+        if self._adaptive:
+            waiting = [queued(choice) for choice in choices]
+            least = min(waiting)
+            choices = [choice for choice, count in zip(choices, waiting) if count == least]
+        self.partition = choices[int(self._chance() * len(choices))]
         return self.partition
 
 

@@ -178,7 +178,10 @@ class FutureRecordMetadata(Future):
         """
         batch, index = self._place()
         if not batch.is_done:
-            if not batch.wait_for(lambda: self.is_done, timeout):
+            # Asked behind each turn of the loop.
+            if not batch.wait_for(
+                lambda: batch.is_done or (batch.pieces is not None and self.is_done), timeout
+            ):
                 raise KafkaTimeoutError(
                     'the record for %s was not acknowledged within %s seconds; it may still be'
                     % (batch.place, timeout)

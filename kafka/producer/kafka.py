@@ -101,6 +101,7 @@ class KafkaProducer(Placing):
         ]
         self._is_default = is_default(config['partitioner'])
         self._max_block = config['max_block_ms'] / 1000
+        self._largest = min(config['max_request_size'], config['buffer_memory'])
         self._forked = False
         self._fast: Dict[Any, TopicQueue] = {}
         self._loop = Loop(name='%s-network-thread' % config['client_id'])
@@ -167,7 +168,7 @@ class KafkaProducer(Placing):
             and config['partitioner_availability_timeout_ms'] / 1000,
         )
         self._accumulator = accumulator = RecordAccumulator(
-            limits, lambda: loop.call_lazily(sender.poke), loop.wait
+            limits, lambda: loop.call_lazily(sender.look), loop.wait
         )
         self._state = self._new_state()
         if config['transactional_id'] is not None:
@@ -193,7 +194,7 @@ class KafkaProducer(Placing):
                 settings.retry_backoff_max,
                 begin=self._cluster.begin,
             )
-        loop.call_threadsafe(_spawn, loop, sender)
+        loop.call_threadsafe(sender.start)
         self._update = _Update(accumulator, self._pool, self._fast, self._figures, config)
         self._pool.cluster.add_listener(self._update)
 
@@ -497,10 +498,6 @@ class _Beginning:
             if versions is not None:
                 return release_of(versions.ranges)
         return (0, 8, 0)
-
-
-def _spawn(loop: Loop, sender: Sender) -> None:
-    loop.spawn(sender.run())
 
 
 def _remake(cls: Any, given: Dict[str, Any]) -> Any:

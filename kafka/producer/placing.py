@@ -70,6 +70,7 @@ class Placing(Sending):
     _is_plain: bool
     _closed: bool
     _max_block: float
+    _largest: int
 
     def _check_open(self) -> None:
         raise NotImplementedError
@@ -79,8 +80,14 @@ class Placing(Sending):
     def _send(
         self, topic: Any, value: Any, key: Any, headers: Any, partition: Any, timestamp_ms: Any
     ) -> FutureRecordMetadata:
-        """Send a record for which something has to be looked at first."""
+        """Send a record for which something has to be looked at, or a batch begun."""
         deadline = time.monotonic() + self._max_block
+        if headers is None and partition is None and timestamp_ms is None:
+            if type(value) is bytes and (key is None or type(key) is bytes):
+                queue = self._fast.get(topic)
+                size = OVERHEAD + len(value) + len(key or b'')
+                if queue is not None and size <= self._largest:
+                    return self._begin_batch(queue, value, key, deadline)
         if type(headers) is int:  # the fourth argument was the partition up to 1.4.3
             if partition is not None:
                 timestamp_ms = partition
@@ -101,6 +108,19 @@ class Placing(Sending):
             future.add_errback(_tell_error, told)
         return future
 
+    def _begin_batch(
+        self, queue: TopicQueue, value: bytes, key: Optional[bytes], deadline: float
+    ) -> FutureRecordMetadata:
+        """Put a record into a batch, most likely a new one, with nothing to be looked at."""
+        partition = None if key is None else queue.by_key[key].topic_partition.partition
+        batch, index = self._append(
+            lambda now, ticket: self._accumulator.append(
+                queue, partition, key, value, (), None, time.time(), now, ticket
+            ),
+            deadline,
+        )
+        return future_of(batch, index, -1 if key is None else len(key), len(value), -1)
+
     def _place(self, record: ProducerRecord, deadline: float) -> FutureRecordMetadata:
         """Check and serialize a record and put it into a batch."""
         topic = record.topic
@@ -119,7 +139,7 @@ class Placing(Sending):
             return self._failed(record, error)
         partition = self._chosen(queue, record, key, value, deadline)
         size = OVERHEAD + len(key or b'') + len(value or b'') + max(header_size(headers), 0)
-        if size > min(self.config['max_request_size'], self.config['buffer_memory']):
+        if size > self._largest:
             return self._too_large(record, size)
         tell = self._partitioner.on_new_batch
         if tell is not None and record.partition is None and partition is not None:
@@ -339,7 +359,7 @@ class Placing(Sending):
 
     def _check_sizes(self, topic: Any, sizes: Sequence[int], more: int) -> None:
         largest = max(sizes) + more
-        if largest > min(self.config['max_request_size'], self.config['buffer_memory']):
+        if largest > self._largest:
             raise MessageSizeTooLargeError(
                 'record %d of %d has %d bytes, for %s; max_request_size is %d, buffer_memory %d;'
                 ' none was sent'

@@ -30,9 +30,11 @@ class Plan(NamedTuple):
 
     by_node: the queues that are ready, by the node that leads; next_at: when to look again although
     nothing happened, monotonic seconds, None: not before something does; leaderless: topics some
-    partition of which has no known leader.
+    partition of which has no known leader; is_late: a batch has had its delivery time-out: to be
+    expired first, nothing else was looked at.
     """
 
     by_node: Dict[int, List[PartitionQueue]]
     next_at: Optional[float]
     leaderless: List[Any]
+    is_late: bool = False

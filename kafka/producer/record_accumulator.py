@@ -217,7 +217,6 @@ class RecordAccumulator(Boxes):
         # What was left of a room that the first record exceeds would be less than nothing.
         batch.raw_size = batch.room = max(limit, size)
         queue.open = batch
-        queue.was_used = True
         self._busy[queue] = None
         self._incomplete[batch] = None
         return batch
@@ -330,35 +329,45 @@ class RecordAccumulator(Boxes):
 
     # ------------------------------------------------------------ for the sender
 
-    def looked(self) -> None:
-        """Note that the sender is about to look: what comes from now on wakes it again."""
-        # Under the lock: who is just about to note that the sender was woken would note it last.
-        with self.lock:
-            self._woken = False
+    @property
+    def has_work(self) -> bool:
+        """Whether the sender has anything to look at but batches on the wire."""
+        return bool(self._busy or self._boxed)
 
     def ready(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> Plan:
-        """Return what may be sent now.
+        """Return what may be sent now; what comes from now on wakes the sender again.
 
         Arguments: leader_of: the node that leads a topic partition; None or -1 where unknown.
         """
         by_node: Dict[int, List[PartitionQueue]] = {}
         leaderless: List[Any] = []
-        times: List[float] = []
+        next_at: Optional[float] = None
+        linger = self.limits.linger
         with self.lock:
+            self._woken = False
+            for oldest in self._incomplete:
+                if not oldest.is_done:
+                    next_at = oldest.created_at + self.limits.delivery_timeout
+                    if next_at <= now:
+                        return Plan(by_node, next_at, leaderless, True)
+                    break
             if self._boxed:
                 self._sweep_all(now)
                 # One that is over holds what found no memory: there is news when there is some.
-                times += [each.box_until for each in self._boxed if each.box_until > now]
+                for each in self._boxed:
+                    if each.box_until > now and (next_at is None or each.box_until < next_at):
+                        next_at = each.box_until
             at_once = self._flushes or self.is_closed or self.memory.waiting
             for queue in self._busy:
                 if queue.muted:
                     continue
                 batch = queue.waiting[0] if queue.waiting else queue.open
                 due = batch.not_before
-                if not (queue.waiting or at_once):
-                    due = max(due, batch.created_at + self.limits.linger)
+                if linger and not (queue.waiting or at_once):
+                    due = max(due, batch.created_at + linger)
                 if due > now:
-                    times.append(due)
+                    if next_at is None or due < next_at:
+                        next_at = due
                     continue
                 leader = leader_of(queue.topic_partition)
                 if leader is None or leader < 0:
@@ -367,11 +376,7 @@ class RecordAccumulator(Boxes):
                     by_node[leader].append(queue)
                 else:
                     by_node[leader] = [queue]
-            for oldest in self._incomplete:
-                if not oldest.is_done:
-                    times.append(oldest.created_at + self.limits.delivery_timeout)
-                    break
-        return Plan(by_node, min(times, default=None), leaderless)
+        return Plan(by_node, next_at, leaderless)
 
     def peek(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
         """Return the batch that take() would return, still open maybe."""

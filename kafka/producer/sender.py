@@ -1,7 +1,7 @@
 """The driver of a producer: from batches that are ready to produce requests, and from answers back.
 
-Owns one coroutine that looks, whenever it is woken, which batches may go, and a task for each
-request on the wire. It decides nothing about errors (:mod:`kafka.producer.verdicts`), sequence
+Owns the look, whenever there is news, at which batches may go, and what is done with the answers.
+It decides nothing about errors (:mod:`kafka.producer.verdicts`), sequence
 numbers and transactions (the producer's *state*: :mod:`kafka.producer.plain_state` or
 :mod:`kafka.producer.transaction_state`), nor when a batch is ready (the accumulator); how a broker
 is reached is the pool's. Everything here runs in turns of the loop.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import random
+from functools import partial
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kafka.errors import (
@@ -24,8 +25,8 @@ from kafka.errors import (
     UnknownBrokerIdError,
     UnsupportedVersionError,
 )
-from kafka.net.broker import backoff_seconds
-from kafka.net.tasks import Task, Timer, Waiter
+from kafka.net.link_parts import backoff_seconds
+from kafka.net.tasks import Task, Timer
 from kafka.producer.producer_batch import ProducerBatch, State
 from kafka.producer.record_accumulator import Plan, RecordAccumulator
 from kafka.producer.stalls import Stalls
@@ -92,7 +93,6 @@ class Sender:
         self._settings = settings
         self._recorder = recorder
         self._chance = chance or random.Random()
-        self._waiter: Optional[Waiter[None]] = None
         self._is_poked = False
         self._alarm: Optional[Timer] = None
         # Requests on the wire, by node.
@@ -104,6 +104,8 @@ class Sender:
         self._on_wire: Dict[ProducerBatch, None] = {}
         self._stalls = Stalls(settings.availability_timeout)
         self._slow: FrozenSet[int] = frozenset()
+        # The version of Produce that was chosen for a node, and what from.
+        self._versions: Dict[int, Tuple[Any, int, int, int]] = {}
         # Where the round of a node's partitions begins next.
         self._turns: Dict[int, int] = {}
 
@@ -118,48 +120,34 @@ class Sender:
         """How many requests wait for their answers."""
         return sum(self._requests.values())
 
-    # ------------------------------------------------------------ the coroutine
+    # ------------------------------------------------------------ when it looks
+
+    def start(self) -> None:
+        """Begin to send; in a turn of the loop."""
+        self._pool.cluster.add_listener(self._on_metadata)
+        self.poke()
 
     def poke(self) -> None:
-        """Let the sender look again; in a turn of the loop."""
-        self._is_poked = True
-        if self._waiter is not None:
-            self._waiter.wake()
-
-    async def run(self) -> None:
-        """Send until cancelled."""
-        cluster = self._pool.cluster
-        cluster.add_listener(self._on_metadata)
-        try:
-            await self._send_all()
-        finally:
-            cluster.remove_listener(self._on_metadata)
+        """Let the sender look again soon; in a turn of the loop."""
+        if not self._is_poked:
+            self._is_poked = True
+            self._loop.call_soon(self.look)
 
     def _on_metadata(self, cluster: Any) -> None:
         """Look again: what had no leader may have one now."""
         self.poke()
 
-    async def _send_all(self) -> None:
-        while True:
-            self._is_poked = False
-            try:
-                next_at = self._look(self._loop.time())
-            except Exception:
-                # A mistake here must not end all sending: batches would only time out.
-                log.exception('the sender failed and goes on')
-                next_at = self._loop.time() + _PAUSE_AFTER_FAULT
-            await self._pause(next_at)
-
-    async def _pause(self, until: Optional[float]) -> None:
-        if self._is_poked:
-            return
-        self._waiter = Waiter()
-        if until is not None:
-            self._wake_at(until)
+    def look(self) -> None:
+        """Send what may be sent, and see to it that somebody looks again in time."""
+        self._is_poked = False
         try:
-            await self._waiter
-        finally:
-            self._waiter = None
+            next_at = self._look(self._loop.time())
+        except Exception:
+            # A mistake here must not end all sending: batches would only time out.
+            log.exception('the sender failed and goes on')
+            next_at = self._loop.time() + _PAUSE_AFTER_FAULT
+        if next_at is not None:
+            self._wake_at(next_at)
 
     def _wake_at(self, when: float) -> None:
         """See to it that the sender looks again then, or before: one timer does for many pauses."""
@@ -172,19 +160,21 @@ class Sender:
 
     def _look(self, now: float) -> Optional[float]:
         """Send what may be sent; return when to look again, None: when poked."""
-        self._accumulator.looked()
         self._drop_unsent()
-        expires_at = self._expire(now)
         cluster = self._pool.cluster
         plan: Plan = self._accumulator.ready(now, cluster.leader_for_partition)
+        if plan.is_late:
+            self._expire(now)
+            plan = self._accumulator.ready(now, cluster.leader_for_partition)
         for topic in dict.fromkeys(plan.leaderless):
             self._pool.want_topic(topic)
             self._pool.refresh()
         for node, queues in plan.by_node.items():
             self._serve(node, queues, now)
-        slow_at = self._avoid_slow(plan, now)
-        times = [at for at in (plan.next_at, expires_at, slow_at) if at is not None]
-        return min(times, default=None)
+        slow_at = self._avoid_slow(plan, now) if self._settings.availability_timeout else None
+        if slow_at is None or plan.next_at is None:
+            return plan.next_at or slow_at
+        return min(plan.next_at, slow_at)
 
     def _avoid_slow(self, plan: Plan, now: float) -> Optional[float]:
         """Let records without key go where brokers take them; return when to look again."""
@@ -219,20 +209,14 @@ class Sender:
         if self._recorder is not None:
             self._recorder.failed(batch)
 
-    def _expire(self, now: float) -> Optional[float]:
-        """Fail batches whose time is over; return when the next one on the wire is due."""
+    def _expire(self, now: float) -> None:
+        """Fail batches whose time is over, here or on the wire."""
         for batch in self._accumulator.expired(now):
             self._give_up(batch, self._too_late(batch, now))
         limit = self._settings.delivery_timeout
-        due = None
-        for batch in self._on_wire:
-            if batch.is_done:
-                continue
-            if now >= batch.created_at + limit:
+        for batch in list(self._on_wire):
+            if not batch.is_done and now >= batch.created_at + limit:
                 self._give_up(batch, self._too_late(batch, now))
-            elif due is None or batch.created_at + limit < due:
-                due = batch.created_at + limit
-        return due
 
     def _too_late(
         self, batch: ProducerBatch, now: float, last: Optional[KafkaError] = None
@@ -288,7 +272,7 @@ class Sender:
             return
         while queues and self._requests.get(node, 0) < self._settings.max_in_flight:
             try:
-                version = self._version(versions.ranges, queues)
+                version = self._version(node, versions.ranges, queues)
             except UnsupportedVersionError as error:
                 self._refuse(queues, error)
                 return
@@ -299,7 +283,7 @@ class Sender:
             self._requests[node] = self._requests.get(node, 0) + 1
             self._stalls.moved(node)
             request = self._request(batches, version)
-            self._loop.spawn(self._deliver(node, link, request, version, batches))
+            self._deliver(node, link, request, version, batches)
 
     def _refuse(self, queues: Sequence[PartitionQueue], error: KafkaError) -> None:
         """Fail what a broker cannot be sent at all."""
@@ -320,20 +304,25 @@ class Sender:
             del self._connecting[node]
             self.poke()
 
-    def _version(self, ranges: Any, queues: Sequence[PartitionQueue]) -> int:
+    def _version(self, node: int, ranges: Any, queues: Sequence[PartitionQueue]) -> int:
         """Return the version of Produce for a broker; ids are used if all topics have one.
 
         Raises: UnsupportedVersionError when the producer needs one that the broker does not have.
         """
         lowest, highest = self._state.produce_versions
         topic_id = self._pool.cluster.topic_id
-        if ZERO_UUID in {topic_id(queue.topic_partition.topic) for queue in queues}:
-            highest = min(highest, _LAST_WITH_NAMES)
+        for queue in queues:
+            if highest > _LAST_WITH_NAMES and topic_id(queue.topic_partition.topic) == ZERO_UUID:
+                highest = _LAST_WITH_NAMES
+        known = self._versions.get(node)
+        if known is not None and known[0] is ranges and known[1:3] == (lowest, highest):
+            return known[3]
         version = choose_version(ProduceRequest, ranges, highest)
         if version < lowest:
             raise UnsupportedVersionError(
                 'the producer needs Produce %d, the broker has %d' % (lowest, version)
             )
+        self._versions[node] = (ranges, lowest, highest, version)
         return version
 
     def _fill(
@@ -416,7 +405,7 @@ class Sender:
 
     # ------------------------------------------------------------ one request
 
-    async def _deliver(
+    def _deliver(
         self,
         node: int,
         link: Any,
@@ -424,36 +413,63 @@ class Sender:
         version: int,
         batches: List[ProducerBatch],
     ) -> None:
-        """Send a request and tell each of its batches what became of it."""
-        sent_at = self._loop.time()
-        response: Optional[ProduceResponse] = None
-        error: Optional[KafkaError] = None
+        """Send a request; each of its batches is told what became of it."""
+        answered = partial(self._answered, node, self._loop.time(), request, batches)
+        if self._settings.acks:
+            link.submit(request, answered, self._settings.request_timeout, version)
+        else:
+            self._loop.spawn(self._send_unanswered(link, request, version, answered))
+
+    async def _send_unanswered(
+        self, link: Any, request: ProduceRequest, version: int, answered: Any
+    ) -> None:
         try:
-            if self._settings.acks:
-                response = await link.request(
-                    request, self._settings.request_timeout, version=version
-                )
-            else:
-                await link.send(request, version=version)
-        except KafkaError as caught:
-            error = caught
-        except Exception as caught:
-            # A mistake on the way must not leave batches without an outcome.
-            log.exception('node=%s a produce request failed', node)
-            error = KafkaError('sending failed: %r' % caught)
-        finally:
-            self._requests[node] -= 1
-            for batch in batches:
-                self._on_wire.pop(batch, None)
+            await link.send(request, version=version)
+        except KafkaError as error:
+            answered(None, error)
+        except Exception as error:  # a mistake on the way
+            log.exception('a produce request failed')
+            answered(None, KafkaError('sending failed: %r' % error))
+        else:
+            answered(None, None)
+
+    def _answered(
+        self,
+        node: int,
+        sent_at: float,
+        request: ProduceRequest,
+        batches: List[ProducerBatch],
+        response: Optional[ProduceResponse],
+        error: Optional[KafkaError],
+    ) -> None:
+        """Tell batches what became of them: response and error are None when nobody answers."""
+        self._requests[node] -= 1
+        for batch in batches:
+            self._on_wire.pop(batch, None)
         now = self._loop.time()
-        if response is not None:
-            self._take_response(request, batches, response, now)
-            if self._recorder is not None:
-                self._recorder.answered(node, now - sent_at, response, batches)
-        for batch in batches if response is None else ():
-            stored = Verdict(Action.DONE)
-            self._apply(batch, self._state.on_lost(batch, error) if error else stored, None, now)
-        self.poke()
+        try:
+            if response is not None:
+                self._take_response(request, batches, response, now)
+                if self._recorder is not None:
+                    self._recorder.answered(node, now - sent_at, response, batches)
+            else:
+                self._take_none(batches, error, now)
+        except Exception as fault:
+            # A mistake here must not leave batches without an outcome.
+            log.exception('node=%s an answer was not understood', node)
+            for batch in batches:
+                if batch.state is State.IN_FLIGHT:
+                    self._give_up(batch, KafkaError('its answer was not understood: %r' % fault))
+                    self._accumulator.finish(batch)
+        if self._accumulator.has_work:
+            self.poke()
+
+    def _take_none(
+        self, batches: Sequence[ProducerBatch], error: Optional[KafkaError], now: float
+    ) -> None:
+        for batch in batches:
+            verdict = self._state.on_lost(batch, error) if error else Verdict(Action.DONE)
+            self._apply(batch, verdict, None, now)
 
     def _take_response(
         self,

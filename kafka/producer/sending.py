@@ -46,13 +46,11 @@ class Sending:
         """Send a record; return a future for where it is stored.
 
         Arguments: value, key: bytes, or what the serializers take; headers: a list of (str, bytes);
-        partition: None to have one chosen; timestamp_ms: since 1970, None for now. An int in the
-        place of headers is the partition, as up to 1.4.3.
+        or the partition (to 1.4.3); partition: None to have one chosen; timestamp_ms: since 1970.
         Raises: KafkaTimeoutError when topic or memory are not there within max_block_ms; ValueError
         or TypeError, which are AssertionErrors too, for what cannot be sent; IllegalStateError when
-        closed, or outside of a transaction; what serializers and partitioners raise; for what the
-        brokers cannot store, ValueError (a value of None, before 0.8.1) or
-        UnsupportedForMessageFormatError (headers, before 0.11). A timestamp_ms is lost before 0.10.
+        closed, or outside of a transaction; what serializers and partitioners raise; ValueError for
+        a value of None before 0.8.1, UnsupportedForMessageFormatError for headers before 0.11.
         """
         if headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
             queue = self._fast.get(topic)

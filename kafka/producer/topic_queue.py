@@ -30,11 +30,10 @@ class PartitionQueue:
     """The batches of one partition, the oldest first.
 
     Attributes: waiting: closed batches; open: the one that takes records, or NO_BATCH; in_flight:
-    how many are on the wire; muted: nothing may be sent before the one in flight is answered;
-    was_used: whether it ever had a batch.
+    how many are on the wire; muted: nothing may be sent before the one in flight is answered.
     """
 
-    __slots__ = ('in_flight', 'muted', 'open', 'topic_partition', 'waiting', 'was_used')
+    __slots__ = ('in_flight', 'muted', 'open', 'topic_partition', 'waiting')
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         self.topic_partition = topic_partition
@@ -42,7 +41,6 @@ class PartitionQueue:
         self.open = NO_BATCH
         self.in_flight = 0
         self.muted = False
-        self.was_used = False
 
     def __repr__(self) -> str:
         return '<PartitionQueue %s %d wait, %d in flight%s%s>' % (
@@ -152,9 +150,9 @@ class TopicQueue:
         """Return the queue for records without key."""
         return self.queue(self.sticky.choose(self._choices or self.partitions, self._queued))
 
-    def _queued(self, partition: int) -> Optional[int]:
+    def _queued(self, partition: int) -> int:
         queue = self.queues.get(partition)
-        return len(queue.waiting) if queue is not None and queue.was_used else None
+        return len(queue.waiting) if queue is not None else 0
 
     def by_keys(
         self, keys: Sequence[Optional[bytes]]

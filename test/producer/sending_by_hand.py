@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import uuid
 
-from kafka.errors import KafkaConnectionError
-from kafka.net.tasks import Waiter
+from kafka.errors import KafkaConnectionError, KafkaError
+from kafka.net.link_parts import Answer
 from kafka.producer.future import future_of
 from kafka.producer.plain_state import PlainState
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
@@ -27,13 +27,27 @@ from test.manual_loop import ManualLoop
 NODE = 1
 
 
+class Reply(Answer):
+    """Tells whether it was given."""
+
+    done = False
+
+    def wake(self, response):
+        self.done = True
+        super().wake(response)
+
+    def fail(self, error):
+        self.done = True
+        super().fail(error)
+
+
 class Sent:
     """A request that came to a broker."""
 
-    def __init__(self, request, version):
+    def __init__(self, request, version, answer=None):
         self.request = request
         self.version = version
-        self.answer = Waiter()
+        self.answer = answer
 
     @property
     def batches(self):
@@ -79,6 +93,7 @@ class Link:
     """A broker."""
 
     def __init__(self, loop, ranges):
+        self._loop = loop
         self.ranges = ranges
         self.versions = None
         self.sent = []
@@ -92,10 +107,14 @@ class Link:
             raise KafkaConnectionError('refused')
         self.versions = BrokerVersions(self.ranges)
 
-    async def request(self, request, timeout, version):
-        assert request.encode(version)
-        self.sent.append(Sent(request, version))
-        return await self.sent[-1].answer
+    def submit(self, request, call, timeout, version):
+        answer = Reply(self._loop, call)
+        try:
+            assert request.encode(version)
+        except KafkaError as error:
+            answer.fail(error)
+        else:
+            self.sent.append(Sent(request, version, answer))
 
     async def send(self, request, version):
         assert request.encode(version)
@@ -167,7 +186,7 @@ class Rig:
             compressed=bool(self.settings.codec),
         )
         self.accumulator = RecordAccumulator(
-            limits, lambda: self.loop.call_soon(self.sender.poke), lambda done, timeout: done()
+            limits, lambda: self.loop.call_soon(self.sender.look), lambda done, timeout: done()
         )
         self.topic = self.accumulator.topic('t')
         self.accumulator.update(self.topic, range(partitions), range(partitions))
@@ -175,7 +194,7 @@ class Rig:
         self.sender = Sender(
             self.loop, self.pool, self.accumulator, self.state, self.settings, None
         )
-        self.task = self.loop.spawn(self.sender.run())
+        self.sender.start()
         self.loop.settle()
 
     @property

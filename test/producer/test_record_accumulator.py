@@ -43,7 +43,6 @@ class Machine:
         )
 
     def plan(self):
-        self.accumulator.looked()
         return self.accumulator.ready(self.now, lambda tp: self.leaders.get(tp.partition, 1))
 
     def ready(self):
@@ -236,7 +235,7 @@ def test_who_gives_up_lets_those_behind_know():
 def test_the_sender_does_not_look_while_somebody_notes_that_it_was_woken():
     machine = Machine()
     with machine.accumulator.lock:
-        looking = threading.Thread(target=machine.accumulator.looked)
+        looking = threading.Thread(target=machine.plan)
         looking.start()
         looking.join(0.05)
         assert looking.is_alive()

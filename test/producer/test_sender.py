@@ -235,9 +235,17 @@ def test_a_broker_that_says_who_leads_spares_the_pause():
 
 
 def test_a_mistake_on_the_way_leaves_nothing_without_an_outcome(caplog):
-    rig = Rig(retries=0)
+    rig = Rig(retries=0, acks=0)
+    rig.pool.link(NODE).send = lambda request, version: 1 / 0
     (future,) = rig.go(b'v')
-    rig.sent[0].answer.fail(ZeroDivisionError('x'))
+    assert 'ZeroDivisionError' in str(outcome(future)) and rig.accumulator.is_empty()
+
+
+def test_a_mistake_with_an_answer_leaves_nothing_without_an_outcome(caplog):
+    rig = Rig()
+    (future,) = rig.go(b'v')
+    rig.state.on_produced = lambda batch, answer: 1 / 0
+    rig.sent[0].respond()
     rig.loop.settle()
     assert 'ZeroDivisionError' in str(outcome(future)) and rig.accumulator.is_empty()
 

@@ -34,6 +34,7 @@ class SimTransport:
         self._loop = loop
         self._sock = sock
         self._reader = None
+        self._on_data = self._on_broken = None
 
     def __repr__(self):
         return '<SimTransport to %s:%s>' % self.peername
@@ -58,8 +59,17 @@ class SimTransport:
         finally:
             self._reader = None
 
+    def listen(self, on_data, on_broken):
+        if self.is_closed:
+            raise KafkaConnectionError('the connection to %s:%s is closed' % self.peername)
+        self._on_data, self._on_broken = on_data, on_broken
+
     def poll(self):
         """Give what has arrived to who reads."""
+        if self._on_data is not None:
+            if self._sock.is_ready:
+                self._tell()
+            return
         reader = self._reader
         if reader is None or reader.done or not self._sock.is_ready:
             return
@@ -69,6 +79,15 @@ class SimTransport:
             reader.fail(self._broken(error))
         else:
             reader.wake(data)
+
+    def _tell(self):
+        try:
+            data = self._sock.recv(READ_BYTES)
+        except OSError as error:
+            self._on_data = None
+            self._loop.call_soon(self._on_broken, self._broken(error))
+        else:
+            self._on_data(data)
 
     def _broken(self, error):
         broken = KafkaConnectionError(
@@ -81,6 +100,7 @@ class SimTransport:
         if not self.is_closed:
             self.is_closed = True
             self.expecting = False
+            self._on_data = None
             self._sock.close()
             self._loop.transports.pop(self, None)
             if self._reader is not None:

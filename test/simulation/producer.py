@@ -89,10 +89,10 @@ class SimulatedProducer:
             retry_backoff=0.05,
             chance=random.Random(chance.random()),
         )
-        self.loop.spawn(self.sender.run())
+        self.sender.start()
 
     def _wake(self):
-        self.loop.call_soon(self.sender.poke)
+        self.loop.call_soon(self.sender.look)
 
     def bootstrap(self, topic):
         """Find the cluster and the partitions of a topic."""

@@ -57,7 +57,7 @@ from kafka.protocol.session import (
 )
 from kafka.protocol.wire import Message
 
-__all__ = ['TRANSITIONS', 'BrokerLink', 'LinkState', 'backoff_seconds']
+__all__ = ['BrokerLink']
 
 log = logging.getLogger(__name__)
 

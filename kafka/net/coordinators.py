@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 from kafka.errors import KafkaError, for_code
-from kafka.net.broker import backoff_seconds
+from kafka.net.link_parts import backoff_seconds
 from kafka.net.settings import NetSettings
 from kafka.net.tasks import Task
 from kafka.protocol.find_coordinator import FindCoordinatorRequest

@@ -28,8 +28,9 @@ from kafka.errors import (
     UnknownBrokerIdError,
 )
 from kafka.net.attempts import Attempt, describe, given_up, telling
-from kafka.net.broker import BrokerLink, backoff_seconds
+from kafka.net.broker import BrokerLink
 from kafka.net.coordinators import Coordinators
+from kafka.net.link_parts import backoff_seconds
 from kafka.net.opening import Family
 from kafka.net.racing import first_of
 from kafka.net.refreshing import Refreshing, metadata_request

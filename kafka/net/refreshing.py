@@ -20,7 +20,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     TopicAuthorizationFailedError,
 )
-from kafka.net.broker import backoff_seconds
+from kafka.net.link_parts import backoff_seconds
 from kafka.net.settings import NetSettings
 from kafka.net.tasks import Event, Task, Waiter
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic

@@ -23,7 +23,7 @@ from kafka.errors import (
     ProtocolError,
     UnsupportedVersionError,
 )
-from kafka.net.broker import backoff_seconds
+from kafka.net.link_parts import backoff_seconds
 from kafka.net.tasks import Task, Waiter
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sequences import MOST_IN_FLIGHT

@@ -24,7 +24,8 @@ from kafka.errors import (
 )
 from kafka.net import sasl
 from kafka.net.attempts import Attempt, at_stage, describe, hint_for, stage_of
-from kafka.net.broker import TRANSITIONS, BrokerLink, LinkState, backoff_seconds
+from kafka.net.broker import BrokerLink
+from kafka.net.link_parts import TRANSITIONS, LinkState, backoff_seconds
 from kafka.net.sasl.mechanism import Mechanism
 from kafka.net.security import SecuritySettings
 from kafka.net.settings import NetSettings

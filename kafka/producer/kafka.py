@@ -56,6 +56,8 @@ _EXIT_SECONDS = 5.0
 _numbers = itertools.count(1)
 # Producers that were not closed, for the end of the interpreter and for forks.
 _open: weakref.WeakSet[Any] = weakref.WeakSet()
+# What futures that are still there belong to, producers that are just being closed included.
+_accumulators: weakref.WeakSet[RecordAccumulator] = weakref.WeakSet()
 
 
 class KafkaProducer(Placing):
@@ -170,6 +172,7 @@ class KafkaProducer(Placing):
         self._accumulator = accumulator = RecordAccumulator(
             limits, lambda: loop.call_lazily(sender.look), loop.wait
         )
+        _accumulators.add(accumulator)
         self._state = self._new_state()
         if config['transactional_id'] is not None:
             accumulator.check_send = self._state.check_send
@@ -390,10 +393,7 @@ class KafkaProducer(Placing):
 
     def _check_open(self) -> None:
         if self._forked:
-            raise IllegalStateError(
-                'this producer was made in the process %d was forked from and cannot be used here:'
-                ' make a new one' % os.getpid()
-            )
+            raise _of_the_parent()
         if self._closed:
             raise ProducerClosedError('the producer is closed')
 
@@ -409,7 +409,10 @@ class KafkaProducer(Placing):
 
         Groups: ``producer-metrics``; for each broker and topic ``producer-node-metrics.node-<id>``
         and ``producer-topic-metrics.<topic>``. None with metrics_enabled=False (1.3).
+        Raises: IllegalStateError in the child of a fork.
         """
+        if self._forked:
+            raise _of_the_parent()
         figures = self._figures
         if figures is None:
             return None
@@ -519,9 +522,18 @@ def _close_all() -> None:
         raise interrupted
 
 
+def _of_the_parent() -> IllegalStateError:
+    return IllegalStateError(
+        'this producer was made in the process %d was forked from and cannot be used here: make a'
+        ' new one; what became of its records the other process knows' % os.getpid()
+    )
+
+
 def _abandon_all() -> None:
     for producer in list(_open):
         producer._abandon()
+    for accumulator in list(_accumulators):
+        accumulator.abandon(_of_the_parent())
 
 
 atexit.register(_close_all)

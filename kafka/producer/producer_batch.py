@@ -405,6 +405,12 @@ class ProducerBatch:
                     return True
             batch, _ = future._place()
 
+    def abandon(self, error: KafkaError) -> None:
+        """Have failed, without a call back: whoever asked to be called is in another process."""
+        self._calls = []
+        self._error = error
+        self.is_done = True
+
     def wait_for(self, condition: Callable[[], bool], timeout: Optional[float]) -> bool:
         """Block until a condition holds; return whether it does."""
         return self._wait(condition, timeout)

@@ -25,7 +25,7 @@ from typing import (
     Union,
 )
 
-from kafka.errors import IllegalStateError
+from kafka.errors import IllegalStateError, KafkaError
 from kafka.producer.boxes import Boxes
 from kafka.producer.buffer import BufferMemory, Ticket
 from kafka.producer.future import Placed
@@ -519,6 +519,14 @@ class RecordAccumulator(Boxes):
         with self.lock:
             self.memory.leave(ticket)
         self._wake()  # no turn of the loop has brought it about, and those who wait look after one
+
+    def abandon(self, error: KafkaError) -> None:
+        """Be of no use any more, in the child of a fork, where no other thread goes on."""
+        if self.lock.locked():  # by a thread that is not here
+            self.lock.release()
+        self.is_closed = True
+        for batch in self._incomplete:
+            batch.abandon(error)
 
     def close(self) -> None:
         """Take no more records; what is there is ready at once."""

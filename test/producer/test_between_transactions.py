@@ -8,7 +8,7 @@ from kafka import KafkaProducer
 from kafka.errors import IllegalStateError
 from kafka.producer.future import FutureRecords
 from kafka.testing import Cluster
-from test.producer.test_kafka import stored
+from test.stored import stored
 
 WAYS = {
     'send': lambda producer: producer.send('t', b'late'),

@@ -16,7 +16,7 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
     UnsupportedSaslMechanismError,
 )
-from kafka.net import sasl
+from kafka.net import mechanisms
 from kafka.net.failures import SaslError
 from kafka.net.sasl import AbstractTokenProvider
 from kafka.protocol.admin import ListGroupsRequest
@@ -145,7 +145,7 @@ def test_the_other_form_of_a_password_is_tried_on_another_connection():
 
 
 def test_a_broker_of_0_9_gets_the_ticket_at_once(monkeypatch):
-    monkeypatch.setattr(sasl, '_registered', {**sasl._registered, 'GSSAPI': Tickets})
+    monkeypatch.setattr(mechanisms, 'registered', {**mechanisms.registered, 'GSSAPI': Tickets})
     old = Old()
     with Server(old) as server:
         conn = connection(

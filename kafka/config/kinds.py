@@ -153,8 +153,10 @@ def choice(
     none: bool = False,
     also: Optional[Mapping[Any, Any]] = None,
     fold: Callable[[str], str] = str,
+    meant: Optional[Mapping[str, str]] = None,
 ) -> Kind:
-    """Return a kind for words. also: other values, and what they stand for; fold: of their case."""
+    """Return a kind for words. also: other values, and what they stand for; fold: of their case;
+    meant: words that are none, and which are meant by them."""
     known = list(words)
     others = dict(also or {})
 
@@ -165,7 +167,8 @@ def choice(
             raise UnfitType()
         if fold(value) not in known:
             near = difflib.get_close_matches(fold(value), known, 1)
-            raise Unfit('did you mean %r?' % near[0] if near else '')
+            hint = (meant or {}).get(fold(value), near[0] if near else '')
+            raise Unfit('did you mean %r?' % hint if hint else '')
         return fold(value)
 
     listed = ', '.join(repr(each) for each in [*known, *others])
@@ -206,12 +209,28 @@ def _release(value: Any) -> Optional[Tuple[int, ...]]:
 RELEASE = Kind('a tuple of numbers such as (2, 8), from (0, 8) on, or None', _release)
 
 
+_PROTOCOLS = ('PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL')
+
+
+def without_protocol(address: str) -> str:
+    """Return what stands behind the name of a listener in ``PLAINTEXT://host:port``, or all of it.
+
+    Raises ValueError for the protocol of something that is no broker.
+    """
+    protocol, mark, rest = address.strip().rpartition('://')
+    # Listeners may have any name; other protocols are written in small letters.
+    is_listener = protocol.upper() in _PROTOCOLS or protocol == protocol.upper()
+    if mark and (not is_listener or protocol in ('', 'HTTP', 'HTTPS')):
+        raise ValueError('%s:// is not spoken by brokers, write host:port' % protocol[:20])
+    return rest
+
+
 def parse_server(address: str) -> Tuple[str, int]:
     """Return host and port of ``host[:port]``, ``[IPv6]:port`` or ``protocol://host:port``.
 
     Raises ValueError for what is none of these.
     """
-    rest = address.strip().rpartition('://')[2]
+    rest = without_protocol(address)
     if rest.startswith('['):
         host, bracket, port = rest[1:].partition(']')
         if not bracket or port and not port.startswith(':'):
@@ -221,12 +240,16 @@ def parse_server(address: str) -> Tuple[str, int]:
         host, _, port = rest.partition(':')
     else:  # a name, or an address of IPv6 without a port
         host, port = rest, ''
-    if not host or any(each in host for each in '@/ \t'):
-        raise ValueError('no host')
+    if '@' in rest:
+        raise ValueError('it has a user or password in it: give sasl_plain_username and the like')
+    if '/' in rest:
+        raise ValueError('a path has no place in it, brokers have none as ZooKeeper has')
+    if not host or any(each in host for each in ' \t'):
+        raise ValueError('there is no host in %r' % rest[:60])
     if not port:
         return host, 9092
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        raise ValueError('no port')
+        raise ValueError('the port in %r is no number from 1 to 65535' % rest[:60])
     return host, int(port)
 
 
@@ -245,9 +268,8 @@ def _servers(value: Any) -> Any:
     for one in each:
         try:
             parse_server(one)
-        except ValueError:
-            hint = 'it has a user or password in it: give sasl_plain_username and the like'
-            raise Unfit(hint if '@' in one else 'see %r' % one[:60]) from None
+        except ValueError as error:
+            raise Unfit(str(error)) from None
     return value if isinstance(value, (str, list)) else each
 
 

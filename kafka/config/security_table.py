@@ -26,7 +26,11 @@ ALL = 'PCAKNT'
 _TLS: Table = table(
     Option(
         'security_protocol',
-        choice(['PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'], fold=str.upper),
+        choice(
+            ['PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'],
+            fold=str.upper,
+            meant={'TLS': 'SSL', 'SASL_TLS': 'SASL_SSL', 'SASL': 'SASL_SSL'},
+        ),
         'PLAINTEXT',
         ALL,
         'Whether connections are encrypted (SSL) and begin with a login (SASL).',

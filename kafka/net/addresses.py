@@ -10,6 +10,7 @@ import random
 import socket
 from typing import Any, Iterable, List, Tuple, Union
 
+from kafka.config.kinds import without_protocol
 from kafka.errors import KafkaConfigurationError
 
 __all__ = ['DEFAULT_KAFKA_PORT', 'MAX_PORT', 'Host', 'collect_hosts', 'get_ip_port_afi']
@@ -27,7 +28,8 @@ def collect_hosts(hosts: Union[str, Iterable[str]], randomize: bool = True) -> L
     ``host:port``, an IPv6 address or one in brackets with or without ``:port``; randomize: shuffle.
 
     Returns (host, port, address family) triples; the port is 9092 where none is given.
-    Raises TypeError for anything but text, KafkaConfigurationError for a port that can be none.
+    Raises TypeError for anything but text, KafkaConfigurationError for a port that can be none, a
+    password, or the protocol of something that is no broker.
 
     From 1.0 on; 0.9.5 returned pairs, which are the first two elements.
     """
@@ -50,7 +52,19 @@ def get_ip_port_afi(host_and_port_str: str) -> Host:
     The family is AF_INET or AF_INET6 for an address, AF_INET6 for whatever stands in brackets, else
     AF_UNSPEC. A negative port is taken as none. From the 1.x releases.
     """
-    text = _text(host_and_port_str).strip()
+    try:
+        text = without_protocol(_text(host_and_port_str))
+    except ValueError as error:
+        raise KafkaConfigurationError(str(error)) from error
+    if '@' in text:
+        raise KafkaConfigurationError(
+            'the address %r has a user or password in it: give sasl_plain_username and the like'
+            % ('***@' + text.rpartition('@')[2])
+        )
+    if '/' in text:
+        raise KafkaConfigurationError(
+            'the address %r has a path in it, which brokers have not as ZooKeeper has' % text
+        )
     if text.startswith('['):
         host, _, rest = text[1:].partition(']')
         return host, _port(rest.strip().lstrip(':'), text), socket.AF_INET6

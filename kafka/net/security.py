@@ -11,12 +11,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
+from kafka.config.kinds import Unfit
 from kafka.config.secrets import hide, hide_key, hide_login
 from kafka.config.security_table import SECURITY
 from kafka.errors import KafkaConfigurationError
 from kafka.late_imports import LateModule
 from kafka.net import proxy as proxies
 from kafka.net import tls
+from kafka.net.mechanisms import check_mechanism
 
 if TYPE_CHECKING:
     import ssl
@@ -221,13 +223,13 @@ class SecuritySettings:
 
 
 def _protocol(value: Any) -> str:
-    text = value.upper() if isinstance(value, str) else value
-    if text not in PROTOCOLS:
+    try:
+        return str(SECURITY['security_protocol'].kind.convert(value))
+    except Unfit as error:
+        hint = ': %s' % error if str(error) else ''
         raise KafkaConfigurationError(
-            'security_protocol must be one of %s, not %r' % (', '.join(PROTOCOLS), value)
-        )
-    assert isinstance(text, str)
-    return text
+            'security_protocol must be one of %s, not %r%s' % (', '.join(PROTOCOLS), value, hint)
+        ) from None
 
 
 def _tls_settings(given: Mapping[str, Any]) -> TlsSettings:
@@ -272,7 +274,7 @@ def _sasl_settings(
             'security_protocol=%s needs a sasl_mechanism, such as PLAIN or SCRAM-SHA-512; got %r'
             % (protocol, mechanism)
         )
-    mechanism = mechanism.upper()
+    mechanism = check_mechanism(mechanism)
     user, password = given['sasl_plain_username'], given['sasl_plain_password']
     if mechanism in _WITH_PASSWORD:
         for name, value in (('sasl_plain_username', user), ('sasl_plain_password', password)):

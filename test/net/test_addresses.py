@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from kafka import conn
+from kafka.config.kinds import parse_server
 from kafka.errors import KafkaConfigurationError
 from kafka.net import addresses
 from kafka.net.addresses import collect_hosts, get_ip_port_afi
@@ -87,3 +88,35 @@ def test_a_port_that_can_be_none_is_named(hosts):
 def test_an_address_that_is_no_text_is_named(host):
     with pytest.raises(TypeError, match='not text'):
         get_ip_port_afi(host)
+
+
+@pytest.mark.parametrize('protocol', ['PLAINTEXT', 'plaintext', 'SASL_SSL', 'INTERNAL'])
+def test_the_name_of_a_listener_is_passed_over(protocol):
+    assert get_ip_port_afi(protocol + '://a:5') == ('a', 5, socket.AF_UNSPEC)
+    assert parse_server(protocol + '://a:5') == ('a', 5)
+
+
+@pytest.mark.parametrize(
+    ('address', 'told'),
+    [
+        ('http://a:80', 'http:// is not spoken by brokers'),
+        ('HTTPS://a', 'HTTPS:// is not spoken'),
+        ('zookeeper://a:2181', 'zookeeper:// is not'),
+        ('tcp://a:1', 'tcp:// is not'),
+        ('://a:1', ':// is not'),
+        ('who:secret@a:9092', 'user or password'),
+        ('PLAINTEXT://who:secret@a:9092', 'user or password'),
+        ('http://who:secret@a:9092', 'http:// is not'),
+        ('a:2181/kafka', 'path'),
+        ('a/kafka', 'path'),
+    ],
+)
+def test_what_is_no_broker_is_told_without_its_password(address, told):
+    for read, kind in (
+        (get_ip_port_afi, KafkaConfigurationError),
+        (collect_hosts, KafkaConfigurationError),
+        (parse_server, ValueError),
+    ):
+        with pytest.raises(kind, match=told) as raised:
+            read(address)
+        assert 'secret' not in str(raised.value)

@@ -22,7 +22,7 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
     UnsupportedVersionError,
 )
-from kafka.net import sasl
+from kafka.net import mechanisms
 from kafka.net.attempts import Attempt, at_stage, describe, hint_for, stage_of
 from kafka.net.broker import BrokerLink
 from kafka.net.link_parts import TRANSITIONS, LinkState, backoff_seconds
@@ -424,7 +424,7 @@ def test_a_mechanism_of_the_program_that_raises_is_a_failed_connection(monkeypat
                 raise ZeroDivisionError('mine')
             yield b'\0alice\0secret'
 
-    monkeypatch.setitem(sasl._registered, 'PLAIN', Broken)
+    monkeypatch.setitem(mechanisms.registered, 'PLAIN', Broken)
     options = {'security_protocol': 'SASL_PLAINTEXT', 'sasl_mechanism': 'PLAIN'}
     options.update(sasl_plain_username='alice', sasl_plain_password='secret')
     sim = Sim(

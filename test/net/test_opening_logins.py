@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
-from kafka.net import sasl
+from kafka.net import mechanisms, sasl
 from kafka.net.broker import BrokerLink, LinkState
 from kafka.net.failures import SaslError
 from kafka.net.opening import Family
@@ -41,7 +41,7 @@ def security(mechanism='PLAIN', **options):
 @pytest.fixture
 def register(monkeypatch):
     """Return a function that registers a mechanism for a test."""
-    monkeypatch.setattr(sasl, '_registered', dict(sasl._registered))
+    monkeypatch.setattr(mechanisms, 'registered', dict(mechanisms.registered))
     return lambda cls: sasl.register_sasl_mechanism(cls.name, cls, overwrite=True)
 
 

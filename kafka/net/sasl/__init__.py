@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Type
+from typing import Any, Type
 
-from kafka.errors import KafkaConfigurationError
+from kafka.net import mechanisms
 from kafka.net.failures import SaslError
 from kafka.net.sasl.gssapi import Gssapi
 from kafka.net.sasl.login import (
@@ -43,9 +43,8 @@ __all__ = [
     'takes_time',
 ]
 
-_registered: Dict[str, Type[Any]] = {
-    cls.name: cls for cls in (Plain, ScramSha256, ScramSha512, OAuthBearer, Gssapi, AwsMskIam)
-}
+for _each in (Plain, ScramSha256, ScramSha512, OAuthBearer, Gssapi, AwsMskIam):
+    mechanisms.registered.setdefault(_each.name, _each)
 
 
 def register_sasl_mechanism(name: str, cls: Type[Any], overwrite: bool = False) -> None:
@@ -56,25 +55,14 @@ def register_sasl_mechanism(name: str, cls: Type[Any], overwrite: bool = False) 
     Raises KafkaConfigurationError for a class that is neither, ValueError for a name that is taken.
     """
     adapted(name, cls)
-    if not overwrite and name in _registered:
+    if not overwrite and name in mechanisms.registered:
         raise ValueError('there is a SASL mechanism %s; overwrite=True replaces it' % name)
-    _registered[name] = cls
+    mechanisms.registered[name] = cls
 
 
 def get_sasl_mechanism(name: str) -> Type[Any]:
     """Return the class of a mechanism. Raises KafkaConfigurationError for one that there is not."""
-    try:
-        return _registered[name]
-    except KeyError:
-        raise KafkaConfigurationError(
-            'no sasl_mechanism %r; there are %s, and what register_sasl_mechanism() adds'
-            % (name, ', '.join(known_mechanisms()))
-        ) from None
-
-
-def known_mechanisms() -> List[str]:
-    """Return the names of all that there are."""
-    return sorted(_registered)
+    return mechanisms.registered[mechanisms.check_mechanism(name)]
 
 
 def mechanism(settings: SaslSettings, host: str, now: float) -> Mechanism:

@@ -7,14 +7,14 @@ import importlib
 import pytest
 
 from kafka.errors import KafkaConfigurationError, SaslAuthenticationFailedError
-from kafka.net import sasl
+from kafka.net import mechanisms, sasl
 from kafka.net.sasl import Mechanism, SaslMechanism, get_sasl_mechanism, register_sasl_mechanism
 from test.net.sasl.logins import Link, settings
 
 
 @pytest.fixture(autouse=True)
 def nothing_stays_registered(monkeypatch):
-    monkeypatch.setattr(sasl, '_registered', dict(sasl._registered))
+    monkeypatch.setattr(mechanisms, 'registered', dict(mechanisms.registered))
 
 
 class OldShape(SaslMechanism):

@@ -1,0 +1,41 @@
+"""The names of SASL mechanisms: those that there are always, and those that a program adds.
+
+Owns the names, so that a wrong one is told where options are read, before any mechanism is
+imported. What they do: ``kafka.net.sasl``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Dict, List, Type
+
+from kafka.errors import KafkaConfigurationError
+
+__all__ = ['BUILT_IN', 'check_mechanism', 'known_mechanisms', 'registered']
+
+BUILT_IN = ('AWS_MSK_IAM', 'GSSAPI', 'OAUTHBEARER', 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512')
+
+#: The class of each that somebody registered, or has used.
+registered: Dict[str, Type[Any]] = {}
+
+
+def known_mechanisms() -> List[str]:
+    """Return the names of all that there are."""
+    return sorted({*BUILT_IN, *registered})
+
+
+def check_mechanism(name: str) -> str:
+    """Return the name of a mechanism as it is registered, from one in whatever case.
+
+    Raises KafkaConfigurationError for one that there is not.
+    """
+    if name in registered:
+        return name
+    known = known_mechanisms()
+    if name.upper() in known:
+        return name.upper()
+    near = difflib.get_close_matches(name.upper().replace('_', '-'), known, 1)
+    raise KafkaConfigurationError(
+        'no sasl_mechanism %r%s; there are %s, and what register_sasl_mechanism() adds'
+        % (name, ': did you mean %s?' % near[0] if near else '', ', '.join(known))
+    )

@@ -36,6 +36,7 @@ from kafka.producer.record_checks import (
     RecordValueError,
     adapt_serializer,
     check_codec,
+    check_timeout,
     check_topic,
 )
 from kafka.producer.sender import Sender, SenderSettings
@@ -321,6 +322,7 @@ class KafkaProducer(Placing):
         if self._closed:
             return
         self._check_open()
+        timeout = check_timeout(timeout)
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         self._sweep(deadline)
         batches = self._accumulator.begin_flush(time.monotonic())
@@ -355,7 +357,8 @@ class KafkaProducer(Placing):
         null_logger: not looked at (2.x).
         Raises: ValueError, which is an AssertionError too, for a negative timeout.
         """
-        if timeout is not None and not timeout >= 0:
+        timeout = check_timeout(timeout)
+        if timeout is not None and timeout < 0:
             raise RecordValueError('timeout must be at least 0 seconds, not %r' % (timeout,))
         if self._closed:
             return

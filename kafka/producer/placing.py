@@ -29,6 +29,7 @@ from kafka.producer.future import (
 from kafka.producer.producer_batch import FailedBatch, Headers
 from kafka.producer.record_checks import (
     ProducerRecord,
+    RecordTypeError,
     RecordValueError,
     as_bytes,
     check_chosen,
@@ -169,6 +170,17 @@ class Placing(Sending):
             data = serializer(record.topic, record.headers, data)
         return as_bytes(name, data)
 
+    def _serialized_all(
+        self, name: str, serializer: Any, record: ProducerRecord, column: Sequence[Any]
+    ) -> List[Optional[bytes]]:
+        found: List[Optional[bytes]] = []
+        try:
+            for data in column:
+                found.append(self._serialized(name, serializer, record, data))
+        except RecordTypeError as error:
+            raise RecordTypeError('%s (record %d; none was sent)' % (error, len(found))) from None
+        return found
+
     def _allow_fast(self, topic: Any, queue: TopicQueue) -> None:
         """Let the quick ways send to a topic now, if nothing of the program's takes part."""
         if self._is_plain and not self._closed and not self._state.refuses_send:
@@ -306,10 +318,10 @@ class Placing(Sending):
         checked = check_headers(headers)
         self._state.check_send()
         record = ProducerRecord(topic, None, None, headers, partition, timestamp_ms)
-        column = [self._serialized('value', self._value_serializer, record, v) for v in values]
+        column = self._serialized_all('value', self._value_serializer, record, values)
         key_column: Optional[List[Optional[bytes]]] = None
         if keys is not None:
-            key_column = [self._serialized('key', self._key_serializer, record, k) for k in keys]
+            key_column = self._serialized_all('key', self._key_serializer, record, keys)
         for number, field in enumerate(column):
             if field is None and (key_column is None or key_column[number] is None):
                 raise RecordValueError('Need at least one: key or value (record %d)' % number)
@@ -324,7 +336,7 @@ class Placing(Sending):
             return FutureRecords(placed, _sizes(column), key_sizes, header_size(checked))
         queue = self._queue(topic, deadline)
         if partition is not None:
-            check_partition(topic, partition, queue.partitions)
+            partition = check_partition(topic, partition, queue.partitions)
         self._allow_fast(topic, queue)
         return self._put_many(queue, column, key_column, checked, partition, timestamp, deadline)
 

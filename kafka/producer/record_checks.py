@@ -166,8 +166,8 @@ def check_timestamp(timestamp: Any) -> Optional[int]:
     """Return a timestamp (ms), or None."""
     if timestamp is None:
         return None
-    if isinstance(timestamp, bool) or not isinstance(timestamp, (int, float)):
-        raise RecordTypeError('timestamp_ms must be int, not %s' % type(timestamp).__name__)
+    if not isinstance(timestamp, float):
+        timestamp = _as_int('timestamp_ms', timestamp)
     if not 0 <= timestamp <= _LAST_TIMESTAMP:
         raise RecordValueError(
             'timestamp_ms must be milliseconds since 1970, from 0 to 2**63 - 1, not %r' % timestamp
@@ -187,7 +187,6 @@ def check_column(name: str, column: Any) -> List[Any]:
 def check_chosen(topic: str, partition: Any, partitions: Sequence[int]) -> int:
     """Return the partition id that a partitioner of the program has chosen."""
     try:
-        # Of any integer type, such as those of numpy.
         return check_partition(topic, operator.index(partition), partitions)
     except (TypeError, RecordValueError) as error:
         raise RecordValueError(
@@ -209,14 +208,29 @@ def check_record(interceptor: Any, record: Any) -> ProducerRecord:
 
 def check_partition(topic: str, partition: Any, partitions: Sequence[int]) -> int:
     """Return a partition id that a topic has."""
-    if isinstance(partition, bool) or not isinstance(partition, int):
-        raise RecordTypeError('partition must be int, not %s' % type(partition).__name__)
+    partition = _as_int('partition', partition)
     if partition < 0 or partition not in partitions:
         raise RecordValueError(
             'partition %d: the topic %s has %d to %d'
             % (partition, topic, partitions[0], partitions[-1])
         )
     return partition
+
+
+def _as_int(name: str, number: Any) -> int:
+    """Return a number of any integer type, such as those of numpy, as int."""
+    if type(number) is int:
+        return number
+    if isinstance(number, bool) or not hasattr(number, '__index__'):
+        raise RecordTypeError('%s must be int, not %s' % (name, type(number).__name__))
+    return operator.index(number)
+
+
+def check_timeout(timeout: Any) -> Optional[float]:
+    """Return a time-out in seconds, or None for none."""
+    if timeout is None or (isinstance(timeout, (int, float)) and timeout == timeout):
+        return timeout
+    raise RecordTypeError('timeout must be a number of seconds or None, not %r' % (timeout,))
 
 
 Serializer = Callable[[Any, List[Any], Any], Any]

@@ -6,11 +6,13 @@ The comparison itself is ``python -m test.promises``.
 from __future__ import annotations
 
 import asyncio
+import math
 
 import pytest
 
 from kafka import KafkaProducer
 from kafka.testing import Cluster
+from test.stored import stored
 
 
 @pytest.fixture
@@ -45,3 +47,106 @@ def test_programs_look_at_the_cluster_of_a_producer(producer):
     producer.partitions_for('t')
     assert {broker.nodeId for broker in producer._metadata.brokers()} == {0}
     assert producer._metadata.partitions_for_topic('t') == {0} and not producer._closed
+
+
+# --- what cannot be meant -----------------------------------------------------------------------
+
+
+class Integer:
+    """An integer that is no int, as numpy has them."""
+
+    def __init__(self, number):
+        self._number = number
+
+    def __index__(self):
+        return self._number
+
+
+def test_integers_of_other_packages(producer):
+    partition, time_ms = Integer(0), Integer(5)
+    for metadata in (
+        producer.send('t', b'v', partition=partition, timestamp_ms=time_ms).get(30),
+        producer.send_many('t', [b'v'], partition=partition, timestamp_ms=time_ms).get(30)[0],
+    ):
+        assert (metadata.partition, metadata.timestamp) == (0, 5)
+        assert type(metadata.partition) is type(metadata.timestamp) is int
+
+
+@pytest.mark.parametrize(
+    'arguments, error, text',
+    [
+        ({'values': ['text']}, TypeError, r'value must be bytes, not str.*record 0; none was sent'),
+        ({'values': [b'v', 5]}, TypeError, 'value must be bytes, not int.*record 1'),
+        ({'values': 'text'}, TypeError, 'values must be a list, not str'),
+        ({'values': b'bytes'}, TypeError, 'values must be a list'),
+        ({'values': {'a': 1}}, TypeError, 'values must be a list'),
+        ({'values': None}, TypeError, 'values must be a list'),
+        ({'keys': ['k', 'k']}, TypeError, 'key must be bytes, not str.*record 0'),
+        ({'keys': [b'k']}, ValueError, '1 keys for 2 values'),
+        ({'partition': 99}, ValueError, 'partition 99: the topic t has 0 to 0'),
+        ({'partition': '0'}, TypeError, 'partition must be int, not str'),
+        ({'partition': True}, TypeError, 'partition must be int, not bool'),
+        ({'timestamp_ms': -1}, ValueError, 'timestamp_ms'),
+        ({'timestamp_ms': 2**63}, ValueError, 'timestamp_ms'),
+        ({'timestamp_ms': math.nan}, ValueError, 'timestamp_ms'),
+        ({'timestamp_ms': '5'}, TypeError, 'timestamp_ms must be int, not str'),
+        ({'headers': {'h': b'x'}}, TypeError, 'headers must be a list'),
+        ({'headers': [('h', 'x')]}, TypeError, 'str, str'),
+        ({'headers': [('\ud800', b'x')]}, ValueError, 'the name of a header is no text'),
+        ({'topic': b't'}, TypeError, 'topic must be str'),
+        ({'topic': ''}, ValueError, 'topic'),
+    ],
+)
+def test_many_that_cannot_be_sent_are_refused_whole(cluster, producer, arguments, error, text):
+    for _ in range(2):
+        with pytest.raises(error, match=text) as caught:
+            producer.send_many(**{'topic': 't', 'values': [b'v', b'w'], **arguments})
+        assert isinstance(caught.value, AssertionError)
+    producer.flush(30)
+    assert stored(cluster) == []
+
+
+@pytest.mark.parametrize(
+    'arguments, error, text',
+    [
+        ((b'v', 'k'), TypeError, 'key must be bytes, not str'),
+        (('text',), TypeError, 'value must be bytes, not str'),
+        ((None,), ValueError, 'key or value'),
+    ],
+)
+def test_what_cannot_be_forgotten_either(cluster, producer, arguments, error, text):
+    producer.send('t', b'known').get(30)
+    for _ in range(2):
+        with pytest.raises(error, match=text) as caught:
+            producer.send_and_forget('t', *arguments)
+        assert isinstance(caught.value, AssertionError)
+    producer.flush(30)
+    assert stored(cluster) == [b'known']
+
+
+@pytest.mark.parametrize('made', ['text', 5, ['v'], object()])
+def test_a_serializer_that_makes_no_bytes(cluster, made):
+    for name in ('key', 'value'):
+        with KafkaProducer(
+            bootstrap_servers=cluster.bootstrap, **{'%s_serializer' % name: lambda data: made}
+        ) as producer:
+            for send in (producer.send, producer.send_and_forget):
+                with pytest.raises(TypeError, match='%s must be bytes, not' % name):
+                    send('t', b'v', b'k')
+            with pytest.raises(TypeError, match='%s must be bytes, not' % name):
+                producer.send_many('t', [b'v'], [b'k'])
+    assert stored(cluster) == []
+
+
+def test_time_outs_that_are_no_numbers(cluster, producer):
+    future = producer.send('t', b'v')
+    for wrong in ('5', math.nan, object()):
+        for call in (producer.flush, producer.close):
+            with pytest.raises(TypeError, match='timeout must be a number of seconds'):
+                call(wrong)
+    cluster.pause(cluster.nodes[0])
+    waiting = producer.send('t', b'w')
+    with pytest.raises(TypeError, match='timeout must be a number of seconds'):
+        waiting.get('5')
+    cluster.resume(cluster.nodes[0])
+    assert (future.get(30).offset, waiting.get(30).offset) == (0, 1)

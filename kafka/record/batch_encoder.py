@@ -65,11 +65,8 @@ def encode_messages(keys: Sequence[Optional[bytes]], values: Sequence[Optional[b
     if not values:
         return b''
     if len(values) == 1 and type(values[0]) is bytes:  # benchmarks/simple.py --only single
-        key, value = keys[0], values[0]
-        if key is None or type(key) is bytes:
-            sized = b'\x01' if key is None else VARINTS[len(key)] + key
-            body = b'\x00\x00\x00' + sized + VARINTS[len(value)] + value + b'\x00'
-            return VARINTS[len(body)] + body
+        if keys[0] is None or type(keys[0]) is bytes:
+            return _encode_one(keys[0], values[0])
     try:
         if keys.count(keys[0]) == len(keys):
             try:
@@ -97,6 +94,10 @@ def encode_columns(
     """
     if not values:
         return b''
+    if len(values) == 1 and headers is None and type(values[0]) is bytes:  # one in flight
+        key = None if keys is None else keys[0]
+        if key is None or type(key) is bytes:
+            return _encode_one(key, values[0])
     try:
         if headers is None and len(deltas) <= _MOST_TIMES:
             try:
@@ -118,6 +119,13 @@ def encode_columns(
     except (TypeError, ValueError, AttributeError) as error:
         rows = zip(repeat(0), keys or repeat(None), values, headers or repeat(()))
         _complain(list(rows), error)
+
+
+def _encode_one(key: Optional[bytes], value: bytes) -> bytes:
+    """Encode a record that is alone in its batch and has no headers."""
+    sized = b'\x01' if key is None else VARINTS[len(key)] + key
+    body = b'\x00\x00\x00' + sized + VARINTS[len(value)] + value + b'\x00'
+    return VARINTS[len(body)] + body
 
 
 def _complain(records: Sequence[Any], error: Exception) -> NoReturn:

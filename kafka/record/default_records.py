@@ -157,13 +157,15 @@ def encode_column_batch(
     """
     base = stamps[0][1]
     deltas = [(start, timestamp - base) for start, timestamp in stamps]
-    payload = codecs.compress(codec, encode_columns(values, keys, headers, deltas), compresslevel)
+    payload = encode_columns(values, keys, headers, deltas)
+    if codec:
+        payload = codecs.compress(codec, payload, compresslevel)
     attributes = codec | (TRANSACTIONAL_MASK if transactional else 0)
     length, count = HEADER.size - 12 + len(payload), len(values)
-    latest = max(timestamp for _, timestamp in stamps)
+    latest = base if len(stamps) == 1 else max(timestamp for _, timestamp in stamps)
     return _assembled(
         payload,
-        BatchHeader(
+        (
             0,
             length,
             -1,

@@ -412,7 +412,7 @@ class ProducerBatch:
         self.is_done = True
 
     def wait_for(self, condition: Callable[[], bool], timeout: Optional[float]) -> bool:
-        """Block until a condition holds; return whether it does. Raises: TypeError for a timeout."""
+        """Block until a condition holds; return whether it does. Raises TypeError."""
         if timeout is not None and not isinstance(timeout, (int, float)):
             raise TypeError('timeout must be a number of seconds or None, not %r' % (timeout,))
         return self._wait(condition, timeout)

@@ -107,7 +107,7 @@ def _dialect(release: Any, where: str) -> Optional[str]:
 
 
 def current_dialect() -> Optional[str]:
-    """Return the dialect of clients that name none: set_dialect()'s, or that of KAFKA_DIALECT."""
+    """Return the dialect of clients that name none: set_dialect()'s, or the environment's."""
     release = os.environ.get(DIALECT_SWITCH)
     if _default_dialect[0] is not None or not release:
         return _default_dialect[0]

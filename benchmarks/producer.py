@@ -19,8 +19,9 @@ have the same settings: acks=1, no idempotence (``--idempotent`` for acks=all wi
 * *many*: ``send_many()`` of 1000 records a call; confluent-kafka: ``produce_batch()``.
 * *one*: one record in flight: ``send().get()``, ``produce(); flush()``: the median of the time
   between the call and the acknowledgement; *one (CPU)*: what that costs the client's process. The
-  *floor* that is printed behind the table is the median of a request made beforehand, on a blocking
-  socket, its answer thrown away: the broker's and the system's own time, which no client can spare.
+  *floor* behind the table is the median of a request made beforehand, on a blocking socket, its
+  answer thrown away, in each round: the broker's and the system's own time, which no client can
+  spare. Behind it, how many times more each client takes.
 
 Ratios, how many times more the others take, are medians of the ratios of each round; least and
 largest stand behind. Nothing is measured before every client has written the same records, as read
@@ -36,6 +37,7 @@ import statistics
 import subprocess
 import sys
 import time
+from operator import truediv
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
@@ -288,8 +290,11 @@ def broker(options: argparse.Namespace) -> Iterator[Any]:
         yield cluster
 
 
-def measure(workers: Dict[str, Worker], options: argparse.Namespace) -> Tuple[Figures, Figures]:
-    """Return CPU and clock seconds per record of each row, client and round."""
+def measure(
+    workers: Dict[str, Worker], options: argparse.Namespace
+) -> Tuple[Figures, Figures, List[float]]:
+    """Return CPU and clock seconds per record of each row, client and round; and the floors."""
+    floors: List[float] = []
     rows = [row for row in ROWS if options.only in row]
     shown = rows + [SINGLE_CPU] * (SINGLE in rows)
     cpu: Figures = {row: {client: [] for client in workers} for row in shown}
@@ -311,12 +316,14 @@ def measure(workers: Dict[str, Worker], options: argparse.Namespace) -> Tuple[Fi
                     clock[SINGLE_CPU][client].append(spent[1])
                 cpu[row][client].append(spent[row == SINGLE])
                 clock[row][client].append(spent[1])
+            if row == SINGLE:
+                floors.append(workers[OURS].ask('floor', SINGLE + '-0', options.singles))
         print('round %d of %d' % (turn + 1, options.rounds), file=sys.stderr, flush=True)
-    return cpu, clock
+    return cpu, clock, floors
 
 
-def report(cpu: Figures, clock: Figures) -> None:
-    """Print the table."""
+def report(cpu: Figures, clock: Figures, floors: List[float]) -> None:
+    """Print the table, and the floor."""
     print('\n| us per record | %s | %s | %s |' % (OURS, THEIRS, CONFLUENT))
     print('|---|---|---|---|')
     for row, by_client in cpu.items():
@@ -336,6 +343,13 @@ def report(cpu: Figures, clock: Figures) -> None:
                 )
             )
         print('| %s | %s |' % (row, ' | '.join(cells)))
+    if floors:
+        times = [
+            '%s %.2fx' % (client, statistics.median(map(truediv, each, floors)))
+            for client, each in cpu[SINGLE].items()
+        ]
+        floor = statistics.median(floors) * 1e6
+        print('\nfloor of one in flight: %.0f us; %s' % (floor, ', '.join(times)))
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -352,9 +366,6 @@ def compare(options: argparse.Namespace) -> None:
         if options.idle:
             share = workers[OURS].ask('idle', options.idle)
             print('\nidle: %.4f %% of a core' % (share * 100))
-        if options.only in SINGLE:
-            median = workers[OURS].ask('floor', SINGLE + '-0', options.singles)
-            print('floor of one in flight: %.0f us' % (median * 1e6))
         if options.stalled:
             workers[CONFLUENT].ask('create', 'stalled', options.partitions)
             fill(cluster, pythons[OURS], options.stalled << 20)

@@ -7,6 +7,7 @@ every name of ``kafka.errors``.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from kafka.errors import *  # noqa: F403 - 1.x programs import errors from here
@@ -98,26 +99,38 @@ class _ThreeFields(NamedTuple):
 _NOT_GIVEN: Any = object()
 
 
+def _one_of(value: Any, other: Any) -> Any:
+    """Return the one that is given; nothing where both are, or neither."""
+    if value is _NOT_GIVEN:
+        return other
+    return value if other is _NOT_GIVEN else _NOT_GIVEN
+
+
 class BrokerMetadata(_ThreeFields):
     """A broker and where it listens; host and port are None for a leader that is not listed.
 
     Three fields, as up to 1.2; who gives a rack, also None, gets the four of 1.3 to 2.x: a Broker.
-    From 0.9.5.
+    The first may be given as node_id, as in 3.0. From 0.9.5.
     """
 
     __slots__ = ()
 
     def __new__(
         cls,
-        nodeId: int,
-        host: Optional[TopicName],
-        port: Optional[int],
+        nodeId: int = _NOT_GIVEN,
+        host: Optional[TopicName] = _NOT_GIVEN,
+        port: Optional[int] = _NOT_GIVEN,
         rack: Optional[str] = _NOT_GIVEN,
+        *,
+        node_id: int = _NOT_GIVEN,
     ) -> BrokerMetadata:
         """Make one of three fields, or of four."""
+        fields = (_one_of(nodeId, node_id), host, port)
+        if _NOT_GIVEN in fields:
+            raise TypeError('BrokerMetadata needs nodeId (or node_id, and not both), host and port')
         if rack is _NOT_GIVEN:
-            return tuple.__new__(cls, (nodeId, host, port))
-        return tuple.__new__(Broker, (nodeId, host, port, rack))
+            return tuple.__new__(cls, fields)
+        return tuple.__new__(Broker, (*fields, rack))
 
     def __repr__(self) -> str:
         values = ', '.join('%s=%r' % item for item in zip(self._fields, self))
@@ -149,13 +162,15 @@ class Broker(BrokerMetadata):
 
     def __new__(
         cls,
-        nodeId: int,
-        host: Optional[TopicName],
-        port: Optional[int],
+        nodeId: int = _NOT_GIVEN,
+        host: Optional[TopicName] = _NOT_GIVEN,
+        port: Optional[int] = _NOT_GIVEN,
         rack: Optional[str] = None,
+        *,
+        node_id: int = _NOT_GIVEN,
     ) -> Broker:
         """Make one."""
-        return tuple.__new__(cls, (nodeId, host, port, rack))
+        return BrokerMetadata(nodeId, host, port, rack, node_id=node_id)  # type: ignore[return-value]
 
     @property
     def rack(self) -> Optional[str]:
@@ -165,18 +180,92 @@ class Broker(BrokerMetadata):
         return rack
 
 
-class PartitionMetadata(NamedTuple):
-    """Who leads a partition and who keeps copies; error is the code the broker gave with it.
+def _field(place: int) -> Any:
+    return property(itemgetter(place))
 
-    From 0.9.5.
-    """
 
+class _SixFields(NamedTuple):
     topic: TopicName
     partition: int
     leader: int
     replicas: Sequence[int]
     isr: Sequence[int]
     error: int
+
+
+class PartitionMetadata(_SixFields):
+    """Who leads a partition and who keeps copies; error is the code the broker gave with it.
+
+    Six fields, as up to 2.0; who gives eight, or a leader_epoch or offline_replicas by name, gets
+    the eight of 2.1 and later: leader_epoch behind leader, offline_replicas behind isr. From 0.9.5.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *fields: Any, **named: Any) -> PartitionMetadata:
+        """Make one of six fields, or of eight."""
+        if len(fields) > 6 or not {'leader_epoch', 'offline_replicas'}.isdisjoint(named):
+            return PartitionMetadataOf21(*fields, **named)
+        made: PartitionMetadata = super().__new__(cls, *fields, **named)
+        return made
+
+    @property
+    def leader_epoch(self) -> int:
+        """How often the leader has changed, -1 if that was not told (2.1)."""
+        return -1
+
+    @property
+    def offline_replicas(self) -> Sequence[int]:
+        """Who keeps a copy and is not there (2.1)."""
+        return ()
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> Any:  # type: ignore[override]  # of six or eight
+        return cls(*iterable)
+
+    def _replace(self, **changes: Any) -> Any:
+        return type(self)(**{**self._asdict(), **changes})
+
+
+class PartitionMetadataOf21(PartitionMetadata):
+    """A PartitionMetadata as 2.1 and later have it."""
+
+    __slots__ = ()
+    _fields: Any = (
+        'topic',
+        'partition',
+        'leader',
+        'leader_epoch',
+        'replicas',
+        'isr',
+        'offline_replicas',
+        'error',
+    )
+
+    def __new__(cls, *fields: Any, **named: Any) -> PartitionMetadataOf21:
+        """Make one; what 2.1 added may be left out where the rest is named."""
+        values = {'leader_epoch': -1, 'offline_replicas': (), **dict(zip(cls._fields, fields))}
+        if len(fields) > len(cls._fields) or not named.keys().isdisjoint(
+            cls._fields[: len(fields)]
+        ):
+            raise TypeError('PartitionMetadata was given a field twice, or more than eight')
+        values.update(named)
+        if set(values) != set(cls._fields):
+            raise TypeError(
+                'PartitionMetadata has the fields %s, and was given %s'
+                % (', '.join(cls._fields), ', '.join(values))
+            )
+        return tuple.__new__(cls, (values[name] for name in cls._fields))
+
+    def __repr__(self) -> str:
+        values = ', '.join('%s=%r' % item for item in zip(self._fields, self))
+        return 'PartitionMetadata(%s)' % values
+
+    leader_epoch = _field(3)
+    replicas = _field(4)
+    isr = _field(5)
+    offline_replicas = _field(6)
+    error = _field(7)
 
 
 class TopicMetadata(NamedTuple):

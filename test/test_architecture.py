@@ -152,7 +152,12 @@ FOR_USERS_ONLY = {
     'kafka.oauth.abstract',
     'kafka.sasl',
     'kafka.sasl.abc',
+    'kafka.sasl.gssapi',
+    'kafka.sasl.msk',
     'kafka.sasl.oauth',
+    'kafka.sasl.plain',
+    'kafka.sasl.scram',
+    'kafka.sasl.sspi',
     'kafka.testing',
     'kafka.testing.pytest_plugin',
 }

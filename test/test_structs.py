@@ -135,3 +135,42 @@ def test_what_differs_is_not_equal(cls, other):
 def test_offset_and_metadata_takes_metadata_of_any_type():
     assert structs.OffsetAndMetadata(1, None).metadata is None
     assert structs.OffsetAndMetadata(1).metadata == ''
+
+
+def test_a_broker_may_be_made_by_the_name_of_3_0():
+    made = structs.BrokerMetadata(node_id=1, host='h', port=2)
+    assert made == structs.BrokerMetadata(1, 'h', 2) and made.node_id == made.nodeId == 1
+    made = structs.BrokerMetadata(node_id=1, host='h', port=2, rack='r')
+    assert made == (1, 'h', 2, 'r') and made._replace(rack='s').rack == 's'
+    assert pickle.loads(pickle.dumps(made)) == copy.copy(made) == made
+
+
+@pytest.mark.parametrize(
+    'wrong', [{}, {'node_id': 1}, {'node_id': 1, 'nodeId': 1, 'host': 'h', 'port': 2}, {'port': 2}]
+)
+@pytest.mark.parametrize('cls', ['BrokerMetadata', 'Broker'])
+def test_a_broker_of_which_too_little_or_too_much_is_told(cls, wrong):
+    with pytest.raises(TypeError, match='nodeId'):
+        getattr(structs, cls)(**wrong)
+
+
+SIX = {'topic': 't', 'partition': 1, 'leader': 2, 'replicas': [2, 3], 'isr': [2], 'error': 0}
+
+
+def test_a_partition_may_have_the_eight_fields_of_2_1():
+    six = structs.PartitionMetadata(**SIX)
+    assert (six.leader_epoch, six.offline_replicas) == (-1, ()) and len(six) == 6
+    eight = structs.PartitionMetadata('t', 1, 2, 5, [2, 3], [2], [3], 0)
+    assert eight == ('t', 1, 2, 5, [2, 3], [2], [3], 0)
+    assert eight == structs.PartitionMetadata(**SIX, leader_epoch=5, offline_replicas=[3])
+    assert isinstance(eight, structs.PartitionMetadata)
+    assert (eight.leader_epoch, eight.offline_replicas, eight.replicas) == (5, [3], [2, 3])
+    assert eight._replace(leader_epoch=6).leader_epoch == 6
+    assert eight._asdict() == {**SIX, 'leader_epoch': 5, 'offline_replicas': [3]}
+    assert pickle.loads(pickle.dumps(eight)) == copy.copy(eight) == eight
+    assert structs.PartitionMetadata(**SIX, leader_epoch=5).offline_replicas == ()
+    assert repr(eight).startswith(
+        "PartitionMetadata(topic='t', partition=1, leader=2, leader_epoch"
+    )
+    with pytest.raises(TypeError):
+        structs.PartitionMetadata('t', 1, 2, 5, [2, 3], [2], [3])

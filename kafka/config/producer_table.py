@@ -106,7 +106,10 @@ _DELIVERY: Table = table(
         milliseconds(1),
         120000,
         'P',
-        'The time from send() to the outcome; then the future fails with KafkaTimeoutError.',
+        'The time from send() to the outcome; then the future fails with KafkaTimeoutError. It has'
+        ' room for linger_ms and one request_timeout_ms: where it is not given it is their sum'
+        ' if that is more; given alone, it shortens request_timeout_ms to what linger_ms leaves;'
+        ' with a request_timeout_ms that does not fit, or not above linger_ms, it is refused.',
         dotted=('message.timeout.ms',),
         since='2.2',
     ),

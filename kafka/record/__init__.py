@@ -8,9 +8,15 @@ from kafka.late_imports import look_up
 
 if TYPE_CHECKING:
     from kafka.record.memory_records import MemoryRecords as MemoryRecords
+    from kafka.record.memory_records_builder import MemoryRecordsBuilder as MemoryRecordsBuilder
+
+_NAMES = {
+    'MemoryRecords': 'kafka.record.memory_records',
+    'MemoryRecordsBuilder': 'kafka.record.memory_records_builder',
+}
 
 
 def __getattr__(name: str) -> object:
-    """Load MemoryRecords, which 1.4 and later had here, when it is asked for."""
-    found: object = look_up(globals(), name, {'MemoryRecords': 'kafka.record.memory_records'})
+    """Load what 1.4 and later had here when it is asked for."""
+    found: object = look_up(globals(), name, _NAMES)
     return found

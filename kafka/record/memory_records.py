@@ -14,11 +14,19 @@ from kafka.errors import ProtocolError
 from kafka.record.default_records import HEADER, DefaultRecordBatch
 from kafka.record.legacy_decoder import MIN_MESSAGE_BYTES, entry_size
 from kafka.record.legacy_records import LegacyRecordBatch
+from kafka.record.memory_records_builder import MemoryRecordsBuilder as MemoryRecordsBuilder
 from kafka.record.small_batches import SmallBatches, read_small_batches
 from kafka.record.util import Buffer
 
 RecordBatch = Union[DefaultRecordBatch, LegacyRecordBatch]
 Run = Union[RecordBatch, SmallBatches]
+
+
+class _Size(int):
+    """A number of bytes that is an attribute here, and was a method in 1.4."""
+
+    def __call__(self) -> int:
+        return int(self)
 
 
 class MemoryRecords:
@@ -29,7 +37,15 @@ class MemoryRecords:
     brokers cut fetch responses anywhere. Each iteration starts anew.
     """
 
-    __slots__ = ('_buffer', '_check_crcs', '_check_inner_crcs', '_limit', '_partial')
+    __slots__ = (
+        '_ahead',
+        '_batches',
+        '_buffer',
+        '_check_crcs',
+        '_check_inner_crcs',
+        '_limit',
+        '_partial',
+    )
 
     def __init__(
         self,
@@ -52,11 +68,27 @@ class MemoryRecords:
         self._check_inner_crcs = check_inner_crcs
         self._limit = max_decompressed_bytes
         self._partial: Optional[bool] = None
+        self._batches: Optional[Iterator[RecordBatch]] = None
+        self._ahead: Optional[RecordBatch] = None
 
     @property
     def size_in_bytes(self) -> int:
-        """Size of the whole buffer."""
-        return len(self._buffer)
+        """Size of the whole buffer; may be called too, as in 1.4."""
+        return _Size(len(self._buffer))
+
+    def has_next(self) -> bool:
+        """Tell whether there is a batch for next_batch() (1.4). Raises as iteration does."""
+        if self._ahead is None:
+            if self._batches is None:
+                self._batches = iter(self)
+            self._ahead = next(self._batches, None)
+        return self._ahead is not None
+
+    def next_batch(self) -> Optional[RecordBatch]:
+        """Return the next batch, None behind the last (1.4). Raises as iteration does."""
+        found = self._ahead if self.has_next() else None
+        self._ahead = None
+        return found
 
     @property
     def partial(self) -> bool:

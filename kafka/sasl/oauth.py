@@ -1,7 +1,8 @@
-"""The names of kafka.sasl.oauth (2.3): the shape of what provides tokens."""
+"""The names of kafka.sasl.oauth (2.3): OAUTHBEARER, and the shape of what provides tokens."""
 
 from __future__ import annotations
 
 from kafka.net.sasl.oauth import AbstractTokenProvider
+from kafka.net.sasl.oauth import OAuthBearer as SaslMechanismOAuth
 
-__all__ = ['AbstractTokenProvider']
+__all__ = ['AbstractTokenProvider', 'SaslMechanismOAuth']

@@ -58,6 +58,8 @@ SETTLED = [
     (P, {'dialect': '2.3', 'transactional_id': 't'}, {'enable_idempotence': True, 'acks': -1}),
     (P, {'dialect': '2.0', 'enable_idempotence': True}, {'acks': -1, 'retries': math.inf}),
     (P, {'linger_ms': 200000}, {'delivery_timeout_ms': 230000}),
+    (P, {'request_timeout_ms': 120001}, {'delivery_timeout_ms': 120001}),
+    (P, {'delivery_timeout_ms': 5000, 'linger_ms': 1000}, {'request_timeout_ms': 4000}),
     (P, {'delivery_timeout_ms': 5000}, {'delivery_timeout_ms': 5000, 'request_timeout_ms': 5000}),
     (P, {'reconnect_backoff_ms': 500}, {'reconnect_backoff_max_ms': 500}),
     (P, {'reconnect_backoff_ms': 60000}, {'reconnect_backoff_max_ms': 60000}),

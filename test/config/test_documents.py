@@ -24,3 +24,9 @@ def test_the_page_is_current():
 @pytest.mark.parametrize('name', sorted(OPTIONS))
 def test_the_page_has_every_option(name):
     assert '``%s``' % name in page.current()
+
+
+def test_what_delivery_timeout_ms_means_for_the_times_in_it_is_told():
+    told = ' '.join(OPTIONS['delivery_timeout_ms'].doc.split())
+    for word in ('linger_ms', 'request_timeout_ms', 'sum', 'refused'):
+        assert word in told

@@ -131,3 +131,21 @@ def test_the_names_of_other_eras_are_the_same_things():
     }
     for path, name in paths.items():
         assert getattr(importlib.import_module(path), name) is getattr(sasl, name)
+
+
+@pytest.mark.parametrize(
+    ('path', 'names'),
+    [
+        ('plain', ['SaslMechanismPlain']),
+        ('scram', ['ScramSha256', 'ScramSha512']),
+        ('gssapi', ['SaslMechanismGSSAPI']),
+        ('msk', ['SaslMechanismAwsMskIam']),
+        ('oauth', ['SaslMechanismOAuth']),
+        ('sspi', []),
+    ],
+)
+def test_the_modules_of_2_3_have_what_a_program_registers_under_its_own_name(path, names):
+    module = importlib.import_module('kafka.sasl.' + path)
+    for name in names:
+        register_sasl_mechanism('MY-' + name, getattr(module, name))
+        assert sasl.get_sasl_mechanism('MY-' + name) is getattr(module, name)

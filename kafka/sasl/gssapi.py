@@ -1,0 +1,7 @@
+"""The names of kafka.sasl.gssapi (2.3): what logs in by GSSAPI, for register_sasl_mechanism()."""
+
+from __future__ import annotations
+
+from kafka.net.sasl.gssapi import Gssapi as SaslMechanismGSSAPI
+
+__all__ = ['SaslMechanismGSSAPI']

@@ -208,13 +208,13 @@ def check_record(interceptor: Any, record: Any) -> ProducerRecord:
 
 def check_partition(topic: str, partition: Any, partitions: Sequence[int]) -> int:
     """Return a partition id that a topic has."""
-    partition = _as_int('partition', partition)
-    if partition < 0 or partition not in partitions:
+    number = _as_int('partition', partition)
+    if number < 0 or number not in partitions:
         raise RecordValueError(
             'partition %d: the topic %s has %d to %d'
-            % (partition, topic, partitions[0], partitions[-1])
+            % (number, topic, partitions[0], partitions[-1])
         )
-    return partition
+    return number
 
 
 def _as_int(name: str, number: Any) -> int:

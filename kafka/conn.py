@@ -423,7 +423,7 @@ class KafkaConnection(threading.local):
     def _raise_connection_error(self, error: Optional[OSError] = None) -> NoReturn:
         """Close the connection and say so; the name is that of 0.9.5, which programs reach for."""
         cause = '' if error is None else ': %s' % (error,)
-        if isinstance(error, ConnectionError) and not self._has_answered:
+        if isinstance(error, (ConnectionError, socket.timeout)) and not self._has_answered:
             cause += '; it has answered nothing yet: does the port want TLS, or a login'
             cause += ' (security_protocol)?' if self._security is None else '?'
         self.close()

@@ -6,12 +6,15 @@ is refused.
 
 from __future__ import annotations
 
+import json
 import logging
 import pickle
 import socket
 import subprocess
+import sys
 import time
 import traceback
+import types
 
 import pytest
 
@@ -23,6 +26,7 @@ from kafka.net.sasl import AbstractTokenProvider
 from kafka.net.security import SecuritySettings
 from kafka.testing import Cluster
 from kafka.testing.security.certificates import local_tls, make_certificate
+from kafka.testing.security.sasl.mechanisms import LoginFailed, Mechanism
 from kafka.testing.security.sasl.oauthbearer import unsigned_token
 from test.hostile_servers import CLOSE, Server
 from test.net.sasl import identity_provider
@@ -256,6 +260,46 @@ def test_the_secret_of_an_identity_provider(secured, use, monkeypatch):
     with identity_provider.Provider(answer) as provider:
         told = options_of(cluster, 'OAUTHBEARER', sasl_oauth_token_provider=provider.client())
         (goes_well if kind == 'good' else is_refused)(use, cluster.bootstrap, told)
+
+
+class OfAws(Mechanism):
+    """The broker's half of AWS_MSK_IAM: looks at the request."""
+
+    accepts = True
+
+    def step(self, token):
+        """Take the signed request."""
+        request = json.loads(token)
+        assert request['x-amz-credential'].startswith('AKID/')
+        secrets.update({request['x-amz-signature'], request['x-amz-security-token']})
+        if not self.accepts:
+            raise LoginFailed('Access denied')
+        self.finish('alice')
+        return b'{"version":"2020_10_22"}'
+
+
+@every_client
+def test_the_keys_of_aws(secured, check, use, monkeypatch):
+    kind, cluster = secured
+    secrets.add(CANARY + '-of-the-session')
+    keys = types.SimpleNamespace(
+        access_key='AKID', secret_key=CANARY, token=CANARY + '-of-the-session'
+    )
+    found = types.SimpleNamespace(get_frozen_credentials=lambda: keys)
+    session = types.SimpleNamespace(
+        get_credentials=lambda: found, get_config_variable=lambda name: 'eu-west-1'
+    )
+    module = types.ModuleType('botocore.session')
+    module.Session = lambda: session
+    monkeypatch.setitem(sys.modules, 'botocore', types.ModuleType('botocore'))
+    monkeypatch.setitem(sys.modules, 'botocore.session', module)
+    offers = cluster.state.sasl
+    offers.mechanisms.append('AWS_MSK_IAM')
+    monkeypatch.setattr(OfAws, 'accepts', kind == 'good')
+    monkeypatch.setattr(offers, 'begin', lambda name: OfAws())
+    told = options_of(cluster)
+    check(use, cluster.bootstrap, {**told, 'sasl_mechanism': 'AWS_MSK_IAM'})
+    assert len(secrets) > 2, 'the request has come'
 
 
 # ---------------------------------------------------------------- keys

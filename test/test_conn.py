@@ -322,3 +322,16 @@ def test_a_forked_process_does_not_read_its_parents_answer(monkeypatch):
         conn.recv(1)
     assert sock.asked == []
     assert 'shutdown' not in sock.calls
+
+
+@pytest.mark.parametrize('silence', [[b''], [socket.timeout('timed out')]])
+def test_a_port_that_has_never_answered_may_want_tls(monkeypatch, silence):
+    conn, _, _ = connect(monkeypatch, FakeSocket(*silence))
+    with pytest.raises(KafkaConnectionError, match='does the port want TLS.*security_protocol'):
+        conn.recv(1)
+    data = frame(b'body')
+    conn, _, _ = connect(monkeypatch, FakeSocket(data, *silence))
+    conn.recv(1)
+    with pytest.raises(KafkaConnectionError) as caught:
+        conn.recv(2)
+    assert 'TLS' not in str(caught.value)

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import kafka
+from kafka import client_async
 from kafka.client import KafkaClient
 from kafka.client_async import DelayedTaskQueue
 from kafka.client_async import KafkaClient as SameClient
@@ -320,3 +321,28 @@ def test_the_queue_of_tasks():
     assert queue.pop_ready() == []
     with pytest.raises(KeyError):
         queue.remove('task')
+
+
+def test_each_server_gets_its_share_of_the_time(monkeypatch):
+    shares = []
+
+    class Search(client_async.Bootstrap):
+        def __init__(self, hosts, make, seconds):
+            super().__init__(hosts, make, seconds)
+            shares.append(seconds)
+
+    monkeypatch.setattr(client_async, 'Bootstrap', Search)
+    with nobody() as address:
+        KafkaClient(bootstrap_servers=[address] * 3, api_version=(2, 8)).close()
+        KafkaClient(bootstrap_servers=address, api_version=(2, 8), request_timeout_ms=1500).close()
+    assert shares == [client_async.SILENT_SECONDS / 3, 1.5]
+
+
+def test_metadata_that_is_due_goes_first():
+    with Cluster(version='2.8', topics={'topic': 1}) as running:
+        client = KafkaClient(bootstrap_servers=running.bootstrap, retry_backoff_ms=0)
+        wait_until_ready(client, 0)
+        client.cluster.request_update()
+        assert not client.ready(0)
+        assert client.ready(0, metadata_priority=False)
+        client.close()

@@ -280,3 +280,16 @@ def test_answers_that_do_not_come_end_the_wait_for_a_renewal(short):
     future = conn.send(MetadataRequest[0](['t']))
     assert isinstance(future.exception, KafkaConnectionError) and conn.disconnected()
     assert hanging.failed() and logins(short) == 1
+
+
+def test_a_login_that_is_due_behind_an_answer_that_does_not_come():
+    with Cluster(sasl={'alice': 'secret'}) as cluster:
+        options = options_of(cluster, 'PLAIN', request_timeout_ms=300)
+        conn = connection(cluster.bootstrap, **options)
+        assert conn._connect_within(SECONDS)
+        cluster.faults.add(Hang(), 'Metadata', times=None)
+        waits = conn.send(MetadataRequest[1]([]))
+        conn._steps.renew_at = 0.0
+        refused = conn.send(ListGroupsRequest[0]())
+        assert 'login cannot be renewed' in str(waits.exception)
+        assert refused.failed() and conn.disconnected()

@@ -137,3 +137,12 @@ def test_an_empty_batch_divides_by_nothing(recorder):
     recorder.drained(Batch(record_count=0, size=0, raw_size=0), 4.0)
     assert recorder.snapshot()[GROUP]['compression-rate-avg'] == 0
     assert recorder.snapshot()[GROUP]['record-queue-time-max'] == 0
+
+
+def test_what_was_noted_of_a_topic_that_is_forgotten_counts(recorder):
+    recorder.drained(Batch(), 6.0)
+    recorder.forget_topic('t')
+    recorder.drained(Batch(('u', 0)), 6.0)
+    found = recorder.snapshot()
+    assert found[GROUP]['batch-size-avg'] == 300
+    assert 'producer-topic-metrics.t' not in found and 'producer-topic-metrics.u' in found

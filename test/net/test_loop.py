@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -12,6 +13,7 @@ import time
 import pytest
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
+from kafka.net import driving
 from kafka.net.loop import Loop
 
 
@@ -311,3 +313,44 @@ def test_ctrl_c_ends_a_blocked_call_and_the_loop_goes_on(parked):
         % (parked, parked)
     )
     assert printed == ['interrupted', 'True', 'None', 'True']
+
+
+def test_a_broker_that_hangs_up_is_noticed_though_nobody_waits_for_it(loop, monkeypatch):
+    """Nothing is owed: somebody looks once a second, here more often."""
+    monkeypatch.setattr(driving, 'HEARTBEAT', 0.02)
+    is_over = threading.Event()
+
+    async def read(transport):
+        assert await transport.recv() == b''
+        is_over.set()
+
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        host, port = listener.getsockname()
+        (address,) = loop.run(loop.resolve(host, port, 10), 10)
+        transport = loop.run(loop.connect(address, 10), 10)
+        accepted, _ = listener.accept()
+        loop.call_threadsafe(lambda: loop.spawn(read(transport)))
+        until(lambda: loop.owed == 0 and not loop._ready and not loop._turn.locked())
+        accepted.close()
+        assert is_over.wait(10)
+
+
+def test_calls_that_are_always_ready_do_not_keep_sockets_waiting(loop):
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        host, port = listener.getsockname()
+        (address,) = loop.run(loop.resolve(host, port, 10), 10)
+        transport = loop.run(loop.connect(address, 10), 10)
+        accepted, _ = listener.accept()
+        with accepted:
+            is_over = False
+
+            def spin():
+                if not is_over:
+                    loop.call_soon(spin)
+
+            loop.call_threadsafe(spin)
+            accepted.sendall(b'hello')
+            try:
+                assert loop.run(transport.recv(), 10) == b'hello'
+            finally:
+                is_over = True

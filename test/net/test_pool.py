@@ -19,6 +19,7 @@ from kafka.errors import (
     UnknownBrokerIdError,
     UnsupportedVersionError,
 )
+from kafka.net.broker import LinkState
 from kafka.net.pool import Pool
 from kafka.net.racing import first_of
 from kafka.net.refreshing import metadata_request
@@ -35,7 +36,7 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import TopicPartition
 from kafka.testing import Cluster, MemoryCluster
 from kafka.testing.errors import COORDINATOR_NOT_AVAILABLE, GROUP_AUTHORIZATION_FAILED
-from kafka.testing.faults import Error, Hang
+from kafka.testing.faults import Cut, Error, Hang
 from test.hostile_servers import Server
 from test.simulation.loop import SimLoop
 
@@ -469,3 +470,34 @@ def test_a_lost_race_tells_what_trying_again_does_not_cure(sim):
     ways = [way(SaslAuthenticationFailedError('x')), way(KafkaTimeoutError())]
     with pytest.raises(SaslAuthenticationFailedError):
         loop.run(first_of(loop, ways, 1), 10)
+
+
+def test_refreshes_that_fail_are_tried_again_and_told_less_and_less(sim, caplog):
+    cluster, loop, pool = sim
+    cluster.faults.add(Cut(0), 'Metadata', times=8)
+    loop.run(pool.refreshed(), 60)
+    told = [each for each in caplog.records if 'could not be refreshed' in each.message]
+    assert len(told) == 4  # the 1st, 2nd, 4th and 8th
+
+
+def test_connections_to_brokers_that_are_no_longer_listed_are_closed(sim):
+    cluster, loop, pool = sim
+    links = [pool.link(node) for node in sorted(NODES)]
+    for link in links:
+        loop.run(link.ready(), 10)
+    kept = next(link for link in links if link.load == 0)
+    pool.cluster._brokers.pop(kept.node_id)
+    pool._close_gone()
+    assert kept.state is LinkState.CLOSED
+    assert [link.is_ready for link in links if link is not kept] == [True, True]
+
+
+def test_beginning_anew_leaves_no_old_connection_behind(sim):
+    cluster, loop, pool = sim
+    links = [pool.link(node) for node in sorted(NODES)]
+    for link in links:
+        loop.run(link.ready(), 10)
+    loop.run(pool._rebootstrap(), 60)
+    for link in links:
+        assert link.state is LinkState.CLOSED or pool.link(link.node_id) is link
+    assert sum(link.state is LinkState.CLOSED for link in links) >= 2

@@ -110,3 +110,16 @@ def test_callbacks_of_many():
 def test_sizes_of_headers():
     assert header_size([]) == -1
     assert header_size([('ä', b'1'), ('b', None)]) == 4
+
+
+def test_the_first_error_of_records_whose_batch_was_split():
+    batch = batch_of(2)
+    records = FutureRecords([Placed(batch, 0, 2)], [1, 1])
+    _, last = batch.split(1)
+    assert records.exception() is None
+    batch.pieces[0][1].move(State.IN_FLIGHT)
+    batch.pieces[0][1].succeed(5)
+    last.move(State.IN_FLIGHT)
+    error = KafkaError('no')
+    last.fail(error)
+    assert records.exception() is error

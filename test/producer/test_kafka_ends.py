@@ -13,6 +13,9 @@ import textwrap
 
 import pytest
 
+import kafka.producer.kafka
+from kafka import KafkaProducer
+from kafka.errors import IllegalStateError
 from kafka.testing import Cluster
 from test.sources import ROOT
 from test.stored import stored
@@ -166,3 +169,43 @@ def test_a_producer_that_is_collected_says_what_may_be_lost(cluster):
     out, code, err = run(program, cluster)
     assert (out, code) == (b'gone', 0)
     assert b'1 records were not acknowledged and may be lost' in err
+
+
+class Left:
+    """A producer that was not closed; Ctrl-C comes while it is."""
+
+    def __init__(self, told):
+        self._accumulator = self
+        self.told = told
+
+    def close(self, timeout=None):
+        self.told.append(timeout)
+        if timeout is not None:
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_at_the_end_closes_the_others_without_waiting(monkeypatch):
+    """All of them are let send what they have before the first is waited for."""
+    told = []
+    left = [Left(told) for _ in range(3)]
+    monkeypatch.setattr(kafka.producer.kafka, '_open', left)
+    with pytest.raises(KeyboardInterrupt):
+        kafka.producer.kafka._close_all()
+    assert told[:3] == [None] * 3
+    assert told[3] > 1 and told[4:] == [0.0, 0.0]
+
+
+def test_a_producer_that_is_closed_in_the_middle_of_a_call_takes_nothing_more(cluster):
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap)
+    append = producer._append
+
+    def append_and_close(*arguments):
+        placed = append(*arguments)
+        producer.close(timeout=0)
+        return placed
+
+    producer._append = append_and_close
+    with pytest.raises(IllegalStateError):
+        producer.send('t', b'first').get(10)
+    with pytest.raises(IllegalStateError):
+        producer.send('t', b'second')

@@ -281,3 +281,20 @@ def test_reprs_name_place_and_state():
     assert 'pending' in repr(future)
     batch.fail(KafkaError('x'))
     assert 'failed' in repr(future) and "'x'" in repr(future)
+
+
+def test_pieces_are_missed_in_the_log_as_their_batch_would_be():
+    batch = closed([b'a', b'b'])
+    batch.is_unasked = True
+    assert [piece.is_unasked for piece in batch.split(1)] == [True, True]
+
+
+def test_a_key_whose_value_never_came_is_forgotten():
+    """Ctrl-C may end send() between the two."""
+    batch = batch_of([b'0'], [b'zero'])
+    batch.set_key(1, b'lost')
+    batch.set_key(1, b'one')
+    batch.put(b'1')
+    batch.set_key(2, b'lost')
+    batch.close()
+    assert batch.keys == [b'zero', b'one']

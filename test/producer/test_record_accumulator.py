@@ -466,3 +466,35 @@ def test_reprs():
     machine.append()
     assert '1 batches, 1000 of' in repr(machine.accumulator)
     assert 'one open' in repr(machine.topic.queue(0)) and 't of 1' in repr(machine.topic)
+
+
+def test_pieces_are_as_old_as_what_they_stand_for():
+    machine = Machine(batch_size=1000, delivery_timeout=10.0)
+    old, _ = machine.append()
+    batch = machine.take()
+    machine.now += 5
+    machine.append()
+    machine.accumulator.replace(batch, [batch] if batch.record_count > 1 else batch.split(50))
+    machine.now += 5.5
+    assert [piece.created_at for piece in machine.accumulator.expired(machine.now)] == [100.0]
+
+
+def test_a_ratio_falls_slowly_and_rises_at_once():
+    machine = Machine(compressed=True)
+    batch, _ = machine.append()
+    machine.take()
+    batch.raw_size = 1000
+    for size, ratio in ((100, 0.775), (100, 0.60625), (900, 0.9)):
+        batch.encoded = bytearray(size)
+        machine.accumulator.encoded(batch)
+        assert machine.topic.ratio == pytest.approx(ratio)
+
+
+def test_a_choice_that_others_have_filled_stays_the_choice():
+    """What they brought is not what records without key have had of their share."""
+    machine = Machine(partitions=2)
+    for partition in (0, 1):
+        machine.append(b'k' * 800, partition=partition)
+    batch, _ = machine.append(b'v' * 400, partition=None)
+    assert machine.topic.sticky.partition == batch.topic_partition.partition
+    assert batch.record_count == 0 and batch.values == [b'v' * 400]

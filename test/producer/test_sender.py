@@ -16,7 +16,9 @@ from kafka.errors import (
     UnsupportedForMessageFormatError,
 )
 from kafka.net.tasks import Waiter
-from kafka.producer.producer_batch import State
+from kafka.producer.producer_batch import ProducerBatch, State
+from kafka.producer.sequences import Identity
+from kafka.producer.transaction_state import TransactionState
 from kafka.protocol.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
 from test.producer.sending_by_hand import NODE, Rig, new_topic_id
 
@@ -464,3 +466,21 @@ def test_sent_batches_are_in_flight():
     (future,) = rig.go(b'v')
     assert future._batch.state is State.IN_FLIGHT and rig.sender.in_flight == 1
     assert '1 batches on the wire' in repr(rig.sender)
+
+
+def test_numbers_of_what_cannot_be_encoded_hold_up_nothing_behind_it(monkeypatch):
+    state = TransactionState()
+    state.sequences.begin(Identity(7, 0))
+    rig = Rig(produce=(3, 12), state=state)
+
+    def fail(*arguments):
+        raise ValueError('no')
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ProducerBatch, 'encode', fail)
+        (bad,) = rig.go(b'x')
+    assert isinstance(outcome(bad), ProtocolError)
+    (good,) = rig.go(b'y')
+    rig.sent[0].respond()
+    rig.loop.settle()
+    assert outcome(good) == 10

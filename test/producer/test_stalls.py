@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafka.errors import KafkaError
+from kafka.producer.plain_state import PlainState
 from kafka.producer.stalls import Stalls
 from test.producer.sending_by_hand import Rig
 
@@ -102,3 +103,20 @@ def test_what_is_in_a_box_when_all_ends_is_counted():
     rig.topic.put_in_box(b'd')
     assert rig.sender.abort(KafkaError('the end')) == 4
     assert rig.accumulator.is_empty()
+
+
+class Refusing(PlainState):
+    """A producer that may not send yet."""
+
+    def may_send(self, batch):
+        return False
+
+
+def test_a_broker_that_is_not_given_what_waits_for_it_is_not_slow():
+    rig = Rig(partitions=2, state=Refusing(), availability_timeout=1.0)
+    rig.pool.cluster.leaders = {1: 2}
+    rig.go(b'a', partition=1)
+    for _ in range(5):
+        rig.loop.advance(1.0)
+        rig.go(b'b', partition=1)
+    assert rig.sent == [] and chosen(rig) == {0, 1}

@@ -148,3 +148,14 @@ def test_offsets_belong_into_a_transaction(v2):
     v2.initialized()
     with pytest.raises(IllegalStateError, match='open transaction'):
         v2.send_offsets(OFFSETS, MEMBER)
+
+
+def test_what_was_to_be_added_is_given_up_when_the_transaction_is_aborted(v1):
+    v1.initialized()
+    v1.begin()
+    v1.note_partition(PLACE)
+    operation = v1.send_offsets(OFFSETS, MEMBER)
+    v1.abort()
+    assert operation.is_done
+    with pytest.raises(errors.TransactionAbortedError, match='aborted'):
+        operation.tell()

@@ -10,9 +10,17 @@ from kafka.errors import (
     UnsupportedSaslMechanismError,
 )
 from kafka.net.failures import SaslError
-from kafka.net.sasl import AbstractTokenProvider, authenticate, mechanism, renewal_seconds
+from kafka.net.sasl import (
+    AbstractTokenProvider,
+    Mechanism,
+    authenticate,
+    mechanism,
+    renewal_seconds,
+)
 from kafka.protocol.metadata import MetadataRequest
-from kafka.protocol.session import ResponseReceived, State
+from kafka.protocol.negotiation import BrokerVersions
+from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
+from kafka.protocol.session import LoginAnswered, ResponseReceived, Role, Session, State
 from kafka.testing.security.sasl.oauthbearer import unsigned_token
 from test.net.sasl.logins import Link, settings
 
@@ -152,3 +160,34 @@ def test_versions_are_known_in_full_after_the_login():
     link.write(link.session.negotiate())
     assert link.event().versions.ranges == link.session.versions.ranges
     assert link.session.versions.finalized_features
+
+
+class Endless(Mechanism):
+    name = 'ENDLESS'
+
+    def exchange(self):
+        while True:
+            yield b'more'
+
+
+@pytest.mark.parametrize('is_bare', [False, True])
+def test_a_login_that_does_not_end_is_given_up(is_bare):
+    session = Session(Role.CLIENT, 'me')
+    if is_bare:
+        session.adopt(BrokerVersions({17: (0, 0)}))
+    else:
+        session.adopt(BrokerVersions({17: (0, 1), 36: (0, 1)}))
+    steps = authenticate(session, Endless(None, 'localhost', 0.0))
+    next(steps)
+    answered = steps.send(
+        LoginAnswered(SaslHandshakeResponse(error_code=0, mechanisms=['ENDLESS']))
+    )
+    with pytest.raises(SaslError, match='ENDLESS did not end after 32 steps'):
+        for _ in range(1000):
+            assert answered
+            answer = (
+                b'more'
+                if is_bare
+                else SaslAuthenticateResponse(error_code=0, error_message=None, auth_bytes=b'more')
+            )
+            answered = steps.send(LoginAnswered(answer))

@@ -30,6 +30,9 @@ def check_call(line):
     documented = eval('inspect.signature(lambda %s: 0)' % arguments, {'inspect': inspect})
     found = find(path)
     mine = list(inspect.signature(found).parameters.values())
+    if inspect.isclass(found) and inspect.isfunction(vars(found).get('__init__')):
+        # On Python 3.8 the class itself shows what Generic makes of it.
+        mine = list(inspect.signature(found.__init__).parameters.values())[1:]
     owner = find(path.rpartition('.')[0])
     stored = vars(owner).get(path.rpartition('.')[2])
     if inspect.isclass(owner) and inspect.isfunction(found) and type(stored) is not staticmethod:

@@ -1,0 +1,140 @@
+"""What a producer may not do is told at the first call, and at each that follows."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kafka import KafkaProducer, codec
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    KafkaConfigurationError,
+    KafkaError,
+    KafkaTimeoutError,
+    TopicAuthorizationFailedError,
+    TransactionalIdAuthorizationFailedError,
+)
+from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.testing import Cluster
+from test.stored import stored
+
+SECONDS = 60
+#: Far below max_block_ms and delivery_timeout_ms: who is refused needs not wait for either.
+AT_ONCE = 30
+ME = 'ANONYMOUS'
+
+
+@pytest.fixture(params=['1.1', '2.8', '4.4'])
+def cluster(request):
+    with Cluster(
+        version=request.param, authorizer=True, topics={'open': 1, 'seen': 1, 'hidden': 1}
+    ) as made:
+        made.allow(ME, 'Write', 'Describe', topic='open')
+        made.allow(ME, 'Describe', topic='seen')
+        made.allow(ME, 'Write', 'Describe', transactional_id='own')
+        yield made
+
+
+@pytest.fixture
+def make(cluster):
+    made = []
+
+    def give(**more):
+        made.append(KafkaProducer(bootstrap_servers=cluster.bootstrap, **more))
+        return made[-1]
+
+    yield give
+    for producer in made:
+        producer.close(timeout=AT_ONCE)
+
+
+def refused(kind, call):
+    """Make a call twice; each is refused at once with an error of its own."""
+    errors = []
+    for _ in range(2):
+        began = time.monotonic()
+        with pytest.raises(kind) as caught:
+            call()
+        assert time.monotonic() - began < AT_ONCE
+        errors.append(caught.value)
+    assert errors[0] is not errors[1]
+    return str(errors[1])
+
+
+@pytest.mark.parametrize('idempotent', [True, False])
+def test_a_topic_that_may_not_be_seen(cluster, make, idempotent):
+    if idempotent:
+        cluster.allow(ME, 'IdempotentWrite', cluster=True)
+    producer = make(enable_idempotence=idempotent)
+    kind = TopicAuthorizationFailedError
+    assert 'hidden' in refused(kind, lambda: producer.partitions_for('hidden'))
+    assert 'hidden' in refused(kind, lambda: producer.send('hidden', b'v').get(SECONDS))
+    assert 'hidden' in refused(kind, lambda: producer.send_many('hidden', [b'v']))
+    assert producer.send('open', b'v').get(SECONDS).offset == 0
+    cluster.allow(ME, 'Write', 'Describe', topic='hidden')
+    assert producer.send('hidden', b'v').get(SECONDS).offset == 0
+
+
+@pytest.mark.parametrize('idempotent', [True, False])
+def test_a_topic_that_may_be_seen_and_not_written(cluster, make, idempotent):
+    if idempotent:
+        cluster.allow(ME, 'IdempotentWrite', cluster=True)
+    producer = make(enable_idempotence=idempotent)
+    kind = TopicAuthorizationFailedError
+    assert producer.partitions_for('seen') == {0}
+    assert 'seen' in refused(kind, lambda: producer.send('seen', b'v').get(SECONDS))
+    assert 'seen' in refused(kind, lambda: producer.send_many('seen', [b'v']).get(SECONDS))
+    assert producer.send('open', b'v').get(SECONDS).offset == 0
+    assert stored(cluster, 'seen') == []
+
+
+def test_an_idempotent_producer_that_may_not_be_one(cluster, make):
+    cluster.deny(ME, 'IdempotentWrite', cluster=True)
+    cluster.deny(ME, 'Write', topic='*')  # who may write somewhere may do that too (KIP-679)
+    producer = make(enable_idempotence=True)
+    refused(ClusterAuthorizationFailedError, lambda: producer.send('open', b'v').get(SECONDS))
+
+
+def test_a_transactional_id_of_another(make):
+    producer = make(transactional_id='theirs')
+    told = refused(TransactionalIdAuthorizationFailedError, producer.init_transactions)
+    assert 'theirs' in told
+    with pytest.raises(KafkaError):
+        producer.begin_transaction()
+
+
+def test_a_group_of_another_in_a_transaction(cluster, make):
+    producer = make(transactional_id='own')
+    producer.init_transactions()
+    offsets = {TopicPartition('open', 0): OffsetAndMetadata(1, '')}
+    producer.begin_transaction()
+    refused(
+        GroupAuthorizationFailedError,
+        lambda: producer.send_offsets_to_transaction(offsets, 'theirs'),
+    )
+    producer.abort_transaction()
+    producer.begin_transaction()
+    producer.send('open', b'v')
+    producer.commit_transaction()
+    assert stored(cluster, 'open')[0] == b'v'
+
+
+def test_a_topic_that_there_is_not_and_that_nobody_makes(cluster, make):
+    cluster.allow(ME, 'Describe', 'Write', topic='never')
+    producer = make(max_block_ms=300, allow_auto_create_topics=False, enable_idempotence=False)
+    for call in (
+        lambda: producer.send('never', b'v'),
+        lambda: producer.partitions_for('never'),
+        lambda: producer.send_many('never', [b'v']),
+    ):
+        assert 'never' in refused(KafkaTimeoutError, call)
+
+
+def test_a_codec_without_its_package(make, monkeypatch):
+    def missing(name, *arguments):
+        raise codec.MissingCodecError('no package for it')
+
+    monkeypatch.setattr(codec, 'compress', missing)
+    assert 'lz4' in refused(KafkaConfigurationError, lambda: make(compression_type='lz4'))

@@ -36,11 +36,13 @@ from kafka.net.poller import READ, Poller
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.release import ReleaseName, release_of
 from kafka.protocol.struct_classes import class_of
+from kafka.quiet import be_quiet
 from kafka.stepped_socket import NameNotResolved
 
 __all__ = ['BrokerConnection', 'DelayedTaskQueue', 'EventedClient', 'KafkaClient']
 
 log = logging.getLogger(__name__)
+be_quiet()
 
 LATER_SECONDS = 9999999999  # of an empty queue
 NEVER_MS = 999999999

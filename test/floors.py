@@ -72,6 +72,7 @@ FLOOR = {
     'kafka.future': 'words',
     'kafka.structs': 'words',
     'kafka.topic_maps': 'words',
+    'kafka.quiet': 'words',
     'kafka.util': 'words',
     'kafka.version': 'words',
 }

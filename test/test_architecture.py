@@ -97,6 +97,7 @@ MAY_USE = {
             'kafka.future',
             'kafka.metrics.metrics',
             'kafka.producer.future',
+            'kafka.quiet',
             'kafka.util',
         },
     ),

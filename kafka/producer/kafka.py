@@ -44,8 +44,10 @@ from kafka.producer.topic_queue import TopicQueue
 from kafka.producer.transaction_state import TransactionState
 from kafka.producer.txn_driver import TransactionDriver
 from kafka.protocol.release import release_of
+from kafka.quiet import be_quiet
 
 log = logging.getLogger(__name__)
+be_quiet()
 
 # How long brokers are looked for that refuse connections, and that are silent.
 _REFUSED_SECONDS, _SILENT_SECONDS = 2.0, 28.0

@@ -219,11 +219,9 @@ def check_partition(topic: str, partition: Any, partitions: Sequence[int]) -> in
 
 def _as_int(name: str, number: Any) -> int:
     """Return a number of any integer type, such as those of numpy, as int."""
-    if type(number) is int:
-        return number
     if isinstance(number, bool) or not hasattr(number, '__index__'):
         raise RecordTypeError('%s must be int, not %s' % (name, type(number).__name__))
-    return operator.index(number)
+    return int(operator.index(number))
 
 
 def check_timeout(timeout: Any) -> Optional[float]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
+from kafka.config import hidden
 from kafka.config.kinds import Unfit
 from kafka.config.secrets import hide, hide_key, hide_login
 from kafka.config.security_table import SECURITY
@@ -35,19 +36,6 @@ PROTOCOLS = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
 #: The options, with their defaults.
 OPTIONS: Dict[str, Any] = {name: option.default for name, option in SECURITY.items()}
 
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-_HIDE = {
-    'ssl_keyfile': hide_key,
-    'ssl_certfile': hide_key,
-    'ssl_password': hide,
-    'sasl_plain_password': hide,
-    'proxy_url': hide_login,
-    'socks5_proxy': hide_login,
-}
 
 # Mechanisms that need a user and a password.
 _WITH_PASSWORD = ('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512')
@@ -299,7 +287,7 @@ def _sasl_settings(
         given['sasl_kerberos_name'],
         given['sasl_oauth_token_provider'],
         protocol.endswith('SSL'),
-        {name: _HIDE.get(name, _as_it_is)(each) for name, each in options.items()},
+        hidden(options),
         PasswordForm(),
     )
 

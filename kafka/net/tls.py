@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, Union
 
+from kafka.config.secrets import is_pem
 from kafka.errors import KafkaConfigurationError, KafkaError
 from kafka.late_imports import LateModule
 from kafka.net.failures import TlsCertificateError, TlsError
@@ -26,7 +27,6 @@ else:
 __all__ = ['TlsClient', 'as_ssl_error', 'make_context', 'shown_file']
 
 READ_BYTES = 256 * 1024
-PEM_MARK = '-----BEGIN '
 
 Text = Union[str, bytes]
 
@@ -65,7 +65,7 @@ def _load_authorities(context: ssl.SSLContext, settings: TlsSettings) -> None:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
         return
     try:
-        if _is_pem(cafile):
+        if is_pem(cafile):
             context.load_verify_locations(cadata=_text(cafile))
         else:
             context.load_verify_locations(cafile=cafile)
@@ -125,15 +125,11 @@ def _text(pem: Text) -> str:
     return pem.decode('ascii', 'replace') if isinstance(pem, bytes) else pem
 
 
-def _is_pem(value: Any) -> bool:
-    return isinstance(value, (str, bytes)) and PEM_MARK in _text(value)
-
-
 def shown_file(value: Any) -> str:
     """Return what may be said of a file: its path, and of PEM text that it is some."""
     if value is None:
         return 'None'
-    return 'PEM text' if _is_pem(value) else repr(os.fspath(value))
+    return 'PEM text' if is_pem(value) else repr(os.fspath(value))
 
 
 class _Files:
@@ -158,7 +154,7 @@ class _Files:
             os.unlink(self._made.pop())
 
     def _path(self, value: Optional[Text]) -> Optional[Text]:
-        if not _is_pem(value):
+        if not is_pem(value):
             return value
         assert value is not None
         number, path = tempfile.mkstemp(prefix='kafka-', suffix='.pem')

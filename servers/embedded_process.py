@@ -18,6 +18,8 @@ from kafka.testing import Cluster
 #: As servers/*/resources/common.properties has them for real brokers.
 NUM_PARTITIONS = 2
 OFFSETS_TOPIC_PARTITIONS = 5
+#: Tests wait for it. Kafka's own is 10 s, before 2.8 a minute.
+TRANSACTION_ABORT_INTERVAL_MS = 500
 
 
 class Wishes:
@@ -70,6 +72,7 @@ def main(words: List[str]) -> None:
         num_partitions=NUM_PARTITIONS,
         offsets_topic_partitions=OFFSETS_TOPIC_PARTITIONS,
         broker_session_timeout_ms=int(session_timeout_ms),
+        transaction_abort_interval_ms=TRANSACTION_ABORT_INTERVAL_MS,
     )
     cluster.start()
     try:

@@ -200,7 +200,10 @@ def is_refused(use, bootstrap, options):
     assert not seen_in(texts)
 
 
-QUICK = {produced: {'bootstrap_timeout_ms': 1000}, evented: {'api_version': None}}
+QUICK = {
+    produced: {'bootstrap_timeout_ms': 400},
+    evented: {'api_version': None, 'api_version_auto_timeout_ms': 400},
+}
 
 
 def options_of(cluster, mechanism='', **more):

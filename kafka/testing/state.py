@@ -145,6 +145,8 @@ class Defaults(NamedTuple):
     offset_metadata_max_bytes: int = 4096
     offsets_retention_minutes: Optional[int] = None  # as the release has it
     offsets_topic_partitions: int = 50
+    # How often transactions whose time is over are looked for; None: as the release has it.
+    transaction_abort_interval_ms: Optional[int] = None
     authorizer: bool = False  # without one, requests about ACLs are SECURITY_DISABLED
     super_users: Tuple[str, ...] = ()  # who may do everything, 'alice' or 'User:alice'
     allow_everyone_if_no_acl_found: bool = False

@@ -92,9 +92,14 @@ def test_a_producer_forgets_what_it_knew_of_idle_topics(monkeypatch):
     """Of fifty topics that got a record each nothing is left."""
     clock = [0.0]
     monkeypatch.setattr(face._Update, 'now', staticmethod(lambda: clock[0]))
-    with Cluster(version='4.4', topics={'last': 1}) as cluster:
+    topics = dict.fromkeys(['last', *('topic-%d' % number for number in range(50))], 1)
+    with Cluster(version='4.4', topics=topics) as cluster:
         with KafkaProducer(
-            bootstrap_servers=cluster.bootstrap, metadata_max_idle_ms=5000, max_block_ms=20000
+            bootstrap_servers=cluster.bootstrap,
+            metadata_max_idle_ms=5000,
+            max_block_ms=20000,
+            retry_backoff_ms=1,
+            retry_backoff_max_ms=10,
         ) as producer:
             for number in range(50):
                 producer.send('topic-%d' % number, b'1').get(20)

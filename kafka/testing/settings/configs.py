@@ -44,6 +44,8 @@ FROM_CLIENT_METRICS, FROM_GROUP = 7, 8
 
 _WIDTHS = {'INT': 31, 'LONG': 63, 'SHORT': 15}
 RACK_AWARE_SELECTOR = 'org.apache.kafka.common.replica.RackAwareReplicaSelector'
+#: How often transactions are looked for whose time is over.
+OVERDUE_INTERVAL = 'transaction.abort.timed.out.transaction.cleanup.interval.ms'
 
 _LONGEST_PATTERN = 256
 _MOST_TEXT = 32768  # of one value, so that nobody fills the memory with them
@@ -259,6 +261,7 @@ def _chosen(state: ClusterState) -> Dict[str, str]:
         'log.retention.check.interval.ms': 'log_retention_check_interval_ms',
         'log.cleaner.backoff.ms': 'log_cleaner_backoff_ms',
         'offsets.topic.num.partitions': 'offsets_topic_partitions',
+        OVERDUE_INTERVAL: 'transaction_abort_interval_ms',
     }
     return {
         name: str(getattr(given, field)).lower()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Dict, Iterable, List, NamedTuple, Optional, Tu
 from kafka.testing import errors
 from kafka.testing.logs.appending import append_marker
 from kafka.testing.logs.segments import StorageError
-from kafka.testing.settings.configs import broker_config
+from kafka.testing.settings.configs import OVERDUE_INTERVAL, broker_config
 from kafka.testing.state import NO_LEADER
 from kafka.testing.transactions.transaction import (
     IDLE,
@@ -373,11 +373,11 @@ class Transactions:
     # ------------------------------------------------------------ time
 
     def _watch(self) -> None:
-        """Look for transactions whose time is over, every 10 seconds while any is open."""
+        """Look for transactions whose time is over, every so often while any is open."""
         if self._is_watching:
             return
         self._is_watching = True
-        period = self._setting('transaction.abort.timed.out.transaction.cleanup.interval.ms') / 1000
+        period = max(1, self._setting(OVERDUE_INTERVAL)) / 1000
         now = self._state.timers.clock.monotonic()
         self._state.timers.later(period * (now // period + 1) - now, self._abort_late)
 

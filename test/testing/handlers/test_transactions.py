@@ -410,12 +410,12 @@ def test_markers_of_deleted_topics_are_left_out():
 # ------------------------------------------------------------ time
 
 
-@pytest.mark.parametrize('seconds, state', [(59, S.ONGOING), (70.1, S.COMPLETE_ABORT)])
-def test_a_late_transaction_is_aborted(seconds, state):
-    driver, producer = begun()
+@pytest.mark.parametrize('ms, seconds, ends', [(None, 59, 0), (None, 70.1, 1), (500, 60.6, 1)])
+def test_a_late_transaction_is_aborted(ms, seconds, ends):
+    driver, producer = begun(transaction_abort_interval_ms=ms)
     producer.add(0)
     driver.advance(seconds)
-    assert producer.state is state
+    assert producer.state is (S.COMPLETE_ABORT if ends else S.ONGOING)
 
 
 def test_a_late_producer_comes_back_with_its_epoch():

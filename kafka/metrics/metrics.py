@@ -119,9 +119,9 @@ class Metrics:
             sensor = self._sensors.pop(name, None)
             if sensor is None:
                 return
-            with sensor._lock:
-                for metric in sensor.metrics:
-                    self.remove_metric(metric.metric_name)
+            # Without its lock: who adds a metric to it holds that one, and waits for this.
+            for metric in sensor.metrics:
+                self.remove_metric(metric.metric_name)
             for parent in sensor._parents:
                 siblings = self._children_sensors.get(parent, [])
                 if sensor in siblings:

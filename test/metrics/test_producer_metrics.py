@@ -141,8 +141,9 @@ def test_an_empty_batch_divides_by_nothing(recorder):
 
 def test_what_was_noted_of_a_topic_that_is_forgotten_counts(recorder):
     recorder.drained(Batch(), 6.0)
+    recorder.drained(Batch(size=900), 6.0)  # noted, and not recorded yet
     recorder.forget_topic('t')
     recorder.drained(Batch(('u', 0)), 6.0)
     found = recorder.snapshot()
-    assert found[GROUP]['batch-size-avg'] == 300
+    assert found[GROUP]['batch-size-avg'] == 500
     assert 'producer-topic-metrics.t' not in found and 'producer-topic-metrics.u' in found

@@ -107,7 +107,8 @@ class ProducerMetrics:
     """Records what a producer does: the recorder of a Sender, for turns of its loop.
 
     Arguments: metrics: the registry; client_id: the tag; in_flight: returns how many requests wait
-        for their answers; metadata_age: returns the seconds since what is known was refreshed.
+        for their answers; metadata_age: returns the seconds since what is known was refreshed;
+        compresses: whether batches are smaller than what they hold.
     """
 
     def __init__(
@@ -116,8 +117,10 @@ class ProducerMetrics:
         client_id: str,
         in_flight: Callable[[], float],
         metadata_age: Callable[[], float],
+        compresses: bool = True,
     ) -> None:
         self.metrics = metrics
+        self._compresses = compresses
         # Guards that what was noted is recorded once: figures are asked for by any thread.
         self._settling = threading.RLock()
         self._batches: List[_Batch] = []
@@ -179,7 +182,9 @@ class ProducerMetrics:
         if topic not in self._by_topic:
             self._topic(topic)
         waited = max(0.0, now - batch.created_at) * 1000
-        self._batches.append(_Batch(topic, batch.record_count, batch.size, batch.raw_size, waited))
+        # Before it is compressed the size of a batch is known about: that in the oldest format.
+        raw_size = batch.raw_size if self._compresses else batch.size
+        self._batches.append(_Batch(topic, batch.record_count, batch.size, raw_size, waited))
         self._note()
 
     def answered(self, node: int, seconds: float, response: Any, batches: Iterable[Any]) -> None:

@@ -30,7 +30,8 @@ def figures_of(
         for each in config['metric_reporters']
     ]
     registry = Metrics(windows, reporters)
-    return ProducerMetrics(registry, config['client_id'], in_flight, metadata_age)
+    compresses = config['compression_type'] is not None
+    return ProducerMetrics(registry, config['client_id'], in_flight, metadata_age, compresses)
 
 
 class HarmlessReporter(AbstractMetricsReporter):

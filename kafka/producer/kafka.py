@@ -369,7 +369,7 @@ class KafkaProducer(Placing):
         _open.discard(self)
         if self._forked:
             return
-        self._accumulator.close()
+        self._accumulator.close(sends_rest=timeout != 0)
         if timeout is None:
             timeout = self.config['delivery_timeout_ms'] / 1000 + _CLOSING_SECONDS
         deadline = time.monotonic() + timeout

@@ -83,6 +83,7 @@ class RecordAccumulator(Boxes):
         self._opened = 0
         self._flushes = 0
         self.is_closed = False
+        self.sends_rest = False  # because it was closed
 
     def __repr__(self) -> str:
         return '<RecordAccumulator %d batches, %d of %d bytes%s>' % (
@@ -357,7 +358,7 @@ class RecordAccumulator(Boxes):
                 for each in self._boxed:
                     if each.box_until > now and (next_at is None or each.box_until < next_at):
                         next_at = each.box_until
-            at_once = self._flushes or self.is_closed or self.memory.waiting
+            at_once = self._flushes or self.sends_rest or self.memory.waiting
             for queue in self._busy:
                 if queue.muted:
                     continue
@@ -528,8 +529,9 @@ class RecordAccumulator(Boxes):
         for batch in self._incomplete:
             batch.abandon(error)
 
-    def close(self) -> None:
-        """Take no more records; what is there is ready at once."""
+    def close(self, sends_rest: bool = True) -> None:
+        """Take no more records; what is there is ready at once, if it is to be sent at all."""
         with self.lock:
             self.is_closed = True
+            self.sends_rest = sends_rest
         self._wake()

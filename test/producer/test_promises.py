@@ -11,6 +11,7 @@ import math
 import pytest
 
 from kafka import KafkaProducer
+from kafka.errors import IllegalStateError
 from kafka.testing import Cluster
 from test.stored import stored
 
@@ -150,3 +151,22 @@ def test_time_outs_that_are_no_numbers(cluster, producer):
         waiting.get('5')
     cluster.resume(cluster.nodes[0])
     assert (future.get(30).offset, waiting.get(30).offset) == (0, 1)
+
+
+def test_what_lingers_is_not_sent_by_a_close_that_does_not_wait(cluster):
+    for _ in range(20):
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, linger_ms=60_000)
+        producer.partitions_for('t')
+        future = producer.send('t', b'v')
+        producer.close(timeout=0)
+        with pytest.raises(IllegalStateError):
+            future.get(0)
+    assert stored(cluster) == []
+
+
+def test_what_is_not_compressed_is_no_smaller(cluster):
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+        producer.send('t', b'v' * 100, b'k').get(30)
+        figures = producer.metrics()
+        assert figures['producer-metrics']['compression-rate-avg'] == 1
+        assert figures['producer-topic-metrics.t']['compression-rate'] == 1

@@ -117,6 +117,13 @@ def test_closing_ends_lingering_and_refuses_records():
         machine.accumulator.append_many(machine.many([VALUE]), machine.now)
 
 
+def test_closing_without_sending_leaves_what_lingers():
+    machine = Machine()
+    machine.append()
+    machine.accumulator.close(sends_rest=False)
+    assert machine.ready() == []
+
+
 def test_the_sender_is_woken_once_until_it_looks():
     machine = Machine()
     machine.append()

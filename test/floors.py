@@ -39,7 +39,7 @@ FLOOR = {
     'kafka.producer.transaction_state': 'machines',
     'kafka.producer.transaction_table': 'machines',
     'kafka.producer.transaction_verdicts': 'machines',
-    'kafka.producer.txn_driver': 'drivers',
+    'kafka.producer.transaction_driver': 'drivers',
     'kafka.producer.verdicts': 'machines',
     'kafka.exchange': 'drivers',
     'kafka.known_cluster': 'drivers',

@@ -41,8 +41,8 @@ from kafka.producer.record_checks import (
 )
 from kafka.producer.sender import Sender, SenderSettings
 from kafka.producer.topic_queue import TopicQueue
+from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_state import TransactionState
-from kafka.producer.txn_driver import TransactionDriver
 from kafka.protocol.release import release_of
 from kafka.quiet import be_quiet
 

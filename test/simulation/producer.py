@@ -17,8 +17,8 @@ from kafka.net.settings import NetSettings, parse_servers
 from kafka.producer.future import future_of
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.producer.sender import Sender, SenderSettings
+from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_state import TransactionState
-from kafka.producer.txn_driver import TransactionDriver
 from test.simulation.loop import SimLoop
 
 

@@ -36,6 +36,10 @@ class Worker:
     def __exit__(self, *exc_info: Any) -> None:
         self.close()
 
+    def environment(self) -> Optional[Dict[str, str]]:
+        """Return the environment of the process, None for that of this one."""
+        return None
+
     def _start(self) -> subprocess.Popen[str]:
         command = [
             str(self.python),
@@ -48,6 +52,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
+                env=self.environment(),
                 universal_newlines=True,
             )
         lines: queue.Queue[str] = queue.Queue()

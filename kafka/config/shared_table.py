@@ -318,21 +318,22 @@ _METRICS: Table = table(
 )
 
 
-def _ignored(name: str, default: object, faces: str, since: str = '1.3') -> Option:
-    return Option(
-        name, anything(), default, faces, 'Of no effect here.', (), None, (), (), True, since
-    )
+def _ignored(name: str, why: str, default: object, faces: str, since: str = '1.3') -> Option:
+    doc = 'Of no effect here: %s.' % why
+    return Option(name, anything(), default, faces, doc, (), None, (), (), True, since)
 
+
+_READ = 'what has come is read at once'
 
 _IGNORED: Table = table(
-    _ignored('selector', None, 'PCAKN'),
-    _ignored('kafka_client', None, 'PCA', '2.0.3'),
-    _ignored('bootstrap_topics_filter', (), 'PCAK'),
-    _ignored('sock_chunk_bytes', 4096, 'PCAKN', '1.4'),
-    _ignored('sock_chunk_buffer_count', 1000, 'PCAKN', '1.4'),
-    _ignored('legacy_iterator', False, 'C', '2.0'),
-    _ignored('skip_double_compressed_messages', False, 'C', '1.3'),
-    _ignored('wakeup_timeout_ms', 3000, 'K', '1.4.4'),
+    _ignored('selector', 'the best that the system has is used', None, 'PCAKN'),
+    _ignored('kafka_client', 'clients have no such part', None, 'PCA', '2.0.3'),
+    _ignored('bootstrap_topics_filter', 'bootstrap servers are asked about no topic', (), 'PCAK'),
+    _ignored('sock_chunk_bytes', _READ, 4096, 'PCAKN', '1.4'),
+    _ignored('sock_chunk_buffer_count', _READ, 1000, 'PCAKN', '1.4'),
+    _ignored('legacy_iterator', 'there is one iterator', False, 'C', '2.0'),
+    _ignored('skip_double_compressed_messages', 'they are read', False, 'C', '1.3'),
+    _ignored('wakeup_timeout_ms', 'waking somebody up never blocks', 3000, 'K', '1.4.4'),
 )
 
 _EVENTED: Table = table(

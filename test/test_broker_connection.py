@@ -29,6 +29,7 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.offset import OffsetRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.testing import Cluster
+from test.hostile_servers import nobody
 
 BUSY = BlockingIOError(errno.EAGAIN, 'busy')
 
@@ -481,3 +482,12 @@ def test_a_peer_that_says_nothing_has_no_version():
             conn.check_version(timeout=0.1)
     finally:
         listener.close()
+
+
+def test_only_the_last_attempts_are_kept():
+    with nobody() as address:
+        port = int(address.rpartition(':')[2])
+        conn = BrokerConnection('127.0.0.1', port, socket.AF_INET, reconnect_backoff_ms=0)
+        for _ in range(40):
+            conn.connect()
+        assert len(conn.attempts) == 10

@@ -21,6 +21,7 @@ from kafka.protocol.message import Message
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.testing import Cluster
+from kafka.testing.faults import Hang
 from test.hostile_servers import nobody
 
 
@@ -345,4 +346,17 @@ def test_metadata_that_is_due_goes_first():
         client.cluster.request_update()
         assert not client.ready(0)
         assert client.ready(0, metadata_priority=False)
+        client.close()
+
+
+def test_the_least_loaded_node_is_the_one_that_has_the_least_to_do():
+    with Cluster(version='2.8', brokers=2, topics={'topic': 1}) as running:
+        client = KafkaClient(bootstrap_servers=running.bootstrap)
+        for node_id in (0, 1):
+            wait_until_ready(client, node_id)
+        running.faults.add(Hang(), 'Metadata', times=None)
+        for busy, idle in ((0, 1), (1, 0)):
+            for _ in range(busy + 1):
+                client.send(busy, MetadataRequest[1]([]))
+            assert client.least_loaded_node() == idle
         client.close()

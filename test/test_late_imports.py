@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 
@@ -73,3 +74,14 @@ time.sleep(0.1)
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b'')
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='there is no fork')
+def test_threads_of_a_forked_process_can_import():
+    child = os.fork()
+    if not child:
+        thread = threading.Thread(target=import_late, args=('json',), daemon=True)
+        thread.start()
+        thread.join(20)
+        os._exit(thread.is_alive())
+    assert os.waitpid(child, 0)[1] == 0

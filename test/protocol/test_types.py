@@ -118,3 +118,10 @@ def test_values_are_shown_and_secrets_are_not():
     assert Int8.repr(5) == '5'
     assert Schema(('x', Int8)).repr(None) == 'None'
     assert len(Schema(('x', Int8))) == 1
+
+
+@pytest.mark.parametrize('kind', [types.UnsignedVarInt32, types.VarInt32])
+def test_a_varint_of_five_bytes_may_still_be_too_large(kind):
+    assert kind.decode(io.BytesIO(b'\xff\xff\xff\xff\x0f')) is not None
+    with pytest.raises(ValueError, match='more than 32 bits'):
+        kind.decode(io.BytesIO(b'\xff\xff\xff\xff\x1f'))

@@ -19,6 +19,7 @@ from kafka.errors import (
     UnknownBrokerIdError,
     UnsupportedVersionError,
 )
+from kafka.net import coordinators
 from kafka.net.broker import LinkState
 from kafka.net.pool import Pool
 from kafka.net.racing import first_of
@@ -501,3 +502,16 @@ def test_beginning_anew_leaves_no_old_connection_behind(sim):
     for link in links:
         assert link.state is LinkState.CLOSED or pool.link(link.node_id) is link
     assert sum(link.state is LinkState.CLOSED for link in links) >= 2
+
+
+def test_an_answer_about_another_group_is_not_taken_for_the_one_asked_for(sim, monkeypatch):
+    _, loop, pool = sim
+    other = coordinators._answer_for
+
+    def answer_for(response, key):
+        response.coordinators[0].key = 'other'
+        return other(response, key)
+
+    monkeypatch.setattr(coordinators, '_answer_for', answer_for)
+    with pytest.raises(KafkaError, match='the coordinator of g and named others'):
+        loop.run(pool.coordinator(0, 'g'), 60)

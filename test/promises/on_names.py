@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from typing import Any, List
+from typing import Any, Dict, List
 
 from asking import Asking, promise, told
 
@@ -74,6 +74,19 @@ def errors_are_caught_by_their_bases(at: Asking) -> Any:
     return found
 
 
+def _missing(names: Dict[str, str]) -> List[Any]:
+    """Return which modules, and names that they should have, are not there."""
+    found: List[Any] = []
+    for module, wanted in names.items():
+        try:
+            loaded = importlib.import_module(module)
+        except ImportError:
+            found.append([module, 'is missing'])
+            continue
+        found += [[module, name] for name in wanted.split() if not hasattr(loaded, name)]
+    return found
+
+
 @promise('M 1, L 1')
 def modules_that_programs_import(at: Asking) -> Any:
     names = {
@@ -102,15 +115,7 @@ def modules_that_programs_import(at: Asking) -> Any:
         'kafka.record': 'MemoryRecords MemoryRecordsBuilder',
         'kafka.version': '__version__',
     }
-    found: List[Any] = []
-    for module, wanted in names.items():
-        try:
-            loaded = importlib.import_module(module)
-        except ImportError:
-            found.append([module, 'is missing'])
-            continue
-        found += [[module, name] for name in wanted.split() if not hasattr(loaded, name)]
-    return found
+    return _missing(names)
 
 
 @promise('M 1, L 1', until='3.0')
@@ -126,15 +131,7 @@ def modules_that_programs_import_up_to_2_3(at: Asking) -> Any:
         'kafka.producer.buffer': '',
         'kafka.util': 'WeakMethod',
     }
-    found: List[Any] = []
-    for module, wanted in names.items():
-        try:
-            loaded = importlib.import_module(module)
-        except ImportError:
-            found.append([module, 'is missing'])
-            continue
-        found += [[module, name] for name in wanted.split() if not hasattr(loaded, name)]
-    return found
+    return _missing(names)
 
 
 @promise('L 5')

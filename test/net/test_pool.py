@@ -13,6 +13,7 @@ from kafka.errors import (
     IllegalArgumentError,
     IllegalStateError,
     InvalidTopicError,
+    KafkaError,
     KafkaTimeoutError,
     NoBrokersAvailable,
     SaslAuthenticationFailedError,

@@ -76,7 +76,7 @@ class Metrics:
         return MetricName(name, group, description, {**self.config.tags, **(tags or {})})
 
     def get_sensor(self, name: str) -> Optional[Sensor]:
-        """Return a sensor by its name, None if there is none."""
+        """Return a sensor by its name, None if there is none. Raises ValueError for no name."""
         if not name:
             raise ValueError('a sensor needs a name, not %r' % (name,))
         return self._sensors.get(name)

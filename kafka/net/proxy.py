@@ -123,7 +123,7 @@ class _Reader:
         self.data = bytearray()
 
     def more(self, to_send: bytes = b'') -> Generator[bytes, bytes, None]:
-        """Send something, and wait for some bytes."""
+        """Send something, and wait for some bytes. Raises ProxyError at the end of the stream."""
         received = yield to_send
         if not received:
             raise ProxyError(
@@ -143,7 +143,7 @@ class _Reader:
         return taken
 
     def end(self) -> None:
-        """Make sure that nothing is left: brokers do not speak first."""
+        """Raise ProxyError if anything is left: brokers do not speak first."""
         if self.data:
             raise ProxyError(
                 'behind the answer of the proxy %s came %d bytes that nobody asked for'

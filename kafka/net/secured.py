@@ -57,7 +57,7 @@ class SecuredTransport:
         await self._inner.send([])
 
     async def recv(self) -> bytes:
-        """Return the next bytes, decrypted; b'' at the end of the stream."""
+        """Return the next bytes, decrypted; b'' at the end of the stream. Raises TlsError."""
         while True:
             data = self._tls.read()
             if data or self._tls.is_ended:

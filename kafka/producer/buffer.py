@@ -66,7 +66,10 @@ class BufferMemory:
         return ticket
 
     def adjust(self, size: int) -> None:
-        """Count bytes that are in use already, or that are not (negative)."""
+        """Count bytes that are in use already, or that are not (negative).
+
+        Raises IllegalStateError when more come back than were taken.
+        """
         self.used += size
         if self.used < 0:
             raise IllegalStateError('more memory was given back than taken')

@@ -93,7 +93,7 @@ def check_topic(topic: Any) -> None:
 
 
 def as_bytes(name: str, field: Any) -> Optional[bytes]:
-    """Return a serialized key or value as bytes, or None."""
+    """Return a serialized key or value as bytes, or None. Raises: RecordTypeError."""
     if field is None or type(field) is bytes:
         return field
     if isinstance(field, (bytes, bytearray, memoryview)):
@@ -105,7 +105,7 @@ def as_bytes(name: str, field: Any) -> Optional[bytes]:
 
 
 def check_headers(headers: Any) -> Sequence[Tuple[str, Optional[bytes]]]:
-    """Return headers; () for none."""
+    """Return headers; () for none. Raises: RecordTypeError, RecordValueError for a name."""
     if not headers and (headers is None or isinstance(headers, (list, tuple))):
         return ()
     if not isinstance(headers, list):
@@ -136,6 +136,7 @@ def check_release(
     """Raise unless brokers of a release store what a record has.
 
     Arguments: has_null: whether a value is None. A timestamp is told to be lost, as it always was.
+    Raises: RecordValueError for a null value, UnsupportedForMessageFormatError for headers.
     """
     if has_null and release < (0, 8, 1):
         raise RecordValueError(
@@ -163,7 +164,7 @@ def _dotted(release: Tuple[int, ...]) -> str:
 
 
 def check_timestamp(timestamp: Any) -> Optional[int]:
-    """Return a timestamp (ms), or None."""
+    """Return a timestamp (ms), or None. Raises: RecordTypeError, RecordValueError."""
     if timestamp is None:
         return None
     if not isinstance(timestamp, float):
@@ -176,7 +177,7 @@ def check_timestamp(timestamp: Any) -> Optional[int]:
 
 
 def check_column(name: str, column: Any) -> List[Any]:
-    """Return the values or keys of several records as a list."""
+    """Return the values or keys of several records as a list. Raises: RecordTypeError."""
     if isinstance(column, (str, bytes, bytearray, memoryview, Mapping)) or not hasattr(
         column, '__iter__'
     ):
@@ -185,7 +186,10 @@ def check_column(name: str, column: Any) -> List[Any]:
 
 
 def check_chosen(topic: str, partition: Any, partitions: Sequence[int]) -> int:
-    """Return the partition id that a partitioner of the program has chosen."""
+    """Return the partition id that a partitioner of the program has chosen.
+
+    Raises: RecordValueError for what is none of the topic.
+    """
     try:
         return check_partition(topic, operator.index(partition), partitions)
     except (TypeError, RecordValueError) as error:
@@ -196,7 +200,7 @@ def check_chosen(topic: str, partition: Any, partitions: Sequence[int]) -> int:
 
 
 def check_record(interceptor: Any, record: Any) -> ProducerRecord:
-    """Return the record that an interceptor wants to be sent."""
+    """Return the record that an interceptor wants to be sent. Raises: RecordTypeError."""
     if not all(hasattr(record, field) for field in ProducerRecord._fields):
         raise RecordTypeError(
             '%s.on_send() must return a record, the one it got or a changed one, not %r'
@@ -207,7 +211,7 @@ def check_record(interceptor: Any, record: Any) -> ProducerRecord:
 
 
 def check_partition(topic: str, partition: Any, partitions: Sequence[int]) -> int:
-    """Return a partition id that a topic has."""
+    """Return a partition id that a topic has. Raises: RecordTypeError, RecordValueError."""
     number = _as_int('partition', partition)
     if number < 0 or number not in partitions:
         raise RecordValueError(
@@ -225,7 +229,7 @@ def _as_int(name: str, number: Any) -> int:
 
 
 def check_timeout(timeout: Any) -> Optional[float]:
-    """Return a time-out in seconds, or None for none."""
+    """Return a time-out in seconds, or None for none. Raises: RecordTypeError."""
     if timeout is None or (isinstance(timeout, (int, float)) and timeout == timeout):
         return timeout
     raise RecordTypeError('timeout must be a number of seconds or None, not %r' % (timeout,))

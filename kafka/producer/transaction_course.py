@@ -241,7 +241,10 @@ class TransactionCourse:
         return self._operation
 
     def send_offsets(self, offsets: Offsets, member: GroupMember) -> OffsetsOperation:
-        """Let offsets of a group take part in the transaction; a repeated call goes on."""
+        """Let offsets of a group take part in the transaction; a repeated call goes on.
+
+        Raises IllegalStateError outside of one; as begin() after an error.
+        """
         what = 'send_offsets_to_transaction()'
         self._check_transactional(what)
         self._check_error(what)

@@ -97,7 +97,7 @@ class Histogram:
             return self._scale * (b * (b + 1.0)) / 2.0
 
         def to_bin(self, x: float) -> int:
-            """Return the bin of a value."""
+            """Return the bin of a value. Raises ValueError for a negative one."""
             if x < 0.0:
                 raise ValueError('values must not be negative: %r' % (x,))
             if x > self._max:

@@ -102,7 +102,7 @@ class _Adapted(Mechanism):
     other: Type[Any]
 
     def exchange(self) -> Exchange:
-        """Let the other one speak."""
+        """Let the other one speak. Raises SaslAuthenticationFailedError if it gives up."""
         mechanism = self.other(**{**self.settings.options, 'host': self.host})
         while not mechanism.is_done():
             answer = yield mechanism.auth_bytes()

@@ -14,7 +14,7 @@ class Plain(Mechanism):
     name = 'PLAIN'
 
     def exchange(self) -> Exchange:
-        """Send the only token there is."""
+        """Send the only token there is. Raises KafkaConfigurationError for what none can hold."""
         user, password = self.settings.username or '', self.settings.password or ''
         if '\0' in user + password:
             raise KafkaConfigurationError(

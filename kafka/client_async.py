@@ -243,7 +243,7 @@ class EventedClient:
         self._search = self._refreshing = None
 
     def maybe_connect(self, node_id: Any) -> bool:
-        """Go on connecting; tell whether it is connected. Raises AssertionError for no such node."""
+        """Go on connecting; tell whether it is connected. AssertionError for an unknown node."""
         self._leave_parent()
         conn = self._conns.get(node_id)
         if conn is None:

@@ -28,14 +28,12 @@ from kafka.errors import (
     NoBrokersAvailable,
     NodeNotReadyError,
 )
-from kafka.evented_bootstrap import Bootstrap, nobody
+from kafka.evented_bootstrap import Bootstrap, metadata_request, nobody
 from kafka.future import Future
 from kafka.metrics.network_metrics import ClientMetrics
 from kafka.net.addresses import collect_hosts, get_ip_port_afi
 from kafka.net.poller import READ, Poller
-from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.release import ReleaseName, release_of
-from kafka.protocol.struct_classes import class_of
 from kafka.quiet import be_quiet
 from kafka.stepped_socket import NameNotResolved
 
@@ -97,6 +95,12 @@ class DelayedTaskQueue:
             _, _, task = heapq.heappop(self._heap)
             ready.append((task, self._futures.pop(task)[1]))
         return ready
+
+
+def _checked(topic: Any) -> str:
+    if not isinstance(topic, str):
+        raise TypeError('a topic is named by str, not by %s' % type(topic).__name__)
+    return topic
 
 
 class EventedClient:
@@ -332,6 +336,8 @@ class EventedClient:
         """Send a request; see KafkaClient."""
         if not self.maybe_connect(node_id):
             return Future().failure(NodeNotReadyError(node_id))
+        if not hasattr(request, 'API_KEY'):
+            raise TypeError('a request struct is needed, not %s' % type(request).__name__)
         conn = self._conns[node_id]
         is_answered = request.API_KEY != 0 or getattr(request, 'required_acks', None) != 0
         future: Future = conn.send(request, expect_response=is_answered)
@@ -432,8 +438,10 @@ class EventedClient:
             return backoff_ms
         if not self.maybe_connect(node_id) or not self._can_send(node_id):
             return self.config['reconnect_backoff_ms']  # type: ignore[no-any-return]
-        wanted = [] if self.cluster.need_all_topic_metadata else sorted(self._topics)
-        self._refreshing = future = self._conns[node_id].send(class_of(MetadataRequest, 0)(wanted))
+        conn, wanted = self._conns[node_id], None
+        if self._topics and not self.cluster.need_all_topic_metadata:
+            wanted = sorted(self._topics)
+        self._refreshing = future = conn.send(metadata_request(wanted, conn.versions))
         future.add_both(self._refreshed)
         return NEVER_MS
 
@@ -442,18 +450,18 @@ class EventedClient:
         if isinstance(result, BaseException):
             self.cluster.failed_update(result)
         else:
-            self.cluster.update_metadata(result.declared())
+            self.cluster.update_metadata(result)
 
     def set_topics(self, topics: Iterable[str]) -> Future:
         """Track these topics; see KafkaClient."""
-        wanted = set(topics)
+        wanted = set(map(_checked, [topics] if isinstance(topics, (str, bytes)) else topics))
         is_news = bool(wanted - self._topics) or not wanted
         self._topics = wanted
         return self.cluster.request_update() if is_news else Future().success(set(wanted))
 
     def add_topic(self, topic: str) -> Future:
         """Track one more topic."""
-        if topic in self._topics:
+        if _checked(topic) in self._topics:
             return Future().success(set(self._topics))
         return self.set_topics(self._topics | {topic})
 

@@ -7,7 +7,7 @@ those who want to know, what the brokers are. It waits for nothing: client_async
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Iterable, List, Tuple
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
 
 from kafka.errors import KafkaError, KafkaTimeoutError, NoBrokersAvailable
 from kafka.net.attempts import Attempt, describe, hint_for
@@ -15,9 +15,13 @@ from kafka.net.routes import is_fatal
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.struct_classes import class_of
 
-__all__ = ['Bootstrap', 'nobody']
+__all__ = ['Bootstrap', 'metadata_request', 'nobody']
 
 Host = Tuple[str, int, int]
+
+# Of the versions of MetadataRequest: the last one without options about what one may do, and the
+# first one that says whether topics may be made.
+_NEWEST_METADATA, _CREATION_SINCE = 7, 4
 
 
 class Bootstrap:
@@ -26,7 +30,7 @@ class Bootstrap:
     Arguments: hosts: (host, port, family) of the servers; make: gives a connection to one of them;
     seconds: how long one server may take.
 
-    Attributes: is_done; metadata: the answer as a declared message, None if nobody answered;
+    Attributes: is_done; metadata: the answer as a struct, None if nobody answered;
     versions: {API key: (lowest, highest version)} of who answered, None unless the connection asks;
     attempts: what failed, as kafka.net.attempts.Attempt.
     """
@@ -89,14 +93,14 @@ class Bootstrap:
             if not conn.connected():
                 self._check_time()
                 return bool(conn.disconnected())
-            self._future = conn.send(class_of(MetadataRequest, 0)([]))
+            self._future = conn.send(metadata_request(None, conn.versions))
         conn.recv()
         if not self._future.is_done:
             self._check_time()
             return False
         if self._future.failed():
             raise self._future.exception
-        self.metadata = self._future.value.declared()
+        self.metadata = self._future.value
         self.versions = conn.versions
         self.close()
         return True
@@ -123,6 +127,20 @@ class Bootstrap:
             noted.append(Attempt(where, conn.host, stage, passed, error, hint_for(stage, error)))
         self.attempts += noted
         conn.close()
+
+
+def metadata_request(topics: Optional[Sequence[str]], versions: Any) -> Any:
+    """Return a request struct for metadata of some topics, or of all for None.
+
+    In the version that tells most; the first one, which all brokers serve in some way, tells of no
+    controller. Arguments: versions: {API key: (lowest, highest version)} of the broker, or None.
+    """
+    version = min((versions or {}).get(MetadataRequest.api_key, (0, 0))[1], _NEWEST_METADATA)
+    if version <= 0:
+        return class_of(MetadataRequest, 0)(list(topics or ()))
+    wanted = None if topics is None else list(topics)
+    creates = [True] if version >= _CREATION_SINCE else []
+    return class_of(MetadataRequest, version)(wanted, *creates)
 
 
 def nobody(servers: Any, attempts: Iterable[Attempt]) -> KafkaError:

@@ -88,6 +88,31 @@ def test_metadata_is_tracked_for_topics(client):
     assert client.add_topic('topic').is_done
 
 
+def test_metadata_tells_all_that_the_brokers_know(cluster, client):
+    """Not only what the first version of the request had."""
+    release = client.config['api_version']
+    for topics in ([], ['topic'], ['topic', 'made-by-asking']):
+        future = client.set_topics(topics)
+        client.poll(timeout_ms=20000, future=future)
+        assert future.value is client.cluster
+        assert (client.cluster.controller in client.cluster.brokers()) is (release >= (0, 10))
+        assert (client.cluster.cluster_id is not None) is (release >= (0, 10, 1))
+        assert client.cluster.partitions_for_topic('topic') == {0}
+
+
+def test_topics_and_requests_that_are_none(client):
+    """Refused where they are named, and not in a poll() that meets them later."""
+    wait_until_ready(client, 0)
+    for call in (client.add_topic, lambda topic: client.set_topics([topic]), client.set_topics):
+        with pytest.raises(TypeError, match='a topic is named by str, not by bytes'):
+            call(b'topic')
+    with pytest.raises(TypeError, match='a request struct is needed, not dict'):
+        client.send(0, {})
+    future = client.set_topics('topic')
+    client.poll(timeout_ms=20000, future=future)
+    assert client.set_topics(['topic']).value == {'topic'}
+
+
 def test_a_node_that_is_not_in_the_metadata(client):
     """It is a mistake of the program."""
     assert not client.connected(99)

@@ -1,6 +1,7 @@
 """Differences from kafka-pythons of others that the documents want, or that harm no program.
 
-Each with its reason: {(promise, beginning of the releases of the client, empty for all): reason}.
+Each with its reason: {(promise, beginning of the client's release, or of
+the brokers' after an @; empty for all): reason}.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ WANTED: Dict[Tuple[str, str], str] = {
     ('a handler of logging', ''): 'theirs blocks on the lock of the handler that it logs to',
     ('a handler of logging that is used during shutdown', ''): 'theirs loses what comes last',
     ('options that are texts of numbers', ''): 'refused by name; theirs fail later or hang',
+    ('callbacks with bugs', ''): 'errors are shown where logging is not set up',
+    ('times of records', '@0.9'): 'M 14: the own time where the answer has none',
+    ('unsent records of an aborted transaction', ''): 'theirs writes a marker all the same',
     ('mocks of a producer', ''): 'theirs fail when what was never made is collected',
     ('what to do about errors with codes', '3.0'): 'code 2 is retriable, as for the Java client',
     ('modules that programs import', ''): 'kafka.record is internal',
@@ -44,6 +48,7 @@ WANTED: Dict[Tuple[str, str], str] = {
 def reason(promise: str, client: str, release: str) -> str:
     """Return why a difference from a client is wanted, '' for one that nobody has explained."""
     for (name, versions), why in WANTED.items():
-        if name == promise and client.startswith(versions):
+        of_client, _, of_brokers = versions.partition('@')
+        if name == promise and client.startswith(of_client) and release.startswith(of_brokers):
             return why
     return ''

@@ -9,6 +9,19 @@ from typing import Any, Dict, List
 from asking import Asking, promise, told
 
 
+def _missing(names: Dict[str, str]) -> List[Any]:
+    """Return [module, name] of what is not there; names are separated by blanks."""
+    found: List[Any] = []
+    for module, wanted in names.items():
+        try:
+            loaded = importlib.import_module(module)
+        except ImportError:
+            found.append([module, 'is missing'])
+            continue
+        found += [[module, name] for name in wanted.split() if not hasattr(loaded, name)]
+    return found
+
+
 @promise('M 3, L 3')
 def errors_with_codes(at: Asking) -> Any:
     from kafka.errors import for_code

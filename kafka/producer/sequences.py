@@ -137,7 +137,21 @@ class _Partition:
     whether batches were given up whose fate is not known yet; renumbers: whether numbers are
     missing at the broker, so that the batches behind them get others as soon as that is possible;
     raises: whether in a new epoch.
+
+    There is one for each partition that was ever sent to: the broker knows what came last as long.
     """
+
+    __slots__ = (
+        'batches',
+        'identity',
+        'last_acknowledged',
+        'last_offset',
+        'next_sequence',
+        'outstanding',
+        'raises',
+        'renumbers',
+        'unresolved',
+    )
 
     def __init__(self, identity: Identity) -> None:
         self.outstanding: List[_Numbered] = []

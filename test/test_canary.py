@@ -18,7 +18,7 @@ import types
 
 import pytest
 
-from kafka import KafkaClient, KafkaProducer, SimpleClient
+from kafka import KafkaClient, KafkaConsumer, KafkaProducer, SimpleClient
 from kafka.client_async import KafkaClient as Evented
 from kafka.conn import BrokerConnection
 from kafka.conn import KafkaConnection as Connection
@@ -136,6 +136,13 @@ def of_0_9_5(face):
     return asked
 
 
+def consumed(bootstrap, options):
+    consumer = KafkaConsumer('t', bootstrap_servers=bootstrap, dialect='0.9.5', **options)
+    texts = shown_by(consumer)
+    consumer.close()
+    return texts
+
+
 def blocking(bootstrap, options):
     host, _, port = bootstrap.rpartition(':')
     conn = Connection(host, int(port), timeout=SECONDS, **options)
@@ -163,6 +170,7 @@ CLIENTS = {
     'KafkaClient': of_0_9_5(KafkaClient),
     'SimpleClient': of_0_9_5(SimpleClient),
     'KafkaConnection': blocking,
+    'KafkaConsumer of 0.9.5': consumed,
 }
 every_client = pytest.mark.parametrize('use', CLIENTS.values(), ids=CLIENTS)
 

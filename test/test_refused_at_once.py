@@ -21,6 +21,9 @@ BY_ADDRESS = {
         bootstrap_servers=servers, api_version=(2, 8), **more
     ),
     'KafkaClient of 0.9.5': lambda servers, **more: kafka.KafkaClient(servers, **more),
+    'KafkaConsumer of 0.9.5': lambda servers, **more: kafka.KafkaConsumer(
+        't', bootstrap_servers=servers, dialect='0.9.5', **more
+    ),
     'SimpleClient': lambda servers, **more: kafka.SimpleClient(servers, **more),
 }
 FACES = {

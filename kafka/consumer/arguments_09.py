@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoRet
 
 from kafka.config.consumer_table import OF_0_9_5
 from kafka.config.option import TOWER
+from kafka.config.security_table import SECURITY
 from kafka.errors import KafkaConfigurationError, UnknownTopicOrPartitionError
 from kafka.structs import TopicAndPartition
 from kafka.util import name_bytes
@@ -30,8 +31,11 @@ _INT64_MAX = 2**63 - 1
 
 
 def complete_options(configs: Dict[str, Any], defaults: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return all options with their values; KafkaConfigurationError for what cannot be one."""
-    given = dict(configs)
+    """Return all options with their values; KafkaConfigurationError for what cannot be one.
+
+    Those of security are the client's business, see security_among().
+    """
+    given = {name: value for name, value in configs.items() if name not in SECURITY}
     for old, new in DEPRECATED_CONFIG_KEYS.items():
         if old in given:
             value = given.pop(old)
@@ -52,6 +56,11 @@ def complete_options(configs: Dict[str, Any], defaults: Mapping[str, Any]) -> Di
     if not options['bootstrap_servers']:
         raise KafkaConfigurationError('the option bootstrap_servers is missing')
     return options
+
+
+def security_among(configs: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the options that say how connections are secured, for the client."""
+    return {name: value for name, value in configs.items() if name in SECURITY}
 
 
 def _is_size(value: Any) -> bool:

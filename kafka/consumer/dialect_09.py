@@ -25,7 +25,7 @@ from typing import (
 )
 
 from kafka.client import KafkaClient
-from kafka.consumer.arguments_09 import complete_options, wanted_partitions
+from kafka.consumer.arguments_09 import complete_options, security_among, wanted_partitions
 from kafka.consumer.base import EARLIEST, LATEST
 from kafka.consumer.subscription_state import PartitionTable, TopicPartitionState
 from kafka.errors import (
@@ -131,8 +131,8 @@ class Verbs09:
             consumer_timeout_ms: after how long without a message next() raises ConsumerTimeout;
                 None or negative for never.
 
-        The other keys of DEFAULT_CONFIG have no effect; metadata_broker_list is an old name of
-        bootstrap_servers.
+        Those of security are taken too (docs/options.rst). The other keys of DEFAULT_CONFIG have
+        no effect; metadata_broker_list is an old name of bootstrap_servers.
 
         Raises: KafkaConfigurationError for an unknown key, a value that is none, auto_commit_enable
             without group_id, no bootstrap_servers; TypeError for a client_id or group_id that is no
@@ -145,6 +145,7 @@ class Verbs09:
             options['bootstrap_servers'],
             client_id=options['client_id'],
             timeout=options['socket_timeout_ms'] / 1000.0,
+            **security_among(configs),
         )
         Verbs09.close(self)  # a subclass's own is for its users, and may commit
         self._client = client

@@ -124,7 +124,8 @@ class KafkaConsumer(Verbs09):
         super().__init__()
         self._dialect = dialect_of(topics, configs)
         self._topics = topics
-        self._given: Dict[str, Any] = {k: v for k, v in configs.items() if k != 'dialect'}
+        given = {name: value for name, value in configs.items() if name != 'dialect'}
+        self._given: Dict[str, Any] = config.hidden(given)
         if self._dialect.era == OLD:
             self._open()
             return

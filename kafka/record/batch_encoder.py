@@ -96,7 +96,7 @@ def encode_columns(
         return b''
     if len(values) == 1 and headers is None and type(values[0]) is bytes:  # one in flight
         key = None if keys is None else keys[0]
-        if key is None or type(key) is bytes:
+        if (key is None or type(key) is bytes) and len(deltas) == 1 and not deltas[0][1]:
             return _encode_one(key, values[0])
     try:
         if headers is None and len(deltas) <= _MOST_TIMES:

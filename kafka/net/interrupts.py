@@ -1,9 +1,11 @@
-"""Ctrl-C in a thread that runs the turn of a loop: told once the turn is left, and not inside it.
+"""Signals in a thread that runs the turn of a loop: told once the turn is left, and not inside it.
 
-Python runs the handler of a signal between any two steps of the main thread, and what it raises,
-usually KeyboardInterrupt, would tear whatever coroutine is running: that of another connection, or
-half of a change to the accumulator. So for as long as the main thread runs turns, a handler stands
-in that notes the signal and ends the poll; the program's own is called behind the turn.
+Python runs the handler of a signal between any two steps of the main thread. What it raises, such
+as the KeyboardInterrupt of Ctrl-C, would tear whatever coroutine is running: that of another
+connection, or half of a change to the accumulator; and what it calls, such as the flush() of a
+program that is told to end, would wait for the turn that it stands in. So for as long as the main
+thread runs turns, a handler stands in that notes the signal and ends the poll; the program's own is
+called behind the turn.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import signal
 import threading
 from types import FrameType
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional
 
 __all__ = ['Interrupts']
 
@@ -19,48 +21,68 @@ __all__ = ['Interrupts']
 _plain = getattr(signal, '_signal', signal)
 _get: Callable[[int], Any] = _plain.getsignal
 _set: Callable[[int, Any], Any] = _plain.signal
+# What programs handle: those that are there on this system.
+_NUMBERS = tuple(
+    int(getattr(signal, name))
+    for name in 'SIGINT SIGTERM SIGHUP SIGQUIT SIGBREAK SIGALRM SIGUSR1 SIGUSR2'.split()
+    if hasattr(signal, name)
+)
 
 
 class Interrupts:
-    """Postpones SIGINT between begin() and end(); for any thread, of use in the main one.
+    """Postpones signals between begin() and end(); for any thread, of use in the main one.
 
     Arguments: wake: ends a poll; called by the handler.
     """
 
-    __slots__ = ('_frame', '_handler', '_wake', 'is_due')
+    __slots__ = ('_frames', '_handlers', '_wake')
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
-        self._handler: Any = None
-        self._frame: Optional[FrameType] = None
-        self.is_due = False
+        self._handlers: Dict[int, Any] = {}  # the program's own
+        self._frames: Dict[int, Optional[FrameType]] = {}  # of the signals that came
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a signal came that is to be told."""
+        return bool(self._frames)
 
     def begin(self) -> None:
-        """Stand in for the handler, if this is the main thread and the program has one."""
+        """Stand in for the handlers that the program has, if this is the main thread."""
         if threading.current_thread() is not threading.main_thread():
             return
-        handler = _get(signal.SIGINT)
-        if not callable(handler):  # ignored, left to the system, or of another language
-            return
-        try:
-            _set(signal.SIGINT, self._note)
-        except ValueError:  # main for threading and yet not for Python, as in some embeddings
-            return
-        self._handler = handler
+        for number in _NUMBERS:
+            handler = _get(number)
+            if not callable(handler):  # ignored, left to the system, or of another language
+                continue
+            self._handlers[number] = handler
+            try:
+                _set(number, self._note)
+            except ValueError:  # main for threading and yet not for Python, as in some embeddings
+                del self._handlers[number]
+                return
 
     def end(self) -> None:
-        """Put the handler back; call it if the signal came. Raises what it raises."""
-        handler, self._handler = self._handler, None
-        if handler is None:
+        """Put the handlers back; call those whose signals came. Raises what they raise."""
+        if not self._handlers:
             return
-        if _get(signal.SIGINT) == self._note:  # else the program has set another one meanwhile
-            _set(signal.SIGINT, handler)
-        if self.is_due:
-            self.is_due = False
-            frame, self._frame = self._frame, None
-            handler(signal.SIGINT, frame)
+        handlers, self._handlers = self._handlers, {}
+        for number, handler in handlers.items():
+            if _get(number) == self._note:  # else the program has set another one meanwhile
+                _set(number, handler)
+        if self._frames:
+            self._tell(handlers)
+
+    def _tell(self, handlers: Dict[int, Any]) -> None:
+        """Call each handler that is due, also behind one that raises."""
+        while self._frames:
+            number, frame = self._frames.popitem()
+            try:
+                handlers[number](number, frame)
+            except BaseException:
+                self._tell(handlers)
+                raise
 
     def _note(self, number: int, frame: Optional[FrameType]) -> None:
-        self.is_due = True
-        self._frame = frame
+        self._frames[number] = frame
         self._wake()

@@ -1,4 +1,4 @@
-"""Ctrl-C while turns are run: noted, and told behind them."""
+"""Signals while turns are run: noted, and told behind them."""
 
 from __future__ import annotations
 
@@ -89,3 +89,49 @@ def test_other_threads_touch_nothing(handler):
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+@pytest.fixture
+def several():
+    """Set handlers of several signals that note their calls; return the notes."""
+    calls = []
+    numbers = [signal.SIGTERM, signal.SIGUSR1, signal.SIGALRM]
+    before = {
+        number: signal.signal(number, lambda number, frame: calls.append(number))
+        for number in numbers
+    }
+    yield calls
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_each_signal_is_told_once(several):
+    before = signal.getsignal(signal.SIGTERM)
+    interrupts = Interrupts(int)
+    interrupts.begin()
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGTERM):
+        signal.raise_signal(number)
+    assert several == []
+    interrupts.end()
+    assert sorted(several) == sorted([signal.SIGTERM, signal.SIGUSR1])
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_handler_that_raises_keeps_no_other_from_being_told(several):
+    def fail(number, frame):
+        raise OSError('mine')
+
+    signal.signal(signal.SIGALRM, fail)
+    for first, second in (
+        (signal.SIGALRM, signal.SIGTERM),
+        (signal.SIGTERM, signal.SIGALRM),
+    ):
+        del several[:]
+        interrupts = Interrupts(int)
+        interrupts.begin()
+        signal.raise_signal(first)
+        signal.raise_signal(second)
+        with pytest.raises(OSError, match='mine'):
+            interrupts.end()
+        assert several == [signal.SIGTERM]
+        assert not interrupts.is_due

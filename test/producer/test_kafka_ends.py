@@ -131,6 +131,32 @@ def test_a_producer_goes_on_after_ctrl_c(cluster):
     assert stored(cluster)[1:] == [b'before', b'after']
 
 
+@pytest.mark.skipif(os.name == 'nt', reason='a process of Windows cannot interrupt itself alone')
+def test_a_handler_of_a_signal_may_flush_and_close_where_the_program_waits(cluster):
+    program = """
+        producer = connected(linger_ms=600_000, delivery_timeout_ms=700_000)
+
+        def stop(number, frame):
+            producer.send('t', b'of the handler')
+            producer.flush(600)
+            producer.close(600)
+            sys.exit(7)
+
+        def tell_to_end():
+            while producer._loop._driver != main:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        signal.signal(signal.SIGTERM, stop)
+        threading.Thread(target=tell_to_end, daemon=True).start()
+        producer.send('t', b'of the program').get(600)
+        os.write(1, b'never')
+    """
+    out, code, err = run(program, cluster)
+    assert (out, code) == (b'', 7), err
+    assert stored(cluster)[1:] == [b'of the program', b'of the handler']
+
+
 @pytest.mark.parametrize('end', ['', 'sys.exit(3)', 'raise ValueError'])
 def test_what_was_not_sent_is_sent_at_the_end(cluster, end):
     program = """

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kafka import KafkaProducer, codec
+from kafka import codec
 from kafka.errors import (
     ClusterAuthorizationFailedError,
     GroupAuthorizationFailedError,
@@ -35,19 +35,6 @@ def cluster(request):
         made.allow(ME, 'Describe', topic='seen')
         made.allow(ME, 'Write', 'Describe', transactional_id='own')
         yield made
-
-
-@pytest.fixture
-def make(cluster):
-    made = []
-
-    def give(**more):
-        made.append(KafkaProducer(bootstrap_servers=cluster.bootstrap, **more))
-        return made[-1]
-
-    yield give
-    for producer in made:
-        producer.close(timeout=AT_ONCE)
 
 
 def refused(kind, call):

@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from kafka import KafkaProducer
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
@@ -28,19 +27,6 @@ SECONDS = 60
 def cluster():
     with Cluster(version='4.4', topics={'t': 1, 'three': 3}) as running:
         yield running
-
-
-@pytest.fixture
-def make(cluster):
-    made = []
-
-    def give(**more):
-        made.append(KafkaProducer(bootstrap_servers=cluster.bootstrap, **more))
-        return made[-1]
-
-    yield give
-    for producer in made:
-        producer.close(timeout=5)
 
 
 def sent(cluster):

@@ -29,6 +29,7 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
 )
 from kafka.net import proxy
+from kafka.net.addresses import MAX_PORT
 from kafka.net.attempts import Attempt, hint_for, stage_of
 from kafka.net.helpers import Work
 from kafka.net.sasl.login import MOST_LOGINS, ClosedAtVersions
@@ -258,6 +259,12 @@ class SteppedSocket:
         return address.host, address.port
 
     def _next_address(self) -> Address:
+        if not 0 <= int(self.port) <= MAX_PORT:  # which the system would take modulo 65536
+            told = '%s:%s: ports end at %d' % (self.hostname, self.port, MAX_PORT)
+            error = socket.gaierror(socket.EAI_SERVICE, told)
+            self.last_failure = time.time()
+            self._note_failure(error, 'DNS')
+            raise error
         if self.afi != socket.AF_UNSPEC or self._names_stay():
             return (
                 socket.AF_INET if self.afi == socket.AF_UNSPEC else self.afi,

@@ -491,3 +491,13 @@ def test_only_the_last_attempts_are_kept():
         for _ in range(40):
             conn.connect()
         assert len(conn.attempts) == 10
+
+
+@pytest.mark.parametrize('family', [socket.AF_UNSPEC, socket.AF_INET])
+@pytest.mark.parametrize('port', [65536, 65536 + 9092, -1])
+def test_a_port_that_there_is_not_is_never_another_one(family, port):
+    conn = BrokerConnection('127.0.0.1', port, family)
+    with pytest.raises(socket.gaierror, match='127.0.0.1:%d: ports end at 65535' % port):
+        conn.connect()
+    assert conn.disconnected() and conn.attempts[0].stage == 'DNS'
+    conn.close()

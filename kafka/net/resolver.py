@@ -10,6 +10,7 @@ import socket
 from typing import Any, List, NamedTuple, Tuple
 
 from kafka.errors import KafkaConnectionError, KafkaError
+from kafka.net.addresses import MAX_PORT
 from kafka.net.attempts import at_stage
 from kafka.net.helpers import Helpers
 
@@ -42,9 +43,12 @@ def literal(host: str, port: int) -> List[Address]:
 async def resolve(helpers: Helpers, host: str, port: int, timeout: float) -> List[Address]:
     """Return all addresses of a host, in the order the system gives them.
 
-    Raises, with the stage DNS: KafkaConnectionError for a name that is not known, KafkaTimeoutError
-    when the answer takes longer than `timeout` seconds.
+    Raises, with the stage DNS: KafkaConnectionError for a name that is not known, or a port that
+    there is not, KafkaTimeoutError when the answer takes longer than `timeout` seconds.
     """
+    if not 0 < port <= MAX_PORT:  # which the system would take modulo 65536
+        error = KafkaConnectionError('%s:%d: a port is from 1 to %d' % (host, port, MAX_PORT))
+        raise at_stage(error, 'DNS')
     known = literal(host, port)
     if known:
         return known

@@ -61,3 +61,11 @@ def test_look_ups_that_hang_hold_nothing_up_and_are_few(loop, monkeypatch):
         loop.run(loop.resolve('other', 9092, 0.1), 5)
     end.set()
     assert loop.wait(lambda: loop._helpers.running == 0, 5)
+
+
+@pytest.mark.parametrize('port', [0, -1, 65536, 65536 + 9092])
+@pytest.mark.parametrize('host', ['127.0.0.1', 'localhost'])
+def test_a_port_that_there_is_not_is_never_another_one(loop, host, port):
+    with pytest.raises(KafkaConnectionError, match='%d: a port is from 1 to 65535' % port) as told:
+        loop.run(loop.resolve(host, port, 1), 5)
+    assert told.value.stage == 'DNS'

@@ -50,11 +50,14 @@ def refused(kind, call):
     return str(errors[1])
 
 
-@pytest.mark.parametrize('idempotent', [True, False])
-def test_a_topic_that_may_not_be_seen(cluster, make, idempotent):
-    if idempotent:
+@pytest.fixture(params=[True, False], ids=['idempotent', 'plain'])
+def producer(request, cluster, make):
+    if request.param:
         cluster.allow(ME, 'IdempotentWrite', cluster=True)
-    producer = make(enable_idempotence=idempotent)
+    return make(enable_idempotence=request.param)
+
+
+def test_a_topic_that_may_not_be_seen(cluster, producer):
     kind = TopicAuthorizationFailedError
     assert 'hidden' in refused(kind, lambda: producer.partitions_for('hidden'))
     assert 'hidden' in refused(kind, lambda: producer.send('hidden', b'v').get(SECONDS))
@@ -64,11 +67,7 @@ def test_a_topic_that_may_not_be_seen(cluster, make, idempotent):
     assert producer.send('hidden', b'v').get(SECONDS).offset == 0
 
 
-@pytest.mark.parametrize('idempotent', [True, False])
-def test_a_topic_that_may_be_seen_and_not_written(cluster, make, idempotent):
-    if idempotent:
-        cluster.allow(ME, 'IdempotentWrite', cluster=True)
-    producer = make(enable_idempotence=idempotent)
+def test_a_topic_that_may_be_seen_and_not_written(cluster, producer):
     kind = TopicAuthorizationFailedError
     assert producer.partitions_for('seen') == {0}
     assert 'seen' in refused(kind, lambda: producer.send('seen', b'v').get(SECONDS))

@@ -148,16 +148,22 @@ def test_beginning_anew(cluster, make, strategy):
 # ---------------------------------------------------------------- connections
 
 
-@shows('reconnect_backoff_ms', 'reconnect_backoff_max_ms')
-def test_reconnecting(make, monkeypatch):
+def backoffs(monkeypatch, module):
+    """Return the set to which (base, longest) of each back-off of a module is added."""
     asked = set()
-    real = pools.backoff_seconds
+    real = module.backoff_seconds
 
     def backoff(base, longest, failures, part):
         asked.add((base, longest))
         return real(base, longest, failures, part)
 
-    monkeypatch.setattr(pools, 'backoff_seconds', backoff)
+    monkeypatch.setattr(module, 'backoff_seconds', backoff)
+    return asked
+
+
+@shows('reconnect_backoff_ms', 'reconnect_backoff_max_ms')
+def test_reconnecting(make, monkeypatch):
+    asked = backoffs(monkeypatch, pools)
     with pytest.raises(NoBrokersAvailable):
         make(
             '127.0.0.1:1',
@@ -170,14 +176,7 @@ def test_reconnecting(make, monkeypatch):
 
 @shows('socket_connection_setup_timeout_ms', 'socket_connection_setup_timeout_max_ms')
 def test_connecting_in_time(make, monkeypatch):
-    asked = set()
-    real = brokers.backoff_seconds
-
-    def backoff(base, longest, failures, part):
-        asked.add((base, longest))
-        return real(base, longest, failures, part)
-
-    monkeypatch.setattr(brokers, 'backoff_seconds', backoff)
+    asked = backoffs(monkeypatch, brokers)
     with Server() as silent, pytest.raises(NoBrokersAvailable) as caught:
         make(
             silent.address,

@@ -149,6 +149,37 @@ def interrupted(green, ticker, stalled, topic):
     return {**found, 'close': timed(ticker, lambda: producer.close(1.0))}
 
 
+def interrupted_within(green, ticker, bootstrap, topic):
+    """Ctrl-C while a greenlet that is not the main one runs a coroutine in its turn."""
+    import os
+    import signal
+
+    from kafka import KafkaProducer
+
+    spawn, join, _ = green
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    went, found = [], {}
+
+    async def work():
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):  # Python calls handlers between any two steps
+            pass
+        went.append('on')
+
+    def drive():
+        try:
+            producer._loop.run(work(), 60)
+        except KeyboardInterrupt:
+            found['greenlet'] = list(went)
+
+    greenlet = spawn(drive)
+    join(greenlet)
+    found['offset'] = producer.send(topic, b'v').get(60).offset
+    found['handler'] = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    producer.close(60)
+    return found
+
+
 # ---------------------------------------------------------------- 0.9.5
 
 
@@ -190,7 +221,10 @@ def limits_09(green, ticker, silent, stalled):
     return found
 
 
-PROGRAMS = {each.__name__: each for each in (shared, limits, interrupted, clients_09, limits_09)}
+PROGRAMS = {
+    each.__name__: each
+    for each in (shared, limits, interrupted, interrupted_within, clients_09, limits_09)
+}
 
 
 def main():

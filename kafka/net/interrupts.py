@@ -6,14 +6,18 @@ connection, or half of a change to the accumulator; and what it calls, such as t
 program that is told to end, would wait for the turn that it stands in. So for as long as the main
 thread runs turns, a handler stands in that notes the signal and ends the poll; the program's own is
 called behind the turn.
+
+Greenlets are all in the main thread, whatever they think, and several may be in turns of their
+loops at once, to leave them in any order. One handler stands in for all; who began last is told.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from types import FrameType
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 __all__ = ['Interrupts']
 
@@ -35,11 +39,11 @@ class Interrupts:
     Arguments: wake: ends a poll; called by the handler.
     """
 
-    __slots__ = ('_frames', '_handlers', '_wake')
+    __slots__ = ('_frames', '_stands', '_wake')
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
-        self._handlers: Dict[int, Any] = {}  # the program's own
+        self._stands = False
         self._frames: Dict[int, Optional[FrameType]] = {}  # of the signals that came
 
     @property
@@ -50,28 +54,34 @@ class Interrupts:
     def begin(self) -> None:
         """Stand in for the handlers that the program has, if this is the main thread."""
         if threading.current_thread() is not threading.main_thread():
-            return
+            if 'greenlet' not in sys.modules:
+                return
         for number in _NUMBERS:
             handler = _get(number)
             if not callable(handler):  # ignored, left to the system, or of another language
                 continue
-            self._handlers[number] = handler
             try:
-                _set(number, self._note)
-            except ValueError:  # main for threading and yet not for Python, as in some embeddings
-                del self._handlers[number]
+                _set(number, _note)
+            except ValueError:  # not the main thread for Python, whatever threading says
                 return
+            if handler is not _note:
+                _programs[number] = handler
+            if not self._stands:
+                self._stands = True
+                _standing.append(self)
 
     def end(self) -> None:
         """Put the handlers back; call those whose signals came. Raises what they raise."""
-        if not self._handlers:
+        if not self._stands:
             return
-        handlers, self._handlers = self._handlers, {}
-        for number, handler in handlers.items():
-            if _get(number) == self._note:  # else the program has set another one meanwhile
-                _set(number, handler)
+        self._stands = False
+        _standing.remove(self)
+        if not _standing:
+            for number, handler in _programs.items():
+                if _get(number) is _note:  # else the program has set another one meanwhile
+                    _set(number, handler)
         if self._frames:
-            self._tell(handlers)
+            self._tell(_programs.copy())
 
     def _tell(self, handlers: Dict[int, Any]) -> None:
         """Call each handler that is due, also behind one that raises."""
@@ -83,6 +93,20 @@ class Interrupts:
                 self._tell(handlers)
                 raise
 
-    def _note(self, number: int, frame: Optional[FrameType]) -> None:
+    def note(self, number: int, frame: Optional[FrameType]) -> None:
+        """Take note of a signal, and end the poll."""
         self._frames[number] = frame
         self._wake()
+
+
+#: Those for whom the handler stands in, the last who began last.
+_standing: List[Interrupts] = []
+#: The handlers of the program for which it stands in, or did last.
+_programs: Dict[int, Any] = {}
+
+
+def _note(number: int, frame: Optional[FrameType]) -> None:
+    if _standing:
+        _standing[-1].note(number, frame)
+    else:  # a program that sets handlers in between has put this one back
+        _programs[number](number, frame)

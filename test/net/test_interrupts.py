@@ -75,6 +75,34 @@ def test_a_handler_that_was_set_meanwhile_stays(handler):
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
+@pytest.mark.parametrize('first', [0, 1])
+def test_the_last_of_several_who_leave_in_any_order_puts_the_handler_back(handler, first):
+    """Greenlets do: each polls in a turn of a loop of its own."""
+    before = signal.getsignal(signal.SIGINT)
+    both = [Interrupts(int), Interrupts(int)]
+    both[0].begin()
+    both[1].begin()
+    signal.raise_signal(signal.SIGINT)
+    assert [each.is_due for each in both] == [False, True]
+    both[first].end()
+    signal.raise_signal(signal.SIGINT)
+    both[not first].end()
+    assert handler == [signal.SIGINT] * (2 if first else 1)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_handler_that_is_put_back_too_late_calls_that_of_the_program(handler):
+    before = signal.getsignal(signal.SIGINT)
+    interrupts = Interrupts(int)
+    interrupts.begin()
+    stale = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    interrupts.end()
+    signal.signal(signal.SIGINT, stale)
+    signal.raise_signal(signal.SIGINT)
+    assert handler == [signal.SIGINT]
+    signal.signal(signal.SIGINT, before)
+
+
 def test_other_threads_touch_nothing(handler):
     before = signal.getsignal(signal.SIGINT)
     seen = []

@@ -107,6 +107,12 @@ def test_ctrl_c_ends_a_wait(kind, stalled):
     assert found['close']['seconds'] < 5
 
 
+@pytest.mark.skipif(os.name == 'nt', reason='signals of POSIX')
+def test_ctrl_c_tears_no_coroutine_of_a_greenlet(kind, cluster):
+    found = result(program(kind, 'interrupted_within', cluster.bootstrap, 't'))
+    assert found == {'greenlet': ['on'], 'offset': 0, 'handler': True}
+
+
 def test_clients_of_0_9_5(kind, cluster):
     found = result(program(kind, 'clients_09', cluster.bootstrap, 't'))
     assert found['error'] is None

@@ -364,6 +364,7 @@ class KafkaProducer(Placing):
             raise RecordValueError('timeout must be at least 0 seconds, not %r' % (timeout,))
         if self._closed:
             return
+        self._accumulator.check_held()
         self._closed = True
         self._fast.clear()
         _open.discard(self)
@@ -401,6 +402,7 @@ class KafkaProducer(Placing):
             raise _of_the_parent()
         if self._closed:
             raise ProducerClosedError('the producer is closed')
+        self._accumulator.check_held()
 
     def _abandon(self) -> None:
         """Be of no use any more: this is the child of a fork."""

@@ -190,6 +190,7 @@ class Placing(Sending):
         """Repeat what puts records into batches until there is memory for it."""
         ticket: Optional[Ticket] = None
         accumulator = self._accumulator
+        accumulator.check_held()
         try:
             while True:
                 placed = attempt(time.monotonic(), ticket)

@@ -45,6 +45,8 @@ __all__ = ['Limits', 'Plan', 'RecordAccumulator']
 OBJECT_BYTES = 48
 # A batch that is expected to shrink when compressed takes so many times more at most.
 _MOST_SHRINK = 8
+# Nobody holds the lock for so long, but for somebody who cannot go on.
+_HELD_SECONDS = 1.0
 
 
 class RecordAccumulator(Boxes):
@@ -528,6 +530,21 @@ class RecordAccumulator(Boxes):
         self.is_closed = True
         for batch in self._incomplete:
             batch.abandon(error)
+
+    def check_held(self) -> None:
+        """Raise IllegalStateError where the lock can never be had.
+
+        That is in the handler of a signal that has interrupted the main thread while it had it:
+        what it is changing can neither be waited for nor be looked at.
+        """
+        if self.lock.locked() and threading.current_thread() is threading.main_thread():
+            if not self.lock.acquire(timeout=_HELD_SECONDS):
+                raise IllegalStateError(
+                    'a signal came in the middle of a call of the producer, and its handler calls'
+                    ' the producer, which would wait for itself: let the handler note the signal,'
+                    ' or raise SystemExit, and flush behind'
+                )
+            self.lock.release()
 
     def close(self, sends_rest: bool = True) -> None:
         """Take no more records; what is there is ready at once, if it is to be sent at all."""

@@ -7,7 +7,9 @@ topic that is known. Everything else is the business of the slow ways below each
 The rule of this file is that nothing is done for a record that can be done for a batch, and nothing
 is called that can be written here; benchmarks/producer_path.py has the figures. A topic is in
 ``_fast`` only while its records need nothing but a place in a batch: no serializer, interceptor or
-partitioner of the program's, no transaction to be checked, and the producer is open.
+partitioner of the program's, no transaction to be checked, and the producer is open. Where the lock
+is held the slow way is taken: the holder may be this thread, interrupted by a signal whose handler
+sends, which is found out there.
 """
 
 from __future__ import annotations
@@ -54,8 +56,8 @@ class Sending:
         """
         if headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
             queue = self._fast.get(topic)
-            if queue is not None:
-                accumulator = self._accumulator
+            accumulator = self._accumulator
+            if queue is not None and not accumulator.lock.locked():
                 wall = _wall()
                 if key is None:
                     with accumulator.lock:

@@ -161,7 +161,11 @@ class KafkaClient(EventedVerbs, BlockingVerbs):
         self._begin(timeout, correlation_id)
         self.hosts: List[Address] = [(host[0], host[1]) for host in collect_hosts(hosts)]
         self.conns: Dict[Address, Any] = {}
-        self.load_metadata_for_topics()
+        try:
+            self.load_metadata_for_topics()
+        except BaseException:
+            BlockingVerbs.close(self)
+            raise
 
     def __repr__(self) -> str:
         if self._evented_client is not None:

@@ -19,6 +19,7 @@ from kafka.errors import (
     KafkaUnavailableError,
     LeaderNotAvailableError,
     ReplicaNotAvailableError,
+    TopicAuthorizationFailedError,
     UnknownError,
     UnknownTopicOrPartitionError,
     error_for_code,
@@ -35,6 +36,14 @@ from kafka.topic_maps import TopicDict
 from kafka.util import check_number, kafka_bytestring, name_bytes
 
 log = logging.getLogger('kafka.client')
+
+# What is said of a topic and matters to those only who have named it. 0.10.0 lists topics that the
+# client may not see among all (seen on 0.10.0.1); 0.9.0.1 and 0.10.2.2 do not.
+_OF_ITS_OWN = (
+    UnknownTopicOrPartitionError.errno,
+    LeaderNotAvailableError.errno,
+    TopicAuthorizationFailedError.errno,
+)
 
 # What a broker that has just started says of a topic of which it does not know yet, while another
 # broker is down: it would create it, and too few are there for its copies (seen on 0.11.0.3; 0.8
@@ -171,10 +180,7 @@ class KnownCluster:
                 self._remember_topic(topic)
             elif code in excused:
                 log.debug('no metadata for topic %s yet', topic.topic)
-            elif (
-                code in (UnknownTopicOrPartitionError.errno, LeaderNotAvailableError.errno)
-                and kafka_bytestring(topic.topic) not in spelled
-            ):
+            elif code in _OF_ITS_OWN and kafka_bytestring(topic.topic) not in spelled:
                 log.error('no metadata for topic %s: %s', topic.topic, error_for_code(code).message)
             else:
                 failure = failure or error_for_code(code)(topic)

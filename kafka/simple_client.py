@@ -97,7 +97,11 @@ class SimpleClient(BlockingVerbs):
         self._begin(timeout, correlation_id)
         self.hosts: List[Host] = collect_hosts(hosts)
         self._conns: Dict[Address, Any] = {}
-        self.load_metadata_for_topics()
+        try:
+            self.load_metadata_for_topics()
+        except BaseException:
+            BlockingVerbs.close(self)
+            raise
 
     def __repr__(self) -> str:
         return '<%s client_id=%s>' % (type(self).__name__, self.client_id)

@@ -64,7 +64,9 @@ def metadata(call: Call[MetadataRequest]) -> None:
     def change(response: MetadataResponse) -> None:
         found = [] if is_empty else response.topics
         if is_for_all:
-            found = [each for each in found if may_topic(call, acls.DESCRIBE, each.name)]
+            found, unseen = split(found, lambda each: may_topic(call, acls.DESCRIBE, each.name))
+            if (0, 10, 0) <= call.state.release.version < (0, 10, 1):
+                denied.extend(map(_without_right, unseen))  # the only ones that name them here
         if request.include_topic_authorized_operations:
             for each in found:
                 if each.name is not None:
@@ -95,11 +97,14 @@ def _may_be_created(call: Call[MetadataRequest], asked: MetadataRequestTopic) ->
 
 def _denied(call: Call[MetadataRequest], asked: MetadataRequestTopic) -> MetadataResponseTopic:
     code = topic_code(call, acls.DESCRIBE, _name_of(call, asked))
+    return _without_right(asked, code or errors.TOPIC_AUTHORIZATION_FAILED)
+
+
+def _without_right(
+    asked: Any, code: int = errors.TOPIC_AUTHORIZATION_FAILED
+) -> MetadataResponseTopic:
     return MetadataResponseTopic(
-        error_code=code or errors.TOPIC_AUTHORIZATION_FAILED,
-        name=asked.name,
-        topic_id=asked.topic_id,
-        partitions=[],
+        error_code=code, name=asked.name, topic_id=asked.topic_id, partitions=[]
     )
 
 

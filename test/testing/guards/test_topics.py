@@ -46,6 +46,14 @@ def test_of_all_topics_one_sees_what_one_may_describe(people):
     assert response.brokers
 
 
+@pytest.mark.parametrize('people', ['0.9', '0.10.0', '0.10.1'], indirect=True)
+def test_0_10_0_alone_names_the_others_too(people):
+    people.allow('bob', acls.DESCRIBE, TOPIC, 'mine')
+    others = {'theirs': 29} if people.state.release.version[:3] == (0, 10, 0) else {}
+    response = people.ask_as('bob', MetadataRequest(topics=[]), 0)
+    assert {each.name: each.error_code for each in response.topics} == {'mine': 0, **others}
+
+
 @pytest.mark.parametrize('people', ['2.8'], indirect=True)
 @pytest.mark.parametrize('names', [(), ('theirs',)])
 def test_in_version_0_too(people, names):

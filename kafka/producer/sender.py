@@ -459,7 +459,9 @@ class Sender:
             log.exception('node=%s an answer was not understood', node)
             for batch in batches:
                 if batch.state is State.IN_FLIGHT:
-                    self._give_up(batch, KafkaError('its answer was not understood: %r' % fault))
+                    failure = KafkaError('its answer was not understood: %r' % fault)
+                    self._state.on_lost(batch, failure)  # its number may be missing now
+                    self._give_up(batch, failure)
                     self._accumulator.finish(batch)
         if self._accumulator.has_work:
             self.poke()

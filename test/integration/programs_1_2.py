@@ -47,7 +47,6 @@ PROGRAMS = [
         prints=(
             'partition 0: committed 3 of 4, lag 1\npartition 1: committed 1 of 2, lag 1\ntotal 2\n'
         ),
-        logs=r'api_version as text[^\n]*\n',
         since='0.9',
         some=SOME,
     ),

@@ -99,6 +99,7 @@ class ProducerBatch:
         'base_sequence',
         'created_at',
         'encoded',
+        'has_columns',
         'headers',
         'is_done',
         'is_transactional',
@@ -144,6 +145,7 @@ class ProducerBatch:
         #: Columns that are made when a record has one; shorter ones end with None.
         self.keys: Optional[List[Optional[bytes]]] = None
         self.headers: Optional[List[Headers]] = None
+        self.has_columns = False
         self.stamps: List[Stamp] = []
         #: Wall time, seconds, from which on records need another timestamp.
         self.tick = 0.0
@@ -202,20 +204,29 @@ class ProducerBatch:
 
     def set_key(self, index: int, key: bytes) -> None:
         """Give the record at a place, the last one, a key."""
+        self.cut(index)
         if self.keys is None:
             self.keys = []
+            self.has_columns = True
         if len(self.keys) < index:
             self.keys.extend(repeat(None, index - len(self.keys)))
-        del self.keys[index:]  # of a record that Ctrl-C kept from being put
         self.keys.append(key)
 
     def set_headers(self, index: int, headers: Headers) -> None:
         """Give the record at a place, the last one, headers."""
         if self.headers is None:
             self.headers = []
+            self.has_columns = True
         if len(self.headers) < index:
             self.headers.extend(repeat((), index - len(self.headers)))
         self.headers.append(headers)
+
+    def cut(self, index: int) -> None:
+        """Forget key and headers of a record that Ctrl-C kept from being put at a place."""
+        if self.keys is not None:
+            del self.keys[index:]
+        if self.headers is not None:
+            del self.headers[index:]
 
     def close(self) -> None:
         """Take no more records; to be called under the accumulator's lock."""
@@ -227,6 +238,7 @@ class ProducerBatch:
             del self.keys[count:]
         if self.headers is not None:
             self.headers.extend(repeat((), count - len(self.headers)))
+            del self.headers[count:]
 
     # ------------------------------------------------------------ bytes
 

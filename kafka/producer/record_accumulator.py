@@ -138,13 +138,16 @@ class RecordAccumulator(Boxes):
                 return found
             batch = found
             index = len(batch.values)
-            batch.values.append(value)
+            if batch.has_columns:
+                batch.cut(index)
             if key is not None:
                 batch.set_key(index, key)
             if headers:
                 batch.set_headers(index, headers)
             self._set_time(batch, index, timestamp, wall)
             batch.room -= size
+            # Last, as everywhere: Ctrl-C before leaves nothing but what the next record cuts off.
+            batch.values.append(value)
             if batch.room <= 0:
                 self._close(topic, queue, True)
             elif partition is None:
@@ -219,8 +222,9 @@ class RecordAccumulator(Boxes):
         batch.reserved = ticket.size
         # What was left of a room that the first record exceeds would be less than nothing.
         batch.raw_size = batch.room = max(limit, size)
-        queue.open = batch
+        # In this order: Ctrl-C in between leaves nothing that would be missed or never taken.
         self._busy[queue] = None
+        queue.open = batch
         self._incomplete[batch] = None
         return batch
 
@@ -230,6 +234,7 @@ class RecordAccumulator(Boxes):
         Arguments: was_full: None when that says nothing about where records without key go.
         """
         batch = queue.open
+        self._incomplete[batch] = None  # it is there but for Ctrl-C when it was opened
         if topic.batch is batch:
             topic.batch = NO_BATCH
         queue.open = NO_BATCH
@@ -314,15 +319,19 @@ class RecordAccumulator(Boxes):
             # A batch of one record may be too large, else it stays below its limit.
             end = max(start + 1, bisect_left(ends, base + batch.room, start))
             index = len(batch.values)
-            batch.values += group.values[start:end]
+            if batch.has_columns:
+                batch.cut(index)
             if group.keys is not None:
+                batch.has_columns = True
                 batch.keys = padded(batch.keys, index, None)
                 batch.keys += group.keys[start:end]
             if many.headers:
+                batch.has_columns = True
                 batch.headers = padded(batch.headers, index, ())
                 batch.headers += [many.headers] * (end - start)
             self._set_time(batch, index, many.timestamp, 0.0)
             batch.room -= ends[end - 1] - base
+            batch.values += group.values[start:end]
             numbers = None if group.numbers is None else group.numbers[start:end]
             many.placed.append(Placed(batch, index, end - start, numbers))
             group.position = start = end
@@ -401,9 +410,13 @@ class RecordAccumulator(Boxes):
             batch = queue.waiting.popleft()
             if not queue.waiting and queue.open is NO_BATCH:
                 del self._busy[queue]
-            queue.in_flight += 1
-            queue.muted = self.limits.ordered
-            return batch
+            if batch.record_count:
+                queue.in_flight += 1
+                queue.muted = self.limits.ordered
+                return batch
+            self._drop(batch)
+        batch.fail(IllegalStateError('its first record was interrupted'))  # of which nobody knows
+        return None
 
     def encoded(self, batch: ProducerBatch) -> None:
         """Learn from the bytes of a batch how far the next ones of its topic will shrink."""

@@ -69,6 +69,8 @@ class Sending:
                             future._index = index = len(batch.values)
                             if wall >= batch.tick:
                                 accumulator.set_time(batch, wall)
+                            if batch.has_columns:
+                                batch.cut(index)
                             batch.room = room
                             future._key_size = future._header_size = -1
                             future._value_size = len(value)
@@ -85,7 +87,7 @@ class Sending:
                             if wall >= batch.tick:
                                 accumulator.set_time(batch, wall)
                             keys = batch.keys
-                            if keys is not None and len(keys) == index:
+                            if keys is not None and len(keys) == index and not batch.headers:
                                 keys.append(key)
                             else:
                                 batch.set_key(index, key)

@@ -6,7 +6,9 @@ An entry whose subject is gone, or keeps the rule by now, fails the test and is 
 from __future__ import annotations
 
 LONG_FILES: dict[str, str] = {}
-LONG_FUNCTIONS: dict[str, str] = {}
+LONG_FUNCTIONS: dict[str, str] = {
+    'kafka/producer/sending.py: Sending.send': 'made for each record: a call inside would cost a tenth',
+}
 MANY_METHODS: dict[str, str] = {}
 LATE_IMPORTS: dict[str, str] = {
     'kafka/cli/import_hook.py: kafka.cli.old_source': 'paid for by sources that fail only',

@@ -153,6 +153,7 @@ def interrupted_within(green, ticker, bootstrap, topic):
     """Ctrl-C while a greenlet that is not the main one runs a coroutine in its turn."""
     import os
     import signal
+    import threading
 
     from kafka import KafkaProducer
 
@@ -161,12 +162,15 @@ def interrupted_within(green, ticker, bootstrap, topic):
     went, found = [], {}
 
     async def work():
+        while producer._loop._driver != found['driver']:  # it gives way to who waits
+            await producer._loop.sleep(0.001)
         os.kill(os.getpid(), signal.SIGINT)
         for _ in range(1000):  # Python calls handlers between any two steps
             pass
         went.append('on')
 
     def drive():
+        found['driver'] = threading.get_ident()
         try:
             producer._loop.run(work(), 60)
         except KeyboardInterrupt:
@@ -174,6 +178,7 @@ def interrupted_within(green, ticker, bootstrap, topic):
 
     greenlet = spawn(drive)
     join(greenlet)
+    del found['driver']
     found['offset'] = producer.send(topic, b'v').get(60).offset
     found['handler'] = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     producer.close(60)

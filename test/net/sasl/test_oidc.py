@@ -50,15 +50,16 @@ def jwt(**claims):
 @pytest.mark.parametrize(
     ('made', 'least', 'most'),
     [
-        (jwt(exp=int(time.time()) + 7200), 7000, 7200),
-        (jwt(sub='x'), 60, 60),
-        ('opaque', 60, 60),
-        ('a.b.c', 60, 60),
-        (jwt(exp=1), 0, 0),
+        (lambda: jwt(exp=int(time.time()) + 7200), 7000, 7200),
+        (lambda: jwt(sub='x'), 60, 60),
+        (lambda: 'opaque', 60, 60),
+        (lambda: 'a.b.c', 60, 60),
+        (lambda: jwt(exp=1), 0, 0),
     ],
+    ids=['jwt', 'jwt without exp', 'opaque', 'no jwt', 'over'],
 )
 def test_a_token_without_a_life_is_asked_itself(made, least, most):
-    with Provider(token(access_token=made)) as provider:
+    with Provider(token(access_token=made())) as provider:
         _, seconds = provider.client()._ask()
     assert least <= seconds <= most
 

@@ -28,13 +28,12 @@ from servers.releases import (
     chosen,
     chosen_kind,
     problem,
-    releases,
 )
 from test.integration import kerberos
 from test.integration.secured import SecuredCluster
 
-#: Releases that are secured where none are named; before 0.9 there is nothing to secure.
-SECURED, FIRST_SECURED = ('0.9.0.1', '0.10.2.2', '2.8.2', '4.4.0'), (0, 9)
+#: Before that release there is nothing to secure.
+FIRST_SECURED = (0, 9)
 
 
 class Setting(NamedTuple):
@@ -71,8 +70,7 @@ def pytest_configure(config):
 
 def pytest_generate_tests(metafunc):
     if 'secured' in metafunc.fixturenames:
-        named = chosen() if are_named() else [releases()[name] for name in SECURED]
-        wanted = [release for release in named if release.version >= FIRST_SECURED]
+        wanted = [release for release in chosen() if release.version >= FIRST_SECURED]
         metafunc.parametrize(
             'secured', wanted, indirect=True, scope='session', ids=[each.name for each in wanted]
         )

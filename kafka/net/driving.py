@@ -227,9 +227,11 @@ class Driving(Scheduler):
         """Run turns, which this thread holds, until something is done; leave the turn."""
         self._driver = threading.get_ident()
         try:
-            while not self._closing:
+            # It may have happened after the caller asked, in the last turn of another thread:
+            # nothing would end the poll then.
+            while not self._closing and not done():
                 self._run_turn(deadline)
-                if done() or interrupts.is_due or self.time() >= deadline:
+                if interrupts.is_due or self.time() >= deadline:
                     return
         finally:
             self._leave()
@@ -280,9 +282,10 @@ class Driving(Scheduler):
         if not self._ready or now - self._polled_at > POLL_AT_LEAST:
             self._poll(now, deadline)
             self._polled_at = now = self.time()
-        if self._timers:
+        if self._timers and self._timers[0][0] <= now:
             self._run_timers(now)
-        self._run_ready()
+        if self._ready:
+            self._run_ready()
         self._turns += 1
         if self._parked:
             for parked in list(self._parked):
@@ -298,7 +301,7 @@ class Driving(Scheduler):
         self._poller.open()  # a wake-up before that would be lost
         self._polling = SHORT_POLL if seconds <= NAP else LONG_POLL
         try:
-            if self._ready or self._closing or self._must_give_way():
+            if self._ready or self._closing or (self._parked and self._must_give_way()):
                 seconds = 0
             happened = self._poller.poll(seconds)
         finally:
@@ -307,7 +310,7 @@ class Driving(Scheduler):
             self._guarded(on_ready, (events,))
 
     def _must_give_way(self) -> bool:
-        return bool(self._parked) and self._driver == self._background_id()
+        return self._driver == self._background_id()
 
     # ------------------------------------------------------------ the background
 

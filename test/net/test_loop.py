@@ -354,3 +354,11 @@ def test_calls_that_are_always_ready_do_not_keep_sockets_waiting(loop):
                 assert loop.run(transport.recv(), 10) == b'hello'
             finally:
                 is_over = True
+
+
+def test_what_happened_before_a_caller_got_the_turn_ends_its_wait(loop):
+    """Another thread ended it in its last turn: no poll is begun that nobody would end."""
+    answers = iter([False, True, True])
+    began = time.monotonic()
+    assert loop.wait(lambda: next(answers), 30)
+    assert time.monotonic() - began < 15

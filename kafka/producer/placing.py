@@ -190,7 +190,8 @@ class Placing(Sending):
         """Repeat what puts records into batches until there is memory for it."""
         ticket: Optional[Ticket] = None
         accumulator = self._accumulator
-        accumulator.check_held()
+        if accumulator.lock.locked():
+            accumulator.check_held()
         try:
             while True:
                 placed = attempt(time.monotonic(), ticket)
@@ -213,6 +214,8 @@ class Placing(Sending):
             )
 
     def _failed(self, record: ProducerRecord, error: KafkaError) -> FutureRecordMetadata:
+        if self._state.is_transactional:
+            self._loop.call_threadsafe(self._state.refuse, error)
         partition = record.partition if record.partition is not None else -1
         place = TopicPartition(record.topic, partition)
         timestamp = record.timestamp_ms

@@ -11,7 +11,7 @@ from typing import Optional, Sequence
 
 from kafka.errors import KafkaError
 from kafka.producer.sequences import Batch, where
-from kafka.producer.verdicts import Kind, Verdict, lost_verdict, plain_verdict
+from kafka.producer.verdicts import Action, Kind, Verdict, lost_verdict, plain_verdict
 from kafka.protocol.produce import PartitionProduceResponse
 
 #: Every version of Produce may carry these batches.
@@ -49,6 +49,8 @@ class PlainState:
 
     def on_produced(self, batch: Batch, response: PartitionProduceResponse) -> Verdict:
         """Return what to do with a batch after an answer."""
+        if not response.error_code:
+            return Verdict(Action.DONE, base_offset=response.base_offset)
         return plain_verdict(response, where(batch), batch.record_count)
 
     def on_lost(self, batch: Batch, error: KafkaError) -> Verdict:
@@ -56,6 +58,9 @@ class PlainState:
         return lost_verdict(error)
 
     def on_split(self, batch: Batch, pieces: Sequence[Batch]) -> None:
+        """Remember nothing."""
+
+    def refuse(self, error: KafkaError) -> None:
         """Remember nothing."""
 
     def give_up(self, batch: Batch, error: KafkaError) -> None:

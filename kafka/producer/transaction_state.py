@@ -170,6 +170,14 @@ class TransactionState(TransactionCourse):
             self._make_abortable(error)
         self._settled(_NOTHING)
 
+    def refuse(self, error: KafkaError) -> None:
+        """Take note that a record was refused before it came into a batch, by its future alone.
+
+        What is committed without it would not be what the program wanted to be committed.
+        """
+        if self.is_transactional and self.state is State.IN_TRANSACTION and not self._end_is_asked:
+            self._make_abortable(error)
+
     def _settled(self, verdict: Verdict) -> Verdict:
         """Draw the conclusions of what the sequences have become."""
         if self.is_transactional and self.sequences.needs_epoch and not self.is_fatal:

@@ -13,11 +13,13 @@ from kafka.errors import (
     KafkaConfigurationError,
     KafkaError,
     KafkaTimeoutError,
+    MessageSizeTooLargeError,
     TopicAuthorizationFailedError,
     TransactionalIdAuthorizationFailedError,
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka.testing import Cluster
+from test.simulation.checks import committed
 from test.stored import stored
 
 SECONDS = 60
@@ -124,3 +126,28 @@ def test_a_codec_without_its_package(make, monkeypatch):
 
     monkeypatch.setattr(codec, 'compress', missing)
     assert 'lz4' in refused(KafkaConfigurationError, lambda: make(compression_type='lz4'))
+
+
+def test_nothing_is_committed_without_a_record_that_was_refused(cluster, make):
+    """The future alone tells of it, and programs look at futures behind the commit, if at all."""
+    producer = make(transactional_id='own')
+    producer.init_transactions()
+    for record, error in (
+        (('hidden', b'v'), TopicAuthorizationFailedError),
+        (('open', b'v' * 2000000), MessageSizeTooLargeError),
+    ):
+        producer.begin_transaction()
+        producer.send('open', b'aborted').get(SECONDS)
+        future = producer.send(*record)
+        with pytest.raises(error):
+            producer.commit_transaction()
+        assert isinstance(future.exception, error)
+        producer.abort_transaction()
+        producer.begin_transaction()
+        producer.send('open', b'kept')
+        producer.commit_transaction()
+    log = cluster.state.topics['open'].partitions[0].log
+    deadline = time.monotonic() + SECONDS
+    while committed(log, may_hang=True) != [b'kept'] * 2:  # brokers write markers a moment later
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

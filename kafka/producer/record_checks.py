@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import operator
 import re
+import reprlib
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kafka import codec as codecs
@@ -109,7 +110,9 @@ def check_headers(headers: Any) -> Sequence[Tuple[str, Optional[bytes]]]:
     if not headers and (headers is None or isinstance(headers, (list, tuple))):
         return ()
     if not isinstance(headers, list):
-        raise RecordTypeError('headers must be a list of (str, bytes) tuples, not %r' % (headers,))
+        raise RecordTypeError(
+            'headers must be a list of (str, bytes) tuples, not %s' % reprlib.repr(headers)
+        )
     for header in headers:
         right = isinstance(header, tuple) and len(header) == 2 and isinstance(header[0], str)
         if not right or not isinstance(header[1], bytes):
@@ -203,8 +206,8 @@ def check_record(interceptor: Any, record: Any) -> ProducerRecord:
     """Return the record that an interceptor wants to be sent. Raises: RecordTypeError."""
     if not all(hasattr(record, field) for field in ProducerRecord._fields):
         raise RecordTypeError(
-            '%s.on_send() must return a record, the one it got or a changed one, not %r'
-            % (type(interceptor).__name__, record)
+            '%s.on_send() must return a record, the one it got or a changed one, not %s'
+            % (type(interceptor).__name__, reprlib.repr(record))
         )
     checked: ProducerRecord = record
     return checked

@@ -76,6 +76,12 @@ def test_integers_of_other_packages(producer):
         assert type(metadata.partition) is type(metadata.timestamp) is int
 
 
+def test_the_text_of_an_error_does_not_have_all_of_what_was_wrong(producer):
+    with pytest.raises(TypeError, match='headers must be a list') as caught:
+        producer.send('t', b'v', headers=b'h' * 1000000)
+    assert len(str(caught.value)) < 200
+
+
 @pytest.mark.parametrize(
     'arguments, error, text',
     [

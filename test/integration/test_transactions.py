@@ -125,6 +125,13 @@ def committed_offset(cluster, group, topic, partition=0):
         consumer.close()
 
 
+def until_committed(cluster, group, topic, partition, offset):
+    deadline = time.monotonic() + SECONDS
+    while committed_offset(cluster, group, topic, partition) != offset:
+        assert time.monotonic() < deadline, 'the offset is never committed'
+        time.sleep(0.05)
+
+
 def write(producer, topic, texts, partition=0):
     return [producer.send(topic, text, partition=partition) for text in texts]
 
@@ -229,6 +236,9 @@ def test_offsets_hold_if_the_transaction_commits(cluster, make, topic, new_name)
         offsets = {TopicPartition(topic, 1): OffsetAndMetadata(offset, 'text')}
         producer.send_offsets_to_transaction(offsets, group)
         end()
+        # Old brokers take offsets over behind the answer, in a thread of their own. What the next
+        # transaction sends before that is taken over too (seen on 2.8.2 with confluent-kafka).
+        until_committed(cluster, group, topic, 1, 5)
     assert values(cluster, topic, 1) == [b'v']
     assert committed_offset(cluster, group, topic, 1) == 5
 

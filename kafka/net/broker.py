@@ -409,7 +409,8 @@ class BrokerLink:
     def _listen(self, transport: Any) -> None:
         try:
             transport.listen(self._arrived, partial(self._broke, transport))
-            self._take_events()  # of what came together with the last answer before
+            # Of what came together with the last answer before.
+            self._take_events(NEED_DATA if self.session is None else self.session.next_event())
         except KafkaError as error:
             self._broke(transport, error)
 
@@ -422,18 +423,14 @@ class BrokerLink:
         if session is None:
             return
         try:
-            session.receive_data(data)
-            self._take_events()
+            self._take_events(session.take(data))
         except KafkaError as error:
             self._broke(transport, error)
 
-    def _take_events(self) -> None:
-        """Take what the session has understood. Raises KafkaError when the connection is over."""
+    def _take_events(self, event: Event) -> None:
+        """Take an event, and what else has come. Raises KafkaError when the connection is over."""
         session = self.session
-        while session is not None and session is self.session:
-            event = session.next_event()
-            if event is NEED_DATA:
-                return
+        while event is not NEED_DATA:
             if isinstance(event, ResponseReceived):
                 self._take(event)
             elif isinstance(event, SendData):
@@ -442,6 +439,9 @@ class BrokerLink:
                 raise KafkaConnectionError(closed_text(self.host, self.port, event))
             elif is_step(event) and self._steps is not None:
                 self._steps.wake(event)
+            if session is None or session is not self.session:
+                return
+            event = session.next_event()
 
     def _take(self, event: ResponseReceived) -> None:
         pending = self._in_flight.popleft()

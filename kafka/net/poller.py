@@ -63,7 +63,8 @@ class Poller:
 
     def poll(self, seconds: Optional[float]) -> List[Tuple[OnReady, int]]:
         """Return what is ready, after at most so many seconds; None for no end."""
-        return [(key.data, events) for key, events in self.open().select(seconds)]
+        selector = self._selector or self.open()
+        return [(key.data, events) for key, events in selector.select(seconds)]
 
     def wake(self) -> None:
         """End a poll, from any thread or signal handler; the next one if none is under way."""

@@ -122,10 +122,11 @@ class Transport:
 
         Raises KafkaConnectionError when the connection has ended.
         """
-        self._check()
+        if self._broken is not None or self.is_closed:
+            self._check()
         pieces = [each for each in buffers if len(each)]
         if not self._unsent:
-            pieces = self._send_now(pieces)
+            pieces = self._send_one(pieces[0]) if len(pieces) == 1 else self._send_now(pieces)
         if pieces:
             self._unsent.extend(map(_view, pieces))
             self._want(self._events | WRITE)

@@ -121,7 +121,8 @@ class RecordAccumulator(Boxes):
         for name, content in headers:
             size += len(name) + len(content or b'') + 2
         with self.lock:
-            self._check_open()
+            if self.is_closed or self.check_send is not None:
+                self._check_open()
             if topic.is_forgotten:
                 topic = self._present(topic)
             if topic.box:

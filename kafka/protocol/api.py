@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Type, 
 
 from kafka.errors import BufferUnderflowError, ProtocolError, UnsupportedVersionError
 from kafka.late_imports import import_late
+from kafka.protocol import compiler
 from kafka.protocol.primitives import read_tags
 from kafka.protocol.wire import Buffer, Message, Route
 
@@ -284,7 +285,8 @@ def encode_request_parts(
     Raises TypeError naming an argument of a wrong type; ProtocolError naming what does not fit the
     header, or the field that does not fit the version, see ``Message.encode``.
     """
-    _check_types('request', request, correlation_id)
+    if type(correlation_id) is not int or not isinstance(request, Message):
+        _check_types('request', request, correlation_id)
     if version not in request.encoders:  # it is not known yet to be one
         request.check_version(version)
     if client_id is not None and not isinstance(client_id, str):
@@ -292,7 +294,7 @@ def encode_request_parts(
     start = _request_start(_api_key(type(request)), version, correlation_id, client_id)
     flexible_from = request.flexible_from
     tags = b'' if flexible_from is None or version < flexible_from else _NO_TAGS
-    return [start, tags, *request.encode_parts(version)]
+    return [start, tags, *compiler.encode_parts(request, version)]
 
 
 def _request_start(
@@ -373,7 +375,7 @@ def decode_response(response_cls: Type[M], data: Buffer, version: int) -> Tuple[
     if flexible_from is not None and version >= flexible_from:
         if response_cls.api_key != ApiKey.API_VERSIONS:
             pos = pos + 1 if data[pos : pos + 1] == _NO_TAGS else _skip_tags(data, pos)
-    return correlation_id, response_cls.decode_from(data, pos, version)
+    return correlation_id, compiler.decode(response_cls, data, pos, version)
 
 
 def choose_version(

@@ -70,7 +70,8 @@ def decode(cls: Type[M], data: Buffer, start: int, version: int) -> M:
         raise ProtocolError(
             '%s version %d has a string that is not UTF-8' % (cls.__name__, version)
         ) from error
-    primitives.check_end(pos, len(data), cls.__name__)
+    if pos != len(data):
+        primitives.check_end(pos, len(data), cls.__name__)
     return message
 
 

@@ -558,6 +558,30 @@ def test_a_driver_may_hand_in_whole_frames():
         me.receive_frame(answered(1)[4:])
 
 
+@pytest.mark.parametrize('step', [1, 3, 4, 5, 1000])
+def test_taking_bytes_gives_the_events_however_they_are_cut(step):
+    me = client()
+    me.send(METADATA)
+    me.send(METADATA)
+    data, events = answered(0) + answered(1), []
+    for start in range(0, len(data), step):
+        event = me.take(data[start : start + step])
+        while event is not NEED_DATA:
+            events.append((event.correlation_id, event.response))
+            event = me.next_event()
+    assert events == [(0, METADATA_ANSWER), (1, METADATA_ANSWER)]
+    assert isinstance(me.take(b''), ConnectionClosed)
+
+
+@pytest.mark.parametrize('wrong', [answered(7), b'HTTP/1.1 400', frame(b'ab')])
+def test_taking_what_is_wrong_fails_the_session(wrong):
+    me = client()
+    me.send(METADATA)
+    with pytest.raises(KafkaError):
+        me.take(wrong)
+    assert me.state is State.FAILED
+
+
 def test_a_response_in_pieces_is_the_same_response():
     server = Session(Role.SERVER)
     answers = []

@@ -1,0 +1,1 @@
+"""Groups of consumers: membership by both protocols, assignors, stored offsets."""

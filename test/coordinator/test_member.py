@@ -1,0 +1,29 @@
+"""Steps: what a member asks of the thread that polls."""
+
+from __future__ import annotations
+
+from kafka.coordinator.member import Step, StepKind
+from kafka.structs import TopicPartition
+from test.manual_loop import ManualLoop
+
+PARTITION = TopicPartition('t', 0)
+
+
+class Loop(ManualLoop):
+    call_threadsafe = ManualLoop.call_soon
+
+
+def test_a_member_waits_until_its_step_is_finished():
+    loop = Loop()
+    step = Step(loop, StepKind.ASSIGN, [PARTITION], [PARTITION], False, 1.0)
+    task = loop.spawn(step.finished())
+    loop.settle()
+    assert not task.done
+    step.finish()
+    loop.settle()
+    assert task.done
+
+
+def test_a_step_shows_what_it_is():
+    step = Step(None, StepKind.LOSE, [PARTITION], [], False, 1.0)
+    assert repr(step) == '<Step lose 1 of 0 partitions>'

@@ -220,10 +220,12 @@ def test_counts_are_read_from_the_results(tmp_path):
         '<testcase><skipped type="pytest.skip" message="old"/></testcase>'
         '<testcase><skipped type="pytest.skip" message="old"/></testcase>'
         '<testcase><skipped type="pytest.xfail" message="known"/></testcase>'
+        '<testcase classname="test.integration.test_x" name="test_a[1-b]"><failure/></testcase>'
         '</testsuite></testsuites>'
     )
-    assert run.read_results(str(results)) == (7, {'old': 2})
-    assert run.read_results(str(tmp_path / 'none.xml')) == (0, {})
+    failed = ['test/integration/test_x.py::test_a[1-b]']
+    assert run.read_results(str(results)) == (7, {'old': 2}, failed)
+    assert run.read_results(str(tmp_path / 'none.xml')) == (0, {}, [])
 
 
 @pytest.fixture
@@ -251,6 +253,45 @@ def test_runs_of_one_name_are_reported_as_one(report, pytest_on, capfd):
     shown = capfd.readouterr().out
     assert shown.index('1 passed') < shown.index("assert 'this' == 'that'")
     assert shown.count('=== brokers') == 3
+
+
+@pytest.fixture
+def failing(tmp_path, monkeypatch):
+    """Return a function that makes a run whose tests fail, so many times each, before they pass."""
+    monkeypatch.setattr(run, 'ROOT', str(tmp_path))
+
+    def make(times, tests=1, **more):
+        text = (
+            'import os, pytest\n'
+            '@pytest.mark.parametrize("number", range(%d))\n'
+            'def test_it(number):\n'
+            '    path = "tries-%%d" %% number\n'
+            '    tries = open(path).read() if os.path.exists(path) else ""\n'
+            '    open(path, "w").write(tries + ".")\n'
+            '    assert len(tries) >= %d\n'
+        )
+        (tmp_path / 'test_unsteady.py').write_text(text % (tests, times))
+        args = ['-p', 'no:cacheprovider', 'test_unsteady.py']
+        return run.Pytest('brokers', sys.executable, args, **more)
+
+    return make
+
+
+def test_what_failed_on_real_brokers_runs_again_once(report, failing):
+    run.run_side_by_side([failing(1, may_repeat=True)], report)
+    assert report.ran == ['brokers (1 tests)']
+    assert report.unsteady == ['test_unsteady.py::test_it[0]']
+
+
+@pytest.mark.parametrize(
+    'times, tests, may_repeat',
+    [(2, 1, True), (1, 1, False), (1, run.MAY_FAIL_ONCE + 1, True)],
+    ids=['fails twice', 'may not', 'too many'],
+)
+def test_what_fails_is_a_failure(report, failing, times, tests, may_repeat):
+    run.run_side_by_side([failing(times, tests, may_repeat=may_repeat)], report)
+    assert report.failed == ['brokers (%d tests)' % tests]
+    assert report.unsteady == []
 
 
 def test_the_parts_of_the_tests_on_brokers_are_all_of_them_once():

@@ -28,7 +28,7 @@ def produce(client, topic, partition, messages, acks=1):
     return answer
 
 
-def fetch(client, topic, partition, at=0, seconds=20):
+def fetch(client, topic, partition, at=0, seconds=60):
     """Return every ``OffsetAndMessage`` from offset ``at`` to the log's end as it is now."""
     end = offset(client, topic, partition)
     found = []

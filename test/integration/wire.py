@@ -27,7 +27,7 @@ class Wire:
     """A socket to one broker; use it as a context manager."""
 
     def __init__(self, address):
-        self.socket = socket.create_connection(address, 30)
+        self.socket = socket.create_connection(address, 120)  # machines may stand still for long
         self.ids = itertools.count(1)
 
     def __enter__(self):

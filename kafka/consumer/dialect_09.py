@@ -2,7 +2,7 @@
 
 Owns rounds of fetches, what each error in one leads to, where reading starts, and when marks become
 commits. What may be passed stands in ``arguments_09``, positions and marks in the table of
-``subscription_state``. Which consumer has these verbs, and which call means them, is the business
+``partition_table_09``. Which consumer has these verbs, and which call means them, is the business
 of ``group``; how brokers are asked, and who stores offsets, that of the client.
 """
 
@@ -27,7 +27,7 @@ from typing import (
 from kafka.client import KafkaClient
 from kafka.consumer.arguments_09 import complete_options, security_among, wanted_partitions
 from kafka.consumer.base import EARLIEST, LATEST
-from kafka.consumer.subscription_state import PartitionTable, TopicPartitionState
+from kafka.consumer.partition_table_09 import PartitionTable, TopicPartitionState
 from kafka.errors import (
     BrokerResponseError,
     ConsumerFetchSizeTooSmall,

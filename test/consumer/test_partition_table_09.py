@@ -1,10 +1,10 @@
-"""kafka.consumer.subscription_state: the columns of the table and the arithmetic of marks."""
+"""kafka.consumer.partition_table_09: the columns of the table and the arithmetic of marks."""
 
 from __future__ import annotations
 
 import pytest
 
-from kafka.consumer.subscription_state import PartitionTable, TopicPartitionState
+from kafka.consumer.partition_table_09 import PartitionTable, TopicPartitionState
 from kafka.structs import TopicAndPartition
 
 ZERO, ONE, TWO = (TopicAndPartition(b'topic', number) for number in range(3))

@@ -1,6 +1,7 @@
 """All brokers of a cluster: found by the bootstrap servers, asked by what a request is about.
 
-Owns: one BrokerLink for each node, the refreshing of what is known of the cluster, the finding of
+Owns: one BrokerLink for each node, and a second one to those that coordinate a group whose member
+asks for it, the refreshing of what is known of the cluster, the finding of
 coordinators, the choice of a broker. Does not own: the knowledge itself (cluster.py), connections
 (broker.py), what answers mean to who asked, and retries of what was sent: whether a broker acted on
 a request that was lost only its sender can judge.
@@ -59,6 +60,7 @@ log = logging.getLogger(__name__)
 INTERVAL = 1.0
 
 Server = Tuple[str, int]
+_Links = Dict[int, BrokerLink]
 
 
 class Pool:
@@ -83,7 +85,8 @@ class Pool:
         self._loop = loop
         self._chance = chance or random.Random()
         self._family = Family()
-        self._links: Dict[int, BrokerLink] = {}
+        self._links: _Links = {}
+        self._coordinator_links: _Links = {}
         self._is_closed = False
         self._features: Tuple[int, Dict[str, int]] = (-1, {})
         self._silent_since: Optional[float] = None  # first of the refreshes that failed
@@ -228,22 +231,36 @@ class Pool:
             if self._links.get(node_id) is link:
                 del self._links[node_id]
             link.close()
+        gone, self._coordinator_links = self._coordinator_links, {}
+        for link in gone.values():
+            link.close()
 
     # ------------------------------------------------------------ brokers
 
     def link(self, node_id: int) -> BrokerLink:
         """Return the link to a node. Raises UnknownBrokerIdError for one that is not known."""
+        return self._link_of(self._links, node_id)
+
+    def coordinator_link(self, node_id: int) -> BrokerLink:
+        """Return a second link to a node, for the calls of members to the coordinator of a group.
+
+        A broker parks JoinGroup and SyncGroup until the others have come, and answers nothing else
+        on that connection meanwhile. Raises as link().
+        """
+        return self._link_of(self._coordinator_links, node_id)
+
+    def _link_of(self, links: _Links, node_id: int) -> BrokerLink:
         if self._is_closed:
             raise IllegalStateError('the client is closed')
         broker = self.cluster.broker_metadata(node_id)
         if broker is None or not isinstance(broker.port, int):
             raise UnknownBrokerIdError('no broker has the node id %r' % (node_id,))
-        link = self._links.get(node_id)
+        link = links.get(node_id)
         if link is not None and (link.host, link.port) != (broker.host, broker.port):
             link.close()
             link = None
         if link is None:
-            link = self._links[node_id] = BrokerLink(
+            link = links[node_id] = BrokerLink(
                 self._loop,
                 self.settings,
                 str(broker.host),
@@ -255,6 +272,23 @@ class Pool:
                 self._on_lost,
             )
         return link
+
+    async def group_link(self, group_id: str) -> BrokerLink:
+        """Return the coordinator_link() to the coordinator of a group, connected.
+
+        Raises as coordinator(), and KafkaConnectionError when it cannot be reached.
+        """
+        try:
+            link = self.coordinator_link(await self.coordinator(GROUP, group_id))
+        except UnknownBrokerIdError:  # it was found once, and is listed no longer
+            self.forget_coordinator(GROUP, group_id)
+            link = self.coordinator_link(await self.coordinator(GROUP, group_id))
+        await link.ready()
+        return link
+
+    def _all_links(self) -> List[BrokerLink]:
+        spare = [self._spare] if self._spare else []
+        return [*self._links.values(), *self._coordinator_links.values(), *spare]
 
     def _brokers(self) -> List[BrokerMetadata]:
         """Return the brokers in the same order in every process, which a set does not keep."""
@@ -323,8 +357,7 @@ class Pool:
     @property
     def is_connected(self) -> bool:
         """Whether any connection is open; may be asked by any thread."""
-        links = [*self._links.values(), *([self._spare] if self._spare else [])]
-        return not self._is_closed and any(link.is_ready for link in links)
+        return not self._is_closed and any(link.is_ready for link in self._all_links())
 
     def versions(self, node_id: int) -> Optional[BrokerVersions]:
         """Return what a node serves; None while it is not connected."""
@@ -500,9 +533,10 @@ class Pool:
     def _close_gone(self) -> None:
         """Close connections to brokers that are no longer listed."""
         known = {broker.nodeId for broker in self.cluster.brokers()}
-        for node_id in [each for each in self._links if each not in known]:
-            if not self._links[node_id].load:
-                self._links.pop(node_id).close()
+        for links in (self._links, self._coordinator_links):
+            for node_id in [each for each in links if each not in known]:
+                if not links[node_id].load:
+                    links.pop(node_id).close()
 
     def _pause(self, failures: int) -> float:
         settings = self.settings
@@ -514,9 +548,10 @@ class Pool:
         """Close all connections; requests that wait fail."""
         self._is_closed = True
         self.topics.close()
-        for link in [*self._links.values(), *([self._spare] if self._spare else [])]:
+        for link in self._all_links():
             link.close()
         self._links.clear()
+        self._coordinator_links.clear()
 
 
 def _with_attempts(error: Any, attempts: List[Attempt]) -> Any:

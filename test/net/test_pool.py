@@ -29,6 +29,7 @@ from kafka.net.security import SecuritySettings
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.protocol.admin.groups import DescribeGroupsRequest
 from kafka.protocol.commit import OffsetFetchRequest
+from kafka.protocol.group import HeartbeatRequest
 from kafka.protocol.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -270,6 +271,51 @@ def test_a_release_without_coordinators():
             loop.run(pool.send(OffsetFetchRequest(group_id='g', topics=[])), 10)
         pool.close()
         loop.close()
+
+
+def test_what_a_broker_parks_for_a_member_holds_nothing_else_up(sim):
+    cluster, loop, pool = sim
+    parked = loop.spawn(group_asked(pool, HEARTBEAT, 20))
+    cluster.faults.add(Hang(), 'Heartbeat', times=1)
+    node = loop.run(pool.coordinator(0, 'g'), 10)
+    loop.wait(lambda: asked(cluster, 'HEARTBEAT'), 10)
+    began = loop.time()
+    loop.run(pool.send(MetadataRequest(topics=None), node=node), 10)
+    assert loop.time() - began < 1
+    assert not parked.done
+    assert loop.run(pool.group_link('g'), 10) is pool.coordinator_link(node)
+    assert pool.coordinator_link(node) is not pool.link(node)
+
+
+HEARTBEAT = HeartbeatRequest(group_id='g', generation_id=1, member_id='m')
+
+
+async def group_asked(pool, request, timeout):
+    return await (await pool.group_link('g')).request(request, timeout)
+
+
+def test_the_link_to_a_coordinator_is_closed_with_the_others(sim):
+    cluster, loop, pool = sim
+    link = loop.run(pool.group_link('g'), 10)
+    assert link.is_ready
+    pool.close()
+    assert link.state is LinkState.CLOSED
+    assert not pool.is_connected
+
+
+def test_a_coordinator_that_is_listed_no_longer_is_looked_up_anew(sim):
+    cluster, loop, pool = sim
+    loop.run(pool.coordinator(0, 'g'), 10)
+    pool.cluster.set_coordinator(0, 'g', 77)
+    assert loop.run(pool.group_link('g'), 10).node_id == cluster.coordinator('g')
+
+
+def test_the_link_to_a_coordinator_that_is_gone_is_closed(sim):
+    cluster, loop, pool = sim
+    link = loop.run(pool.group_link('g'), 10)
+    cluster.kill(link.node_id)
+    loop.wait(lambda: pool.cluster.broker_metadata(link.node_id) is None, 60)
+    assert link.state is LinkState.CLOSED
 
 
 # ---------------------------------------------------------------- refreshing

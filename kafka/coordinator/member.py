@@ -1,8 +1,8 @@
 """What a member of a group is to its consumer, whichever protocol it speaks.
 
-Owns the settings of members, the steps that a member asks of the thread that polls, and the calls
-that both kinds of members have. Does not own: the protocols (classic_member, consumer_member),
-what is read (subscription_state.py), listeners (the consumer's).
+Owns the steps that a member asks of the thread that polls, and the calls that both kinds of members
+have. Does not own: their settings (group_settings.py), the protocols (classic_member,
+consumer_member), what is read (subscription_state.py), listeners (the consumer's).
 
 A rebalance goes on in turns of the loop, but for what only the thread that polls may do: to commit
 what it has handed out, to call the program's listener, to change what is read. For that a member
@@ -12,9 +12,9 @@ poll holds the rebalance up until the group goes on without it.
 
 from __future__ import annotations
 
-import enum
-from typing import Any, Callable, FrozenSet, Iterable, NamedTuple, Optional
+from typing import Any, Callable, FrozenSet, Iterable, List, Optional
 
+from kafka.coordinator.group_settings import GroupSettings, StepKind
 from kafka.errors import KafkaError
 from kafka.net.tasks import Waiter
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
@@ -22,33 +22,11 @@ from kafka.structs import ConsumerGroupMetadata, TopicPartition
 __all__ = ['GroupSettings', 'Member', 'Step', 'StepKind']
 
 
-class GroupSettings(NamedTuple):
-    """What the options of a consumer mean for its membership; times in seconds."""
-
-    group_id: str
-    group_instance_id: Optional[str] = None
-    session_timeout: float = 45.0
-    #: How long members may take for a rebalance, and the longest pause between two polls.
-    rebalance_timeout: float = 300.0
-    heartbeat_interval: float = 3.0
-    request_timeout: float = 30.0
-    retry_backoff: float = 0.1
-    retry_backoff_max: float = 1.0
-    client_rack: str = ''
-    #: Of a KIP-848 group: 'uniform', 'range', None for what the broker prefers.
-    remote_assignor: Optional[str] = None
-
-
-class StepKind(enum.Enum):
-    """What the thread that polls has to do."""
-
-    REVOKE = 'revoke'  # commit if it is automatic, tell the listener, then stop reading
-    LOSE = 'lose'  # others may own them by now: no commit; tell the listener, stop reading
-    ASSIGN = 'assign'  # read the new ones too, tell the listener, then begin with them
-
-
 class Step:
     """Something that a member needs done by the thread that polls.
+
+    That thread calls begin(), does it if that is True, and calls finish() in the end, whatever came
+    of it. What the group has taken away meanwhile the member withdraws, unless it was begun.
 
     Arguments:
         loop: in whose turns the member waits.
@@ -56,6 +34,8 @@ class Step:
         owned: all that is owned once it is done.
         commits: whether what was handed out is to be committed first, if that is automatic.
         deadline: time of the loop by which it should be done.
+        tells: whether the listener is to be told; a cooperative member that keeps everything only
+            commits.
     """
 
     def __init__(
@@ -66,22 +46,47 @@ class Step:
         owned: Iterable[TopicPartition],
         commits: bool,
         deadline: float,
+        tells: bool = True,
     ) -> None:
         self.kind = kind
         self.partitions: FrozenSet[TopicPartition] = frozenset(partitions)
         self.owned: FrozenSet[TopicPartition] = frozenset(owned)
         self.commits = commits
         self.deadline = deadline
+        self.tells = tells
+        self.is_begun = False
+        self.is_withdrawn = False
         self._loop = loop
         self._waiter: Waiter[None] = Waiter()
+        # Who takes it out decides what becomes of the step; popping is atomic between threads.
+        self._undecided: List[bool] = [True]
 
     def __repr__(self) -> str:
-        return '<Step %s %d of %d partitions%s>' % (
+        state = ' done' if self._waiter.done else ' begun' if self.is_begun else ''
+        return '<Step %s %d, then %d partitions%s>' % (
             self.kind.value,
             len(self.partitions),
             len(self.owned),
-            ' done' if self._waiter.done else '',
+            state,
         )
+
+    def begin(self) -> bool:
+        """Take it up, from the thread that polls; False if it was withdrawn. May be repeated."""
+        if not self.is_begun:
+            self.is_begun = self._decide()
+        return self.is_begun
+
+    def withdraw(self) -> bool:
+        """Take it back, for the member; False if it was begun. May be repeated."""
+        if not self.is_withdrawn:
+            self.is_withdrawn = self._decide()
+        return self.is_withdrawn
+
+    def _decide(self) -> bool:
+        try:
+            return self._undecided.pop()
+        except IndexError:
+            return False
 
     def finish(self) -> None:
         """Tell the member that it is done, from any thread; raises as Loop.call_threadsafe()."""
@@ -142,8 +147,14 @@ class Member:
         """Ask the group for a rebalance (KIP-568). Arguments: reason: for logs, here and there."""
         raise NotImplementedError
 
-    def commit_refused(self, error: KafkaError) -> None:
-        """Take note of what a commit was refused with, if that says something of the membership."""
+    def commit_refused(
+        self, error: KafkaError, who: Optional[ConsumerGroupMetadata] = None
+    ) -> None:
+        """Take note of what a commit was refused with, if that says something of the membership.
+
+        Arguments: who: as whom it was sent; what was refused to a former self says nothing. None
+        for the present one.
+        """
         raise NotImplementedError
 
     async def leave(self, reason: str, timeout: float) -> None:

@@ -26,4 +26,22 @@ def test_a_member_waits_until_its_step_is_finished():
 
 def test_a_step_shows_what_it_is():
     step = Step(None, StepKind.LOSE, [PARTITION], [], False, 1.0)
-    assert repr(step) == '<Step lose 1 of 0 partitions>'
+    assert repr(step) == '<Step lose 1, then 0 partitions>'
+
+
+def step_of(loop=None):
+    return Step(loop, StepKind.REVOKE, [PARTITION], [], True, 1.0)
+
+
+def test_what_was_begun_is_not_withdrawn():
+    step = step_of()
+    assert step.begin() and step.begin()
+    assert not step.withdraw()
+    assert (step.is_begun, step.is_withdrawn) == (True, False)
+
+
+def test_what_was_withdrawn_is_not_begun():
+    step = step_of()
+    assert step.withdraw() and step.withdraw()
+    assert not step.begin()
+    assert (step.is_begun, step.is_withdrawn) == (False, True)

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer as KafkaConsumer
     from kafka.consumer import MultiProcessConsumer as MultiProcessConsumer
     from kafka.consumer import SimpleConsumer as SimpleConsumer
+    from kafka.consumer.listener import (
+        AsyncConsumerRebalanceListener as AsyncConsumerRebalanceListener,
+    )
+    from kafka.consumer.listener import ConsumerRebalanceListener as ConsumerRebalanceListener
+    from kafka.consumer.listener import SubscriptionPattern as SubscriptionPattern
     from kafka.partitioner import HashedPartitioner as HashedPartitioner
     from kafka.partitioner import Murmur2Partitioner as Murmur2Partitioner
     from kafka.partitioner import RoundRobinPartitioner as RoundRobinPartitioner
@@ -89,6 +94,9 @@ _HOMES = {
     'SimpleConsumer': 'kafka.consumer',
     'KafkaConsumer': 'kafka.consumer',
     'MultiProcessConsumer': 'kafka.consumer',
+    'AsyncConsumerRebalanceListener': 'kafka.consumer.listener',
+    'ConsumerRebalanceListener': 'kafka.consumer.listener',
+    'SubscriptionPattern': 'kafka.consumer.listener',
     'create_message': 'kafka.protocol',
     'create_gzip_message': 'kafka.protocol',
     'create_snappy_message': 'kafka.protocol',

@@ -1,17 +1,19 @@
-"""What a program may send: names of topics, bytes, headers, times; and serializers of all eras.
+"""What a program may send: bytes, headers, times; and serializers of all eras.
 
 Owns the checks and the errors they raise, which are AssertionErrors too, as they were before 3.0.
+Names of topics are checked by argument_checks.py.
 """
 
 from __future__ import annotations
 
 import logging
 import operator
-import re
 import reprlib
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kafka import codec as codecs
+from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_int
+from kafka.argument_checks import check_topic as check_topic
 from kafka.errors import (
     IllegalStateError,
     InvalidOptionError,
@@ -24,15 +26,14 @@ from kafka.producer.producer_batch import compression_of
 
 log = logging.getLogger(__name__)
 
-_TOPIC = re.compile(r'[a-zA-Z0-9._-]{1,249}\Z')
 _LAST_TIMESTAMP = 2**63 - 1
 
 
-class RecordValueError(ValueError, AssertionError):
+class RecordValueError(ArgumentValueError):
     """Something about a record cannot be meant."""
 
 
-class RecordTypeError(TypeError, AssertionError):
+class RecordTypeError(ArgumentTypeError):
     """Something about a record is of a wrong type."""
 
 
@@ -80,17 +81,6 @@ def check_codec(config: Mapping[str, Any]) -> None:
         ) from error
     except ValueError as error:
         raise InvalidOptionError('compression_level: %s' % error) from error
-
-
-def check_topic(topic: Any) -> None:
-    """Raise unless it is a name that brokers take."""
-    if not isinstance(topic, str):
-        raise RecordTypeError('topic must be str, not %s' % type(topic).__name__)
-    if not _TOPIC.match(topic) or topic in ('.', '..'):
-        raise RecordValueError(
-            'topic %r: a name has 1 to 249 letters, digits, dots, dashes and underscores, and is'
-            ' not . or ..' % topic[:300]
-        )
 
 
 def as_bytes(name: str, field: Any) -> Optional[bytes]:
@@ -171,7 +161,7 @@ def check_timestamp(timestamp: Any) -> Optional[int]:
     if timestamp is None:
         return None
     if not isinstance(timestamp, float):
-        timestamp = _as_int('timestamp_ms', timestamp)
+        timestamp = as_int('timestamp_ms', timestamp)
     if not 0 <= timestamp <= _LAST_TIMESTAMP:
         raise RecordValueError(
             'timestamp_ms must be milliseconds since 1970, from 0 to 2**63 - 1, not %r' % timestamp
@@ -215,20 +205,13 @@ def check_record(interceptor: Any, record: Any) -> ProducerRecord:
 
 def check_partition(topic: str, partition: Any, partitions: Sequence[int]) -> int:
     """Return a partition id that a topic has. Raises: RecordTypeError, RecordValueError."""
-    number = _as_int('partition', partition)
+    number = as_int('partition', partition)
     if number < 0 or number not in partitions:
         raise RecordValueError(
             'partition %d: the topic %s has %d to %d'
             % (number, topic, partitions[0], partitions[-1])
         )
     return number
-
-
-def _as_int(name: str, number: Any) -> int:
-    """Return a number of any integer type, such as those of numpy, as int."""
-    if isinstance(number, bool) or not hasattr(number, '__index__'):
-        raise RecordTypeError('%s must be int, not %s' % (name, type(number).__name__))
-    return int(operator.index(number))
 
 
 def check_timeout(timeout: Any) -> Optional[float]:

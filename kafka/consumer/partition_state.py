@@ -1,0 +1,388 @@
+"""One partition that a consumer reads: where it is, how that is known, and what may change it.
+
+Owns the phases of a partition and what may follow what (TRANSITIONS), the two places in the log
+(what was handed out, what was fetched), and which late answers still count. Does not own: which
+partitions are read (subscription_state.py), the asking (positions.py, fetcher.py). Follows KIP-320
+and the Java client in what a change of leaders demands.
+
+What was asked for a partition carries its token. The token changes whenever the position moves by
+anything but handing out, so that what was asked before cannot be taken for an answer any more.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from typing import Any, Mapping, NamedTuple, Optional, Set, Tuple
+
+from kafka.consumer.reset_policy import ResetPolicy, read_policy
+from kafka.errors import IllegalStateError
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = ['EpochEnd', 'Event', 'Phase', 'TopicPartitionState', 'Validation', 'Verdict']
+
+
+class Phase(enum.Enum):
+    """How the position of a partition is known. Only what is FETCHING is fetched."""
+
+    INITIALIZING = 'initializing'  # not at all: what was committed has to be asked for
+    FETCHING = 'fetching'
+    AWAIT_RESET = 'awaiting a reset'  # by the policy: ListOffsets has to be asked
+    AWAIT_VALIDATION = 'awaiting validation'  # the log may have been cut: OffsetForLeaderEpoch
+
+    __hash__ = object.__hash__
+
+
+class Event(enum.Enum):
+    """What happens to it."""
+
+    COMMITTED = 'begin at the committed offset'
+    COMMITTED_IN_EPOCH = 'begin at a committed offset whose leader epoch is known'
+    SEEK = 'seek'
+    SEEK_IN_EPOCH = 'seek to an offset whose leader epoch is known'
+    NEED_RESET = 'need a reset'
+    RESET = 'be reset'
+    DOUBT = 'need validation'
+    VALIDATED = 'be validated'
+    TRUNCATED = 'go back to where the log was cut'
+    HAND_OUT = 'hand out records'
+    FETCH = 'fetch'
+
+    __hash__ = object.__hash__
+
+
+_P, _E = Phase, Event
+_BY_THE_PROGRAM = {
+    _E.SEEK: _P.FETCHING,
+    _E.SEEK_IN_EPOCH: _P.AWAIT_VALIDATION,
+    _E.NEED_RESET: _P.AWAIT_RESET,
+}
+
+#: What follows. What is not here is a mistake of the caller, or of this package.
+TRANSITIONS: Mapping[Phase, Mapping[Event, Phase]] = {
+    _P.INITIALIZING: {
+        **_BY_THE_PROGRAM,
+        _E.COMMITTED: _P.FETCHING,
+        _E.COMMITTED_IN_EPOCH: _P.AWAIT_VALIDATION,
+    },
+    _P.AWAIT_RESET: {
+        **_BY_THE_PROGRAM,
+        _E.RESET: _P.FETCHING,
+    },
+    _P.FETCHING: {
+        **_BY_THE_PROGRAM,
+        _E.DOUBT: _P.AWAIT_VALIDATION,
+        _E.HAND_OUT: _P.FETCHING,
+        _E.FETCH: _P.FETCHING,
+    },
+    _P.AWAIT_VALIDATION: {
+        **_BY_THE_PROGRAM,
+        _E.DOUBT: _P.AWAIT_VALIDATION,  # the leader has changed once more
+        _E.VALIDATED: _P.FETCHING,
+        _E.TRUNCATED: _P.FETCHING,
+        # What the former leader answered was on all replicas that were in sync.
+        _E.HAND_OUT: _P.AWAIT_VALIDATION,
+        _E.FETCH: _P.AWAIT_VALIDATION,
+    },
+}
+
+
+class EpochEnd(NamedTuple):
+    """Where an epoch of leaders ended: the last epoch not after the one asked for, and its end.
+
+    -1 where the leader does not know.
+    """
+
+    epoch: int
+    end_offset: int
+
+
+class Validation(NamedTuple):
+    """What a validation is about; the answer counts for as long as the partition says the same."""
+
+    token: int
+    offset: int  # the next to fetch
+    epoch: int  # that of the last batch before it
+    leader: Optional[Tuple[int, int]]  # node and epoch of who is asked
+
+
+class Verdict(enum.Enum):
+    """What the answer to a validation means."""
+
+    STALE = 'stale'  # it was about something else
+    VALID = 'valid'
+    AGAIN = 'again'  # what was fetched ahead is void: the position itself has to be validated
+    TRUNCATED = 'truncated'  # what was handed out is no longer in the log
+    UNDEFINED = 'undefined'  # the leader knows of no such epoch
+
+
+_tokens = itertools.count(1)
+
+
+class TopicPartitionState:
+    """The state of one partition, guarded by the consumer's lock.
+
+    Arguments: partition: whose, for the texts of errors; unsettled: a set in which the partition
+    stands for as long as its position has to be found or validated.
+
+    Attributes:
+        phase; token.
+        position_epoch: the leader epoch of the last record before the position, -1 unknown.
+        fetch_offset: what to ask a broker for next, None without a position; fetch_epoch: the
+            leader epoch of the last batch before it, -1 unknown.
+        reset_strategy: by which a reset is awaited, None unless one is.
+        paused: by the program; held: while a rebalance has not come to its end.
+        highwater, last_stable_offset, log_start_offset: as fetched last, None before.
+        committed: as last known, an OffsetAndMetadata.
+        current_leader: (node, epoch) that the position was seen or validated with.
+        preferred_replica: whom to fetch from instead of the leader (KIP-392), None for the leader;
+            preferred_until: the time when that ends.
+    """
+
+    __slots__ = (
+        '_partition',
+        '_position',
+        '_unsettled',
+        'committed',
+        'current_leader',
+        'fetch_epoch',
+        'fetch_offset',
+        'held',
+        'highwater',
+        'last_stable_offset',
+        'log_start_offset',
+        'paused',
+        'phase',
+        'position_epoch',
+        'preferred_replica',
+        'preferred_until',
+        'reset_strategy',
+        'token',
+    )
+
+    def __init__(
+        self,
+        partition: Optional[TopicPartition] = None,
+        unsettled: Optional[Set[TopicPartition]] = None,
+    ) -> None:
+        self.phase = Phase.INITIALIZING
+        self.token = next(_tokens)
+        self.position_epoch = -1
+        self.fetch_offset: Optional[int] = None
+        self.fetch_epoch = -1
+        self.reset_strategy: Optional[ResetPolicy] = None
+        self.paused = False
+        self.held = False
+        self.highwater: Optional[int] = None
+        self.last_stable_offset: Optional[int] = None
+        self.log_start_offset: Optional[int] = None
+        self.committed: Optional[OffsetAndMetadata] = None
+        self.current_leader: Optional[Tuple[int, int]] = None
+        self.preferred_replica: Optional[int] = None
+        self.preferred_until = 0.0
+        self._position: Optional[int] = None
+        self._partition = partition
+        self._unsettled = unsettled
+        self._note_phase()
+
+    def __repr__(self) -> str:
+        return '<TopicPartitionState %s %s position=%s fetch_offset=%s%s%s>' % (
+            self._name(),
+            self.phase.value,
+            self._position,
+            self.fetch_offset,
+            ' paused' if self.paused else '',
+            ' held' if self.held else '',
+        )
+
+    def _name(self) -> str:
+        return (
+            '?'
+            if self._partition is None
+            else '%s-%d' % (str(self._partition[0]), self._partition[1])
+        )
+
+    # ------------------------------------------------------------ looking
+
+    @property
+    def position(self) -> Optional[int]:
+        """The offset to hand out next, None while there is none."""
+        return self._position
+
+    @position.setter
+    def position(self, offset: int) -> None:
+        """Move it. Raises IllegalStateError while there is none (1.x)."""
+        if not self.has_valid_position:
+            raise IllegalStateError('%r has no position that could be moved: seek' % self)
+        self.seek(offset)
+
+    @property
+    def has_valid_position(self) -> bool:
+        """Whether there is a position, be it validated or not."""
+        return self._position is not None
+
+    @property
+    def awaiting_reset(self) -> bool:
+        """Whether the position has to be found by the reset policy."""
+        return self.phase is Phase.AWAIT_RESET
+
+    def is_fetchable(self) -> bool:
+        """Tell whether brokers may be asked for records of it now."""
+        return self.phase is Phase.FETCHING and not self.paused and not self.held
+
+    def consumed_offset(self) -> Optional[OffsetAndMetadata]:
+        """Return what may be committed: the position, None while there is none."""
+        if self._position is None:
+            return None
+        return OffsetAndMetadata(self._position, '', self.position_epoch)
+
+    # ------------------------------------------------------------ by the program
+
+    def pause(self) -> None:
+        """Fetch and hand out nothing until resume()."""
+        self.paused = True
+
+    def resume(self) -> None:
+        """Undo pause()."""
+        self.paused = False
+
+    def seek(self, offset: int, epoch: int = -1) -> None:
+        """Go to an offset; it is validated first if the leader epoch before it is known."""
+        self._go(Event.SEEK if epoch < 0 else Event.SEEK_IN_EPOCH)
+        self._move(offset, epoch)
+
+    def await_reset(self, strategy: Any) -> None:
+        """Have no position until one was found. Arguments: strategy: as read_policy()."""
+        self._go(Event.NEED_RESET)
+        self._move(None, -1)
+        self.reset_strategy = read_policy(strategy)
+
+    # ------------------------------------------------------------ answers to what was asked
+
+    def begin_at(self, token: int, committed: OffsetAndMetadata) -> bool:
+        """Begin at a committed offset, unless the token is no longer the same; tell whether so."""
+        if token != self.token:
+            return False
+        self.committed = committed
+        epoch = -1 if committed.leader_epoch is None else committed.leader_epoch
+        self._go(Event.COMMITTED if epoch < 0 else Event.COMMITTED_IN_EPOCH)
+        self._move(committed.offset, epoch)
+        return True
+
+    def reset_to(self, token: int, offset: int) -> bool:
+        """Take the answer to a reset, unless the token is no longer the same; tell whether so."""
+        if token != self.token:
+            return False
+        self._go(Event.RESET)
+        self._move(offset, -1)
+        return True
+
+    # ------------------------------------------------------------ leaders
+
+    def leader_changed(self, node: int, epoch: int) -> bool:
+        """Note who leads; return whether the position has to be validated because of that.
+
+        Arguments: epoch: of the leader, -1 unknown: then nothing can be validated.
+        """
+        if self.current_leader == (node, epoch):
+            return False
+        self.current_leader = node, epoch
+        self.preferred_replica = None
+        return epoch >= 0 and self.doubt()
+
+    def doubt(self) -> bool:
+        """Let the position be validated; return whether it can be: its epoch is known."""
+        if self.fetch_epoch < 0 or self._position is None:
+            return False
+        self._go(Event.DOUBT)
+        return True
+
+    def validation(self) -> Optional[Validation]:
+        """Return what has to be validated now, None for nothing."""
+        if self.phase is not Phase.AWAIT_VALIDATION or self.fetch_offset is None:
+            return None
+        return Validation(self.token, self.fetch_offset, self.fetch_epoch, self.current_leader)
+
+    def spare_validation(self, asked: Validation) -> bool:
+        """Go on without: brokers cannot tell. False if it is about something else by now."""
+        if asked != self.validation():
+            return False
+        self._go(Event.VALIDATED)
+        return True
+
+    def judge(self, asked: Validation, end: EpochEnd) -> Verdict:
+        """Take the answer to a validation.
+
+        After TRUNCATED and UNDEFINED the position is as it was, for the policy to decide.
+        """
+        if asked != self.validation():
+            return Verdict.STALE
+        is_defined = end.epoch >= 0 and end.end_offset >= 0
+        if is_defined and end.end_offset >= asked.offset:
+            self._go(Event.VALIDATED)
+            return Verdict.VALID
+        if self._position != self.fetch_offset:
+            self.rewind()
+            if self.fetch_epoch >= 0:
+                return Verdict.AGAIN
+            self._go(Event.VALIDATED)
+            return Verdict.VALID
+        return Verdict.TRUNCATED if is_defined else Verdict.UNDEFINED
+
+    def truncate(self, asked: Validation, end: EpochEnd) -> bool:
+        """Go back to where the log was cut; tell whether that was still what matters."""
+        if asked != self.validation():
+            return False
+        self._go(Event.TRUNCATED)
+        self._move(end.end_offset, end.epoch)
+        return True
+
+    # ------------------------------------------------------------ fetching
+
+    def fetched(self, next_offset: int, next_epoch: int = -1) -> None:
+        """Note that what comes before an offset was fetched; its epoch -1: as before."""
+        if self.phase is not Phase.FETCHING:
+            self._go(Event.FETCH)
+        self.fetch_offset = next_offset
+        if next_epoch >= 0:
+            self.fetch_epoch = next_epoch
+
+    def consumed(self, offset: int, epoch: int = -1) -> None:
+        """Note that what comes before an offset was handed out; its epoch -1: as before."""
+        if self.phase is not Phase.FETCHING:
+            self._go(Event.HAND_OUT)
+        self._position = offset
+        if epoch >= 0:
+            self.position_epoch = epoch
+        if self.fetch_offset is None or self.fetch_offset < offset:
+            self.fetch_offset, self.fetch_epoch = offset, self.position_epoch
+
+    def rewind(self) -> None:
+        """Drop what was fetched ahead: the next fetch begins at the position."""
+        self.token = next(_tokens)
+        self.fetch_offset, self.fetch_epoch = self._position, self.position_epoch
+
+    # ------------------------------------------------------------ moving
+
+    def _go(self, event: Event) -> None:
+        phase = TRANSITIONS[self.phase].get(event)
+        if phase is None:
+            raise IllegalStateError(
+                'partition %s is %s and cannot %s' % (self._name(), self.phase.value, event.value)
+            )
+        if phase is not self.phase:
+            self.phase = phase
+            self._note_phase()
+
+    def _note_phase(self) -> None:
+        if self._unsettled is not None and self._partition is not None:
+            if self.phase is Phase.FETCHING:
+                self._unsettled.discard(self._partition)
+            else:
+                self._unsettled.add(self._partition)
+
+    def _move(self, offset: Optional[int], epoch: int) -> None:
+        self.token = next(_tokens)
+        self._position = self.fetch_offset = offset
+        self.position_epoch = self.fetch_epoch = epoch
+        self.reset_strategy = None

@@ -1,0 +1,483 @@
+"""What a consumer reads: the topics it asked for, the partitions it has, and where each of them is.
+
+Owns the kinds of subscription and which of them go together, the assigned partitions and the order
+in which they are served. Does not own: a partition's own state (partition_state.py), the asking
+(positions.py, fetcher.py), membership (coordinator/). Pure: no clock, no broker. What is here is
+guarded by the consumer's lock. The names are those of 1.x to 3.x.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+import re
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Pattern, Set, Tuple
+
+from kafka.argument_checks import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    as_partition,
+    check_topic,
+)
+from kafka.consumer.listener import (
+    AsyncConsumerRebalanceListener,
+    ConsumerRebalanceListener,
+    SubscriptionPattern,
+    check_listener,
+)
+from kafka.consumer.partition_state import Phase, TopicPartitionState
+from kafka.consumer.reset_policy import NONE, ResetPolicy, read_policy
+from kafka.errors import IllegalStateError
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = [
+    'AsyncConsumerRebalanceListener',
+    'ConsumerRebalanceListener',
+    'Mode',
+    'NotAssignedError',
+    'Phase',
+    'SubscriptionPattern',
+    'SubscriptionState',
+    'TopicPartitionState',
+]
+
+
+class Mode(enum.Enum):
+    """Who says which partitions are read."""
+
+    NONE = 'nothing'
+    TOPICS = 'topics'
+    PATTERN = 'a pattern'
+    SERVER_PATTERN = 'a pattern of the brokers'  # KIP-848
+    USER = 'partitions'  # assign()
+
+    __hash__ = object.__hash__
+
+
+_SUBSCRIBED = frozenset([Mode.TOPICS, Mode.PATTERN, Mode.SERVER_PATTERN])
+
+#: Which kind may follow which; unsubscribe() leads to NONE from everywhere.
+MODES: Mapping[Mode, Iterable[Mode]] = {
+    Mode.NONE: frozenset(Mode),
+    Mode.TOPICS: _SUBSCRIBED | {Mode.NONE},
+    Mode.PATTERN: _SUBSCRIBED | {Mode.NONE},
+    Mode.SERVER_PATTERN: _SUBSCRIBED | {Mode.NONE},
+    Mode.USER: frozenset([Mode.USER, Mode.NONE]),
+}
+
+
+class NotAssignedError(IllegalStateError, ValueError, KeyError):
+    """The partition is not assigned to this consumer; all that eras raised for it."""
+
+    def __str__(self) -> str:
+        return 'IllegalStateError: %s' % (self.args[0] if self.args else 'not assigned')
+
+
+class AssignedPartitions:
+    """The partitions that are assigned, in the order in which they are to be served.
+
+    Arguments: offset_reset_strategy: as read_policy().
+
+    Attributes: assignment: {TopicPartition: TopicPartitionState}; default_reset: the policy;
+    unsettled: those whose position has to be found or validated; version: grows with each change of
+    subscription or assignment.
+    """
+
+    def __init__(self, offset_reset_strategy: Any = 'earliest') -> None:
+        self.assignment: Dict[TopicPartition, TopicPartitionState] = {}
+        self.default_reset: ResetPolicy = read_policy(offset_reset_strategy)
+        self.unsettled: Set[TopicPartition] = set()
+        self.version = 0
+
+    # ------------------------------------------------------------ which
+
+    def state(self, partition: TopicPartition) -> TopicPartitionState:
+        """Return the state of a partition. Raises NotAssignedError if it is not assigned."""
+        found = self.assignment.get(partition)
+        if found is None:
+            raise NotAssignedError(
+                'partition %s is not assigned to this consumer; it has %s'
+                % (_name(partition), _names(self.assignment))
+            )
+        return found
+
+    def owned(self) -> Set[TopicPartition]:
+        """Return the assigned partitions, a set of the caller's own."""
+        return set(self.assignment)
+
+    def assigned_partitions(self) -> Set[TopicPartition]:
+        """Return the assigned partitions (1.x)."""
+        return set(self.assignment)
+
+    def is_assigned(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition is assigned."""
+        return partition in self.assignment
+
+    def revoke(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions no more; those that are not assigned do not matter."""
+        gone = [each for each in partitions if each in self.assignment]
+        for partition in gone:
+            del self.assignment[partition]
+            self.unsettled.discard(partition)
+        if gone:
+            self.version += 1
+
+    def _assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these and no others; those that stay keep their state and their place."""
+        wanted = dict.fromkeys(partitions)
+        self.revoke([each for each in self.assignment if each not in wanted])
+        for partition in wanted:
+            if partition not in self.assignment:
+                self.assignment[partition] = TopicPartitionState(partition, self.unsettled)
+        self.version += 1
+
+    # ------------------------------------------------------------ what may be fetched
+
+    def fetchable(self) -> List[TopicPartition]:
+        """Return what brokers may be asked for, what was served longest ago first."""
+        return [each for each, state in self.assignment.items() if state.is_fetchable()]
+
+    def fetchable_partitions(self) -> Set[TopicPartition]:
+        """Return what brokers may be asked for (1.x)."""
+        return set(self.fetchable())
+
+    def is_fetchable(self, partition: TopicPartition) -> bool:
+        """Tell whether brokers may be asked for a partition; not for one not assigned."""
+        state = self.assignment.get(partition)
+        return state is not None and state.is_fetchable()
+
+    def rotate(self, partition: TopicPartition) -> None:
+        """Serve the others before this one, which was just served."""
+        state = self.assignment.pop(partition, None)
+        if state is not None:
+            self.assignment[partition] = state
+
+    def hold(self, partitions: Iterable[TopicPartition]) -> None:
+        """Fetch nothing of these until release(): new, or about to go."""
+        self._set_held(partitions, True)
+
+    def release(self, partitions: Iterable[TopicPartition]) -> None:
+        """Undo hold() for those of them that are still assigned."""
+        self._set_held(partitions, False)
+
+    def _set_held(self, partitions: Iterable[TopicPartition], is_held: bool) -> None:
+        for partition in partitions:
+            state = self.assignment.get(partition)
+            if state is not None:
+                state.held = is_held
+
+    # ------------------------------------------------------------ pausing
+
+    def pause(self, partition: TopicPartition) -> None:
+        """Hand out nothing of a partition until resume(). Raises NotAssignedError."""
+        self.state(partition).pause()
+
+    def resume(self, partition: TopicPartition) -> None:
+        """Undo pause(). Raises NotAssignedError."""
+        self.state(partition).resume()
+
+    def is_paused(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition is paused; not one that is not assigned."""
+        state = self.assignment.get(partition)
+        return state is not None and state.paused
+
+    def paused_partitions(self) -> Set[TopicPartition]:
+        """Return what is paused, a set of the caller's own."""
+        return {each for each, state in self.assignment.items() if state.paused}
+
+    # ------------------------------------------------------------ positions
+
+    def seek(self, partition: TopicPartition, offset: Any) -> None:
+        """Go on at an offset; what was fetched before is dropped.
+
+        Arguments: offset: a number, or an OffsetAndMetadata, whose leader epoch, if it is known,
+        is validated first.
+        Raises: ArgumentValueError for what is no offset, NotAssignedError.
+        """
+        number, epoch = _offset_of(offset)
+        self.state(partition).seek(number, epoch)
+
+    def need_offset_reset(self, partition: TopicPartition, strategy: Any = None) -> None:
+        """Let the position be found anew. Raises NotAssignedError.
+
+        Arguments: strategy: as read_policy(); None for that of the consumer. By 'none' it waits for
+        the program to seek.
+        """
+        policy = self.default_reset if strategy is None else strategy
+        self.state(partition).await_reset(policy)
+
+    def has_default_offset_reset_policy(self) -> bool:
+        """Tell whether a position that is missing is found by itself."""
+        return self.default_reset != NONE
+
+    def is_offset_reset_needed(self, partition: TopicPartition) -> bool:
+        """Tell whether the position of an assigned partition is being found by the policy."""
+        state = self.assignment.get(partition)
+        return state is not None and state.awaiting_reset
+
+    def has_all_fetch_positions(self) -> bool:
+        """Tell whether every assigned partition has a position."""
+        return not self.missing_fetch_positions()
+
+    def missing_fetch_positions(self) -> Set[TopicPartition]:
+        """Return the assigned partitions without a position."""
+        return {each for each in self.unsettled if not self.assignment[each].has_valid_position}
+
+    def all_consumed_offsets(self) -> Dict[TopicPartition, OffsetAndMetadata]:
+        """Return what may be committed: the position of each partition that has one."""
+        found = {each: state.consumed_offset() for each, state in self.assignment.items()}
+        return {each: offset for each, offset in found.items() if offset is not None}
+
+
+class SubscriptionState(AssignedPartitions):
+    """What a consumer reads and how it came to that.
+
+    Arguments: offset_reset_strategy: where to begin without a position: 'earliest', 'latest',
+        'by_duration:<ISO 8601>'; any other word: nowhere. Raises InvalidOptionError for a duration
+        that is none.
+
+    Attributes, beside those of the assigned partitions:
+        mode: what kind of subscription there is.
+        subscription: the topics, with a pattern those found so far; None without a subscription.
+        subscribed_pattern: as compiled, None without; server_pattern: what brokers match (KIP-848).
+        listener: of rebalances, or None.
+        needs_partition_assignment: whether the group has to assign anew.
+        needs_fetch_committed_offsets: whether what is known of commits may be old (1.x).
+    """
+
+    def __init__(self, offset_reset_strategy: Any = 'earliest') -> None:
+        super().__init__(offset_reset_strategy)
+        self.mode = Mode.NONE
+        self.subscription: Optional[Set[str]] = None
+        self.subscribed_pattern: Optional[Pattern[str]] = None
+        self.server_pattern: Optional[str] = None
+        self.listener: Any = None
+        self.needs_partition_assignment = False
+        self.needs_fetch_committed_offsets = True
+        self._group_subscription: Set[str] = set()
+
+    def __repr__(self) -> str:
+        return '<SubscriptionState %s, %d topics, %d partitions, %d unsettled>' % (
+            self.mode.value,
+            len(self.subscription or ()),
+            len(self.assignment),
+            len(self.unsettled),
+        )
+
+    # ------------------------------------------------------------ by the program
+
+    def subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
+        """Read topics, as the group assigns their partitions; replaces topics and listener.
+
+        Arguments: topics: names, or one as a str; pattern: of the beginning of names, as str or
+            compiled, or a SubscriptionPattern for brokers to match; listener: of rebalances.
+
+        Partitions of topics that are no longer meant leave the assignment at once.
+
+        Raises: ArgumentValueError for neither, or a name or pattern that cannot be one;
+        ArgumentTypeError; IllegalStateError for both, and after assign_from_user(). Nothing is
+        changed then.
+        """
+        names = _topic_names(topics)
+        if names and pattern is not None:
+            raise IllegalStateError('subscribe to topics or to a pattern, not to both')
+        if not names and pattern is None:
+            raise ArgumentValueError('subscribe() needs topics or a pattern')
+        check_listener(listener)
+        if pattern is None:
+            self._enter(Mode.TOPICS)
+            self.subscribed_pattern = self.server_pattern = None
+            self._change(set(names))
+        else:
+            self._subscribe_to(pattern)
+        self.listener = listener
+
+    def _subscribe_to(self, pattern: Any) -> None:
+        """Subscribe to what a pattern matches, none of which is known yet."""
+        is_of_brokers = isinstance(pattern, SubscriptionPattern)
+        compiled = None if is_of_brokers else _compiled(pattern)
+        if is_of_brokers:
+            _check_text(pattern.pattern)
+        self._enter(Mode.SERVER_PATTERN if is_of_brokers else Mode.PATTERN)
+        self.subscribed_pattern = compiled
+        self.server_pattern = pattern.pattern if is_of_brokers else None
+        known = self.subscription or ()
+        self._change({each for each in known if self.matches(each)} if compiled else set())
+        self.needs_partition_assignment = True
+
+    def assign_from_user(self, partitions: Iterable[Any]) -> None:
+        """Read these partitions, without a group; those that stay keep their state.
+
+        Arguments: partitions: TopicPartitions, or tuples of two; none: read nothing.
+        Raises: IllegalStateError after subscribe(), until unsubscribe(); as as_partition().
+        """
+        wanted = [as_partition(each) for each in _iterated('partitions', partitions)]
+        self._enter(Mode.USER)
+        if not wanted:
+            self._enter(Mode.NONE)
+        self._assign(wanted)
+        self.needs_fetch_committed_offsets = True
+
+    def unsubscribe(self) -> None:
+        """Read nothing; any kind of subscription may follow."""
+        self._enter(Mode.NONE)
+        self.subscription = self.subscribed_pattern = self.server_pattern = None
+        self.listener = None
+        self.needs_partition_assignment = False
+        self._group_subscription = set()
+        self._assign(())
+
+    def _enter(self, mode: Mode) -> None:
+        if mode not in MODES[self.mode]:
+            raise IllegalStateError(
+                'this consumer reads %s, and cannot change to %s: unsubscribe() first'
+                % (self.mode.value, mode.value)
+            )
+        self.mode = mode
+
+    # ------------------------------------------------------------ by the group and the metadata
+
+    def partitions_auto_assigned(self) -> bool:
+        """Tell whether topics were subscribed to, not partitions assigned by the program."""
+        return self.mode in _SUBSCRIBED
+
+    def matches(self, topic: str) -> bool:
+        """Tell whether a topic is subscribed to, by its name or by the pattern."""
+        if self.subscribed_pattern is not None:
+            return self.subscribed_pattern.match(topic) is not None
+        return self.server_pattern is not None or topic in (self.subscription or ())
+
+    def change_subscription(self, topics: Any) -> bool:
+        """Subscribe to other topics than before, such as those that a pattern matches now.
+
+        Partitions of the others leave the assignment at once.
+        Returns whether that is a change. Raises: IllegalStateError without a subscription; as
+        check_topic().
+        """
+        self._check_subscribed()
+        return self._change(set(_topic_names(topics)))
+
+    def _change(self, topics: Set[str]) -> bool:
+        if topics == self.subscription:
+            return False
+        self.subscription = topics
+        self._group_subscription |= topics
+        self.needs_partition_assignment = True
+        self.version += 1
+        self.revoke([each for each in self.assignment if each.topic not in topics])
+        return True
+
+    def _check_subscribed(self) -> None:
+        if self.mode not in _SUBSCRIBED:
+            raise IllegalStateError(
+                'no topics are subscribed to: this consumer reads %s' % self.mode.value
+            )
+
+    def group_subscribe(self, topics: Iterable[str]) -> None:
+        """Take interest in the topics of other members too, as their leader. Raises as above."""
+        self._check_subscribed()
+        self._group_subscription |= set(topics)
+
+    def group_subscription(self) -> Set[str]:
+        """Return the topics whose partitions are of interest, a set of the caller's own."""
+        return set(self._group_subscription)
+
+    def mark_for_reassignment(self) -> None:
+        """Note that the group has to assign anew. Raises IllegalStateError without a subscription.
+
+        The topics of other members are of interest no more, until this one leads again.
+        """
+        self._check_subscribed()
+        assert self.subscription is not None
+        self._group_subscription &= self.subscription
+        self.needs_partition_assignment = True
+
+    def assign_from_subscribed(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read what the group assigned; those that stay keep their state.
+
+        Raises: IllegalStateError without a subscription; ArgumentValueError for a topic that was
+        not subscribed to, when nothing is changed.
+        """
+        self._check_subscribed()
+        assert self.subscription is not None
+        wanted = [as_partition(each) for each in partitions]
+        foreign = [each for each in wanted if not self.matches(str(each.topic))]
+        if foreign:
+            raise ArgumentValueError(
+                'the group assigned %s of topics that this consumer did not subscribe to'
+                % _names(foreign)
+            )
+        if self.mode is not Mode.TOPICS:  # what a pattern matches others may have seen first
+            topics = {str(each.topic) for each in wanted}
+            found = topics if self.mode is Mode.SERVER_PATTERN else self.subscription | topics
+            self.subscription = found
+            self._group_subscription |= found
+        self._assign(wanted)
+        self.needs_partition_assignment = False
+        self.needs_fetch_committed_offsets = True
+
+
+def _topic_names(topics: Any) -> List[str]:
+    """Return names that were given as some collection, or one as a str; each once."""
+    if isinstance(topics, str):
+        topics = (topics,)
+    names = list(dict.fromkeys(_iterated('topics', topics or ())))
+    for name in names:
+        check_topic(name)
+    return names
+
+
+def _iterated(what: str, things: Any) -> List[Any]:
+    if isinstance(things, (str, bytes)) or not hasattr(things, '__iter__'):
+        raise ArgumentTypeError('%s must be a list, not %s' % (what, type(things).__name__))
+    found = list(things)
+    for each in found:
+        if not isinstance(each, (str, tuple)):
+            raise ArgumentTypeError('%s: one is %s' % (what, type(each).__name__))
+    return found
+
+
+def _check_text(pattern: Any) -> None:
+    if not isinstance(pattern, str):
+        raise ArgumentTypeError('pattern must be str, not %s' % type(pattern).__name__)
+    if not pattern:
+        raise ArgumentValueError('pattern must not be empty')
+
+
+def _compiled(pattern: Any) -> Pattern[str]:
+    _check_text(getattr(pattern, 'pattern', pattern))
+    try:
+        compiled: Pattern[str] = re.compile(pattern)
+    except re.error as error:
+        raise ArgumentValueError(
+            'pattern %.200r is no regular expression: %s' % (pattern, error)
+        ) from error
+    return compiled
+
+
+def _offset_of(offset: Any) -> Tuple[int, int]:
+    """Return an offset and the leader epoch before it, -1 for unknown."""
+    epoch = -1
+    if isinstance(offset, OffsetAndMetadata):
+        epoch = -1 if offset.leader_epoch is None else offset.leader_epoch
+        offset = offset.offset
+    if isinstance(offset, bool) or not hasattr(offset, '__index__'):
+        raise ArgumentValueError('an offset is a whole number, not %s' % type(offset).__name__)
+    number = operator.index(offset)
+    if not 0 <= number < 2**63:
+        raise ArgumentValueError('offset %d: they are from 0 to 2**63 - 1' % number)
+    return number, epoch
+
+
+def _name(partition: Any) -> str:
+    if isinstance(partition, tuple) and len(partition) == 2:
+        return '%s-%s' % partition
+    return repr(partition)
+
+
+def _names(partitions: Iterable[TopicPartition], most: int = 8) -> str:
+    """Name partitions, not all if they are many."""
+    names = sorted(map(_name, partitions))
+    if len(names) > most:
+        return '%s and %d others' % (', '.join(names[:most]), len(names) - most)
+    return ', '.join(names) or 'none'

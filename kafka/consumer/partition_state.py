@@ -123,7 +123,8 @@ class TopicPartitionState:
     """The state of one partition, guarded by the consumer's lock.
 
     Arguments: partition: whose, for the texts of errors; unsettled: a set in which the partition
-    stands for as long as its position has to be found or validated.
+    stands for as long as its position has to be found or validated; changed: a set to which it is
+    added when something changes that decides what brokers are asked for, but for what is fetched.
 
     Attributes:
         phase; token.
@@ -140,6 +141,7 @@ class TopicPartitionState:
     """
 
     __slots__ = (
+        '_changed',
         '_partition',
         '_position',
         '_unsettled',
@@ -164,6 +166,7 @@ class TopicPartitionState:
         self,
         partition: Optional[TopicPartition] = None,
         unsettled: Optional[Set[TopicPartition]] = None,
+        changed: Optional[Set[TopicPartition]] = None,
     ) -> None:
         self.phase = Phase.INITIALIZING
         self.token = next(_tokens)
@@ -183,6 +186,7 @@ class TopicPartitionState:
         self._position: Optional[int] = None
         self._partition = partition
         self._unsettled = unsettled
+        self._changed = changed
         self._note_phase()
 
     def __repr__(self) -> str:
@@ -241,10 +245,17 @@ class TopicPartitionState:
     def pause(self) -> None:
         """Fetch and hand out nothing until resume()."""
         self.paused = True
+        self._note_change()
 
     def resume(self) -> None:
         """Undo pause()."""
         self.paused = False
+        self._note_change()
+
+    def hold(self, is_held: bool) -> None:
+        """Fetch and hand out nothing while a rebalance goes on."""
+        self.held = is_held
+        self._note_change()
 
     def seek(self, offset: int, epoch: int = -1) -> None:
         """Go to an offset; it is validated first if the leader epoch before it is known."""
@@ -287,8 +298,13 @@ class TopicPartitionState:
         if self.current_leader == (node, epoch):
             return False
         self.current_leader = node, epoch
-        self.preferred_replica = None
+        self.prefer(None)
         return epoch >= 0 and self.doubt()
+
+    def prefer(self, node: Optional[int], until: float = 0.0) -> None:
+        """Fetch from a node until some time, None: from the leader (KIP-392)."""
+        self.preferred_replica, self.preferred_until = node, until
+        self._note_change()
 
     def doubt(self) -> bool:
         """Let the position be validated; return whether it can be: its epoch is known."""
@@ -361,6 +377,7 @@ class TopicPartitionState:
         """Drop what was fetched ahead: the next fetch begins at the position."""
         self.token = next(_tokens)
         self.fetch_offset, self.fetch_epoch = self._position, self.position_epoch
+        self._note_change()
 
     # ------------------------------------------------------------ moving
 
@@ -374,7 +391,12 @@ class TopicPartitionState:
             self.phase = phase
             self._note_phase()
 
+    def _note_change(self) -> None:
+        if self._changed is not None and self._partition is not None:
+            self._changed.add(self._partition)
+
     def _note_phase(self) -> None:
+        self._note_change()
         if self._unsettled is not None and self._partition is not None:
             if self.phase is Phase.FETCHING:
                 self._unsettled.discard(self._partition)
@@ -386,3 +408,4 @@ class TopicPartitionState:
         self._position = self.fetch_offset = offset
         self.position_epoch = self.fetch_epoch = epoch
         self.reset_strategy = None
+        self._note_change()

@@ -88,6 +88,7 @@ class AssignedPartitions:
         self.default_reset: ResetPolicy = read_policy(offset_reset_strategy)
         self.unsettled: Set[TopicPartition] = set()
         self.version = 0
+        self._changed: Set[TopicPartition] = set()
 
     # ------------------------------------------------------------ which
 
@@ -119,6 +120,7 @@ class AssignedPartitions:
         for partition in gone:
             del self.assignment[partition]
             self.unsettled.discard(partition)
+        self._changed.update(gone)
         if gone:
             self.version += 1
 
@@ -128,7 +130,9 @@ class AssignedPartitions:
         self.revoke([each for each in self.assignment if each not in wanted])
         for partition in wanted:
             if partition not in self.assignment:
-                self.assignment[partition] = TopicPartitionState(partition, self.unsettled)
+                self.assignment[partition] = TopicPartitionState(
+                    partition, self.unsettled, self._changed
+                )
         self.version += 1
 
     # ------------------------------------------------------------ what may be fetched
@@ -164,7 +168,17 @@ class AssignedPartitions:
         for partition in partitions:
             state = self.assignment.get(partition)
             if state is not None:
-                state.held = is_held
+                state.hold(is_held)
+
+    def take_changed(self) -> Set[TopicPartition]:
+        """Return where what brokers are asked for may be another since this was called last.
+
+        That is what was assigned or revoked, moved, paused, held, or has a new phase or replica; but
+        not what was fetched or handed out. So whoever asks brokers need not look at all partitions.
+        """
+        changed = set(self._changed)
+        self._changed.clear()
+        return changed
 
     # ------------------------------------------------------------ pausing
 

@@ -112,6 +112,8 @@ class QuotaViolationError(KafkaError):
     """A metric went beyond its bound."""
 class NoOffsetForPartitionError(KafkaError):
     """A partition has no committed offset and no reset policy says where to start."""
+class RecordTooLargeError(KafkaError):
+    """A first message does not fit what may be fetched: text, {partition: offset}, bytes (1.2)."""
 class TransactionAbortedError(KafkaError):
     """The record was not sent because its transaction was aborted."""
 class AuthenticationMethodNotSupported(KafkaError):

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional, Type
 
-from kafka.client_errors import InvalidMetadataError, KafkaError, RetriableError
+from kafka.client_errors import (
+    CommitFailedError,
+    InvalidMetadataError,
+    KafkaError,
+    RetriableError,
+)
 
 kafka_errors: Dict[int, Type[BrokerResponseError]] = {}
 
@@ -359,6 +364,13 @@ class FencedEpochError(ProducerFencedError, InvalidProducerEpochError):
     """A leader knows a newer epoch of the transactional id, made by whom it cannot say."""
 
     errno, message, fatal = 47, 'INVALID_PRODUCER_EPOCH', False  # the coordinator can say
+
+
+class CommitInRebalanceError(CommitFailedError, RebalanceInProgressError):
+    """The group rebalances: what is still owned after it can be committed then.
+
+    1.x and 2.x raised the first of its bases, Java the second.
+    """
 
 
 class UnrecognizedBrokerError(UnknownError):

@@ -154,7 +154,12 @@ class AsyncProducerQueueFull(KafkaError):
 
 
 class CommitFailedError(KafkaError):
-    """The group moved on, so that the offsets cannot be committed any more."""
+    """The group moved on, so that the offsets cannot be committed any more.
+
+    Attributes: errno_of_group: the code that a broker said it with, None where none was asked.
+    """
+
+    errno_of_group: Optional[int] = None
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*(args or ('the group has rebalanced and owns the partitions anew',)))

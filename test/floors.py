@@ -19,6 +19,7 @@ FLOOR = {
     'kafka.coordinator': 'machines',
     'kafka.coordinator.classic_member': 'drivers',
     'kafka.coordinator.consumer_member': 'drivers',
+    'kafka.coordinator.coordinator_link': 'drivers',
     'kafka.coordinator.member': 'drivers',
     'kafka.coordinator.offset_commits': 'drivers',
     'kafka.consumer': 'clients',

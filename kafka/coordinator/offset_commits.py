@@ -1,0 +1,337 @@
+"""Committing offsets and asking for them: the conversation with whoever keeps those of a group.
+
+Owns who is asked, in which version, waiting and back-off. What is said, and what answers mean, is
+in offset_messages.py and offset_verdicts.py; when a consumer commits by itself in commits.py. Does
+not own: which offsets, whether the member may commit now, callbacks of programs.
+
+Offsets are kept in ZooKeeper (0.8.1, where any broker takes them) or by the coordinator of the
+group (from 0.8.2 on). Both places exist side by side up to 3.9 and do not know of each other. The
+0.9.5 consumers keep theirs in ZooKeeper where there is one (kafka/stored_offsets.py), and so does
+who sets ``is_zookeeper``, with the same rule: where no broker reaches one, the coordinator has
+them. What either has committed, the other goes on from.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Awaitable, Callable, Dict, Iterable, Mapping, Optional, Set, Type, Union
+
+from kafka.coordinator.commits import CommitOrder
+from kafka.coordinator.coordinator_link import CoordinatorLink
+from kafka.coordinator.offset_messages import (
+    commit_request,
+    committed_codes,
+    fetch_request,
+    fetched,
+    highest_version,
+    topic_ids,
+)
+from kafka.coordinator.offset_verdicts import (
+    Action,
+    Trouble,
+    commit_trouble,
+    fetch_trouble,
+    named,
+)
+from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
+from kafka.net.link_parts import backoff_seconds
+from kafka.net.refreshing import metadata_request
+from kafka.net.tasks import Event
+from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.wire import Message
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+__all__ = ['OffsetCommits']
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+#: Who commits: as it was at the call, or what tells it anew for each try.
+Who = Union[ConsumerGroupMetadata, Callable[[], ConsumerGroupMetadata]]
+
+NOBODY = ConsumerGroupMetadata()
+#: Says of a version that the broker does not serve it: offsets in ZooKeeper where there is none.
+_REFUSED = UnsupportedVersionError.errno
+#: To choose versions by; never sent.
+_COMMIT, _FETCH = OffsetCommitRequest(group_id='', topics=[]), OffsetFetchRequest()
+
+
+class OffsetCommits:
+    """Commits and fetches the offsets of one group, for turns of its loop only.
+
+    Arguments: loop, pool: of the consumer, bootstrapped; group_id; request_timeout: seconds of one
+        call; retry_backoff, retry_backoff_max: seconds between tries; chance: of the jitter;
+        is_zookeeper: whether offsets belong in ZooKeeper where there is one (api_version 0.8.1);
+        link: the CoordinatorLink to use; None for one of its own, which close() closes.
+    """
+
+    def __init__(
+        self,
+        loop: Any,
+        pool: Any,
+        group_id: str,
+        request_timeout: float,
+        retry_backoff: float,
+        retry_backoff_max: float,
+        chance: Optional[random.Random] = None,
+        is_zookeeper: bool = False,
+        link: Any = None,
+    ) -> None:
+        self.group_id = group_id
+        self._loop = loop
+        self._pool = pool
+        self._request_timeout = request_timeout
+        self._retry_backoff = retry_backoff
+        self._retry_backoff_max = retry_backoff_max
+        self._chance = chance or random.Random()
+        self._is_zookeeper = is_zookeeper
+        self._own_link = link is None
+        self._link = link or CoordinatorLink(loop, pool, group_id, chance)
+        self._order = CommitOrder()
+        self._ended: Dict[int, Event] = {}
+
+    def __repr__(self) -> str:
+        return '<OffsetCommits of group %s %r>' % (self.group_id, self._order)
+
+    def close(self) -> None:
+        """Close the connection of its own; what waits fails."""
+        if self._own_link:
+            self._link.close()
+
+    # ------------------------------------------------------------ commit
+
+    async def commit(
+        self, offsets: Offsets, who: Optional[Who], timeout: float, retries: bool = True
+    ) -> None:
+        """Store offsets for the group.
+
+        Arguments:
+            offsets: {TopicPartition: OffsetAndMetadata}; nothing is asked for none.
+            who: the member that commits; None outside of a membership; or a function that tells it,
+                which is asked before each try: then a commit that came too early for the member's
+                epoch (KIP-848) is tried again with the next one.
+            timeout: seconds for all of it.
+            retries: whether what may succeed later is tried again; each error is raised otherwise.
+
+        Raises:
+            CommitFailedError: the group went on without this member; ``errno_of_group`` has 22, 25,
+                69, 110 or 113. While it rebalances CommitInRebalanceError (27).
+            FencedInstanceIdError: another member has its group_instance_id.
+            UnknownTopicOrPartitionError: there is no such partition, as metadata say as well.
+            OffsetMetadataTooLargeError, InvalidCommitOffsetSizeError,
+                GroupAuthorizationFailedError, TopicAuthorizationFailedError,
+                UnsupportedVersionError: as the broker says.
+            KafkaTimeoutError: it took longer; whether all is stored is not known.
+
+        Whatever is raised, the offsets of other partitions of the call may be stored.
+        """
+        if not offsets:
+            return
+        number = self._order.begin(offsets)
+        self._ended[number] = Event()
+        left: Dict[TopicPartition, OffsetAndMetadata] = dict(offsets)
+        try:
+            await self._repeat(
+                lambda is_first: self._commit_once(number, left, who, is_first),
+                lambda: 'the commit of %s' % named(left),
+                timeout,
+                retries,
+                callable(who),
+            )
+        finally:
+            self._order.end(number)
+            self._ended.pop(number).set()
+
+    async def _commit_once(
+        self,
+        number: int,
+        left: Dict[TopicPartition, OffsetAndMetadata],
+        who: Optional[Who],
+        is_first: bool,
+    ) -> Optional[Trouble]:
+        """Send what is left, and take out of it what the broker has stored."""
+        if not is_first:
+            await self._leave_out_replaced(number, left)
+            if not left:
+                return None
+        link = await self._ready(OffsetCommitRequest)
+        ids = topic_ids(left, self._pool.cluster.topic_id)
+        member = (who() if callable(who) else who) or NOBODY
+        wish, highest = self._version(), highest_version(left, ids)
+        version = link.session.choose_version(_COMMIT, wish, highest)
+        request = commit_request(self.group_id, left, member, ids, version)
+        response = await link.request(request, self._request_timeout, version)
+        codes = committed_codes(response, ids)
+        trouble = commit_trouble(self.group_id, left, codes, member.generation_id)
+        stored = [each for each in left if codes.get(each) == 0]
+        self._order.stored(number, stored)
+        for each in stored:
+            del left[each]
+        return trouble
+
+    async def _leave_out_replaced(
+        self, number: int, left: Dict[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        """Do not undo what later calls commit; see CommitOrder."""
+        for later in self._order.later(number, left):
+            if later in self._ended:
+                await self._ended[later].wait()
+        still = self._order.left(number, left)
+        for each in [each for each in left if each not in still]:
+            del left[each]
+
+    # ------------------------------------------------------------ fetch
+
+    async def fetch(
+        self,
+        partitions: Iterable[TopicPartition],
+        timeout: float,
+        who: Optional[Who] = None,
+    ) -> Dict[TopicPartition, Optional[OffsetAndMetadata]]:
+        """Return the committed offset of each partition, None where there is none.
+
+        Waits for transactions that are about to change one (KIP-447).
+
+        Arguments: timeout: seconds; who: the member of a KIP-848 group that asks, or what tells it,
+            as commit() has it; None always is answered.
+
+        Raises KafkaTimeoutError; GroupAuthorizationFailedError and TopicAuthorizationFailedError;
+        UnknownMemberIdError and StaleMemberEpochError when `who` is not, or no longer, that member.
+        """
+        found: Dict[TopicPartition, Optional[OffsetAndMetadata]] = {}
+        left = set(partitions)
+        if left:
+            await self._repeat(
+                lambda is_first: self._fetch_once(left, found, who),
+                lambda: 'the look-up of the committed offsets of %s' % named(left),
+                timeout,
+                True,
+                callable(who),
+            )
+        return found
+
+    async def _fetch_once(
+        self,
+        left: Set[TopicPartition],
+        found: Dict[TopicPartition, Optional[OffsetAndMetadata]],
+        who: Optional[Who],
+    ) -> Optional[Trouble]:
+        """Ask for what is left, and move it to what was found."""
+        link = await self._ready(OffsetFetchRequest)
+        ids = topic_ids(left, self._pool.cluster.topic_id)
+        wish, highest = self._version(), highest_version(left, ids)
+        version = link.session.choose_version(_FETCH, wish, highest)
+        member = who() if callable(who) else who
+        request = fetch_request(self.group_id, left, member, ids, version)
+        response = await link.request(request, self._request_timeout, version)
+        answer = fetched(response, self.group_id, ids)
+        trouble = fetch_trouble(self.group_id, left, answer.error_code, answer.codes)
+        again = frozenset() if trouble is None else trouble.partitions
+        for each in [each for each in left if each in answer.offsets and each not in again]:
+            found[each] = answer.offsets[each]
+            left.discard(each)
+        return trouble
+
+    # ------------------------------------------------------------ both
+
+    async def _ready(self, request: Type[Message]) -> Any:
+        """Return the connection to whoever keeps the offsets."""
+        if self._is_zookeeper:
+            link = await self._link.ready_anywhere()
+            assert link.versions is not None  # it is connected
+            lowest, highest = link.versions.ranges.get(request.api_key or 0, (0, -1))
+            if lowest == 0 <= highest:
+                return link
+            self._is_zookeeper = False  # there is none any more, nor will there be again
+        try:
+            return await self._link.ready()
+        except UnsupportedVersionError:
+            # Before 0.8.2 nobody coordinates: there is ZooKeeper only.
+            self._is_zookeeper = True
+            return await self._link.ready_anywhere()
+
+    def _version(self) -> Optional[int]:
+        return 0 if self._is_zookeeper else None
+
+    async def _repeat(
+        self,
+        once: Callable[[bool], Awaitable[Optional[Trouble]]],
+        what: Callable[[], str],
+        timeout: float,
+        retries: bool,
+        tells_epochs: bool,
+    ) -> None:
+        """Make an exchange until it is done, raising what no repetition cures."""
+        deadline = self._loop.time() + timeout
+        failures = 0
+        while True:
+            trouble = await self._tried(once, failures == 0, deadline)
+            if trouble is None:
+                return
+            if trouble.code == _REFUSED and self._is_zookeeper:
+                self._is_zookeeper = False
+                continue
+            late = self._loop.time() >= deadline
+            if trouble.action is Action.REFIND and (trouble.code is not None or not late):
+                self._link.forget()
+            waits = trouble.action is not Action.WAIT_EPOCH or tells_epochs
+            if not trouble.may_repeat or not waits or not (retries or late):
+                raise trouble.error
+            failures += 1
+            if not late:
+                late = not await self._cured(trouble, failures, deadline)
+            if late:
+                raise KafkaTimeoutError(
+                    '%s in group %s took longer than %.3g s; the last try: %s'
+                    % (what(), self.group_id, timeout, trouble.error)
+                ) from trouble.error
+
+    async def _tried(
+        self, once: Callable[[bool], Any], is_first: bool, deadline: float
+    ) -> Optional[Trouble]:
+        """Make an exchange once. Failures of the network are troubles too."""
+        try:
+            trouble: Optional[Trouble] = await self._loop.within(
+                max(0.0, deadline - self._loop.time()), once(is_first)
+            )
+            return trouble
+        except KafkaError as error:
+            action = Action.REFIND if error.retriable else Action.SURFACE
+            return Trouble(action, error)
+
+    async def _cured(self, trouble: Trouble, failures: int, deadline: float) -> bool:
+        """Wait before the next try, and do what it needs; return False when time is up."""
+        longest = max(self._retry_backoff, self._retry_backoff_max)
+        part = self._chance.uniform(0.8, 1.2)
+        pause = backoff_seconds(self._retry_backoff, longest, failures, part)
+        if self._loop.time() + pause >= deadline:
+            return False
+        if trouble.action is Action.LOOK:
+            await self._look(trouble, deadline)
+        elif trouble.action is Action.REFRESH:
+            self._pool.refresh()
+        await self._loop.sleep(pause)
+        return True
+
+    async def _look(self, trouble: Trouble, deadline: float) -> None:
+        """Ask whether there are some partitions at all. Raises the trouble's error if not."""
+        try:
+            topics = {str(each[0]) for each in trouble.partitions}
+            known = await self._loop.within(deadline - self._loop.time(), self._known(topics))
+        except KafkaError as error:
+            if error.retriable:
+                return  # the next try tells
+            raise
+        if not trouble.partitions <= known:
+            raise trouble.error
+
+    async def _known(self, topics: Set[str]) -> Set[TopicPartition]:
+        """Return the partitions of topics, without creating any and whatever was known before."""
+        link = await self._pool.any_ready()
+        version = link.session.choose_version(MetadataRequest(topics=[]))
+        request = metadata_request(sorted(topics), version, False)
+        response = await link.request(request, self._request_timeout, version)
+        return {
+            TopicPartition(topic.name, each.partition_index)
+            for topic in response.topics
+            for each in topic.partitions
+        }

@@ -381,6 +381,14 @@ class TopicPartitionState:
 
     # ------------------------------------------------------------ moving
 
+    def leave(self) -> None:
+        """Be assigned no longer: what was asked for it counts no more, nor does what comes yet."""
+        self.token = next(_tokens)
+        if self._unsettled is not None and self._partition is not None:
+            self._unsettled.discard(self._partition)
+        self._note_change()
+        self._unsettled = self._changed = None
+
     def _go(self, event: Event) -> None:
         phase = TRANSITIONS[self.phase].get(event)
         if phase is None:

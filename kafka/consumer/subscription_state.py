@@ -118,9 +118,7 @@ class AssignedPartitions:
         """Read these partitions no more; those that are not assigned do not matter."""
         gone = [each for each in partitions if each in self.assignment]
         for partition in gone:
-            del self.assignment[partition]
-            self.unsettled.discard(partition)
-        self._changed.update(gone)
+            self.assignment.pop(partition).leave()
         if gone:
             self.version += 1
 
@@ -173,7 +171,7 @@ class AssignedPartitions:
     def take_changed(self) -> Set[TopicPartition]:
         """Return where what brokers are asked for may be another since this was called last.
 
-        That is what was assigned or revoked, moved, paused, held, or has a new phase or replica; but
+        That is what was assigned or revoked, moved, paused, held, or has a new phase or replica,
         not what was fetched or handed out. So whoever asks brokers need not look at all partitions.
         """
         changed = set(self._changed)

@@ -285,6 +285,15 @@ def test_what_comes_again_begins_anew(joined):
     assert joined.state(A0).token != token
 
 
+def test_what_happens_to_a_partition_that_is_gone_does_not_matter(joined):
+    gone, token = joined.state(A0), joined.state(A0).token
+    joined.revoke([A0])
+    assert not gone.begin_at(token, OffsetAndMetadata(5, ''))
+    gone.await_reset('latest')
+    assert joined.unsettled == {A1, B0}
+    assert joined.missing_fetch_positions() == {A1, B0}
+
+
 def test_revoking_what_is_not_assigned_does_not_matter(joined):
     version = joined.version
     joined.revoke([TopicPartition('z', 9)])

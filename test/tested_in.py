@@ -6,6 +6,7 @@ import re
 
 # test/record/test_util.py tests kafka/record/util.py, and so on, but for these:
 TESTED_IN = {
+    'kafka/record/legacy_run.py': 'test/record/test_legacy_records.py',
     'kafka/net/sasl/__init__.py': 'test/net/sasl/test_mechanism.py',
     'kafka/net/sasl/plain.py': 'test/net/sasl/test_mechanism.py',
     'kafka/net/addresses.py': 'test/test_conn.py',

@@ -18,8 +18,9 @@ from zlib import crc32
 from kafka.codec import DEFAULT_LIMIT_BYTES, decompress
 from kafka.errors import ProtocolError
 from kafka.protocol.types import Bytes, Int8, Int32, Int64, Schema
-from kafka.record.legacy_decoder import Run, decode_message
+from kafka.record.legacy_decoder import decode_message
 from kafka.record.legacy_records import ENTRY_HEADER, encode_message
+from kafka.record.legacy_run import Run
 from kafka.util import text_bytes
 
 _INT32 = struct.Struct('>i')

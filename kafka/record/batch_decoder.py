@@ -42,6 +42,7 @@ from kafka.record.batch_layouts import (
 from kafka.record.columns import Columns
 from kafka.record.formats import formats
 from kafka.record.record import Record
+from kafka.record.record_columns import RecordColumns
 from kafka.record.record_reader import HEADERS, Fields, Headers, decode_record
 
 # Widths to begin with where a record has some that no layout is made for.
@@ -139,6 +140,38 @@ def decode_columns(data: bytes, count: int, base_offset: int) -> Iterator[Column
     """Decode as :func:`decode_records`, but offsets, keys and values alone, without objects."""
     for columns in _decode(data, count):
         yield Columns(columns.offsets(base_offset), columns.keys, columns.values)
+
+
+def decode_record_columns(
+    data: bytes,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    append_time: Optional[int],
+    leader_epoch: int,
+) -> Iterator[RecordColumns]:
+    """Decode as :func:`decode_records`, but without an object for each record."""
+    for columns in _decode(data, count):
+        stamps = [append_time or 0] * len(columns.deltas)
+        if append_time is None:
+            stamps = list(map(base_timestamp.__add__, columns.deltas))
+        yield RecordColumns(
+            columns.offsets(base_offset),
+            stamps,
+            0 if append_time is None else 1,
+            columns.keys,
+            columns.values,
+            columns.headers,
+            None if columns.headers is None else [_size(each) for each in columns.headers],
+            None,
+            leader_epoch,
+        )
+
+
+def _size(headers: Headers) -> int:
+    if not headers:
+        return -1
+    return sum(len(name.encode()) + len(content or b'') for name, content in headers)
 
 
 def decode_marks(

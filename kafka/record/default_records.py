@@ -14,7 +14,13 @@ from typing import Callable, Iterator, NamedTuple, Optional, Sequence, Tuple, Ty
 
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
-from kafka.record.batch_decoder import Marks, decode_columns, decode_marks, decode_records
+from kafka.record.batch_decoder import (
+    Marks,
+    decode_columns,
+    decode_marks,
+    decode_record_columns,
+    decode_records,
+)
 from kafka.record.batch_encoder import (
     RecordFields,
     encode_columns,
@@ -24,6 +30,7 @@ from kafka.record.batch_encoder import (
 from kafka.record.columns import Columns
 from kafka.record.crc32c import crc32c
 from kafka.record.record import Header, Record
+from kafka.record.record_columns import RecordColumns
 from kafka.record.util import Buffer
 
 T = TypeVar('T')
@@ -337,6 +344,17 @@ class DefaultRecordBatch:
     def columns(self) -> Iterator[Columns]:
         """Decode as iteration does, but offsets, keys and values alone, without objects."""
         return self._chunks(lambda data, count: decode_columns(data, count, self.base_offset))
+
+    def record_columns(self) -> Iterator[RecordColumns]:
+        """Decode as iteration does, but without an object for each record."""
+        append_time = self.header.max_timestamp if self.timestamp_type else None
+        offset, timestamp = self.base_offset, self.base_timestamp
+        epoch = self.partition_leader_epoch
+        return self._chunks(
+            lambda data, count: decode_record_columns(
+                data, count, offset, timestamp, append_time, epoch
+            )
+        )
 
     def marks(self) -> Iterator[Marks]:
         """Decode as iteration does, but only what a broker checks, without objects."""

@@ -1,8 +1,8 @@
 """
 Message sets of magic 0 and 1, decoded a thousand messages at a time into columns.
 
-Owns the way from bytes to :class:`Run` and :class:`Message`, and what is inside wrappers; the batch
-interface and the writers are :mod:`kafka.record.legacy_records`.
+Owns the way from bytes to the columns of :mod:`kafka.record.legacy_run`, and what is inside
+wrappers; the batch interface and the writers are :mod:`kafka.record.legacy_records`.
 
 An entry is ``offset, size, message``, a message is ``crc, magic, attributes, timestamp (magic
 1), key length, key, value length, value``; all numbers have a fixed width and come with the big
@@ -14,20 +14,16 @@ from __future__ import annotations
 import struct
 from collections import deque
 from itertools import accumulate, repeat
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 from zlib import crc32
 
 from kafka import codec as codecs
-from kafka.errors import ChecksumError, KafkaError, ProtocolError
-from kafka.record.columns import Columns
+from kafka.errors import ChecksumError, ProtocolError
 from kafka.record.formats import formats
-from kafka.record.record import Record
+from kafka.record.legacy_run import MIN_MESSAGE_BYTES, Message, Run
 from kafka.record.util import Buffer
 
-#: Smallest possible size of a message by magic: everything up to a null key and a null value.
-MIN_MESSAGE_BYTES = (14, 22)
 CODEC_MASK = 0x07
-TIMESTAMP_TYPE_MASK = 0x08
 #: Wrappers in wrappers: one level is normal, 0.8 brokers let writers nest deeper.
 MAX_NESTING = 3
 #: Most plain messages that are read at once.
@@ -43,74 +39,6 @@ _AHEAD = (struct.Struct('>qiIH0si'), struct.Struct('>qiIHqi'))
 _TRUSTED_AHEAD = (struct.Struct('>8xi4xHi'), struct.Struct('>8xi4xHqi'))
 # From the offset to the length of a null key and the length of the value behind it, by magic.
 _HEADS = (struct.Struct('>qiIHii'), struct.Struct('>qiIHqii'))
-
-
-class Message(NamedTuple):
-    """One message as stored: ``offset`` is the entry's, ``timestamp`` is None in magic 0."""
-
-    offset: int
-    magic: int
-    attributes: int
-    timestamp: Optional[int]
-    key: Optional[bytes]
-    value: Optional[bytes]
-
-
-class Run:
-    """
-    Plain messages of one magic and one attributes byte that follow each other, as columns.
-
-    ``end`` is the position behind the last one. ``error`` is what the message behind it led to,
-    to be raised when the messages before have been handed out.
-    """
-
-    __slots__ = ('attributes', 'end', 'error', 'keys', 'magic', 'offsets', 'timestamps', 'values')
-
-    def __init__(self, buf: bytes, pos: int) -> None:
-        """Start a run with the entry at ``pos``, which is not read yet."""
-        self.magic = buf[pos + 16]
-        self.attributes = buf[pos + 17]
-        self.offsets: Sequence[int] = ()
-        self.timestamps: List[int] = []  # stays empty in magic 0
-        self.keys: List[Optional[bytes]] = []
-        self.values: List[Optional[bytes]] = []
-        self.end = pos
-        self.error: Optional[KafkaError] = None
-
-    def add_offsets(self, offsets: Sequence[int]) -> None:
-        """Append offsets; a ``range`` stays one as long as nothing is added to it."""
-        if not self.offsets:
-            self.offsets = offsets
-        elif isinstance(self.offsets, list):
-            self.offsets += offsets
-        else:
-            self.offsets = [*self.offsets, *offsets]
-
-    def shifted(self, shift: int) -> Sequence[int]:
-        """Return the offsets with ``shift`` added to each."""
-        offsets = self.offsets
-        if not shift:
-            return offsets
-        if isinstance(offsets, range):
-            return range(offsets.start + shift, offsets.stop + shift)
-        return list(map(shift.__add__, offsets))
-
-    def records(self, shift: int = 0, append_time: Optional[int] = None) -> Iterator[Record]:
-        """
-        Make records, each when it is asked for; ``append_time`` overrides timestamps.
-
-        ``shift`` is added to the offsets. A record that is dropped before the next one is made
-        never meets the cyclic collector, which takes as long as making it.
-        """
-        stamps: Iterable[Optional[int]] = self.timestamps
-        if not self.magic or append_time is not None:
-            stamps = repeat(append_time)
-        columns = self.shifted(shift), stamps, self.keys, self.values, repeat(())
-        return map(Record, zip(*columns))
-
-    def columns(self, shift: int = 0) -> Columns:
-        """Return offset, key and value of each message; ``shift`` is added to the offsets."""
-        return Columns(self.shifted(shift), self.keys, self.values)
 
 
 def entry_size(buf: Buffer, pos: int) -> int:

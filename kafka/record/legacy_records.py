@@ -21,18 +21,16 @@ from kafka.errors import ProtocolError
 from kafka.record.columns import Columns
 from kafka.record.legacy_decoder import (
     CODEC_MASK,
-    MIN_MESSAGE_BYTES,
     RUN_MESSAGES,
-    TIMESTAMP_TYPE_MASK,
-    Message,
-    Run,
     decode_message,
     entry_size,
     read_entries,
     read_run,
     unwrap,
 )
+from kafka.record.legacy_run import MIN_MESSAGE_BYTES, TIMESTAMP_TYPE_MASK, Message, Run
 from kafka.record.record import Record
+from kafka.record.record_columns import RecordColumns
 from kafka.record.util import Buffer
 
 MessageFields = Tuple[int, Optional[int], Optional[bytes], Optional[bytes]]
@@ -339,17 +337,23 @@ class LegacyRecordBatch:
         for run, shift, _ in self._runs():
             yield run.columns(shift)
 
+    def record_columns(self) -> Iterator[RecordColumns]:
+        """Decode as iteration does, but without an object for each message."""
+        for run, shift, append_time in self._runs():
+            yield run.record_columns(shift, append_time)
+
     def _runs(self) -> Iterator[Tuple[Run, int, Optional[int]]]:
         """Yield runs, what to add to their offsets, and the time to put over their own."""
         if self.codec:
             yield from self._inner()
             return
         run = read_run(self._buffer, self._start)
+        # Where the run ends, an error begins.
+        self._extent = run.end, run.offsets[-1] if run.offsets else self.base_offset - 1
         if run.offsets:
             yield run, 0, None
         if run.error:
             raise run.error
-        self._extent = run.end, run.offsets[-1]
 
     def _inner(self) -> Iterator[Tuple[Run, int, Optional[int]]]:
         wrapper = decode_message(

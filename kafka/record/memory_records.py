@@ -12,8 +12,9 @@ from typing import Callable, Iterator, Optional, Union, cast
 from kafka.codec import DEFAULT_LIMIT_BYTES
 from kafka.errors import ProtocolError
 from kafka.record.default_records import HEADER, DefaultRecordBatch
-from kafka.record.legacy_decoder import MIN_MESSAGE_BYTES, entry_size
+from kafka.record.legacy_decoder import entry_size
 from kafka.record.legacy_records import LegacyRecordBatch
+from kafka.record.legacy_run import MIN_MESSAGE_BYTES
 from kafka.record.memory_records_builder import MemoryRecordsBuilder as MemoryRecordsBuilder
 from kafka.record.small_batches import SmallBatches, read_small_batches
 from kafka.record.util import Buffer

@@ -13,8 +13,9 @@ import struct
 from typing import List
 
 from kafka.codec import MissingCodecError
-from kafka.record.legacy_decoder import TIMESTAMP_TYPE_MASK, decode_message
+from kafka.record.legacy_decoder import decode_message
 from kafka.record.legacy_records import MessageFields, encode_message, encode_message_set
+from kafka.record.legacy_run import TIMESTAMP_TYPE_MASK
 from kafka.record.memory_records import MemoryRecords
 
 CODEC_MASK = 0x07

@@ -10,6 +10,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from kafka.consumer_record import ConsumerRecord as ConsumerRecord
 from kafka.errors import *  # noqa: F403 - 1.x programs import errors from here
 
 # bytes in the 0.9.5 dialect, str in the later ones.

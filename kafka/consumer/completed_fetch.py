@@ -1,0 +1,273 @@
+"""What a broker sent of one partition, from the bytes to what the program gets.
+
+Owns the position in it, the making of ConsumerRecords, deserializers, and the errors that name
+topic, partition and offset. Does not own: bytes and isolation (kafka.record.fetched_records),
+whether the partition is still wanted (the fetcher), what was handed out before (the subscription).
+
+Records are decoded when they are taken, about a thousand at a time, and no Python code runs for
+each of them unless there are deserializers.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import repeat
+from typing import Any, Iterable, List, Optional, Tuple
+
+from kafka.codec import DEFAULT_LIMIT_BYTES
+from kafka.consumer.deserializers import Deserializer, adapt_deserializer
+from kafka.consumer_record import ConsumerRecord, make_records
+from kafka.errors import CorruptRecordError, IllegalStateError, KafkaError, UnsupportedCodecError
+from kafka.protocol.fetch import PartitionData
+from kafka.record.fetched_records import FetchedRecords
+from kafka.record.record_columns import RecordColumns
+from kafka.structs import TopicPartition
+
+
+class CompletedFetch:
+    """
+    The records of one partition in a fetch response.
+
+    Attributes:
+        partition; fetch_offset: what was asked for.
+        token: the partition's when it was asked for.
+        node_id: the broker that answered.
+        size_bytes: of the batches, as they came.
+        next_offset: where the fetch behind this one has to begin, from the heads of batches alone.
+        next_epoch: leader epoch of the last batch, -1 if unknown.
+        position: the next offset to be handed out.
+        last_epoch: leader epoch of the last record that was handed out, -1 if unknown.
+        is_done: whether nothing is left, neither records nor what is passed over.
+        is_too_small: whether not even the first batch is there as a whole: brokers before 0.10.1
+            cut it off where it is larger than the limit of the partition; any other broker sent
+            something that is no batch.
+        failed_at: offset at which the last call of take() met an error, None if it met none.
+    """
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        fetch_offset: int,
+        data: PartitionData,
+        *,
+        token: int,
+        node_id: int,
+        read_committed: bool = False,
+        check_crcs: bool = True,
+        key_deserializer: Any = None,
+        value_deserializer: Any = None,
+        max_decompressed_bytes: int = DEFAULT_LIMIT_BYTES,
+    ) -> None:
+        """
+        Look at the heads of the batches.
+
+        ``data`` is the partition's part of the answer. ``read_committed`` False hands out what was
+        aborted, too. Deserializers are of any era, or adapted already. ``max_decompressed_bytes``
+        bounds what each batch may expand to. Raises ``KafkaConfigurationError`` for a deserializer
+        that is none.
+        """
+        aborted = data.aborted_transactions or ()
+        self._records = FetchedRecords(
+            data.records,
+            aborted=[(t.producer_id, t.first_offset) for t in aborted] if read_committed else None,
+            check_crcs=check_crcs,
+            max_decompressed_bytes=max_decompressed_bytes,
+        )
+        self.partition = partition
+        self.fetch_offset = self.position = fetch_offset
+        self.token = token
+        self.node_id = node_id
+        self.size_bytes = 0 if data.records is None else len(data.records)
+        extent = self._records.extent
+        self.next_offset = max(fetch_offset, extent.next_offset or 0)
+        self.next_epoch = extent.next_epoch
+        self.last_epoch = -1
+        self.is_done = not self.size_bytes
+        self.is_too_small = self._records.is_too_small
+        self.failed_at: Optional[int] = None
+        self._deserializers = (
+            adapt_deserializer('key_deserializer', key_deserializer),
+            adapt_deserializer('value_deserializer', value_deserializer),
+        )
+        # What has been decoded, and how much of it was handed out.
+        self._columns: Optional[RecordColumns] = None
+        self._index = 0
+
+    def __repr__(self) -> str:
+        return '<CompletedFetch %r:%s at %d of %d to %d%s>' % (
+            self.partition.topic,
+            self.partition.partition,
+            self.position,
+            self.fetch_offset,
+            self.next_offset,
+            ' done' if self.is_done else '',
+        )
+
+    # ------------------------------------------------------------ taking
+
+    def take(self, max_records: Optional[int] = None) -> List[ConsumerRecord]:
+        """
+        Hand out the next records, at most so many; none only if nothing is left.
+
+        The position moves behind them, and where nothing follows, behind what is passed over. If
+        one cannot be handed out, those before it are; the next call raises: what a deserializer
+        raised; ``CorruptRecordError`` for a wrong checksum, broken framing, a batch that expands
+        beyond its bound; ``UnsupportedCodecError``. The position stays there, and each call raises
+        again until somebody seeks, or calls :meth:`skip_corrupt`.
+        """
+        taken: List[ConsumerRecord] = []
+        self.failed_at = None
+        room = sys.maxsize if max_records is None else max_records
+        while room > 0:
+            columns = self._ahead(bool(taken), room)
+            if columns is None:
+                break
+            records, error = self._made(columns)
+            if not records and not taken and error is not None:
+                self.failed_at = columns.offsets[0]
+                raise error
+            if records:
+                self._move(columns, len(records))
+                taken = taken + records if taken else records
+            if error is not None:
+                return taken
+            room -= len(records)
+        self._settle()
+        return taken
+
+    def take_columns(self, max_records: Optional[int] = None) -> Optional[RecordColumns]:
+        """
+        Hand out the next records as columns, about a thousand at most; None if nothing is left.
+
+        Keys and values are bytes: nothing is deserialized. Position and errors as those of
+        :meth:`take`.
+        """
+        self.failed_at = None
+        columns = self._ahead(False, sys.maxsize if max_records is None else max_records)
+        if columns is not None:
+            self._move(columns, len(columns.values))
+        self._settle()
+        return columns
+
+    def skip_corrupt(self) -> int:
+        """
+        Give up the batch that cannot be read, and return the offset from which to fetch on.
+
+        That is behind the batch, never behind one that can be read; it may be inside of it where
+        its head is what is broken, and then the next fetch meets it again. What follows it here is
+        dropped, the fetch is done: seek to the offset. Raises ``IllegalStateError`` when the next
+        thing to be read is no such batch.
+        """
+        if not self._is_used_up() or self._records.error is None:
+            raise IllegalStateError('nothing that cannot be read is next in %r' % self)
+        self.position = max(self.position + 1, self._records.behind_error())
+        self.next_offset, self.next_epoch, self.is_done = self.position, -1, True
+        return self.position
+
+    def _is_used_up(self) -> bool:
+        return self._columns is None or self._index >= len(self._columns.values)
+
+    def _ahead(self, has_some: bool, room: int) -> Optional[RecordColumns]:
+        """Return the next records, at most so many; None behind the last, or before an error."""
+        while not self.is_done:
+            if self._is_used_up():
+                try:
+                    columns = self._records.read()
+                except KafkaError as error:
+                    if has_some:
+                        return None
+                    raise self._located(error) from error
+                if columns is None:
+                    return None
+                self._columns, self._index = columns.since(self.position), 0
+                continue
+            assert self._columns is not None
+            if not self._index and room >= len(self._columns.values):
+                return self._columns
+            return self._columns.part(self._index, self._index + room)
+        return None
+
+    def _move(self, columns: RecordColumns, count: int) -> None:
+        self._index += count
+        self.position = columns.offsets[count - 1] + 1
+        self.last_epoch = columns.leader_epoch
+
+    def _settle(self) -> None:
+        """Move over what is passed over if nothing else is left."""
+        if self._is_used_up() and not self.is_done and not self._records.has_more():
+            self.position = max(self.position, self.next_offset)
+            self._columns = None
+            self.is_done = True
+
+    def _located(self, error: KafkaError) -> KafkaError:
+        """Return an error that says where it was."""
+        self.failed_at = offset = max(self.position, self._records.offset)
+        kind = type(error) if isinstance(error, UnsupportedCodecError) else CorruptRecordError
+        return kind(
+            'cannot read the records at offset %d of partition %s of topic %r, as node %s sent '
+            'them: %s; seek behind them to go on without them'
+            % (offset, self.partition.partition, self.partition.topic, self.node_id, error)
+        )
+
+    # ------------------------------------------------------------ making records
+
+    def _made(self, columns: RecordColumns) -> Tuple[List[ConsumerRecord], Optional[Exception]]:
+        """Return records, up to the first that a deserializer refuses, and what that raised."""
+        count = len(columns.values)
+        headers: Iterable[Any] = map(list, repeat((), count))
+        if columns.headers is not None:
+            headers = map(list, columns.headers)
+        keys: Iterable[Any] = repeat(None, count) if columns.keys is None else columns.keys
+        values: Iterable[Any] = columns.values
+        error: Optional[Exception] = None
+        read_key, read_value = self._deserializers
+        if read_key is not None or read_value is not None:
+            headers = list(headers)
+            if read_key is not None:
+                keys, error = self._deserialized(read_key, headers, keys, count)
+                count = len(keys)
+            if read_value is not None:
+                some = columns.values[:count]
+                values, failure = self._deserialized(read_value, headers, some, count)
+                error = failure or error
+        records = make_records(
+            (
+                repeat(self.partition.topic),
+                repeat(self.partition.partition),
+                columns.offsets,
+                repeat(None) if columns.timestamps is None else columns.timestamps,
+                repeat(columns.timestamp_type),
+                keys,
+                values,
+                headers,
+                repeat(None) if columns.checksums is None else columns.checksums,
+                repeat(-1) if columns.keys is None else _sizes(columns.keys),
+                _sizes(columns.values),
+                repeat(-1) if columns.header_sizes is None else columns.header_sizes,
+                repeat(columns.leader_epoch),
+            )
+        )
+        return records, error
+
+    def _deserialized(
+        self, deserializer: Deserializer, headers: Iterable[Any], data: Iterable[Any], count: int
+    ) -> Tuple[List[Any], Optional[Exception]]:
+        """Return a column, up to what is refused, and what that raised."""
+        done: List[Any] = []
+        add = done.append
+        try:
+            for value in deserializer.over(self.partition.topic, headers, data):
+                add(value)
+        except Exception as error:
+            return done, error
+        if len(done) < count:  # map() takes that of the deserializer for its own end
+            return done, RuntimeError('a deserializer raised StopIteration')
+        return done, None
+
+
+def _sizes(column: Iterable[Optional[bytes]]) -> List[int]:
+    """Return the lengths of fields, -1 for None."""
+    try:
+        return list(map(len, column))  # type: ignore[arg-type]
+    except TypeError:
+        return [-1 if field is None else len(field) for field in column]

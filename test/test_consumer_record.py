@@ -1,0 +1,88 @@
+"""What a consumer hands out for each record: a named tuple of 13."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from kafka.consumer_record import ConsumerRecord, make_records
+from kafka.structs import ConsumerRecord as FromStructs
+
+VALUES = ('t', 3, 17, 1600, 0, b'k', b'v', [('h', b'1')], None, 1, 1, 2, 5)
+
+
+def made() -> ConsumerRecord:
+    (record,) = make_records([[value] for value in VALUES])
+    return record
+
+
+def test_that_structs_has_it():
+    assert FromStructs is ConsumerRecord
+
+
+def test_that_fields_stand_in_the_order_of_1_4_4_with_the_epoch_at_the_end():
+    assert ConsumerRecord._fields == (
+        'topic',
+        'partition',
+        'offset',
+        'timestamp',
+        'timestamp_type',
+        'key',
+        'value',
+        'headers',
+        'checksum',
+        'serialized_key_size',
+        'serialized_value_size',
+        'serialized_header_size',
+        'leader_epoch',
+    )
+
+
+def test_that_one_made_of_columns_is_one_that_was_called_for():
+    assert made() == ConsumerRecord(*VALUES) and type(made()) is ConsumerRecord
+
+
+def test_that_each_field_has_its_name():
+    record = made()
+    assert tuple(getattr(record, name) for name in record._fields) == VALUES
+
+
+def test_that_it_is_a_tuple_of_13():
+    record = made()
+    assert isinstance(record, tuple) and len(record) == 13
+    assert tuple(record) == VALUES and record == VALUES and VALUES == record
+    assert record[6] == b'v' and record[-1] == 5 and record[:3] == ('t', 3, 17)
+    topic, partition, *_, epoch = record
+    assert (topic, partition, epoch) == ('t', 3, 5)
+    assert '%s %s %s %s %s %s %s %s %s %s %s %s %s' % record == ' '.join(map(str, VALUES))
+
+
+def test_that_it_can_be_hashed_where_its_fields_can():
+    hashable = made()._replace(headers=())
+    assert hash(hashable) == hash(tuple(hashable)) and len({hashable, tuple(hashable)}) == 1
+
+
+@pytest.mark.parametrize('protocol', range(pickle.HIGHEST_PROTOCOL + 1))
+def test_that_it_can_be_pickled(protocol):
+    again = pickle.loads(pickle.dumps(made(), protocol))
+    assert again == made() and type(again) is ConsumerRecord
+
+
+def test_that_it_has_the_calls_of_named_tuples():
+    record = made()
+    assert record._asdict() == dict(zip(ConsumerRecord._fields, VALUES))
+    assert record._replace(value='x').value == 'x' and type(record._replace(key=1)) is type(record)
+    assert ConsumerRecord._make(VALUES) == record
+    assert repr(record).startswith("ConsumerRecord(topic='t', partition=3, offset=17, timestamp=")
+    assert repr(record).endswith('serialized_header_size=2, leader_epoch=5)')
+
+
+def test_that_what_stands_behind_the_value_may_be_left_out():
+    record = ConsumerRecord('t', 0, 1, 2, 0, None, value=b'v')
+    assert record[7:] == ((), None, -1, -1, -1, -1)
+
+
+def test_that_it_has_no_other_attributes():
+    with pytest.raises(AttributeError):
+        made().other = 1

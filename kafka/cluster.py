@@ -110,6 +110,7 @@ class ClusterMetadata:
         self._bootstrap: Dict[Any, Broker] = {}
         self._partitions: Dict[str, _Partitions] = {}
         self._topic_ids: Dict[str, bytes] = {}
+        self._topic_names: Dict[bytes, str] = {}  # the same, the other way round
         self._by_broker: Optional[Dict[int, Set[TopicPartition]]] = None
         self._coordinators: Dict[Tuple[int, str], int] = {}
         self._listeners: List[Callable[[ClusterMetadata], Any]] = []
@@ -207,10 +208,7 @@ class ClusterMetadata:
 
     def topic_of_id(self, topic_id: bytes) -> Optional[str]:
         """Return the name of a topic, None if it is not known."""
-        for name, known in self._topic_ids.items():
-            if known == topic_id:
-                return name
-        return None
+        return self._topic_names.get(topic_id)
 
     # ------------------------------------------------------------ coordinators
 
@@ -331,6 +329,7 @@ class ClusterMetadata:
         named = {_topic_name(topic, self) for topic in metadata.topics} if metadata.brokers else ()
         update = self._take(metadata, version, {}, {})
         self._topic_ids = {name: each for name, each in self._topic_ids.items() if name in named}
+        self._topic_names = {each: name for name, each in self._topic_ids.items()}
         self.topic_errors = {name: e for name, e in self.topic_errors.items() if name in named}
         return update
 
@@ -406,7 +405,9 @@ class ClusterMetadata:
                 recreated.append(name)
                 known = {}
             if topic_id != NO_ID:
+                self._topic_names.pop(self._topic_ids.get(name, NO_ID), None)
                 self._topic_ids[name] = topic_id
+                self._topic_names[topic_id] = name
             if _get(topic, 'is_internal', False):
                 self.internal_topics = self.internal_topics | {name}
             kept[name] = _partitions(topic.partitions, known, version >= EPOCHS_FROM_VERSION)

@@ -12,7 +12,8 @@ poll holds the rebalance up until the group goes on without it.
 
 from __future__ import annotations
 
-from typing import Any, Callable, FrozenSet, Iterable, List, Optional
+from collections import deque
+from typing import Any, Callable, Deque, FrozenSet, Iterable, List, Optional
 
 from kafka.coordinator.group_settings import GroupSettings, StepKind
 from kafka.errors import KafkaError
@@ -108,6 +109,7 @@ class Member:
             is finished, or until the membership moved on and needs it no longer.
         error: why the membership is over and will not come back by itself, None while it may. Every
             poll raises it.
+        errors: what the next poll is to raise, once each; the membership goes on in spite of them.
         rebalances: how many were completed.
     """
 
@@ -115,6 +117,7 @@ class Member:
         self.settings = settings
         self.step: Optional[Step] = None
         self.error: Optional[KafkaError] = None
+        self.errors: Deque[KafkaError] = deque(maxlen=1)
         self.rebalances = 0
         self._on_change = on_change
 
@@ -128,6 +131,11 @@ class Member:
     def is_stable(self) -> bool:
         """Whether it has its assignment and no rebalance is under way that it knows of."""
         raise NotImplementedError
+
+    @property
+    def can_commit(self) -> bool:
+        """Whether the group takes commits of the program now, outside of steps."""
+        return self.is_stable
 
     def identity(self) -> ConsumerGroupMetadata:
         """Return who it is to the group now, as commits and transactions name it."""

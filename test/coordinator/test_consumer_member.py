@@ -1,0 +1,353 @@
+"""The driver of a KIP-848 member: whom it asks when, and what it has the program do."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka.consumer.subscription_state import SubscriptionPattern
+from kafka.coordinator.member import StepKind
+from kafka.errors import (
+    CommitFailedError,
+    GroupAuthorizationFailedError,
+    IllegalStateError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+    StaleMemberEpochError,
+    UnsupportedVersionError,
+)
+from kafka.protocol.negotiation import BrokerVersions
+from kafka.structs import TopicPartition
+from test.coordinator.driven_member import A0, A1, B0, Driven, joined
+from test.coordinator.heartbeats import A, C
+
+# ---------------------------------------------------------------- joining
+
+
+def test_nothing_is_asked_before_the_first_poll():
+    driven = Driven()
+    driven.loop.advance(100)
+    assert (driven.pool.looked_up, driven.waiting) == (0, [])
+    driven.poll()
+    assert [each.member_epoch for each, _ in driven.waiting] == [0]
+
+
+def test_a_poll_without_subscription_asks_nothing():
+    driven = Driven(topics=())
+    driven.poll()
+    assert driven.pool.looked_up == 0
+    driven.subscription.subscribe(['a'])
+    driven.poll()
+    assert driven.waiting
+
+
+def test_partitions_chosen_by_the_program_make_no_member():
+    driven = Driven(topics=())
+    driven.subscription.assign_from_user([A0])
+    driven.poll()
+    assert driven.pool.looked_up == 0
+    assert not driven.loop._ready
+
+
+def test_the_member_names_itself():
+    first, second = Driven(), Driven()
+    second.member._chance.random()
+    for each in (first, second):
+        each.poll()
+    assert len(first.waiting[0][0].member_id) == 36
+    assert first.waiting[0][0].member_id == second.waiting[0][0].member_id  # of one chance
+
+
+def test_the_way_to_a_stable_member():
+    driven = Driven()
+    member = driven.member
+    assert member.identity() == ('g', -1, '', None, '<unjoined>')
+    driven.poll()
+    assert not member.is_stable
+    driven.take(3, {'a': [0, 1]})
+    assert driven.changes == 1
+    assert member.step.partitions == member.step.owned == {A0, A1}
+    assert not member.step.commits
+    assert member.identity().generation_id == 3
+    assert member.identity().state == '<rebalancing>'
+    assert driven.waiting == []
+    driven.step(StepKind.ASSIGN)
+    assert member.step is None
+    assert [(t.topic_id, t.partitions) for t in driven.waiting[0][0].topic_partitions] == [
+        (A, [0, 1])
+    ]
+    driven.take(3)
+    assert member.is_stable
+    assert member.rebalances == 1
+    assert member.identity().state == '<stable>'
+    assert member.identity().member_id == member._machine.member_id
+    assert driven.pool.wanted == ['a', 'a']
+
+
+def test_partitions_without_names_are_asked_about_by_id():
+    driven = Driven(pattern=SubscriptionPattern('.*'))
+    driven.poll()
+    assert driven.waiting[0][0].subscribed_topic_regex == '.*'
+    driven.take(1, {'a': [0], 'c': [0]})
+    assert driven.pool.asked_names == [[C]]
+    assert driven.member.step.owned == {A0, TopicPartition('c', 0)}
+
+
+def test_what_nobody_can_name_is_asked_about_again_with_pauses():
+    driven = Driven(pattern=SubscriptionPattern('.*'))
+    driven.pool.nameable = {}
+    driven.poll()
+    driven.take(1, {'a': [0], 'c': [0]})
+    driven.step(StepKind.ASSIGN)
+    driven.take(1)
+    assert not driven.member.is_stable
+    for _ in range(40):
+        driven.loop.advance(0.1)
+    assert 3 < len(driven.pool.asked_names) < 12
+    driven.pool.nameable = {C: 'c'}
+    driven.loop.advance(1.5)
+    assert driven.step(StepKind.ASSIGN).partitions == {TopicPartition('c', 0)}
+
+
+def test_a_target_that_needs_no_name_does_not_wait_for_one():
+    driven = Driven(pattern=SubscriptionPattern('.*'))
+    driven.pool.nameable = {}
+    driven.poll()
+    driven.take(1, {'a': [0], 'c': [0]})
+    driven.step(StepKind.ASSIGN)
+    driven.take(1)
+    driven.loop.advance(2.5)
+    asked = len(driven.pool.asked_names)
+    driven.beat(2, {'a': [0, 1]})
+    assert driven.member.step.partitions == {A1}
+    assert len(driven.pool.asked_names) <= asked + 30
+
+
+def test_a_pattern_of_python_is_sent_as_the_names_that_it_matches():
+    driven = Driven(pattern='a.*')
+    driven.subscription.change_subscription(['a'])
+    driven.poll()
+    request = driven.waiting[0][0]
+    assert (request.subscribed_topic_names, request.subscribed_topic_regex) == (['a'], None)
+
+
+def test_a_pattern_that_matches_nothing_yet_joins_all_the_same():
+    driven = Driven(pattern='x.*')
+    driven.poll()
+    assert driven.waiting[0][0].subscribed_topic_names == []
+
+
+def test_new_topics_are_told_at_once():
+    driven = joined()
+    driven.subscription.subscribe(['a'])
+    driven.member.subscription_changed()
+    driven.loop.settle()
+    assert driven.waiting[0][0].subscribed_topic_names == ['a']
+
+
+# ---------------------------------------------------------------- the coordinator
+
+
+def test_an_idle_member_has_one_timer_and_no_coroutine():
+    driven = joined()
+    for _ in range(5):
+        driven.beat(1)
+        assert len([each for each in driven.loop._timers if each[2].waits]) == 1
+        assert not driven.loop._tasks
+        assert not driven.loop._ready
+
+
+def test_heartbeats_go_on_while_the_program_is_at_a_step():
+    driven = Driven()
+    driven.poll()
+    driven.take(1, {'a': [0]})
+    step = driven.member.step
+    assert step.begin()
+    for _ in range(4):
+        assert driven.beat(1).member_epoch == 1
+    assert driven.member.step is step
+
+
+def test_a_coordinator_that_cannot_be_found_is_looked_for_after_pauses():
+    driven = Driven()
+    driven.pool.unreachable = [KafkaConnectionError('no')] * 3
+    driven.poll()
+    assert driven.pool.looked_up == 1
+    driven.loop.advance(3)
+    assert driven.pool.looked_up == 4
+    assert driven.waiting
+
+
+def test_a_lost_answer_looks_for_the_coordinator_and_tells_everything():
+    driven = joined()
+    driven.wait()
+    driven.lose()
+    assert driven.pool.node is None
+    request = driven.beat(1)
+    assert driven.pool.looked_up == 2
+    assert request.rebalance_timeout_ms == 60000
+    assert request.member_epoch == 1
+
+
+def test_another_coordinator_is_found_when_this_one_is_none():
+    driven = joined()
+    driven.beat(code=16)
+    driven.loop.advance(0.02)
+    assert driven.pool.looked_up == 2
+    assert driven.waiting[0][0].topic_partitions is not None
+
+
+def test_a_connection_that_was_lost_is_made_again_for_the_next_heartbeat():
+    driven = joined()
+    driven.pool.the_link.is_ready = False
+    driven.beat(1)
+    assert driven.pool.looked_up == 2
+
+
+def test_a_broker_that_is_listed_no_longer_ends_nothing():
+    driven = Driven()
+    driven.pool.unreachable = [IllegalStateError('closed')]
+    driven.poll()
+    driven.loop.advance(1)
+    assert driven.waiting
+    assert driven.member.error is None
+
+
+def test_refused_credentials_are_told_and_tried_again():
+    driven = Driven()
+    refused = SaslAuthenticationFailedError('no')
+    refused.stage = 'SASL'
+    driven.pool.unreachable = [refused, refused]
+    driven.poll()
+    assert driven.member.errors.pop() is refused
+    driven.loop.advance(2)
+    assert driven.waiting
+    assert driven.member.error is None
+
+
+def test_brokers_without_the_protocol_are_named():
+    driven = Driven()
+    driven.pool.the_link.versions = BrokerVersions({})
+    driven.poll()
+    assert isinstance(driven.member.error, UnsupportedVersionError)
+    text = str(driven.member.error)
+    assert 'Kafka 4.0' in text
+    assert 'h:9092' in text
+    assert 'classic' in text
+    assert driven.changes == 1
+
+
+def test_a_group_that_is_not_allowed_ends_the_membership():
+    driven = Driven()
+    driven.pool.unreachable = [GroupAuthorizationFailedError('g')]
+    driven.poll()
+    assert isinstance(driven.member.error, GroupAuthorizationFailedError)
+    driven.loop.advance(100)
+    assert driven.pool.looked_up == 1
+
+
+def test_polls_of_a_member_that_has_failed_wake_nobody():
+    driven = Driven()
+    driven.pool.unreachable = [GroupAuthorizationFailedError('g')]
+    driven.poll()
+    driven.member.polled(driven.loop.now)
+    assert not driven.loop._ready
+
+
+# ---------------------------------------------------------------- reconciliation
+
+
+def test_what_goes_is_not_fetched_any_more_and_committed_first():
+    driven = joined()
+    driven.beat(2, {'a': [0], 'b': [0]})
+    assert driven.subscription.state(A1).held
+    assert not driven.subscription.state(A0).held
+    step = driven.step(StepKind.REVOKE)
+    assert (step.partitions, step.owned, step.commits) == ({A1}, {A0}, True)
+    step = driven.step(StepKind.ASSIGN)
+    assert (step.partitions, step.owned, step.commits) == ({B0}, {A0, B0}, False)
+    assert driven.take(2).topic_partitions is not None
+    assert driven.member.is_stable
+    assert driven.member.rebalances == 2
+
+
+def test_nothing_new_is_told_as_an_empty_set():
+    driven = joined()
+    driven.beat(2, {'a': [0]})
+    driven.step(StepKind.REVOKE)
+    assert driven.step(StepKind.ASSIGN).partitions == frozenset()
+
+
+def test_nothing_that_goes_is_no_step():
+    driven = joined()
+    driven.beat(2, {'a': [0, 1], 'b': [0]})
+    assert driven.member.step.kind is StepKind.ASSIGN
+
+
+def test_the_newest_target_comes_after_the_one_under_way():
+    driven = joined()
+    driven.beat(2, {'a': [0]})
+    driven.beat(3, {'b': [0]})
+    assert driven.step(StepKind.REVOKE).partitions == {A1}
+    driven.step(StepKind.ASSIGN)
+    driven.take(3)
+    assert driven.step(StepKind.REVOKE).partitions == {A0}
+    assert driven.step(StepKind.ASSIGN).partitions == {B0}
+    driven.take(3)
+    assert driven.member.is_stable
+
+
+def test_steps_have_as_long_as_a_rebalance():
+    driven = Driven()
+    driven.poll()
+    driven.take(1, {'a': [0]})
+    assert driven.member.step.deadline == driven.loop.now + 60
+
+
+# ---------------------------------------------------------------- commits
+
+
+def test_a_member_commits_while_it_reconciles():
+    driven = Driven()
+    assert not driven.member.can_commit
+    driven.poll()
+    driven.take(1, {'a': [0]})
+    assert driven.member.can_commit
+    assert not driven.member.is_stable
+
+
+def refused(code):
+    error = CommitFailedError('no')
+    error.errno_of_group = code
+    return error
+
+
+@pytest.mark.parametrize('error', [refused(113), refused(25), StaleMemberEpochError('no')])
+def test_a_refused_commit_has_the_coordinator_asked_and_nothing_lost(error):
+    driven = joined()
+    driven.loop.advance(0.3)
+    driven.member.commit_refused(error)
+    driven.loop.settle()
+    assert driven.waiting
+    assert driven.member.is_stable
+
+
+def test_other_troubles_of_commits_do_not_concern_the_member():
+    driven = joined()
+    driven.loop.advance(0.3)
+    driven.member.commit_refused(KafkaTimeoutError('late'))
+    driven.member.commit_refused(refused(22))
+    driven.loop.settle()
+    assert driven.waiting == []
+
+
+def test_rejoining_asks_soon():
+    driven = joined()
+    driven.loop.advance(0.3)
+    driven.member.rejoin('the program wishes it')
+    driven.loop.settle()
+    assert driven.waiting
+
+
+def test_it_shows_what_it_is():
+    assert repr(Driven().member).startswith('<ConsumerMember <Membership of ')

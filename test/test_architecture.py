@@ -88,12 +88,14 @@ MAY_USE = {
     # A message without key may go anywhere.
     'random': (OUTSIDE, {'kafka.partitioner.default', 'kafka.partitioner.sticky'}),
     # The timer of 0.9.5 and futures log what a callback raises: nobody waits for it. Options that
-    # are deprecated, or give way, are told where they are read.
+    # are deprecated, or give way, are told where they are read. An assignor has class methods, and
+    # nobody else who could tell of topics that it leaves out.
     'logging': (
         OUTSIDE,
         {
             'kafka.config.contradictions',
             'kafka.config.resolution',
+            'kafka.coordinator.assignors.abstract',
             'kafka.future',
             'kafka.metrics.metrics',
             'kafka.producer.future',

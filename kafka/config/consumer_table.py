@@ -35,6 +35,14 @@ def _instance_id(value: str) -> str:
     return value
 
 
+#: Those of the package; kafka/coordinator/assignors/adapt.py knows the classes.
+_ASSIGNORS = ('range', 'roundrobin', 'sticky', 'cooperative-sticky')
+
+
+def _is_assignor(value: Any) -> bool:
+    return value in _ASSIGNORS if isinstance(value, str) else hasattr(value, 'assign')
+
+
 def _accept(offsets: Any, response: Any) -> bool:
     """Take note of a commit, whatever became of it: the callback of who has none."""
     return True
@@ -91,7 +99,7 @@ _GROUP: Table = table(
     ),
     Option(
         'partition_assignment_strategy',
-        listed('assignors, classes or instances', lambda each: hasattr(each, 'assign')),
+        listed('assignors: classes, instances, or names of ' + ', '.join(_ASSIGNORS), _is_assignor),
         (),
         'C',
         'How a group shares partitions, what it likes best first. Empty: range, roundrobin.',

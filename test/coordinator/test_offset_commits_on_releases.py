@@ -213,7 +213,9 @@ def test_codes_of_no_table_are_retried_where_they_say_so(rig):
 def test_a_topic_that_was_made_anew_is_committed_by_its_new_id(rig):
     """Under the old id (v10) nobody knows it: metadata are refreshed first."""
     rig.commit(OFFSETS)
-    gone = DeleteTopicsRequest(topics=[DeleteTopicState(name='t', topic_id=bytes(16))], timeout_ms=1000)
+    gone = DeleteTopicsRequest(
+        topics=[DeleteTopicState(name='t', topic_id=bytes(16))], timeout_ms=1000
+    )
     rig.loop.run(rig.pool.send(gone), 10)
     rig.cluster.create_topic('t', 2)
     rig.commit({P0: OffsetAndMetadata(1, '', -1)})

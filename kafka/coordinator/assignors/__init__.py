@@ -1,0 +1,1 @@
+"""Assignors: how the leader of a classic group shares partitions among its members."""

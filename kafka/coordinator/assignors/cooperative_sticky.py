@@ -1,0 +1,74 @@
+"""CooperativeStickyAssignor: as the sticky one, but nobody stops reading what stays its own.
+
+Owns how members tell the leader what they own (KIP-429): in the fields of subscriptions from v1 on,
+with the generation from v2 on (KIP-792), which for v1 is in the user data. What would change its
+owner is given to nobody at first: its owner gives it up and everybody joins again.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, ClassVar, Dict, Iterable, Sequence
+
+from kafka.coordinator.assignors.abstract import OnClassOrObject, RebalanceProtocol, assignments
+from kafka.coordinator.assignors.stickiness import Claims, withhold
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor, shares_of
+from kafka.coordinator.assignors.subscriptions import (
+    GroupSubscription,
+    by_topic,
+    read_members,
+)
+from kafka.coordinator.protocol import (
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolMemberMetadata,
+)
+from kafka.protocol.consumer_protocol import TopicPartition as TopicPartitions
+
+__all__ = ['CooperativeStickyAssignor']
+
+_INT32 = struct.Struct('>i')
+
+
+class CooperativeStickyAssignor(StickyPartitionAssignor):
+    """Give every member as many partitions; only those that move are revoked (3.0).
+
+    All members of the group have to use it. Attributes as those of StickyPartitionAssignor.
+    """
+
+    name: ClassVar[str] = 'cooperative-sticky'
+    version: ClassVar[int] = 1
+
+    def supported_protocols(self) -> Sequence[RebalanceProtocol]:
+        """Return that it can do both."""
+        return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
+
+    @OnClassOrObject
+    def assign(self, cluster: Any, members: Any) -> Dict[str, ConsumerProtocolMemberAssignment]:
+        """Return who gets what, see AbstractPartitionAssignor."""
+        wanted = [_with_generation(member) for member in read_members(members)]
+        claims = Claims.of(wanted)
+        return assignments(withhold(shares_of(cluster, wanted, claims), wanted, claims))
+
+    @OnClassOrObject
+    def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
+        """Return what a member tells the group: its topics and what it owns."""
+        told = ConsumerProtocolMemberMetadata(
+            self.version, list(topics), _INT32.pack(self.generation)
+        )
+        told.owned_partitions = tuple(
+            TopicPartitions(topic=topic, partitions=partitions)
+            for topic, partitions in by_topic(self.member_assignment or ())
+        )
+        told.generation_id = self.generation
+        return told
+
+
+def _with_generation(member: GroupSubscription) -> GroupSubscription:
+    """Return a member with the generation of its user data, if the fields do not have it."""
+    if member.generation != -1 or member.version >= 2:
+        return member
+    try:
+        (generation,) = _INT32.unpack_from(member.user_data or b'')
+    except struct.error:
+        return member
+    return member._replace(generation=generation)

@@ -1,0 +1,110 @@
+"""RangePartitionAssignor: of each topic every subscriber gets a run of neighbouring partitions.
+
+Owns that rule (engine-semantics 5.8) and its form with racks (KIP-881): first, as far as the quota
+of each goes, what a member can read in its own rack; partitions of one number in topics of equal
+size and subscribers stay together.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
+
+from kafka.coordinator.assignors.abstract import ByClass, partitions_of
+from kafka.coordinator.assignors.racks import Racks
+from kafka.coordinator.assignors.subscriptions import read_members
+from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+
+__all__ = ['RangePartitionAssignor']
+
+
+class RangePartitionAssignor(ByClass):
+    """Give each subscriber of a topic a run of its partitions; the first ones get one more (1.x).
+
+    With two members and two topics of three partitions the first gets 0 and 1 of both.
+    """
+
+    name = 'range'
+
+    @classmethod
+    def assign(cls, cluster: Any, members: Any) -> Dict[str, ConsumerProtocolMemberAssignment]:
+        """Return who gets what, see AbstractPartitionAssignor."""
+        wanted = read_members(members)
+        partitions = partitions_of(cluster, wanted)
+        racks = Racks(cluster, wanted, partitions)
+        subscribers: Dict[str, List[str]] = {topic: [] for topic in partitions}
+        for member in wanted:
+            for topic in set(member.topics) & partitions.keys():
+                subscribers[topic].append(member.member_id)
+        sharings = [
+            _Sharing(topic, partitions[topic], subscribers[topic]) for topic in sorted(partitions)
+        ]
+        _share_by_racks(sharings, racks)
+        shares: Dict[str, List[Tuple[str, List[int]]]] = {each.member_id: [] for each in wanted}
+        for sharing in sharings:
+            sharing.share()
+            for member_id, taken in sharing.taken.items():
+                shares[member_id].append((sharing.topic, sorted(taken)))
+        return {
+            member_id: ConsumerProtocolMemberAssignment(cls.version, share, b'')
+            for member_id, share in shares.items()
+        }
+
+
+class _Sharing:
+    """One topic while it is shared: what is left of it, and how much each may still take."""
+
+    def __init__(self, topic: str, partitions: Sequence[int], members: Sequence[str]) -> None:
+        self.topic = topic
+        self.numbers = tuple(partitions)
+        self.taken: Dict[str, List[int]] = {member: [] for member in members}
+        self._left = dict.fromkeys(partitions)  # a set that keeps its order
+        self._quota, self._one_more = divmod(len(partitions), len(members))
+
+    def room(self, member: str) -> int:
+        """Return how many partitions a member may still take."""
+        return max(0, self._quota + (self._one_more > 0) - len(self.taken[member]))
+
+    def take(self, member: str, partitions: Sequence[int]) -> None:
+        """Give partitions to a member."""
+        before = len(self.taken[member])
+        self.taken[member] += partitions
+        if before <= self._quota < len(self.taken[member]):
+            self._one_more -= 1
+        for partition in partitions:
+            del self._left[partition]
+
+    def share(self, may: Callable[[str, int], bool] = lambda member, partition: True) -> None:
+        """Let members take, one after the other, what is left and they may have."""
+        for member in self.taken:
+            fitting = (partition for partition in self._left if may(member, partition))
+            self.take(member, list(islice(fitting, self.room(member))))
+
+
+def _share_by_racks(sharings: Iterable[_Sharing], racks: Racks) -> None:
+    """Give members what they can read in their racks, if racks make a difference."""
+    by_racks = [each for each in sharings if racks.matter_to(each.topic, each.taken)]
+    if not by_racks:
+        return
+    together: Dict[Tuple[Any, ...], List[_Sharing]] = {}
+    for sharing in sharings:
+        together.setdefault((sharing.numbers, *sharing.taken), []).append(sharing)
+    for some in together.values():
+        if len(some) > 1:
+            _share_together(some, racks)
+        elif some[0] in by_racks:
+            topic = some[0].topic
+            some[0].share(lambda member, number, topic=topic: racks.match(member, (topic, number)))  # type: ignore[misc]
+
+
+def _share_together(sharings: Sequence[_Sharing], racks: Racks) -> None:
+    """Give each number of all these topics to the first member whose rack has all of them."""
+    for number in sharings[0].numbers:
+        for member in sharings[0].taken:
+            if all(
+                sharing.room(member) and racks.match(member, (sharing.topic, number))
+                for sharing in sharings
+            ):
+                for sharing in sharings:
+                    sharing.take(member, [number])
+                break

@@ -1,0 +1,40 @@
+"""RoundRobinPartitionAssignor: partitions are dealt to the members in turn.
+
+Owns that rule (engine-semantics 5.8).
+"""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import Any, Dict, List
+
+from kafka.coordinator.assignors.abstract import ByClass, assignments, partitions_of
+from kafka.coordinator.assignors.subscriptions import Partition, read_members
+from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+
+__all__ = ['RoundRobinPartitionAssignor']
+
+
+class RoundRobinPartitionAssignor(ByClass):
+    """Deal the partitions of all topics to the members in turn, passing over who has not
+    subscribed (1.x).
+
+    With two members and two topics of three partitions the first gets 0 and 2 of the first topic
+    and 1 of the second.
+    """
+
+    name = 'roundrobin'
+
+    @classmethod
+    def assign(cls, cluster: Any, members: Any) -> Dict[str, ConsumerProtocolMemberAssignment]:
+        """Return who gets what, see AbstractPartitionAssignor."""
+        wanted = read_members(members)
+        shares: Dict[str, List[Partition]] = {each.member_id: [] for each in wanted}
+        turns = cycle([(each.member_id, frozenset(each.topics)) for each in wanted])
+        for topic, partitions in partitions_of(cluster, wanted).items():
+            for partition in partitions:
+                member_id, topics = next(turns)
+                while topic not in topics:
+                    member_id, topics = next(turns)
+                shares[member_id].append((topic, partition))
+        return assignments(shares)

@@ -1,0 +1,336 @@
+"""How partitions are shared so that the shares are even and as few as possible move.
+
+Owns the rules that both sticky assignors have in common (KIP-54, engine-semantics 5.8), in the
+order of their weight: balance, keep what was owned, racks. Who owned what is told by the members;
+where two claim one partition the later generation is right, and of one generation neither. How
+that is told, and what is done with the result, is each assignor's.
+
+Where all members want the same topics the shares are counted out. Otherwise each free partition
+goes to who has least of those that may have it, and then partitions move from who has more to who
+has less for as long as that makes shares more even.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from typing import (
+    Deque,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
+
+from kafka.coordinator.assignors.racks import Racks
+from kafka.coordinator.assignors.subscriptions import GroupSubscription, Partition
+
+__all__ = ['Claims', 'share', 'withhold']
+
+Shares = Dict[str, List[Partition]]
+
+
+class Claims(NamedTuple):
+    """Who owns what, of all that members claim.
+
+    owner: {partition: its one owner}; before: {partition: whose it was until a later generation
+    gave it to somebody else}; contested: claimed by several with equal right, so owned by none.
+    """
+
+    owner: Dict[Partition, str]
+    before: Dict[Partition, str]
+    contested: Set[Partition]
+
+    @classmethod
+    def of(cls, members: Iterable[GroupSubscription]) -> Claims:
+        """Decide between claims: owned of generation."""
+        best: Dict[Partition, Tuple[int, str]] = {}
+        before: Dict[Partition, Tuple[int, str]] = {}
+        contested = {}
+        for member in members:
+            claim = member.generation, member.member_id
+            for partition in set(member.owned):
+                held = best.get(partition)
+                if held is None or claim[0] > held[0]:
+                    if held is not None:
+                        before[partition] = held
+                    best[partition] = claim
+                elif claim[0] == held[0]:
+                    contested[partition] = claim[0]
+                elif claim[0] > before.get(partition, (-2,))[0]:
+                    before[partition] = claim
+        none = {at for at, generation in contested.items() if generation == best[at][0]}
+        owner = {at: claim[1] for at, claim in best.items() if at not in none}
+        return cls(owner, {at: claim[1] for at, claim in before.items()}, none)
+
+
+def share(
+    members: Sequence[GroupSubscription],
+    claims: Claims,
+    partitions: Mapping[str, Sequence[int]],
+    racks: Racks,
+) -> Shares:
+    """Return {member id: partitions}, as even as can be and as near to the claims.
+
+    Arguments: members: sorted; partitions: {topic: [partition]} of all topics that are known.
+    """
+    known = frozenset(partitions)
+    topics = {each.member_id: known.intersection(each.topics) for each in members}
+    wanted = frozenset().union(*topics.values())
+    kept: Shares = {each.member_id: [] for each in members}
+    free: List[Partition] = []
+    for topic in sorted(wanted):
+        for number in partitions[topic]:
+            owner = claims.owner.get((topic, number))
+            if owner is not None and topic in topics[owner]:
+                kept[owner].append((topic, number))
+            else:
+                free.append((topic, number))
+    if len(set(topics.values())) == 1:
+        return _Even(kept, free, racks).shares
+    return _Uneven(kept, free, topics, claims, racks).shares
+
+
+def withhold(shares: Shares, members: Iterable[GroupSubscription], claims: Claims) -> Shares:
+    """Leave out what somebody else still owns (KIP-429); it is placed when that one gave it up.
+
+    Who gets a partition has to be its owner, or nobody may claim it.
+    """
+    claimed = {partition for member in members for partition in member.owned}
+    return {
+        member_id: [
+            partition
+            for partition in share
+            if claims.owner.get(partition) == member_id or partition not in claimed
+        ]
+        for member_id, share in shares.items()
+    }
+
+
+class _Even:
+    """Members that all want the same: floor(P / M) for each, one more for P mod M of them."""
+
+    def __init__(self, kept: Shares, free: List[Partition], racks: Racks) -> None:
+        count = len(free) + sum(map(len, kept.values()))
+        self._quota, self._one_more = divmod(count, len(kept))
+        self.shares: Shares = {}
+        for member, owned in kept.items():
+            room = self._quota + (len(owned) > self._quota and self._one_more > 0)
+            self._one_more -= room > self._quota
+            self.shares[member] = owned[:room]
+            free += owned[room:]
+        free.sort()
+        if any(racks.matter_to(topic, kept) for topic in {topic for topic, _ in free}):
+            free = self._near(free, racks)
+        self._anywhere(free)
+
+    def _room(self, member: str) -> bool:
+        return len(self.shares[member]) < self._quota + (self._one_more > 0)
+
+    def _give(self, member: str, partition: Partition) -> None:
+        share = self.shares[member]
+        share.append(partition)
+        self._one_more -= len(share) > self._quota
+
+    def _near(self, free: Iterable[Partition], racks: Racks) -> List[Partition]:
+        """Give what members with room can read in their racks, and return the rest."""
+        queues: Dict[Optional[str], Deque[str]] = {}
+        for member in sorted(self.shares, key=lambda each: len(self.shares[each])):
+            queues.setdefault(racks.of_members[member], deque()).append(member)
+        far = []
+        for partition in free:
+            choices: List[Optional[str]] = [*sorted(racks.of_partition(partition)), None]
+            for rack in choices:
+                taker = self._next(queues.get(rack))
+                if taker is not None:
+                    self._give(taker, partition)
+                    break
+            else:
+                far.append(partition)
+        return far
+
+    def _next(self, queue: Optional[Deque[str]]) -> Optional[str]:
+        """Return who is next of those with room, and put it at the end of the queue."""
+        while queue:
+            member = queue.popleft()
+            if self._room(member):
+                queue.append(member)
+                return member
+        return None
+
+    def _anywhere(self, free: Iterable[Partition]) -> None:
+        """Deal to the members below the quota, then to those that may have one more."""
+        below = deque(each for each in self.shares if len(self.shares[each]) < self._quota)
+        others = deque(each for each in self.shares if len(self.shares[each]) <= self._quota)
+        for partition in free:
+            while below and len(self.shares[below[0]]) >= self._quota:
+                below.popleft()
+            if below:
+                self._give(below[0], partition)
+                below.rotate(-1)
+            else:
+                self._give(others.popleft(), partition)
+
+
+class _Group:
+    """Who may have the partitions of some topics, the least loaded of each rack in a heap.
+
+    An entry whose load is no longer that of its member is put right when it comes to the top. That
+    is early enough for loads that have grown; one that has fallen has to be added.
+    """
+
+    def __init__(self, members: Sequence[str], racks: Racks) -> None:
+        self.size = len(members)
+        self.heaps: Dict[Optional[str], List[Tuple[int, int, str]]] = {
+            racks.of_members[member]: [] for member in members
+        }
+
+    def least(self, loads: Mapping[str, int], near: FrozenSet[str]) -> Tuple[int, str]:
+        """Return load and id of who has least, of several one near by, of these the first."""
+        found = []
+        for rack, heap in self.heaps.items():
+            load, rank, member = heap[0]
+            while load != loads[member]:
+                heapq.heapreplace(heap, (loads[member], rank, member))
+                load, rank, member = heap[0]
+            found.append((load, bool(near) and rack is not None and rack not in near, rank, member))
+        load, _, _, member = min(found)
+        return load, member
+
+
+class _Uneven:
+    """Members that want different topics.
+
+    Topics with the same subscribers form a group, whose partitions are all alike but for racks and
+    for who had them.
+    """
+
+    def __init__(
+        self,
+        kept: Shares,
+        free: Iterable[Partition],
+        topics: Mapping[str, FrozenSet[str]],
+        claims: Claims,
+        racks: Racks,
+    ) -> None:
+        self._topics = topics
+        self._before = claims.before
+        self._racks = racks
+        self._loads = {member: len(share) for member, share in kept.items()}
+        self._rank = {member: rank for rank, member in enumerate(kept)}
+        self._group_of: Dict[str, _Group] = {}
+        self._groups_of: Dict[str, List[_Group]] = {member: [] for member in kept}
+        #: Of each member, by group, what it has; what it did not have before stands behind.
+        self._held: Dict[str, Dict[_Group, List[Partition]]] = {member: {} for member in kept}
+        self._form_groups()
+        for member, share in kept.items():
+            for partition in share:
+                self._hold(member, partition)
+        self._place(free)
+        self._even_out()
+        self.shares: Shares = {
+            member: [partition for some in held.values() for partition in some]
+            for member, held in self._held.items()
+        }
+
+    def _form_groups(self) -> None:
+        subscribers: Dict[str, List[str]] = {}
+        for member, topics in self._topics.items():
+            for topic in topics:
+                subscribers.setdefault(topic, []).append(member)
+        groups: Dict[Tuple[str, ...], _Group] = {}
+        for topic in sorted(subscribers):
+            members = tuple(subscribers[topic])
+            if members not in groups:
+                groups[members] = _Group(members, self._racks)
+                for member in members:
+                    self._groups_of[member].append(groups[members])
+            self._group_of[topic] = groups[members]
+        for member in self._topics:
+            self._tell(member)
+
+    def _tell(self, member: str) -> None:
+        """Tell all groups of a member that its load has fallen."""
+        entry = self._loads[member], self._rank[member], member
+        rack = self._racks.of_members[member]
+        for group in self._groups_of[member]:
+            heapq.heappush(group.heaps[rack], entry)
+
+    def _hold(self, member: str, partition: Partition) -> None:
+        self._held[member].setdefault(self._group_of[partition[0]], []).append(partition)
+
+    def _place(self, free: Iterable[Partition]) -> None:
+        """Give free partitions away, first those that the fewest members may have."""
+        for partition in sorted(free, key=lambda at: (self._group_of[at[0]].size, at)):
+            near = self._racks.of_partition(partition)
+            _, member = self._group_of[partition[0]].least(self._loads, near)
+            self._loads[member] += 1
+            self._hold(member, partition)
+
+    def _even_out(self) -> None:
+        """Move partitions from who has more to who has less, until no move makes it more even.
+
+        Each move makes the sum of the squares of loads smaller, so there is an end to it.
+        """
+        has_moved = True
+        while has_moved:
+            has_moved = False
+            for member in sorted(self._held, key=lambda each: (-self._loads[each], each)):
+                load = self._loads[member]
+                self._give_back(member)
+                self._relieve(member)
+                if self._loads[member] != load:
+                    self._tell(member)
+                    has_moved = True
+
+    def _give_back(self, member: str) -> None:
+        """Move what somebody had before to that one, where that makes it more even."""
+        if not self._before:
+            return
+        for group, some in list(self._held[member].items()):
+            for partition in list(some):
+                to = self._before.get(partition)
+                if (
+                    to is not None
+                    and partition[0] in self._topics[to]
+                    and self._loads[to] + 1 < self._loads[member]
+                ):
+                    self._move(member, group, partition, to)
+
+    def _relieve(self, member: str) -> None:
+        """Move partitions to members that have at least two less, first to who has least.
+
+        Meanwhile loads of others only grow, so an entry of the heap is put right at the top.
+        """
+        nowhere: FrozenSet[str] = frozenset()
+        held = self._held[member]
+        choices = [
+            (*group.least(self._loads, nowhere), number, group) for number, group in enumerate(held)
+        ]
+        heapq.heapify(choices)
+        while choices:
+            least, to, number, group = choices[0]
+            now = group.least(self._loads, nowhere)
+            if group not in held:
+                heapq.heappop(choices)
+            elif now != (least, to):
+                heapq.heapreplace(choices, (*now, number, group))
+            elif least + 1 < self._loads[member]:
+                self._move(member, group, held[group][-1], to)
+            else:
+                return
+
+    def _move(self, member: str, group: _Group, partition: Partition, to: str) -> None:
+        held = self._held[member]
+        held[group].remove(partition)
+        if not held[group]:
+            del held[group]
+        self._loads[member] -= 1
+        self._loads[to] += 1
+        self._hold(to, partition)

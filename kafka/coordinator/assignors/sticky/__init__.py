@@ -1,0 +1,1 @@
+"""The sticky assignor (2.0)."""

@@ -1,0 +1,119 @@
+"""StickyPartitionAssignor: even shares, and as little as possible moves (KIP-54).
+
+Owns how members tell the leader what they had: in the user data of their subscriptions, v0: [topic,
+[partition]], v1: the generation behind it. How partitions are shared is in stickiness.py.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, ClassVar, Dict, Iterable, List, Optional, Sequence, Tuple
+
+from kafka.coordinator.assignors.abstract import (
+    AbstractPartitionAssignor,
+    OnClassOrObject,
+    assignments,
+    partitions_of,
+)
+from kafka.coordinator.assignors.racks import Racks
+from kafka.coordinator.assignors.stickiness import Claims, Shares, share
+from kafka.coordinator.assignors.subscriptions import (
+    PARTITIONS,
+    GroupSubscription,
+    Partition,
+    by_topic,
+    flat,
+    read_members,
+)
+from kafka.coordinator.protocol import (
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolMemberMetadata,
+)
+from kafka.protocol.types import Int32
+from kafka.structs import TopicPartition
+
+__all__ = ['StickyPartitionAssignor']
+
+
+class StickyPartitionAssignor(AbstractPartitionAssignor):
+    """Give every member as many partitions, and most of those that it had (2.0).
+
+    An object remembers what its consumer got. In 2.x the class itself did, and it still may be used
+    like that; consumers that are given the class make an object for themselves.
+
+    Attributes: member_assignment: what it got last, None before; generation: when, -1 before.
+    """
+
+    name: ClassVar[str] = 'sticky'
+    version: ClassVar[int] = 0
+    DEFAULT_GENERATION_ID: ClassVar[int] = -1
+
+    member_assignment: Optional[List[TopicPartition]] = None
+    generation: int = DEFAULT_GENERATION_ID
+
+    def __init__(self) -> None:
+        self.member_assignment = None
+        self.generation = self.DEFAULT_GENERATION_ID
+
+    def __repr__(self) -> str:
+        return '<%s has %d partitions of generation %d>' % (
+            type(self).__name__,
+            len(self.member_assignment or ()),
+            self.generation,
+        )
+
+    @OnClassOrObject
+    def assign(self, cluster: Any, members: Any) -> Dict[str, ConsumerProtocolMemberAssignment]:
+        """Return who gets what, see AbstractPartitionAssignor."""
+        wanted = [with_previous(member) for member in read_members(members)]
+        return assignments(shares_of(cluster, wanted, Claims.of(wanted)))
+
+    @OnClassOrObject
+    def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
+        """Return what a member tells the group: its topics and what it had."""
+        user_data = b''
+        if self.member_assignment is not None:
+            user_data = encode_user_data(self.member_assignment, self.generation)
+        return ConsumerProtocolMemberMetadata(self.version, list(topics), user_data)
+
+    @OnClassOrObject
+    def on_assignment(self, assignment: Any, generation: Optional[int] = None) -> None:
+        """Remember what this member got. Arguments: generation: as 3.0 tells it, None in 2.x."""
+        self.member_assignment = assignment.partitions()
+        if generation is not None:
+            self.generation = generation
+
+    @OnClassOrObject
+    def on_generation_assignment(self, generation: int) -> None:
+        """Remember the generation (2.x)."""
+        self.generation = generation
+
+
+def encode_user_data(partitions: Iterable[Partition], generation: int) -> bytes:
+    """Return user data v1."""
+    return PARTITIONS.encode(by_topic(partitions)) + Int32.encode(generation)
+
+
+def decode_user_data(data: Optional[bytes]) -> Tuple[Sequence[Partition], int]:
+    """Return previous partitions and generation; none of what cannot be read, as Java's does it."""
+    stream = io.BytesIO(data or b'')
+    try:
+        partitions = flat(PARTITIONS.decode(stream))
+    except ValueError:
+        return (), -1
+    try:
+        return partitions, Int32.decode(stream)
+    except ValueError:  # v0
+        return partitions, -1
+
+
+def with_previous(member: GroupSubscription) -> GroupSubscription:
+    """Return a member that owns what its user data says: members give up all before they join."""
+    owned, generation = decode_user_data(member.user_data)
+    return member._replace(owned=owned, generation=generation)
+
+
+def shares_of(cluster: Any, members: Sequence[GroupSubscription], claims: Claims) -> Shares:
+    """Return {member id: partitions} for what members want and claim."""
+    partitions = partitions_of(cluster, members)
+    return share(members, claims, partitions, Racks(cluster, members, partitions))

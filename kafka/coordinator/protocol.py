@@ -1,0 +1,76 @@
+"""What the members of a classic group tell each other, as structs of 1.x.
+
+Owns the three names that programs find here and that assignors of their own are written with. What
+the engine reads and writes, in all versions, is in assignors/subscriptions.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, List, Optional, Tuple, Type
+
+from kafka.protocol.struct import Struct
+from kafka.protocol.types import Array, Bytes, Int16, Int32, Schema, String
+from kafka.structs import TopicPartition
+
+__all__ = ['ConsumerProtocol', 'ConsumerProtocolMemberAssignment', 'ConsumerProtocolMemberMetadata']
+
+
+class ConsumerProtocolMemberMetadata(Struct):
+    """What a member wants (1.x): version, subscription: a list of topics, user_data: bytes or None.
+
+    Beside these fields, which are all that is compared and encoded here, it has those of 3.0 as
+    attributes, for assignors that look at them: what the member owned, in which generation, and
+    its rack.
+    """
+
+    SCHEMA = Schema(
+        ('version', Int16),
+        ('subscription', Array(String('utf-8'))),
+        ('user_data', Bytes),
+    )
+
+    version: int
+    subscription: List[str]
+    user_data: Optional[bytes]
+    #: Structs with topic and partitions (KIP-429).
+    owned_partitions: Tuple[Any, ...] = ()
+    #: -1: none (KIP-792).
+    generation_id: int = -1
+    #: None: unknown (KIP-881).
+    rack_id: Optional[str] = None
+
+    @property
+    def topics(self) -> List[str]:
+        """The subscription, as 3.0 calls it."""
+        return self.subscription
+
+
+class ConsumerProtocolMemberAssignment(Struct):
+    """What a member gets (1.x): version, assignment: [(topic, [partition])], user_data."""
+
+    SCHEMA = Schema(
+        ('version', Int16),
+        ('assignment', Array(('topic', String('utf-8')), ('partitions', Array(Int32)))),
+        ('user_data', Bytes),
+    )
+
+    version: int
+    assignment: List[Tuple[str, List[int]]]
+    user_data: Optional[bytes]
+
+    def partitions(self) -> List[TopicPartition]:
+        """Return all partitions of the assignment."""
+        return [
+            TopicPartition(topic, partition)
+            for topic, partitions in self.assignment
+            for partition in partitions
+        ]
+
+
+class ConsumerProtocol:
+    """The protocol of groups of consumers (1.x)."""
+
+    PROTOCOL_TYPE: ClassVar[str] = 'consumer'
+    ASSIGNMENT_STRATEGIES: ClassVar[Tuple[str, ...]] = ('range', 'roundrobin')
+    METADATA: ClassVar[Type[Struct]] = ConsumerProtocolMemberMetadata
+    ASSIGNMENT: ClassVar[Type[Struct]] = ConsumerProtocolMemberAssignment

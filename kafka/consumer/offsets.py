@@ -32,6 +32,7 @@ from kafka.errors import (
     InvalidTopicError,
     KafkaError,
     KafkaTimeoutError,
+    LeaderNotAvailableError,
     TopicAuthorizationFailedError,
     UnknownBrokerIdError,
     UnknownTopicOrPartitionError,
@@ -95,6 +96,11 @@ class Outcome(Generic[F]):
 def is_final(error: KafkaError) -> bool:
     """Tell whether asking again is in vain, of an error that a request failed with."""
     return not error.retriable and not isinstance(error, UnknownBrokerIdError)
+
+
+def is_final_of_topic(error: Optional[KafkaError]) -> bool:
+    """Tell the same of what Metadata says of a topic."""
+    return isinstance(error, _FINAL_TOPIC_ERRORS)
 
 
 class OffsetLookups:
@@ -183,7 +189,8 @@ class OffsetLookups:
             )
             errors = {}
             for outcome in outcomes:
-                _raise_failed(outcome.failed)
+                if outcome.failed:
+                    raise _as_one(outcome.failed)
                 found.update(outcome.found)
                 errors.update(outcome.retry)
             if errors or leaderless:
@@ -216,10 +223,10 @@ class OffsetLookups:
             return
         for each in partitions:
             known = self.topic_error(each)
-            if known is not None and isinstance(known, _FINAL_TOPIC_ERRORS):
-                _raise_failed({each: known})
-            if each not in errors:
-                errors[each] = known or UnknownTopicOrPartitionError('no leader is known')
+            if is_final_of_topic(known):
+                raise _as_one({each: known})
+            if each not in errors and self.leader(each) is None:
+                errors[each] = known or LeaderNotAvailableError('no leader is known')
 
     def backoff(self, failures: int) -> float:
         """Return how many seconds to wait after so many failures in a row (KIP-580)."""
@@ -228,6 +235,11 @@ class OffsetLookups:
 
     # ------------------------------------------------------------ who is asked
 
+    def leader(self, partition: TopicPartition) -> Optional[int]:
+        """Return the node that leads a partition, None while that is not known."""
+        leader: Optional[int] = self._pool.cluster.leader_for_partition(partition)
+        return None if leader == -1 else leader
+
     def by_leader(
         self, partitions: Iterable[TopicPartition]
     ) -> Tuple[Dict[int, List[TopicPartition]], List[TopicPartition]]:
@@ -235,8 +247,8 @@ class OffsetLookups:
         by_leader: Dict[int, List[TopicPartition]] = {}
         leaderless: List[TopicPartition] = []
         for each in partitions:
-            leader = self._pool.cluster.leader_for_partition(each)
-            if leader is None or leader == -1:
+            leader = self.leader(each)
+            if leader is None:
                 leaderless.append(each)
             else:
                 by_leader.setdefault(leader, []).append(each)
@@ -246,10 +258,6 @@ class OffsetLookups:
         """Return what brokers said of the topic last, None for nothing."""
         error = self._pool.cluster.topic_errors.get(partition.topic)
         return None if error is None else error(partition.topic)
-
-    def is_final_of_topic(self, error: Optional[KafkaError]) -> bool:
-        """Tell whether a topic's error is one that more asking does not cure."""
-        return isinstance(error, _FINAL_TOPIC_ERRORS)
 
     # ------------------------------------------------------------ one leader, once
 
@@ -429,17 +437,17 @@ def _end_in(answer: Any) -> EpochEnd:
     return EpochEnd(answer.leader_epoch, answer.end_offset)
 
 
-def _raise_failed(failed: Mapping[TopicPartition, KafkaError]) -> None:
-    """Raise what stands for errors that no further asking cures, if there are any."""
+def _as_one(failed: Mapping[TopicPartition, Any]) -> KafkaError:
+    """Return what stands for errors that no further asking cures."""
     topics = {
         str(each.topic)
         for each, error in failed.items()
         if isinstance(error, TopicAuthorizationFailedError)
     }
     if topics:
-        raise TopicAuthorizationFailedError(topics)
-    for error in failed.values():
-        raise error
+        return TopicAuthorizationFailedError(topics)
+    first: KafkaError = next(iter(failed.values()))
+    return first
 
 
 def _not_in_time(

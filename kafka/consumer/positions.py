@@ -1,0 +1,550 @@
+"""The upkeep of positions: every assigned partition is brought to where it can be fetched.
+
+Owns: when committed offsets, resets and validations are asked for, and what their answers lead to
+(engine-semantics 4.2, 4.5, 4.8); errors that wait for the program. Does not own: how offsets are
+asked for (offsets.py, the coordinator's), what a partition may do next (partition_state.py).
+A driver: look() and all answers are turns of the loop.
+
+One question at a time goes to each node, and one to the coordinator, each about all partitions that
+are owed it then, so that partitions that come together are settled together. What fails is asked
+again after a back-off of its own. An error that only the program can cure stands until it is cured,
+and is handed out by take_error(), once per call; it is asked all the same whether it stands still.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import (
+    Any,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
+
+from kafka.cluster import NO_ID
+from kafka.consumer.offsets import OffsetLookups, is_final, is_final_of_topic
+from kafka.consumer.partition_state import (
+    EpochEnd,
+    Phase,
+    TopicPartitionState,
+    Validation,
+    Verdict,
+)
+from kafka.consumer.reset_policy import LATEST, NONE, timestamp_of
+from kafka.errors import (
+    Cancelled,
+    IllegalGenerationError,
+    KafkaError,
+    LogTruncationError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    RebalanceInProgressError,
+    StaleMemberEpochError,
+    UnknownMemberIdError,
+    UnsupportedVersionError,
+)
+from kafka.net.tasks import Task, Timer
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = ['Positions']
+
+log = logging.getLogger(__name__)
+
+FetchCommitted = Callable[
+    [List[TopicPartition]], Awaitable[Mapping[TopicPartition, Optional[OffsetAndMetadata]]]
+]
+
+
+#: What a membership that goes on cures; the partition may be another's by then.
+_OF_A_MEMBER = (
+    IllegalGenerationError,
+    RebalanceInProgressError,
+    StaleMemberEpochError,
+    UnknownMemberIdError,
+)
+
+
+class _Trouble(NamedTuple):
+    """What an asking that failed leaves behind, for as long as the token is the same."""
+
+    token: int
+    failures: int
+    not_before: float
+
+
+class _Owed(NamedTuple):
+    """What has to be asked now."""
+
+    committed: Dict[TopicPartition, int]  # the token of each
+    resets: Dict[int, Dict[TopicPartition, Tuple[int, int]]]  # node -> token and time
+    validations: Dict[int, Dict[TopicPartition, Validation]]  # by node
+
+
+class Positions:
+    """Settles the positions of one consumer.
+
+    Arguments:
+        loop, pool, subscription: of the consumer; lock: guards the subscription, and the errors.
+        lookups: asks leaders.
+        fetch_committed: a coroutine function that returns what is committed, {partition:
+            OffsetAndMetadata or None}; None for a consumer without a group.
+        on_change: called in a turn, without the lock, when a partition became fetchable or an
+            error stands.
+
+    It listens to the cluster until close().
+    """
+
+    def __init__(
+        self,
+        loop: Any,
+        pool: Any,
+        subscription: Any,
+        lock: Any,
+        lookups: OffsetLookups,
+        fetch_committed: Optional[FetchCommitted],
+        on_change: Callable[[], Any],
+    ) -> None:
+        self._loop = loop
+        self._pool = pool
+        self._subscription = subscription
+        self._lock = lock
+        self._lookups = lookups
+        self._fetch_committed = fetch_committed
+        self._on_change = on_change
+        self._asking: Dict[Tuple[str, int], Task[None]] = {}
+        self._troubles: Dict[TopicPartition, _Trouble] = {}
+        self._standing: Dict[TopicPartition, Tuple[int, KafkaError]] = {}
+        self._empty: Dict[TopicPartition, int] = {}  # nothing is as young as the policy wants
+        self._awaited_epochs: Dict[TopicPartition, float] = {}  # since which refresh
+        self._tables: Tuple[Dict[TopicPartition, Any], ...] = (
+            self._troubles,
+            self._standing,
+            self._empty,
+            self._awaited_epochs,
+        )
+        self._topic_ids: Dict[str, bytes] = {}
+        self._seen_version = -1
+        self._timer: Optional[Timer] = None
+        self._is_closed = False
+        self._needs_refresh = self._has_news = self._will_compare = False
+        self._notes: List[Tuple[Any, ...]] = []  # to be logged
+        pool.cluster.add_listener(self._on_metadata)
+
+    def __repr__(self) -> str:
+        return '<Positions unsettled=%d asking=%d errors=%d>' % (
+            len(self._subscription.unsettled),
+            len(self._asking),
+            len(self._standing),
+        )
+
+    # ------------------------------------------------------------ for the caller, in any thread
+
+    def take_error(self) -> Optional[KafkaError]:
+        """Return an error that stands and that a poll has to raise, None for none.
+
+        Each call begins with another partition. What the program has cured, by seeking, assigning
+        or committing, stands no longer; nothing is told of partitions that are held. Takes the
+        lock.
+        """
+        with self._lock:
+            for partition in list(self._standing):
+                token, error = self._standing.pop(partition)
+                state = self._subscription.assignment.get(partition)
+                if state is None or state.token != token or state.phase is Phase.FETCHING:
+                    continue
+                self._standing[partition] = token, error  # at the end
+                if not state.held:
+                    return error
+        return None
+
+    def error_of(self, partition: TopicPartition) -> Optional[KafkaError]:
+        """Return the error that keeps a partition from having a position. Takes the lock."""
+        with self._lock:
+            token, error = self._standing.get(partition, (0, None))
+            state = self._subscription.assignment.get(partition)
+            return error if state is not None and state.token == token else None
+
+    # ------------------------------------------------------------ in turns of the loop
+
+    def look(self) -> None:
+        """Ask for what is owed now. Cheap when nothing is."""
+        if self._is_closed:
+            return
+        with self._lock:
+            if self._seen_version != self._subscription.version:
+                self._note_assignment()
+            owed, next_at, leaderless = self._owed()
+        for partition in leaderless:
+            self._pool.want_topic(partition.topic)
+        self._needs_refresh = self._needs_refresh or bool(leaderless)
+        self._ask(owed)
+        self._look_at(next_at)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Do, without the lock, what was decided with it."""
+        if self._needs_refresh:
+            self._needs_refresh = False
+            self._pool.refresh()
+        notes, self._notes = self._notes, []
+        for note in notes:
+            log.log(*note)
+        if self._has_news:
+            self._has_news = False
+            self._on_change()
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._pool.cluster.remove_listener(self._on_metadata)
+        self._look_at(None)
+        for task in list(self._asking.values()):
+            task.cancel()
+
+    def _look_at(self, time: Optional[float]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if time is not None:
+            self._timer = self._loop.call_later(time - self._loop.time(), self.look)
+
+    def _note_assignment(self) -> None:
+        """Forget what concerned partitions that are gone, and learn the ids of new topics."""
+        assignment = self._subscription.assignment
+        self._seen_version = self._subscription.version
+        for table in self._tables:
+            for partition in [each for each in table if each not in assignment]:
+                del table[partition]
+        topics = {str(partition.topic) for partition in assignment}
+        self._topic_ids = {
+            topic: self._topic_ids.get(topic) or self._pool.cluster.topic_id(topic)
+            for topic in topics
+        }
+
+    # ------------------------------------------------------------ what is owed
+
+    def _owed(self) -> Tuple[_Owed, Optional[float], List[TopicPartition]]:
+        """Return what to ask now, when to look again, and what has no known leader."""
+        now = self._loop.time()
+        owed = _Owed({}, {}, {})
+        leaderless: List[TopicPartition] = []
+        next_at: Optional[float] = None
+        for partition in sorted(self._subscription.unsettled):
+            state = self._subscription.assignment[partition]
+            trouble = self._troubles.get(partition)
+            if trouble is not None and trouble.token == state.token and trouble.not_before > now:
+                next_at = min(next_at or trouble.not_before, trouble.not_before)
+            elif not self._add(owed, partition, state):
+                leaderless.append(partition)
+        return owed, next_at, leaderless
+
+    def _add(self, owed: _Owed, partition: TopicPartition, state: TopicPartitionState) -> bool:
+        """Note what a partition is owed; return False if that takes a leader that is not known."""
+        if state.phase is Phase.INITIALIZING:
+            if self._fetch_committed is not None:
+                owed.committed[partition] = state.token
+                return True
+            self._begin_by_policy(partition, state)
+        if state.phase is Phase.INITIALIZING:
+            return True
+        if state.phase is Phase.AWAIT_RESET and state.reset_strategy == NONE:
+            if self._standing.get(partition, (0,))[0] != state.token:
+                self._stand(partition, state.token, NoOffsetForPartitionError(partition))
+            return True
+        leader = self._lookups.leader(partition)
+        if leader is None:
+            error = self._lookups.topic_error(partition)
+            if is_final_of_topic(error):
+                assert error is not None
+                self._stand(partition, state.token, error)
+            return False
+        if state.phase is Phase.AWAIT_RESET:
+            owed.resets.setdefault(leader, {})[partition] = (
+                state.token,
+                self._time(partition, state),
+            )
+            return True
+        return self._add_validation(owed, partition, state, leader)
+
+    def _begin_by_policy(self, partition: TopicPartition, state: TopicPartitionState) -> None:
+        if self._subscription.has_default_offset_reset_policy():
+            state.await_reset(self._subscription.default_reset)
+        elif self._fetch_committed is None:
+            state.await_reset(NONE)
+        else:  # somebody may commit one
+            self._stand(partition, state.token, NoOffsetForPartitionError(partition))
+
+    def _time(self, partition: TopicPartition, state: TopicPartitionState) -> int:
+        assert state.reset_strategy is not None
+        if self._empty.get(partition) == state.token:
+            return LATEST
+        return timestamp_of(state.reset_strategy, self._loop.wall())
+
+    def _add_validation(
+        self, owed: _Owed, partition: TopicPartition, state: TopicPartitionState, leader: int
+    ) -> bool:
+        """Note a validation that is owed, or spare it where brokers cannot tell.
+
+        An epoch newer than those that are known is waited for, for one refresh; it may be that of a
+        topic of the same name that is no more.
+        """
+        epoch = self._pool.cluster.leader_epoch_for_partition(partition)
+        if epoch is not None and epoch >= 0:
+            refreshed_at = self._pool.cluster.refreshed_at
+            if state.fetch_epoch > epoch:
+                since = self._awaited_epochs.setdefault(partition, refreshed_at)
+                if since == refreshed_at:
+                    return False
+            state.leader_changed(leader, epoch)
+        validation = state.validation()
+        assert validation is not None
+        if epoch is None or epoch < 0 or state.fetch_epoch < 0:
+            state.spare_validation(validation)
+            self._settled(partition)
+        else:
+            owed.validations.setdefault(leader, {})[partition] = validation
+        return True
+
+    # ------------------------------------------------------------ asking
+
+    def _ask(self, owed: _Owed) -> None:
+        if owed.committed:
+            self._begin(('committed', -1), owed.committed, self._get_committed(owed.committed))
+        for node, resets in owed.resets.items():
+            tokens = {each: token for each, (token, _) in resets.items()}
+            self._begin(('resets', node), tokens, self._reset(node, resets))
+        for node, asked in owed.validations.items():
+            tokens = {each: validation.token for each, validation in asked.items()}
+            self._begin(('validations', node), tokens, self._validate(node, asked))
+
+    def _begin(
+        self,
+        key: Tuple[str, int],
+        tokens: Dict[TopicPartition, int],
+        coroutine: Coroutine[Any, Any, None],
+    ) -> None:
+        """Begin to ask, unless the same one is being asked; then that is done when it answers."""
+        if key in self._asking:
+            coroutine.close()
+            return
+        for partition, token in tokens.items():
+            self._fail(partition, token)  # until there is an answer
+        self._asking[key] = task = self._loop.spawn(coroutine)
+
+        def end(task: Task[None]) -> None:
+            del self._asking[key]
+            error = task.exception
+            if isinstance(error, Cancelled):
+                return
+            if error is not None:
+                log.error('positions were not settled, by a mistake', exc_info=error)
+            self.look()
+
+        task.add_done_callback(end)
+
+    def _fail(self, partition: TopicPartition, token: int) -> None:
+        """Note that a partition is not to be asked about again at once."""
+        known = self._troubles.get(partition)
+        failures = known.failures if known is not None and known.token == token else 0
+        self._put_off(partition, token, failures + 1)
+
+    def _put_off(self, partition: TopicPartition, token: int, failures: int) -> None:
+        not_before = self._loop.time() + self._lookups.backoff(failures)
+        self._troubles[partition] = _Trouble(token, failures, not_before)
+
+    def _stand(self, partition: TopicPartition, token: int, error: KafkaError) -> None:
+        """Let the program hear of an error. The same one keeps its place."""
+        known = self._standing.get(partition)
+        if known is None or known[0] != token or known[1] != error:
+            self._standing[partition] = token, error
+            self._has_news = True
+
+    def _settled(self, partition: TopicPartition) -> None:
+        """Forget what has troubled a partition that has its position now."""
+        for table in self._tables:
+            table.pop(partition, None)
+        self._has_news = True
+
+    # ------------------------------------------------------------ answers
+
+    def _state(self, partition: TopicPartition, token: int) -> Optional[TopicPartitionState]:
+        """Return a partition's state, None if what was asked for it matters no more."""
+        state: Optional[TopicPartitionState] = self._subscription.assignment.get(partition)
+        return state if state is not None and state.token == token else None
+
+    def _not_answered(self, partition: TopicPartition, token: int, error: KafkaError) -> None:
+        """Take an error that may pass: who leads may be another by now."""
+        trouble = self._troubles.get(partition)
+        if trouble is not None and trouble.token == token:
+            self._put_off(partition, token, trouble.failures)
+        self._needs_refresh = True
+        text = 'the position of %s-%d is not known yet: %s'
+        self._notes.append((logging.DEBUG, text, *partition, error))
+
+    def _refused(self, partition: TopicPartition, token: int, error: KafkaError) -> None:
+        """Take an error that stays unless somebody acts."""
+        self._not_answered(partition, token, error)
+        if self._state(partition, token) is not None:
+            self._stand(partition, token, error)
+
+    async def _get_committed(self, tokens: Dict[TopicPartition, int]) -> None:
+        assert self._fetch_committed is not None
+        try:
+            found = await self._fetch_committed(list(tokens))
+        except KafkaError as error:
+            passes = not is_final(error) or isinstance(error, _OF_A_MEMBER)
+            with self._lock:
+                for partition, token in tokens.items():
+                    (self._not_answered if passes else self._refused)(partition, token, error)
+        else:
+            with self._lock:
+                for partition, token in tokens.items():
+                    self._begin_at(partition, token, found.get(partition))
+        self._tell()
+
+    def _begin_at(
+        self, partition: TopicPartition, token: int, committed: Optional[OffsetAndMetadata]
+    ) -> None:
+        state = self._state(partition, token)
+        if state is None:
+            return
+        if committed is not None:
+            state.begin_at(token, committed)
+            self._settled(partition)
+        else:
+            self._begin_by_policy(partition, state)
+
+    async def _reset(self, node: int, resets: Dict[TopicPartition, Tuple[int, int]]) -> None:
+        outcome = await self._lookups.ask(node, {each: time for each, (_, time) in resets.items()})
+        with self._lock:
+            for partition, found in outcome.found.items():
+                token, time = resets[partition]
+                state = self._state(partition, token)
+                if state is None:
+                    continue
+                if found is not None:
+                    state.reset_to(token, found.offset)
+                    self._settled(partition)
+                    self._note_epoch(partition, found.leader_epoch)
+                elif time != LATEST:
+                    self._empty[partition] = token
+                    self._troubles.pop(partition, None)
+            for partition, error in outcome.retry.items():
+                self._not_answered(partition, resets[partition][0], error)
+            for partition, error in outcome.failed.items():
+                self._refused(partition, resets[partition][0], error)
+        self._tell()
+
+    def _note_epoch(self, partition: TopicPartition, epoch: Optional[int]) -> None:
+        """Learn who leads now where an answer tells of a newer epoch."""
+        known = self._pool.cluster.leader_epoch_for_partition(partition)
+        if epoch is not None and known is not None and 0 <= known < epoch:
+            self._needs_refresh = True
+
+    async def _validate(self, node: int, asked: Dict[TopicPartition, Validation]) -> None:
+        questions = {
+            partition: (validation.leader[1] if validation.leader else -1, validation.epoch)
+            for partition, validation in asked.items()
+        }
+        outcome = await self._lookups.ask_epochs(node, questions)
+        with self._lock:
+            for partition, end in outcome.found.items():
+                self._judge(partition, asked[partition], end)
+            for partition, error in outcome.retry.items():
+                self._not_answered(partition, asked[partition].token, error)
+            for partition, error in outcome.failed.items():
+                state = self._state(partition, asked[partition].token)
+                if isinstance(error, UnsupportedVersionError):  # brokers before 2.3
+                    if state is not None and state.spare_validation(asked[partition]):
+                        self._settled(partition)
+                else:
+                    self._refused(partition, asked[partition].token, error)
+        self._tell()
+
+    def _judge(self, partition: TopicPartition, asked: Validation, end: EpochEnd) -> None:
+        state = self._state(partition, asked.token)
+        if state is None:
+            return
+        verdict = state.judge(asked, end)
+        if verdict is Verdict.VALID:
+            self._settled(partition)
+        elif verdict in (Verdict.AGAIN, Verdict.STALE):
+            self._troubles.pop(partition, None)
+        else:
+            self._cut(partition, state, asked, end, verdict)
+
+    def _cut(
+        self,
+        partition: TopicPartition,
+        state: TopicPartitionState,
+        asked: Validation,
+        end: EpochEnd,
+        verdict: Verdict,
+    ) -> None:
+        """Do what the policy says where the log has lost what was read."""
+        is_known = verdict is Verdict.TRUNCATED
+        text = 'the log of %s-%d was cut below the position %d (epoch %d): it goes its own way %s'
+        where = 'from offset %d on (epoch %d)' % (end.end_offset, end.epoch)
+        note = text, *partition, asked.offset, asked.epoch, where if is_known else 'now'
+        if not self._subscription.has_default_offset_reset_policy():
+            divergence = OffsetAndMetadata(end.end_offset, '', end.epoch) if is_known else None
+            error = LogTruncationError({partition: divergence}, note[0] % note[1:])
+            self._stand(partition, asked.token, error)
+            return
+        self._notes.append((logging.WARNING, *note))
+        if is_known:
+            state.truncate(asked, end)
+            self._settled(partition)
+        else:
+            state.await_reset(self._subscription.default_reset)
+
+    # ------------------------------------------------------------ what the cluster tells
+
+    def _on_metadata(self, cluster: Any) -> None:
+        """Compare, when the answer has been taken over."""
+        if not self._will_compare:
+            self._will_compare = True
+            self._loop.call_soon(self._compare)
+
+    def _compare(self) -> None:
+        """Note other leaders, and topics that were made anew; then go on with what waits."""
+        self._will_compare = False
+        if self._is_closed:
+            return
+        cluster = self._pool.cluster
+        with self._lock:
+            if self._seen_version != self._subscription.version:
+                self._note_assignment()
+            for topic, known in self._topic_ids.items():
+                topic_id = cluster.topic_id(topic)
+                if topic_id != NO_ID:
+                    self._topic_ids[topic] = topic_id
+                    if known not in (NO_ID, topic_id):
+                        self._begin_anew(topic)
+            for partition, state in self._subscription.assignment.items():
+                leader = cluster.partition(partition.topic, partition.partition)
+                if leader is not None and leader.leader >= 0:
+                    state.leader_changed(leader.leader, leader.leader_epoch)
+        self.look()
+
+    def _begin_anew(self, topic: str) -> None:
+        """Forget positions in a log that is no more: the topic was deleted and made again."""
+        text = 'topic %s was made anew: positions in the old one are of no use'
+        self._notes.append((logging.WARNING, text, topic))
+        for partition, state in self._subscription.assignment.items():
+            if partition.topic != topic or state.phase is Phase.INITIALIZING:
+                continue
+            offset = state.position
+            state.current_leader = state.committed = None
+            state.prefer(None)
+            state.await_reset(self._subscription.default_reset)
+            if self._subscription.default_reset == NONE:
+                self._stand(partition, state.token, OffsetOutOfRangeError({partition: offset}))

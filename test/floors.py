@@ -16,6 +16,7 @@ FLOOR = {
     'kafka.simple_client': 'clients',
     'kafka.testing': 'faces',
     'kafka.context': 'clients',
+    'kafka.exactly_once': 'clients',
     'kafka.coordinator': 'machines',
     'kafka.coordinator.classic_member': 'drivers',
     'kafka.coordinator.consumer_member': 'drivers',

@@ -1,0 +1,495 @@
+"""ExactlyOnce: the loop that reads, transforms and writes so that each record has its effect once.
+
+Owns the order of things around one transaction: poll, begin, send, offsets, commit; and after an
+error abort, seek back, try again. Does not own: the consumer and the producer, of which it uses
+public calls only and closes neither; what a transaction is (kafka/producer). Follows KIP-98 and
+KIP-447: the offsets are part of the transaction, and the group refuses those of a consumer that it
+has gone on without.
+
+Each poll is one transaction, which is over before the next poll: so no rebalance meets an open one.
+Whom the group has replaced is recognised by what it was when the records were handed out, not
+later: a member that was thrown out has no generation, and offsets without one are fenced by nobody.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import time
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+
+from kafka.errors import (
+    CommitFailedError,
+    IllegalStateError,
+    KafkaConfigurationError,
+    KafkaError,
+    KafkaTimeoutError,
+)
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = ['ExactlyOnce']
+
+log = logging.getLogger(__name__)
+
+#: What costs a transaction and may go well the next time, beside what is retriable by its class.
+_WORTH_RETRYING = frozenset(
+    [
+        22,  # ILLEGAL_GENERATION: the group has rebalanced
+        25,  # UNKNOWN_MEMBER_ID: or gone on without this member, which joins anew
+        27,  # REBALANCE_IN_PROGRESS
+        45,  # OUT_OF_ORDER_SEQUENCE_NUMBER: what was lost is sent again
+        47,  # INVALID_PRODUCER_EPOCH: the coordinator ended it for taking too long
+        59,  # UNKNOWN_PRODUCER_ID
+        113,  # STALE_MEMBER_EPOCH
+        120,  # TRANSACTION_ABORTABLE
+    ]
+)
+
+_FIELDS = ('topic', 'value', 'key', 'headers', 'partition', 'timestamp_ms')
+_CONSUMED = ('partition', 'timestamp_ms')  # of a consumed record these are those of its source
+
+Transform = Callable[[List[Any]], Optional[Iterable[Any]]]
+
+
+class _State(enum.Enum):
+    """How far it is."""
+
+    NEW = 'new'  # init_transactions() is owed
+    READY = 'ready'
+    OPEN = 'in a transaction'
+    COMMITTING = 'committing'  # the call has begun, its outcome is not known
+    ABORTING = 'aborting'
+    DEAD = 'finished by an error'
+    CLOSED = 'closed'
+
+
+_S = _State
+_TRANSITIONS: Mapping[_State, List[_State]] = {
+    _S.NEW: [_S.READY, _S.DEAD, _S.CLOSED],
+    _S.READY: [_S.OPEN, _S.DEAD, _S.CLOSED],
+    _S.OPEN: [_S.COMMITTING, _S.ABORTING, _S.DEAD],
+    _S.COMMITTING: [_S.READY, _S.ABORTING, _S.DEAD, _S.CLOSED],
+    _S.ABORTING: [_S.READY, _S.DEAD, _S.CLOSED],
+    _S.DEAD: [_S.CLOSED],
+    _S.CLOSED: [],
+}
+
+
+class _Batch(NamedTuple):
+    """What one poll handed out: the records, where each partition began, what is to be committed,
+    and who the consumer was then.
+    """
+
+    records: List[Any]
+    begins: Dict[TopicPartition, int]
+    offsets: Dict[TopicPartition, OffsetAndMetadata]
+    who: Any
+
+
+class ExactlyOnce:
+    """Reads with a consumer, transforms, and writes with a producer, all in transactions.
+
+    For programs without threads: one object, its consumer and its producer belong to one thread.
+    ::
+
+        with ExactlyOnce(consumer, producer) as loop:
+            loop.run(lambda records: [('out', each.value, each.key) for each in records])
+
+    Arguments:
+        consumer: a KafkaConsumer that was subscribed or assigned, with a group and with
+            enable_auto_commit=False; best with isolation_level='read_committed'.
+        producer: a KafkaProducer with a transactional_id that only this program uses now.
+        max_tries: so often in a row transactions may fail before their error is raised, and so
+            often a call that took longer than max_block_ms is made again.
+        retry_backoff_ms, retry_backoff_max_ms: pause after a failure, doubled with each in a row.
+        poll_timeout_ms: how long a step waits for records.
+        max_records: of one transaction, None for what the consumer gives.
+
+    Raises KafkaConfigurationError where the options of one of the two do not do.
+
+    Attributes: committed, aborted: how many transactions.
+    """
+
+    sleep = staticmethod(time.sleep)
+
+    def __init__(
+        self,
+        consumer: Any,
+        producer: Any,
+        max_tries: int = 5,
+        retry_backoff_ms: float = 100,
+        retry_backoff_max_ms: float = 5000,
+        poll_timeout_ms: float = 1000,
+        max_records: Optional[int] = None,
+    ) -> None:
+        _check_options(consumer, producer)
+        if max_tries < 1:
+            raise KafkaConfigurationError('max_tries must be at least 1, not %r' % (max_tries,))
+        self.committed = 0
+        self.aborted = 0
+        self._consumer = consumer
+        self._producer = producer
+        self._max_tries = max_tries
+        self._backoff = retry_backoff_ms / 1000
+        self._backoff_max = max(retry_backoff_ms, retry_backoff_max_ms) / 1000
+        self._poll: Dict[str, Any] = {'timeout_ms': poll_timeout_ms}
+        if max_records is not None:
+            self._poll['max_records'] = max_records
+        self._state = _State.NEW
+        self._failures = 0
+        self._batch: Optional[_Batch] = None  # of the transaction that is open, or not surely over
+        self._cause: Optional[KafkaError] = None  # of what it has died
+
+    def __repr__(self) -> str:
+        return '<ExactlyOnce %s committed=%d aborted=%d>' % (
+            self._state.value,
+            self.committed,
+            self.aborted,
+        )
+
+    def __enter__(self) -> ExactlyOnce:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is None:
+            self.close()
+            return
+        try:
+            self.close()
+        except KafkaError as other:  # what the block raised tells more
+            log.warning('%r could not be closed in order: %s', self, other)
+
+    # ------------------------------------------------------------ the calls
+
+    def run(self, transform: Transform, stop: Any = None) -> int:
+        """Do step() after step(); return how many records were transformed and committed.
+
+        Arguments: transform: as step(); stop: a function that tells whether to end, or a
+        threading.Event; looked at between two steps. None goes on for ever.
+        Raises: as step().
+        """
+        is_over = getattr(stop, 'is_set', stop) or (lambda: False)
+        total = 0
+        while not is_over():
+            total += self.step(transform)
+        return total
+
+    def step(self, transform: Transform) -> int:
+        """Poll once, and transform and commit what came in one transaction.
+
+        Returns how many records that was, 0 for none; with those whose commit was finished first.
+        Takes at most poll_timeout_ms without records, otherwise a few calls of the producer, each
+        of which max_block_ms bounds, times max_tries.
+
+        Arguments: transform: gets a list of ConsumerRecords, those of each partition in order, and
+            returns what to send: an iterable of tuples (topic, value, key, headers, partition,
+            timestamp_ms), of which the last may be left out, or of objects with such attributes;
+            None for nothing. It is called again with the same records after an error, and has to
+            leave no other traces than what it returns.
+
+        Raises:
+            What transform raises: the transaction is aborted, the consumer is back at its records.
+            KafkaError of the kind that aborted max_tries transactions in a row, or that no further
+                try cures, such as TopicAuthorizationFailedError; the same holds.
+            KafkaTimeoutError: brokers did not finish a commit, or an abort, in time, and its
+                outcome is not known. The next step() goes on with it before it polls.
+            ProducerFencedError and what else finishes the producer or the member of the group:
+                every later call raises it again; make a new producer, consumer and ExactlyOnce.
+            IllegalStateError: after close().
+            What poll() raises.
+        """
+        finished = self._settle()
+        while True:
+            batch = self._next_batch()
+            if batch is None:
+                return finished
+            error = self._attempt(transform, batch)
+            if error is None:
+                return finished + len(batch.records)
+            self._recover(error)
+
+    def close(self) -> None:
+        """End: a commit or abort that was not finished is tried once more. Closes no client.
+
+        Raises: KafkaTimeoutError, ProducerFencedError and such, as step().
+        """
+        if self._state is _State.CLOSED:
+            return
+        try:
+            if self._state in (_State.COMMITTING, _State.ABORTING):
+                self._max_tries = 1
+                self._settle()
+        finally:
+            self._move(_State.CLOSED)
+
+    # ------------------------------------------------------------ one transaction
+
+    def _next_batch(self) -> Optional[_Batch]:
+        """Poll; return what was handed out."""
+        polled = self._consumer.poll(**self._poll)
+        who = self._consumer.group_metadata()
+        begins: Dict[TopicPartition, int] = {}
+        offsets: Dict[TopicPartition, OffsetAndMetadata] = {}
+        records: List[Any] = []
+        for partition, some in polled.items():
+            if some:
+                begins[partition] = some[0].offset
+                offsets[partition] = self._offset_behind(partition, some[-1])
+                records.extend(some)
+        return _Batch(records, begins, offsets, who) if records else None
+
+    def _offset_behind(self, partition: TopicPartition, last: Any) -> OffsetAndMetadata:
+        """Return what is committed once a record is done.
+
+        The position stands behind what follows it and is nobody's to read, such as the mark at the
+        end of a transaction: committed without that, a group would seem to lag by one for ever.
+        """
+        position = self._consumer.position(partition)
+        behind = last.offset + 1
+        epoch = getattr(last, 'leader_epoch', None)
+        if position is not None and position > behind:
+            behind = position
+        return OffsetAndMetadata(behind, '', -1 if epoch is None else epoch)
+
+    def _attempt(self, transform: Transform, batch: _Batch) -> Optional[KafkaError]:
+        """Do all of one transaction; return the error of it, None if it is committed.
+
+        What the transform raises comes out, after the transaction was aborted.
+        """
+        if self._is_thrown_out(batch):
+            self._batch = batch
+            self._go_back()
+            return CommitFailedError(
+                'group %s has gone on without this consumer since it was polled'
+                % batch.who.group_id
+            )
+        error: Optional[KafkaError] = None
+        is_own = True
+        try:
+            error = self._transaction(transform, batch)
+            is_own = False
+        finally:
+            if is_own:
+                self._give_up()
+        return error
+
+    def _is_thrown_out(self, batch: _Batch) -> bool:
+        """Tell whether a member lost its membership just after the poll.
+
+        It has no generation then, and the offsets of such are taken from anybody.
+        """
+        return batch.who.generation_id < 0 and self._consumer.subscription() is not None
+
+    def _transaction(self, transform: Transform, batch: _Batch) -> Optional[KafkaError]:
+        producer = self._producer
+        try:
+            producer.begin_transaction()
+        except KafkaError as error:
+            return error
+        self._batch = batch
+        self._move(_State.OPEN)
+        for item in transform(list(batch.records)) or ():
+            arguments = _arguments(item)
+            try:
+                producer.send(**arguments)
+            except KafkaError as error:
+                return error
+        try:
+            self._repeat(
+                lambda: producer.send_offsets_to_transaction(batch.offsets, batch.who),
+                'send_offsets_to_transaction()',
+            )
+            self._move(_State.COMMITTING)
+            self._commit()
+        except KafkaError as error:
+            return error
+        return None
+
+    def _commit(self) -> None:
+        self._repeat(self._producer.commit_transaction, 'commit_transaction()')
+        self.committed += 1
+        self._failures = 0
+        self._batch = None
+        self._move(_State.READY)
+
+    def _repeat(self, call: Callable[[], Any], what: str) -> None:
+        """Make a call that goes on when its time is over, again, so often."""
+        for tries in range(1, self._max_tries + 1):
+            try:
+                call()
+                return
+            except KafkaTimeoutError as error:
+                log.warning('%s takes long (%d of %d): %s', what, tries, self._max_tries, error)
+                if tries == self._max_tries:
+                    raise
+
+    # ------------------------------------------------------------ after an error
+
+    def _settle(self) -> int:
+        """Come to a state from which a transaction may begin.
+
+        Returns how many records a commit had that is finished now.
+        """
+        if self._state is _State.CLOSED:
+            raise IllegalStateError('the ExactlyOnce is closed')
+        if self._state is _State.DEAD:
+            raise self._over()
+        if self._state is _State.NEW:
+            self._initialize()
+        elif self._state is _State.COMMITTING:
+            assert self._batch is not None
+            finished = len(self._batch.records)
+            try:
+                self._commit()
+                return finished
+            except KafkaError as error:
+                self._recover(error)
+        elif self._state is _State.ABORTING:
+            self._abort(None)
+        return 0
+
+    def _initialize(self) -> None:
+        try:
+            self._repeat(self._producer.init_transactions, 'init_transactions()')
+        except KafkaError as error:
+            if error.fatal:
+                self._die(error)
+            raise
+        self._move(_State.READY)
+
+    def _recover(self, error: KafkaError) -> None:
+        """Abort and go back; return if the next try may go better, otherwise raise the error."""
+        if self._state is _State.COMMITTING and isinstance(error, KafkaTimeoutError):
+            raise error  # it may be committed: only the same call may follow
+        self._abort(error)
+        if error.fatal:
+            self._die(error)
+            raise error
+        self._failures += 1
+        if not _may_retry(error) or self._failures >= self._max_tries:
+            self._failures = 0
+            raise error
+        pause = min(self._backoff_max, self._backoff * 2.0 ** min(self._failures - 1, 50))
+        log.warning(
+            'transaction aborted, failure %d of %d, again in %.3g s: %s',
+            self._failures,
+            self._max_tries,
+            pause,
+            error,
+        )
+        self.sleep(pause)
+
+    def _abort(self, error: Optional[KafkaError]) -> None:
+        """Abort what is open, if anything, and go back to where it began.
+
+        Raises KafkaTimeoutError, and after what finishes the producer that.
+        """
+        if self._state is _State.READY:
+            return  # nothing had begun
+        if self._state is not _State.ABORTING:
+            self._move(_State.ABORTING)
+        try:
+            self._repeat(self._producer.abort_transaction, 'abort_transaction()')
+        except KafkaTimeoutError as late:
+            raise late from error
+        except KafkaError as refused:  # only who is finished may not abort
+            self._die(refused)
+            raise refused from error
+        self.aborted += 1
+        self._go_back()
+        self._move(_State.READY)
+
+    def _give_up(self) -> None:
+        """Abort because the transform raised; nothing here hides that."""
+        if self._state is not _State.OPEN:
+            return
+        try:
+            self._abort(None)
+        except KafkaError as error:
+            log.warning('the transaction could not be aborted: %s', error)
+
+    def _go_back(self) -> None:
+        """Let the next poll hand out again what is still this consumer's to read.
+
+        Where each partition began is what was committed last: whoever else has it by now goes on
+        from there too.
+        """
+        batch, self._batch = self._batch, None
+        if batch is None:
+            return
+        owned = self._consumer.assignment()
+        for partition, offset in batch.begins.items():
+            if partition in owned:
+                self._consumer.seek(partition, offset)
+
+    def _die(self, error: KafkaError) -> None:
+        self._cause = error
+        self._batch = None
+        if self._state is not _State.DEAD:
+            self._move(_State.DEAD)
+
+    def _over(self) -> KafkaError:
+        cause = self._cause
+        assert cause is not None
+        kind = type(cause) if cause.fatal else KafkaError
+        error = kind(
+            'this ExactlyOnce cannot go on, make a new one with a new producer: %s' % cause
+        )
+        error.__cause__ = cause
+        return error
+
+    def _move(self, state: _State) -> None:
+        if state not in _TRANSITIONS[self._state]:
+            raise IllegalStateError(
+                'an ExactlyOnce that is %s cannot become %s' % (self._state.value, state.value)
+            )
+        self._state = state
+
+
+def _check_options(consumer: Any, producer: Any) -> None:
+    """Raise KafkaConfigurationError for clients that cannot do it; warn of half of the promise."""
+    reads, writes = consumer.config, producer.config
+    if reads.get('enable_auto_commit', True):
+        raise KafkaConfigurationError(
+            'ExactlyOnce commits offsets in transactions: the consumer needs'
+            ' enable_auto_commit=False'
+        )
+    if reads.get('group_id') is None:
+        raise KafkaConfigurationError('ExactlyOnce needs a consumer with a group_id')
+    if writes.get('transactional_id') is None:
+        raise KafkaConfigurationError('ExactlyOnce needs a producer with a transactional_id')
+    if reads.get('isolation_level') != 'read_committed':
+        log.warning(
+            'the consumer of group %s reads with isolation_level %s: it also hands out records of'
+            ' transactions that are aborted later; read_committed does not',
+            reads['group_id'],
+            reads.get('isolation_level'),
+        )
+
+
+def _may_retry(error: KafkaError) -> bool:
+    """Tell whether the transaction may go well the next time."""
+    while type(error) is KafkaError and isinstance(error.__cause__, KafkaError):
+        error = error.__cause__  # a producer names the error of a record so
+    return (
+        error.retriable
+        or isinstance(error, CommitFailedError)
+        or getattr(error, 'errno', None) in _WORTH_RETRYING
+    )
+
+
+def _arguments(item: Any) -> Dict[str, Any]:
+    """Return what send() is called with. Raises TypeError for what is no record."""
+    if hasattr(item, 'topic') and hasattr(item, 'value'):
+        found = {name: getattr(item, name) for name in _FIELDS if hasattr(item, name)}
+        if hasattr(item, 'offset'):
+            for name in _CONSUMED:
+                found.pop(name, None)
+        return found
+    if isinstance(item, (tuple, list)) and 2 <= len(item) <= len(_FIELDS):
+        pairs: Iterable[Tuple[str, Any]] = zip(_FIELDS, item)
+        return dict(pairs)
+    raise TypeError(
+        'the transform has to return records to send, (topic, value, key, headers, partition,'
+        ' timestamp_ms) of which the last may be left out, not a %s' % type(item).__name__
+    )

@@ -16,6 +16,8 @@ LATE_IMPORTS: dict[str, str] = {
     'kafka/cli/program.py: kafka.cli.old_source': 'paid for by sources that fail only',
 }
 BROAD_EXCEPTS: dict[str, str] = {
+    'kafka/consumer/fetcher.py: Fetcher.look': 'logged: a mistake must not end all fetching',
+    'kafka/consumer/fetcher.py: Fetcher._answered': 'raised by the next poll: it must not be lost',
     'kafka/producer/figures.py: HarmlessReporter._tell': 'logged: it must not stop the sender',
     'kafka/producer/kafka.py: _close_all': 'raised again once all producers are closed',
     'kafka/cli/program.py: _guarded': 'shown as the interpreter shows what ends a program',

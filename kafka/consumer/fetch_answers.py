@@ -77,7 +77,13 @@ def error_of(code: int, partition: TopicPartition, offset: int, node_id: int) ->
     kind = errors.for_code(code)
     return kind(
         'topic %s, partition %d, offset %d: node %d does not give the records: %s'
-        % (*partition, offset, node_id, kind.description or 'it does not say why')
+        % (
+            str(partition.topic),
+            partition.partition,
+            offset,
+            node_id,
+            kind.description or 'it does not say why',
+        )
     )
 
 
@@ -94,7 +100,7 @@ def too_large(partition: TopicPartition, offset: int, limit: int) -> KafkaError:
     return errors.RecordTooLargeError(
         'topic %s, partition %d: the message at offset %d is larger than %d bytes, the most that '
         'may be fetched; raise fetch_max_bytes and max_partition_fetch_bytes, or seek behind it'
-        % (*partition, offset, limit),
+        % (str(partition.topic), partition.partition, offset, limit),
         {partition: offset},
         limit,
     )

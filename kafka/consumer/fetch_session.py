@@ -141,6 +141,10 @@ class FetchSession:
         """Return all that is wanted, what has its turn next first."""
         return list(self._wanted)
 
+    def latest(self, partition: TopicPartition) -> Optional[Wanted]:
+        """Return what is wanted of a partition now; None: nothing."""
+        return self._wanted.get(partition)
+
     def served(self, partition: TopicPartition) -> None:
         """Let a partition that gave records have its next turn behind all others.
 
@@ -157,6 +161,11 @@ class FetchSession:
     def topic_of(self, topic_id: bytes) -> Optional[str]:
         """Return the name of a topic that was asked for by its id."""
         return self._names.get(topic_id)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether an answer is waited for."""
+        return self.state in (State.ASKED_ALL, State.ASKED_CHANGES)
 
     @property
     def all_have_ids(self) -> bool:

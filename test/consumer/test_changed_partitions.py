@@ -1,4 +1,4 @@
-"""Where what brokers are asked for may have changed: each reason notes the partition, others do not."""
+"""Each reason why brokers may have to be asked for something else notes the partition."""
 
 from __future__ import annotations
 

@@ -171,62 +171,59 @@ class OffsetLookups:
     ) -> Dict[TopicPartition, F]:
         deadline = self._loop.time() + timeout
         found: Dict[TopicPartition, F] = {}
-        errors: Dict[TopicPartition, KafkaError] = {}
+        why: Dict[TopicPartition, KafkaError] = {}  # what they failed with last
         failures, has_learned = 0, False
-        while True:
-            missing = [each for each in asked if each not in found]
+        missing = list(asked)
+        while missing:
             left = deadline - self._loop.time()
-            if not missing:
-                return found
             if left <= 0:
-                raise _not_in_time(what, timeout, missing, errors)
-            by_leader, leaderless = self.by_leader(missing)
+                raise _not_in_time(what, timeout, missing, why)
             outcomes = await self._loop.gather(
                 *(
                     ask(node, {each: asked[each] for each in theirs}, left)
-                    for node, theirs in by_leader.items()
+                    for node, theirs in self._by_leader(missing).items()
                 )
             )
-            errors = {}
             for outcome in outcomes:
                 if outcome.failed:
                     raise _as_one(outcome.failed)
                 found.update(outcome.found)
-                errors.update(outcome.retry)
-            if errors or leaderless:
+                why.update(outcome.retry)
+            missing = [each for each in asked if each not in found]
+            if missing:
                 # Whose leader is not known yet waits for nothing but the answer, the first time.
-                failures += 1 if errors or has_learned else 0
+                failures += 1 if why or has_learned else 0
                 has_learned = True
-                await self._learn([*errors, *leaderless], failures, deadline, errors)
+                await self._learn(missing, failures, deadline, why)
+        return found
 
     async def _learn(
         self,
         partitions: List[TopicPartition],
         failures: int,
         deadline: float,
-        errors: Dict[TopicPartition, KafkaError],
+        why: Dict[TopicPartition, KafkaError],
     ) -> None:
-        """Ask who leads some partitions, after a back-off; what goes wrong goes into `errors`."""
+        """Ask who leads some partitions, after a back-off; what goes wrong goes into `why`."""
         pause = self.backoff(failures)
-        left = deadline - self._loop.time() - pause
-        if left <= 0:
-            await self._loop.sleep(deadline - self._loop.time())
+        left = deadline - self._loop.time()
+        await self._loop.sleep(min(pause, left))
+        if pause >= left:
             return
-        await self._loop.sleep(pause)
         topics = sorted({str(each.topic) for each in partitions})
         try:
-            await self._pool.metadata(topics, min(left, self._request_timeout))
+            await self._pool.metadata(topics, min(left - pause, self._request_timeout))
         except KafkaError as error:
             if is_final(error):
                 raise
-            errors.update({each: error for each in partitions if each not in errors})
+            why.update(dict.fromkeys(partitions, error))
             return
         for each in partitions:
             known = self.topic_error(each)
             if is_final_of_topic(known):
                 raise _as_one({each: known})
-            if each not in errors and self.leader(each) is None:
-                errors[each] = known or LeaderNotAvailableError('no leader is known')
+            if self.leader(each) is None:
+                why[each] = known or LeaderNotAvailableError('no leader is known')
 
     def backoff(self, failures: int) -> float:
         """Return how many seconds to wait after so many failures in a row (KIP-580)."""
@@ -240,19 +237,13 @@ class OffsetLookups:
         leader: Optional[int] = self._pool.cluster.leader_for_partition(partition)
         return None if leader == -1 else leader
 
-    def by_leader(
-        self, partitions: Iterable[TopicPartition]
-    ) -> Tuple[Dict[int, List[TopicPartition]], List[TopicPartition]]:
-        """Return the partitions by the nodes that lead them, and those without a known leader."""
+    def _by_leader(self, partitions: Iterable[TopicPartition]) -> Dict[int, List[TopicPartition]]:
         by_leader: Dict[int, List[TopicPartition]] = {}
-        leaderless: List[TopicPartition] = []
         for each in partitions:
             leader = self.leader(each)
-            if leader is None:
-                leaderless.append(each)
-            else:
+            if leader is not None:
                 by_leader.setdefault(leader, []).append(each)
-        return by_leader, leaderless
+        return by_leader
 
     def topic_error(self, partition: TopicPartition) -> Optional[KafkaError]:
         """Return what brokers said of the topic last, None for nothing."""

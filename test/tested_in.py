@@ -21,6 +21,8 @@ TESTED_IN = {
     'kafka/blocking_verbs.py': 'test/test_client_sending.py',
     'kafka/broker_errors.py': 'test/test_errors.py',
     'kafka/client_errors.py': 'test/test_errors.py',
+    'kafka/coordinator/group_leader.py': 'test/coordinator/test_classic_member.py',
+    'kafka/coordinator/heartbeat_sender.py': 'test/coordinator/test_classic_member_lives.py',
     'kafka/config/consumer_table.py': 'test/config/test_tables.py',
     'kafka/config/option.py': 'test/config/test_tables.py',
     'kafka/config/shared_table.py': 'test/config/test_tables.py',

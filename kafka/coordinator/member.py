@@ -78,9 +78,11 @@ class Step:
         return self.is_begun
 
     def withdraw(self) -> bool:
-        """Take it back, for the member; False if it was begun. May be repeated."""
+        """Take it back, for the member in a turn; False if it was begun. May be repeated."""
         if not self.is_withdrawn:
             self.is_withdrawn = self._decide()
+            if self.is_withdrawn:
+                self._waiter.wake()
         return self.is_withdrawn
 
     def _decide(self) -> bool:
@@ -94,7 +96,7 @@ class Step:
         self._loop.call_threadsafe(self._waiter.wake)
 
     async def finished(self) -> None:
-        """Return when it is done; for the member."""
+        """Return when it is done or withdrawn; for the member."""
         await self._waiter
 
 

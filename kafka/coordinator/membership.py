@@ -82,28 +82,44 @@ class Heartbeats:
         self.answered_at = -math.inf
         self._interval = interval
         self._sent_at = -math.inf
+        self._is_under_way = False
 
     def begin(self, now: float) -> None:
         """Note that the group has just heard of the member."""
+        self._is_under_way = False
         self.answered_at = now
         self.due = now + self._interval
 
+    def look_at(self, now: float) -> float:
+        """Return when to look next; while one is on its way, when the one behind it might be due.
+
+        So that one timer does for each: it is set while the answer is not there yet.
+        """
+        if not self._is_under_way:
+            return self.due
+        behind = self._sent_at + self._interval
+        return behind if behind > now else now + self._interval
+
     def sent(self, now: float) -> None:
         """Note that one is on its way: no other is due before its answer."""
+        self._is_under_way = True
         self._sent_at = now
         self.due = math.inf
 
     def answered(self, now: float) -> None:
         """Note that the coordinator has heard it."""
+        self._is_under_way = False
         self.answered_at = now
         self.due = max(now, self._sent_at + self._interval)
 
     def failed(self, now: float, pause: float) -> None:
         """Note that it was not heard; the next is due after a pause of so many seconds."""
+        self._is_under_way = False
         self.due = now + pause
 
     def stop(self) -> None:
         """Let none be due."""
+        self._is_under_way = False
         self.due = math.inf
 
 
@@ -405,9 +421,9 @@ class Membership:
             return math.inf
         return self.polled_at + self._settings.rebalance_timeout
 
-    def next_time(self) -> float:
-        """Return when something is due next, infinite for nothing."""
-        due = self.heartbeats.due if self.is_beating else math.inf
+    def next_time(self, now: float) -> float:
+        """Return when to look whether something is due, infinite for nothing."""
+        due = self.heartbeats.look_at(now) if self.is_beating else math.inf
         return min(due, self.poll_by)
 
     def expire(self) -> Who:

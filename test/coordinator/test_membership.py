@@ -492,17 +492,17 @@ def test_heartbeats_begin_with_the_generation_and_pause_while_the_broker_parks_a
     eager.take()
     assert not eager.member.is_beating
     eager.join()
-    assert eager.member.next_time() == eager.now + 3
+    assert eager.member.next_time(eager.now) == eager.now + 3
     eager.member.syncing()
-    assert eager.member.next_time() == math.inf
+    assert eager.member.next_time(eager.now) == math.inf
     eager.member.on_sync(0, parts('a0'), eager.now + 1)
-    assert eager.member.next_time() == eager.now + 4
+    assert eager.member.next_time(eager.now + 1) == eager.now + 4
 
 
 def test_heartbeats_go_on_while_a_revocation_is_waited_for():
     hand = stable()
     hand.member.rebalance('because')
-    assert (hand.member.is_beating, hand.member.next_time()) == (True, hand.now + 3)
+    assert (hand.member.is_beating, hand.member.next_time(hand.now)) == (True, hand.now + 3)
 
 
 def test_no_heartbeats_while_the_join_is_repeated():
@@ -517,8 +517,10 @@ def test_one_heartbeat_at_a_time():
     beats = Heartbeats(3.0)
     beats.begin(10.0)
     assert beats.due == 13.0
+    assert beats.look_at(10.0) == 13.0
     beats.sent(13.5)
     assert beats.due == math.inf
+    assert (beats.look_at(13.5), beats.look_at(16.5)) == (16.5, 19.5)
     beats.answered(14.0)
     assert (beats.due, beats.answered_at) == (16.5, 14.0)
     beats.sent(16.5)

@@ -1,0 +1,587 @@
+"""A member of a classic group: the conversations with its coordinator, in turns of the loop.
+
+Owns who is asked when, waiting, back-off, heartbeats, and the steps that are put up for the thread
+that polls. Does not own: what has to be done and what an answer means (membership.py), requests
+(group_calls.py), assigning (group_leader.py, assignors), commits (offset_commits.py).
+
+One coroutine goes through the rebalances; it sleeps while the member is stable. What is due later
+is one timer (heartbeats: heartbeat_sender.py). All goes over a connection of its own, because a
+broker parks JoinGroup and SyncGroup, and everything behind them (Pool.group_link()).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+from kafka.coordinator.assignors.adapt import (
+    Assignor,
+    GroupSubscription,
+    decode_assignment,
+    decode_subscription,
+)
+from kafka.coordinator.group_calls import (
+    PROTOCOL_TYPE,
+    join_request,
+    join_seconds,
+    leave_request,
+    rebalance_seconds,
+    session_seconds,
+    sync_request,
+)
+from kafka.coordinator.group_leader import GroupLeader
+from kafka.coordinator.heartbeat_sender import HeartbeatSender
+from kafka.coordinator.member import GroupSettings, Member, Step
+from kafka.coordinator.membership import Membership, Need, StepPlan, Who
+from kafka.coordinator.membership_table import Call, Reason, State, Verdict, error_of, verdict_of
+from kafka.coordinator.rebalance_log import RebalanceLog
+from kafka.errors import (
+    BrokerResponseError,
+    Cancelled,
+    InconsistentGroupProtocolError,
+    KafkaError,
+    ProtocolError,
+    UnsupportedVersionError,
+)
+from kafka.net.link_parts import backoff_seconds
+from kafka.net.routes import GROUP
+from kafka.net.tasks import Task, Timer, Waiter
+from kafka.protocol.api import choose_version
+from kafka.protocol.group import JoinGroupRequest, LeaveGroupRequest
+from kafka.structs import ConsumerGroupMetadata, TopicPartition
+
+__all__ = ['AssignorError', 'ClassicMember']
+
+log = logging.getLogger(__name__)
+
+_STATES = {
+    State.UNJOINED: '<unjoined>',
+    State.FAILED: '<unjoined>',
+    State.STABLE: '<stable>',
+}
+#: While one of these is on its way, its connection answers nothing else.
+_PARKED = (State.JOINING, State.SYNCING)
+
+
+class AssignorError(KafkaError):
+    """An assignor that the program brought along raised; the cause has what."""
+
+
+class ClassicMember(Member):
+    """One member.
+
+    Arguments: loop, pool: of the consumer; settings; subscription: a SubscriptionState, read under
+    `lock`; assignors: the best first; on_change: as Member; chance: for the jitter.
+    """
+
+    def __init__(
+        self,
+        loop: Any,
+        pool: Any,
+        settings: GroupSettings,
+        subscription: Any,
+        lock: Any,
+        assignors: Sequence[Assignor],
+        on_change: Callable[[], Any],
+        chance: Optional[random.Random] = None,
+    ) -> None:
+        super().__init__(settings, on_change)
+        self._loop = loop
+        self._pool = pool
+        self._subscription = subscription
+        self._lock = lock
+        self._assignors = list(assignors)
+        self._chance = chance or random.Random()
+        self._is_cooperative = all(each.is_cooperative for each in self._assignors)
+        self._membership = Membership(settings, self._is_cooperative)
+        self._leader = GroupLeader(loop, pool, settings)
+        self._heartbeats = HeartbeatSender(
+            loop, pool, settings, self._membership, self._backoff, self._on_heartbeat
+        )
+        self._log = RebalanceLog(settings.group_id)
+        self._begun = 0  # rebalances that were logged
+        self._failures = 0  # of calls in a row, for the back-off
+        self._task: Optional[Task[None]] = None
+        self._waiter: Optional[Waiter[None]] = None  # of the coroutine
+        self._is_woken = False
+        self._is_closed = False
+        self._timer: Optional[Timer] = None
+        self._plan: Optional[StepPlan] = None  # of the step that is up
+        self._answer: Any = None  # to the last JoinGroup
+        self._assignor: Optional[Assignor] = None  # that the group has chosen
+
+    def __repr__(self) -> str:
+        return '<ClassicMember %r%s>' % (self._membership, ' closed' if self._is_closed else '')
+
+    # ------------------------------------------------------------ from any thread
+
+    def polled(self, now: float) -> None:
+        """See Member.polled()."""
+        self._membership.polled_at = now
+        if self._membership.waits_for_poll and not self._is_closed:
+            self._loop.call_threadsafe(self._on_poll, now)
+
+    @property
+    def is_stable(self) -> bool:
+        """See Member.is_stable."""
+        return self._membership.state is State.STABLE
+
+    def identity(self) -> ConsumerGroupMetadata:
+        """See Member.identity()."""
+        who, state = self._membership.who, self._membership.state
+        return ConsumerGroupMetadata(
+            self.settings.group_id,
+            who.generation,
+            who.member_id,
+            self.settings.group_instance_id,
+            _STATES.get(state, '<rebalancing>'),
+        )
+
+    # ------------------------------------------------------------ in turns of the loop
+
+    def start(self) -> None:
+        """See Member.start()."""
+        if not self._membership.is_started:
+            self._pool.cluster.add_listener(self._on_metadata)
+        self._membership.start()
+
+    def subscription_changed(self) -> None:
+        """See Member.subscription_changed()."""
+        self._read_topics()
+        self._look_at_partitions()
+        self._changed()
+
+    def rejoin(self, reason: str) -> None:
+        """See Member.rejoin()."""
+        self._membership.rebalance(reason)
+        self._changed()
+
+    def commit_refused(
+        self, error: KafkaError, who: Optional[ConsumerGroupMetadata] = None
+    ) -> None:
+        """See Member.commit_refused()."""
+        code = getattr(error, 'errno_of_group', None)
+        if code is None:
+            code = getattr(error, 'errno', None)
+        if code is not None:
+            sender = None if who is None else Who(who.generation_id, who.member_id)
+            self._membership.on_commit(sender, code)
+            self._changed()
+
+    async def leave(self, reason: str, timeout: float) -> None:
+        """See Member.leave()."""
+        is_parked = self._membership.state in _PARKED
+        self._end_course()
+        who = self._membership.leave()
+        self._drop_step()
+        self._leader.resign(self._read_topics() or ())
+        self._show()
+        if who.member_id and self.settings.group_instance_id is None:
+            await self._send_leave(who, reason, timeout, is_parked)
+
+    def close(self) -> None:
+        """See Member.close()."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._end_course()
+        self._drop_step()
+        if self._membership.is_started:
+            self._pool.cluster.remove_listener(self._on_metadata)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # ------------------------------------------------------------ what happens
+
+    def _on_poll(self, now: float) -> None:
+        self._read_topics()
+        self._membership.poll(now)
+        self._changed()
+
+    def _read_topics(self) -> Any:
+        with self._lock:
+            topics = self._subscription.subscription
+            topics = None if topics is None else frozenset(topics)
+        self._membership.set_topics(topics)
+        return topics
+
+    def _on_metadata(self, cluster: Any) -> None:
+        if self._look_at_partitions():
+            self._changed()
+
+    def _look_at_partitions(self) -> bool:
+        """Begin a rebalance if this member leads and the partitions have changed."""
+        is_outdated = self._leader.is_outdated()
+        if is_outdated:
+            self._membership.rebalance(Reason.PARTITIONS.value)
+        return is_outdated
+
+    def _changed(self) -> None:
+        """Let the coroutine look what is to be done."""
+        if self._is_closed:
+            return
+        self._is_woken = True
+        self._membership.begin_if_due()
+        self._show()
+        if self._task is None:
+            self._task = self._loop.spawn(self._course())
+            self._task.add_done_callback(self._on_end)
+        elif self._waiter is not None:
+            self._waiter.wake()
+
+    def _show(self) -> None:
+        """Let others see what the membership has become."""
+        member = self._membership
+        if member.begun != self._begun:
+            self._begun = member.begun
+            self._log.began(self._loop.time(), member.who.generation, member.reason)
+        if self._plan is not None and member.next_step() != self._plan:
+            if self.step is not None and self.step.withdraw():
+                self.step = None
+        has_news = member.error is not self.error or member.adopted != self.rebalances
+        self.error, self.rebalances = member.error, member.adopted
+        self._arm()
+        if has_news:
+            self._on_change()
+
+    def _end_course(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+
+    def _drop_step(self) -> None:
+        step, self.step, self._plan = self.step, None, None
+        if step is not None:
+            step.withdraw()
+
+    def _on_end(self, task: Task[None]) -> None:
+        """Let the program hear of a mistake that ended the coroutine."""
+        error = task.exception
+        if error is None or isinstance(error, Cancelled) or self._task is not task:
+            return
+        self._task = None
+        log.error('%r ends by a mistake', self, exc_info=error)
+        self._membership.fail(KafkaError('the member of the group cannot go on: %r' % error))
+        self._show()
+
+    # ------------------------------------------------------------ the course of a rebalance
+
+    async def _course(self) -> None:
+        member = self._membership
+        while True:
+            self._is_woken = False
+            member.begin_if_due()
+            self._show()
+            plan, need = member.next_step(), member.needs()
+            if plan is not None:
+                await self._take(plan)
+            elif need is Need.JOIN:
+                await self._join()
+            elif need is Need.SYNC:
+                await self._sync()
+            elif not self._is_woken:
+                self._waiter = Waiter()
+                try:
+                    await self._waiter
+                finally:
+                    self._waiter = None
+
+    async def _take(self, plan: StepPlan) -> None:
+        """Put up a step, and wait until the thread that polls has taken it or it is withdrawn."""
+        deadline = self._loop.time() + self._membership.rebalance_timeout
+        step = Step(
+            self._loop, plan.kind, plan.partitions, plan.owned, plan.commits, deadline, plan.tells
+        )
+        self.step, self._plan = step, plan
+        self._on_change()
+        await step.finished()
+        self.step = self._plan = None
+        if not step.is_withdrawn:
+            self._membership.step_done(plan)
+            if self._membership.state is State.STABLE:
+                self._log.joined(self._membership.who.generation, len(plan.owned))
+
+    async def _link(self) -> Any:
+        """Return the link to the coordinator; None if that could not be had, which is dealt with.
+
+        What is needed may be something else afterwards.
+        """
+        try:
+            link = await self._loop.within(
+                self.settings.request_timeout, self._pool.group_link(self.settings.group_id)
+            )
+        except KafkaError as error:
+            await self._on_unreachable(error)
+            return None
+        return link if link.session is not None else None
+
+    async def _on_unreachable(self, error: KafkaError) -> None:
+        """Find the coordinator again, or tell the program."""
+        member, settings = self._membership, self.settings
+        if error.retriable:
+            self._log.failed('finding the coordinator', error)
+            self._pool.forget_coordinator(GROUP, settings.group_id)
+        elif member.needs() is not Need.NOTHING:
+            code = error.errno if isinstance(error, BrokerResponseError) else None
+            if code is None:
+                member.refuse(error)
+            elif verdict_of(Call.JOIN, code) is Verdict.FATAL:
+                member.fail(self._error(code))
+            else:
+                member.refuse(self._error(code))
+            self._show()
+        await self._pause()
+
+    def _error(self, code: int) -> KafkaError:
+        settings = self.settings
+        return error_of(
+            code, settings.group_id, settings.session_timeout, settings.group_instance_id
+        )
+
+    async def _pause(self) -> None:
+        """Wait before the next try, longer after each that failed."""
+        self._failures += 1
+        await self._loop.sleep(self._backoff(self._failures))
+
+    def _backoff(self, failures: int) -> float:
+        base, longest = self.settings.retry_backoff, self.settings.retry_backoff_max
+        return backoff_seconds(base, longest, failures, self._chance.uniform(0.8, 1.2))
+
+    # ------------------------------------------------------------ JoinGroup
+
+    async def _join(self) -> None:
+        link = await self._link()
+        member = self._membership
+        if link is None or member.needs() is not Need.JOIN:
+            return
+        try:
+            version = choose_version(JoinGroupRequest, link.versions.ranges)
+            request = join_request(
+                self.settings, member.who, self._subscriptions(), member.reason, version
+            )
+        except UnsupportedVersionError as error:
+            member.fail(error)
+            return
+        except AssignorError as error:
+            member.refuse(error)
+            return
+        self._leader.resign(member.topics or ())
+        self._note_times(version)
+        member.joining()
+        seconds = join_seconds(self.settings, version)
+        answer = await self._ask(link, request, seconds, version)
+        if answer is not None:
+            await self._on_join(answer)
+
+    def _note_times(self, version: int) -> None:
+        settings, member = self.settings, self._membership
+        seconds = rebalance_seconds(settings, version)
+        session = session_seconds(settings, version)
+        if session != settings.session_timeout and seconds != member.rebalance_timeout:
+            log.warning(
+                'group=%s: session_timeout_ms is %d here: brokers before 0.10.1 take no more',
+                settings.group_id,
+                round(session * 1000),
+            )
+        member.rebalance_timeout = seconds
+
+    def _subscriptions(self) -> Any:
+        member = self._membership
+        topics, generation = sorted(member.topics or ()), member.who.generation
+        owned = sorted(member.owned) if self._is_cooperative else []
+        rack = self.settings.client_rack or None
+        return [
+            (each.name, _of(each, each.subscription, topics, owned, generation, rack))
+            for each in self._assignors
+        ]
+
+    async def _ask(self, link: Any, request: Any, seconds: float, version: Optional[int]) -> Any:
+        """Return the answer to JoinGroup or SyncGroup, None if there is none."""
+        try:
+            return await link.request(request, seconds, version)
+        except (UnsupportedVersionError, ProtocolError) as error:
+            self._membership.fail(error)
+        except KafkaError as error:
+            self._log.failed(type(request).__name__, error)
+            self._pool.forget_coordinator(GROUP, self.settings.group_id)
+            self._membership.join_again()
+            await self._pause()
+        return None
+
+    async def _on_join(self, answer: Any) -> None:
+        member = self._membership
+        who = Who(answer.generation_id, answer.member_id)
+        verdict = member.on_join(answer.error_code, who, self._loop.time())
+        if verdict is Verdict.GOOD:
+            self._answer = answer
+            self._assignor = self._chosen(answer)
+            if self._assignor is None:
+                text = 'group %s has the protocol %s of type %s, which this member does not know'
+                told = (self.settings.group_id, answer.protocol_name, answer.protocol_type)
+                member.fail(InconsistentGroupProtocolError(text % told))
+        await self._follow(verdict, 'JoinGroup', answer.error_code)
+
+    def _chosen(self, answer: Any) -> Optional[Assignor]:
+        if answer.protocol_type not in (None, PROTOCOL_TYPE):
+            return None
+        named = [each for each in self._assignors if each.name == answer.protocol_name]
+        return named[0] if named else None
+
+    async def _follow(self, verdict: Verdict, what: str, code: int) -> None:
+        """Do what an answer to JoinGroup or SyncGroup demands of who sends."""
+        self._show()
+        if verdict in (Verdict.GOOD, Verdict.TAKE_ID, Verdict.LOST, Verdict.LOST_ID):
+            self._failures = 0
+            return
+        if verdict is Verdict.REFIND:
+            self._pool.forget_coordinator(GROUP, self.settings.group_id)
+        if verdict in (Verdict.REFIND, Verdict.RETRY):
+            self._log.failed(what, self._error(code))
+        if verdict is not Verdict.FATAL:
+            await self._pause()
+
+    # ------------------------------------------------------------ SyncGroup
+
+    async def _sync(self) -> None:
+        member, answer, assignor = self._membership, self._answer, self._assignor
+        assert assignor is not None
+        who, given = member.who, {}
+        if answer.leader == who.member_id:
+            try:
+                given = await self._lead(assignor, answer)
+            except (AssignorError, ProtocolError) as error:
+                if self._is_still(who):
+                    member.refuse(error)
+                    await self._pause()
+                return
+        link = await self._link()
+        if link is None or not self._is_still(who):
+            return
+        member.syncing()
+        request = sync_request(self.settings, who, assignor.name, given)
+        answer = await self._ask(link, request, self.settings.request_timeout, None)
+        if answer is not None:
+            await self._on_sync(assignor, answer)
+
+    def _is_still(self, who: Who) -> bool:
+        return self._membership.who == who and self._membership.needs() is Need.SYNC
+
+    async def _lead(self, assignor: Assignor, answer: Any) -> Dict[str, bytes]:
+        """Assign, or only watch the topics if the group keeps its assignment (KIP-814).
+
+        Raises AssignorError; ProtocolError for a member whose subscription cannot be read.
+        """
+        members: Dict[str, GroupSubscription] = {
+            each.member_id: decode_subscription(
+                each.metadata, each.member_id, each.group_instance_id
+            )
+            for each in answer.members
+        }
+        await self._leader.watch(members, self._membership.topics or ())
+        if answer.skip_assignment:
+            return {}
+        given: Dict[str, bytes] = _of(assignor, assignor.assign, self._pool.cluster, members)
+        return given
+
+    async def _on_sync(self, assignor: Assignor, answer: Any) -> None:
+        member, assigned, code = self._membership, [], answer.error_code
+        if not code:
+            try:
+                assigned = self._read_assignment(assignor, answer.assignment)
+            except (AssignorError, ProtocolError) as error:
+                member.refuse(error)
+                await self._pause()
+                return
+        verdict = member.on_sync(code, set(assigned), self._loop.time())
+        await self._follow(verdict, 'SyncGroup', code)
+
+    def _read_assignment(self, assignor: Assignor, data: bytes) -> List[TopicPartition]:
+        if not data:  # the leader has forgotten this member
+            return []
+        assigned = decode_assignment(data)
+        _of(assignor, assignor.on_assignment, data, self._membership.who.generation)
+        return assigned
+
+    # ------------------------------------------------------------ time
+
+    def _arm(self) -> None:
+        """See to it that somebody looks when something is due next."""
+        now, timer = self._loop.time(), self._timer
+        when = self._membership.next_time(now)
+        if timer is not None and timer.waits:
+            if timer.when <= when:
+                return  # whoever looks then finds out
+            timer.cancel()
+        if when < math.inf and not self._is_closed:
+            self._timer = self._loop.call_later(when - now, self._on_timer)
+
+    def _on_timer(self) -> None:
+        member, now = self._membership, self._loop.time()
+        if self._is_closed:
+            return
+        if member.poll_by <= now:
+            self._on_late(now)
+        elif member.is_beating and member.heartbeats.due <= now:
+            self._heartbeats.send(now)
+        self._arm()
+
+    def _on_heartbeat(self) -> None:
+        """Look what an answer has changed."""
+        if self._membership.state is not State.STABLE or self._membership.error is not self.error:
+            self._changed()
+        self._arm()
+
+    def _on_late(self, now: float) -> None:
+        """Leave the group: the program has not polled for too long."""
+        settings = self.settings
+        text = 'no poll for %.0f s' % (now - self._membership.polled_at)
+        log.warning(
+            'group=%s: %s, so that this member leaves; poll more often, lower max_poll_records or'
+            ' raise max_poll_interval_ms=%d',
+            settings.group_id,
+            text,
+            round(settings.rebalance_timeout * 1000),
+        )
+        who = self._membership.expire()
+        if who.member_id and settings.group_instance_id is None:
+            self._loop.spawn(self._send_leave(who, text, settings.request_timeout, False))
+        self._changed()
+
+    # ------------------------------------------------------------ leaving
+
+    async def _send_leave(self, who: Who, reason: str, timeout: float, is_parked: bool) -> None:
+        """Tell the coordinator, within so many seconds, that a dynamic member is gone.
+
+        Arguments: is_parked: whether a call of it is parked, behind which nothing would be read.
+        """
+        try:
+            await self._loop.within(timeout, self._leaving(who, reason, is_parked))
+        except KafkaError as error:
+            log.info(
+                'group=%s: the coordinator was not told that %s leaves, and notices it after'
+                ' session_timeout_ms=%d: %s',
+                self.settings.group_id,
+                who.member_id,
+                round(self.settings.session_timeout * 1000),
+                error,
+            )
+
+    async def _leaving(self, who: Who, reason: str, is_parked: bool) -> None:
+        pool, group_id = self._pool, self.settings.group_id
+        if is_parked:
+            link = pool.link(await pool.coordinator(GROUP, group_id))
+            await link.ready()
+        else:
+            link = await pool.group_link(group_id)
+        version = choose_version(LeaveGroupRequest, link.versions.ranges)
+        await link.request(leave_request(self.settings, who, reason, version), None, version)
+
+
+def _of(assignor: Assignor, call: Callable[..., Any], *args: Any) -> Any:
+    """Return what an assignor returns. Raises AssignorError for whatever it raises."""
+    try:
+        return call(*args)
+    except Exception as error:
+        raise AssignorError('the assignor %s failed: %r' % (assignor.name, error)) from error

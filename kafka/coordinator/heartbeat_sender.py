@@ -1,0 +1,112 @@
+"""Heartbeats of a member of a classic group: sent without a coroutine, repeated soon if one fails.
+
+Owns the sending and what is logged of a coordinator that does not answer. Does not own: when one is
+due and what an answer means (membership.py), the timer (classic_member.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any, Callable, Optional
+
+from kafka.coordinator.group_calls import heartbeat_request
+from kafka.coordinator.group_settings import GroupSettings
+from kafka.coordinator.membership import Membership, Who
+from kafka.coordinator.membership_table import Verdict
+from kafka.errors import KafkaError, for_code
+from kafka.net.routes import GROUP
+
+__all__ = ['HeartbeatSender']
+
+log = logging.getLogger(__name__)
+
+
+class HeartbeatSender:
+    """Sends the heartbeats of one member.
+
+    Arguments: loop; pool; settings; membership; backoff: seconds to wait after so many failures in
+    a row; on_told: called when one was answered or has failed, unless it was of a former self.
+    """
+
+    def __init__(
+        self,
+        loop: Any,
+        pool: Any,
+        settings: GroupSettings,
+        membership: Membership,
+        backoff: Callable[[int], float],
+        on_told: Callable[[], Any],
+    ) -> None:
+        self._loop = loop
+        self._pool = pool
+        self._settings = settings
+        self._membership = membership
+        self._backoff = backoff
+        self._on_told = on_told
+        self._missed = 0  # in a row
+
+    def __repr__(self) -> str:
+        return '<HeartbeatSender of %s missed=%d>' % (self._settings.group_id, self._missed)
+
+    def send(self, now: float) -> None:
+        """Send one; without a coroutine while the coordinator is connected."""
+        who = self._membership.who
+        self._membership.heartbeats.sent(now)
+        cluster, group_id = self._pool.cluster, self._settings.group_id
+        node = cluster.coordinator(GROUP, group_id)
+        if node is not None and cluster.broker_metadata(node) is not None:
+            link = self._pool.coordinator_link(node)
+            if link.is_ready:
+                self._submit(link, who)
+                return
+        self._loop.spawn(self._find_and_send(who))
+
+    async def _find_and_send(self, who: Who) -> None:
+        settings = self._settings
+        try:
+            link = await self._loop.within(
+                settings.request_timeout, self._pool.group_link(settings.group_id)
+            )
+        except KafkaError as error:
+            self._on_outcome(who, None, error)
+        else:
+            self._submit(link, who)
+
+    def _submit(self, link: Any, who: Who) -> None:
+        settings = self._settings
+        seconds = min(settings.request_timeout, settings.session_timeout)
+        link.submit(heartbeat_request(settings, who), partial(self._on_outcome, who), seconds)
+
+    def _on_outcome(self, who: Who, response: Any, error: Optional[KafkaError]) -> None:
+        if who != self._membership.who:
+            return
+        verdict = Verdict.REFIND
+        if error is None:
+            code = response.error_code
+            verdict = self._membership.on_heartbeat(who, code, self._loop.time())
+            error = for_code(code)()
+        if verdict in (Verdict.REFIND, Verdict.RETRY):
+            self._on_missed(verdict, error)
+        else:
+            self._missed = 0
+        self._on_told()
+
+    def _on_missed(self, verdict: Verdict, error: KafkaError) -> None:
+        """Try again soon: the coordinator was not reached, or is none."""
+        settings, member, now = self._settings, self._membership, self._loop.time()
+        if verdict is Verdict.REFIND:
+            self._pool.forget_coordinator(GROUP, settings.group_id)
+        self._missed += 1
+        if member.is_beating:
+            member.heartbeats.failed(now, self._backoff(self._missed))
+        silent = now - member.heartbeats.answered_at
+        level = logging.WARNING if silent > settings.session_timeout else logging.DEBUG
+        if self._missed & (self._missed - 1) == 0:
+            log.log(
+                level,
+                'group=%s: no heartbeat was answered for %.1f s, the group may have gone on: %s',
+                settings.group_id,
+                silent,
+                error,
+            )

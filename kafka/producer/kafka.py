@@ -18,7 +18,8 @@ import weakref
 from typing import Any, Dict, Optional, Set, Tuple
 
 from kafka import config as options
-from kafka.errors import IllegalStateError, KafkaTimeoutError, NoBrokersAvailable
+from kafka.errors import IllegalStateError, KafkaTimeoutError
+from kafka.net.beginning import Beginning
 from kafka.net.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
@@ -43,14 +44,11 @@ from kafka.producer.sender import Sender, SenderSettings
 from kafka.producer.topic_queue import TopicQueue
 from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_state import TransactionState
-from kafka.protocol.release import release_of
 from kafka.quiet import be_quiet
 
 log = logging.getLogger(__name__)
 be_quiet()
 
-# How long brokers are looked for that refuse connections, and that are silent.
-_REFUSED_SECONDS, _SILENT_SECONDS = 2.0, 28.0
 # What closing may take beyond the time that records have.
 _CLOSING_SECONDS = 5.0
 # How long the end of the interpreter waits for records that were not sent.
@@ -111,7 +109,7 @@ class KafkaProducer(Placing):
         self._fast: Dict[Any, TopicQueue] = {}
         self._loop = Loop(name='%s-network-thread' % config['client_id'])
         self._pool = Pool(self._loop, NetSettings.from_options(config))
-        self._cluster = _Beginning(self._loop, self._pool)
+        self._cluster = Beginning(self._loop, self._pool)
         try:
             self._begin()
             self._build()
@@ -466,48 +464,6 @@ class _Update:
             self._pool.topics.forget(topic)
             if self._figures is not None:
                 self._figures.forget_topic(topic)
-
-
-class _Beginning:
-    """Finds the cluster once, whoever needs it first."""
-
-    def __init__(self, loop: Loop, pool: Pool) -> None:
-        self._loop = loop
-        self._pool = pool
-        self.has_begun = False
-
-    async def begin(self, limit: Optional[float]) -> None:
-        """Find the cluster, unless that was done.
-
-        Arguments: limit: seconds; None for 2 where all brokers refuse, 30 where one is silent.
-        """
-        if self.has_begun:
-            return
-        try:
-            await self._pool.bootstrap(_REFUSED_SECONDS if limit is None else limit)
-        except NoBrokersAvailable as error:
-            attempts = getattr(error, 'attempts', ())
-            is_silent = not attempts or any(
-                isinstance(each.error, KafkaTimeoutError) for each in attempts
-            )
-            if limit is not None or not is_silent:
-                raise
-            await self._pool.bootstrap(_SILENT_SECONDS)
-        self.has_begun = True
-
-    async def topic(self, name: str, seconds: float) -> None:
-        """Wait so long until the partitions of a topic are known; find the cluster first."""
-        deadline = self._loop.time() + seconds
-        await self.begin(seconds)
-        await self._pool.wait_for_topic(name, max(0.001, deadline - self._loop.time()))
-
-    def release(self) -> Tuple[int, ...]:
-        """Return the release of the brokers, as one of them shows it."""
-        for broker in self._pool.cluster.brokers():
-            versions = self._pool.versions(broker.node_id)
-            if versions is not None:
-                return release_of(versions.ranges)
-        return (0, 8, 0)
 
 
 def _remake(cls: Any, given: Dict[str, Any]) -> Any:

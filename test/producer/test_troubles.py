@@ -12,7 +12,7 @@ from kafka.errors import KafkaConfigurationError, KafkaTimeoutError
 from kafka.future import Future
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
-from kafka.producer.kafka import _Beginning
+from kafka.net.beginning import Beginning
 from kafka.testing import Cluster, MemoryCluster
 from kafka.testing.faults import Delay
 from test.simulation.loop import SimLoop
@@ -67,7 +67,7 @@ def test_finding_the_cluster_and_a_topic_have_one_time_limit():
         loop = SimLoop(cluster)
         pool = Pool(loop, NetSettings(servers=parse_servers(cluster.bootstrap)))
         with pytest.raises(KafkaTimeoutError):
-            loop.run(_Beginning(loop, pool).topic('nope', 10.0), 60.0)
+            loop.run(Beginning(loop, pool).topic('nope', 10.0), 60.0)
         assert 9.9 < loop.time() < 11.0
         pool.close()
         loop.close()

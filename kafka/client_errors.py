@@ -116,6 +116,8 @@ class RecordTooLargeError(KafkaError):
     """A first message does not fit what may be fetched: text, {partition: offset}, bytes (1.2)."""
 class TransactionAbortedError(KafkaError):
     """The record was not sent because its transaction was aborted."""
+class WakeupError(KafkaError):
+    """A call that blocked was ended by wakeup() of a consumer."""
 class AuthenticationMethodNotSupported(KafkaError):
     """Client and broker share no way to authenticate."""
 # fmt: on

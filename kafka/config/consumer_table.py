@@ -74,6 +74,14 @@ _GROUP: Table = table(
         since='',
     ),
     Option(
+        'group_remote_assignor',
+        text(),
+        None,
+        'C',
+        "How the coordinator shares partitions: 'uniform', 'range'. None: as it is set up to.",
+        since='',
+    ),
+    Option(
         'session_timeout_ms',
         milliseconds(1, INT32_MAX),
         45000,
@@ -181,6 +189,15 @@ _FETCHING: Table = table(
         'C',
         'The largest part of it for one partition; one batch always comes.',
         dotted=('fetch.message.max.bytes',),
+    ),
+    Option(
+        'fetch_max_buffered_bytes',
+        size(1),
+        52428800,
+        'C',
+        'How much is fetched ahead of what is handed out, at most; one batch always comes.',
+        java=None,
+        since='',
     ),
     Option(
         'max_poll_records',

@@ -84,12 +84,10 @@ _COLUMNS = OffsetsStruct('position', 'highwater', 'committed', 'done')._asdict()
 class Verbs09:
     """The public methods of 0.9.5's KafkaConsumer; a base of it, of no use alone."""
 
-    DEFAULT_CONFIG: Dict[str, Any]
-
-    # What the front door brings: a verb that only 0.9.5 had begins with the first, one that other
-    # eras have too with the second. Either raises on a consumer that is none of 0.9.5.
+    # What the front door brings: a verb that only 0.9.5 had begins with the first, which raises on
+    # a consumer that is none of 0.9.5.
     _settle: Callable[[str], None]
-    _require: Callable[[str], None]
+    _defaults_09: Callable[[], Dict[str, Any]]
 
     def __init__(self) -> None:
         self._config: Dict[str, Any] = {}
@@ -139,7 +137,7 @@ class Verbs09:
             text; KafkaUnavailableError when no broker answers.
         """
         self._settle('configure')
-        options = complete_options(configs, self.DEFAULT_CONFIG)
+        options = complete_options(configs, self._defaults_09())
         group = name_bytes(options['group_id'], 'group_id') if options['group_id'] else None
         client = _client_class()(
             options['bootstrap_servers'],
@@ -255,7 +253,6 @@ class Verbs09:
 
     def _await_message(self) -> KafkaMessage:
         """Fetch round after round until there is a message, or the time is over."""
-        self._require('next()')
         deadline = self._deadline()
         while True:
             # Here, not after the round: when the time is over, what a broker that hangs adds to it
@@ -536,7 +533,6 @@ class Verbs09:
         Raises: KafkaConfigurationError without a group_id; UnsupportedVersionError on 0.8.0; what
             the brokers report, in which case all is committed again the next time.
         """
-        self._require('commit()')
         if self._group is None:
             raise KafkaConfigurationError('commit() needs the option group_id')
         offsets = self._table.to_commit()

@@ -1,24 +1,41 @@
 """KafkaConsumer, one class for programs of 0.9.5 and of the releases after it.
 
 Owns which of the two a consumer is: what in a call tells, what holds where nothing does, and what
-becomes of a verb that the other one has. The verbs of 0.9.5 stand in ``dialect_09``. The era is
-read in this file alone.
+becomes of a verb that the other one has; construction and the end. The verbs of 0.9.5 stand in
+``dialect_09``, those of 1.x and later in ``verbs``, ``polling``, ``committing`` and
+``reading_verbs``, over the parts that ``engine`` puts together. The era is read in this file alone.
 """
 
 from __future__ import annotations
 
 import copy
+import copyreg
+import functools
 import logging
 import os
-from typing import Any, Dict, Iterable, Mapping, NamedTuple, Optional
+from types import MethodType
+from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple
 
 from kafka import config
 from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG, DEPRECATED_CONFIG_KEYS
+from kafka.consumer.call_checks import seconds_of
+from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.dialect_09 import Verbs09
-from kafka.errors import IllegalStateError, KafkaConfigurationError
-from kafka.structs import KafkaMessage
+from kafka.consumer.engine import Engine
+from kafka.consumer.reading_verbs import ReadingVerbs
+from kafka.consumer.rebalancing import is_of_3_0
+from kafka.consumer.shell import Shell
+from kafka.consumer.verbs import Verbs
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.commits import AutoCommit
+from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaError, NoBrokersAvailable
+from kafka.net.loop import Loop
+from kafka.quiet import be_quiet
+from kafka.topic_maps import TopicDict
 
 log = logging.getLogger('kafka.consumer.kafka')
+be_quiet()
 
 OLD, MODERN = '0.9.5', 'modern'
 ENVIRONMENT_VARIABLE = 'KAFKA_LEGACY_DIALECT'
@@ -36,8 +53,9 @@ _ONLY_MODERN = (
 _MODERN_VERBS = frozenset(
     """
     assign assignment beginning_offsets bootstrap bootstrap_connected commit_async committed
-    end_offsets group_metadata highwater metrics offsets_for_times partitions_for_topic pause paused
-    poll position resume seek seek_to_beginning seek_to_end subscribe subscription topics
+    end_offsets enforce_rebalance group_metadata highwater lag last_stable_offset metrics
+    offsets_for_times partitions_for_topic pause paused poll position resume seek
+    seek_to_beginning seek_to_committed seek_to_end skip_corrupt subscribe subscription topics
     unsubscribe wakeup
     """.split()
 )
@@ -96,46 +114,58 @@ def _era(name: Any, what: str) -> str:
     return OLD if release == OLD else MODERN
 
 
-class KafkaConsumer(Verbs09):
-    """Consume topics: ``KafkaConsumer('topic', bootstrap_servers='host:9092')``.
+class _NothingConfigured(KafkaConfigurationError, NoBrokersAvailable):
+    """Nothing said where brokers are, and none is here: a KafkaConfigurationError up to 1.0."""
+
+
+class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
+    """Consume topics: ``KafkaConsumer('topic', bootstrap_servers='host:9092', group_id='g')``.
 
     Two eras gave this name to classes with different guarantees. This one is both; the call tells
-    which, as ``dialect_of`` describes. The one of 0.9.5 does ``configure(**configs)`` and then
-    ``set_topic_partitions(*topics)``, so after the constructor its positions are numbers. The one
-    of 1.x and later, which shares a group's partitions among its members, is not offered yet: it
-    can be constructed, and its verbs raise KafkaConfigurationError. Where nothing told the era, a
-    verb that only 0.9.5 had settles it, with a warning in the log; positions are those of that
-    moment.
+    which, as ``dialect_of`` describes.
+
+    That of 1.x and later reads topics together with the other members of its group, if it has a
+    group_id, or partitions that it is assigned. It begins with the committed offsets, or where
+    auto_offset_reset says. Iterate over it, or call poll().
+
+    That of 0.9.5 does ``configure(**configs)`` and then ``set_topic_partitions(*topics)``, so after
+    the constructor its positions are numbers. Where nothing told the era, a verb that only 0.9.5
+    had settles it, with a warning in the log, until the consumer has begun to read; positions are
+    those of that moment.
 
     Arguments:
-        topics: see set_topic_partitions.
+        topics: to subscribe to; none if subscribe() or assign() is called later. In 0.9.5: see
+            set_topic_partitions.
         dialect: ``'0.9.5'``, ``'modern'`` or a later release, where the others do not tell.
-        configs: the options, see configure.
+        configs: the options (docs/options.rst).
 
-    Not safe for use by several threads at once.
+    Not safe for use by several threads at once, but for wakeup() and assignment().
 
-    Raises: KafkaConfigurationError for options that no era had, and without any arguments; what
-        configure and set_topic_partitions raise, in 0.9.5.
+    Raises: KafkaConfigurationError for options that no era had, that cannot be meant, or that
+        contradict each other; NoBrokersAvailable when api_version is None and no broker answers;
+        what configure and set_topic_partitions raise, in 0.9.5.
+
+    Attributes: config: all options, api_version as a tuple; DEFAULT_CONFIG.
     """
 
-    DEFAULT_CONFIG = copy.deepcopy(DEFAULT_CONSUMER_CONFIG)
+    DEFAULT_CONFIG = {**copy.deepcopy(DEFAULT_CONSUMER_CONFIG), **config.defaults(config.CONSUMER)}
+    DEFAULT_CONFIG['partition_assignment_strategy'] = (
+        RangePartitionAssignor,
+        RoundRobinPartitionAssignor,
+    )
 
     def __init__(self, *topics: Any, **configs: Any) -> None:
-        super().__init__()
+        Verbs09.__init__(self)
+        Shell.__init__(self)
         self._dialect = dialect_of(topics, configs)
         self._topics = topics
+        self._pid = os.getpid()
         given = {name: value for name, value in configs.items() if name != 'dialect'}
         self._given: Dict[str, Any] = config.hidden(given)
         if self._dialect.era == OLD:
             self._open()
-            return
-        if not topics and not configs:
-            raise KafkaConfigurationError('the option bootstrap_servers is missing')
-        unknown = self._given.keys() - self.DEFAULT_CONFIG.keys() - _ONLY_OLD - _ONLY_MODERN
-        if unknown:
-            raise KafkaConfigurationError(
-                'KafkaConsumer has no option %s' % ', '.join(sorted(unknown))
-            )
+        else:
+            self._open_modern(config.hidden(configs))
 
     def __repr__(self) -> str:
         if self._dialect.era == OLD:
@@ -144,23 +174,218 @@ class KafkaConsumer(Verbs09):
             ]
         else:
             names = [_text(topic) for topic in self._topics]
+            if self.__dict__.get('_engine') is not None:
+                subscription = self._engine.subscription
+                names = sorted(
+                    subscription.subscription
+                    or (
+                        '%s-%d' % (str(each.topic), each.partition)
+                        for each in subscription.assignment
+                    )
+                )
         return '<%s %s topics=(%s)>' % (type(self).__name__, self._dialect.era, '|'.join(names))
+
+    # ------------------------------------------------------------ one class for two eras
 
     def __iter__(self) -> KafkaConsumer:
         return self
 
-    def __next__(self) -> KafkaMessage:
-        return self.next()
+    def __next__(self) -> Any:
+        """Return the next record, as next(). No call stands before the iterator: it costs most."""
+        for record in self._messages:
+            return record
+        return self._await_message()
+
+    def _await_message(self) -> Any:
+        if self._dialect.era == OLD:
+            return Verbs09._await_message(self)
+        return self._next_record()
+
+    def commit(self, offsets: Any = None, timeout_ms: Any = None) -> bool:
+        """Commit offsets of the group, and wait for it.
+
+        Arguments: offsets: {TopicPartition: OffsetAndMetadata}, those of the records to be read
+            next; None for what was handed out, or, once task_done() was called, for what is marked
+            (1.0; 0.9.5 knows marks alone and takes no arguments); timeout_ms: None for
+            request_timeout_ms (2.1).
+        Returns: whether anything was committed.
+        Raises: IllegalStateError (an AssertionError) without group_id; ArgumentTypeError and
+            ArgumentValueError for other arguments; CommitFailedError when the group went on without
+            this member; KafkaTimeoutError; UnknownTopicOrPartitionError and what else brokers say;
+            in 0.9.5 KafkaConfigurationError without a group_id.
+        """
+        if self._dialect.era == OLD:
+            return Verbs09.commit(self)
+        return self._commit(offsets, timeout_ms)
+
+    def offsets(self, group: Optional[str] = None) -> Any:
+        """Return what is known of each partition, as in 0.9.5; in both eras.
+
+        Arguments: group: ``'fetch'``: the position; ``'commit'``, ``'task_done'``, ``'highwater'``;
+            None for a dict of all four. Raises: ValueError for another group.
+        """
+        if not self._is_settled_modern():
+            return Verbs09.offsets(self, group)
+        self._sync()
+        engine, columns = self._engine, dict.fromkeys(('fetch', 'highwater', 'commit', 'task_done'))
+        if group is not None and group not in columns:
+            raise ValueError('group must be one of %s, not %r' % (', '.join(columns), group))
+        with engine.lock:
+            states = dict(engine.subscription.assignment)
+            found = {
+                'fetch': {each: state.position for each, state in states.items()},
+                'highwater': {each: state.highwater for each, state in states.items()},
+                'commit': {
+                    each: None if state.committed is None else state.committed.offset
+                    for each, state in states.items()
+                },
+                'task_done': {each: self._done.get(each) for each in states},
+            }
+        maps = {name: TopicDict(column.items()) for name, column in found.items()}
+        return maps if group is None else maps[group]
+
+    def task_done(self, message: Any) -> bool:
+        """Mark a record, and all before it in its partition, as done, as in 0.9.5; in both eras.
+
+        From the first mark on only what is marked is committed, automatically too.
+
+        Returns: True; False, with a warning, when its partition is not read here.
+        Raises: TypeError for what is no record.
+        """
+        if not self._is_settled_modern():
+            return Verbs09.task_done(self, message)
+        self._check_open()
+        return self._mark(message)
+
+    def close(self, autocommit: bool = True, timeout_ms: Any = None) -> None:
+        """Commit if that is automatic, leave the group unless static, and let go of everything.
+
+        May be called again. In 0.9.5 nothing is committed, and the next verb connects again.
+
+        Arguments: autocommit: whether to commit (1.3.3); timeout_ms: for all of it, None for
+            request_timeout_ms (2.1.3).
+        """
+        if self._dialect.era == OLD:
+            Verbs09.close(self)
+            return
+        self._close_modern(autocommit, seconds_of(timeout_ms, self._default_timeout()))
+
+    # ------------------------------------------------------------ the modern one
+
+    def _open_modern(self, configs: Mapping[str, Any]) -> None:
+        self.config = options = config.resolve(config.CONSUMER, configs)
+        self._most = options['max_poll_records']
+        self._interceptors = [
+            each() if isinstance(each, type) else each for each in options['interceptors']
+        ]
+        make = functools.partial(
+            CompletedFetch,
+            read_committed=options['isolation_level'] == 'read_committed',
+            check_crcs=options['check_crcs'],
+            key_deserializer=options['key_deserializer'],
+            value_deserializer=options['value_deserializer'],
+        )
+        self._engine = engine = Engine(options, make, self._new_loop(options['client_id']))
+        try:
+            self._begin(engine, configs)
+            self._client = engine.pool
+            self._auto = self._auto_commits()
+            if self._topics:
+                Verbs.subscribe(self, list(self._topics))
+        except BaseException:
+            self._closed = True
+            engine.close(0.5)
+            raise
+
+    def _new_loop(self, client_id: str) -> Any:
+        """Return a loop; where the simulation puts its own."""
+        return Loop(name='%s-network-thread' % client_id)
+
+    def _begin(self, engine: Engine, configs: Mapping[str, Any]) -> None:
+        is_configured = bool(self._topics or configs)
+        try:
+            engine.begin(None if is_configured else _UNASKED_SECONDS)
+        except NoBrokersAvailable as error:
+            if is_configured:
+                raise
+            text = 'the option bootstrap_servers is missing, and nobody answers here: %s' % error
+            raise _NothingConfigured(text) from error
+
+    def _auto_commits(self) -> Optional[AutoCommit]:
+        options = self.config
+        if not options['enable_auto_commit'] or self._engine.commits is None:
+            return None
+        return AutoCommit(
+            options['auto_commit_interval_ms'] / 1000,
+            options['retry_backoff_ms'] / 1000,
+            self._engine.loop.time(),
+        )
+
+    def __enter__(self) -> KafkaConsumer:
+        return self
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        self.close(autocommit=kind is None)
+
+    def __del__(self) -> None:
+        engine = self.__dict__.get('_engine')
+        if engine is not None and not self._closed:
+            self._closed = True
+            engine.close(0.1)
+
+    def __reduce__(self) -> Any:
+        """Pickle as configuration: what comes out is a new consumer with the same options."""
+        if '_given' not in self.__dict__:
+            return copyreg.__newobj__, (type(self),), dict(self.__dict__)  # type: ignore[attr-defined]
+        dialect = self._dialect
+        named = {} if dialect.told_by is None else {'dialect': dialect.era}
+        return _remake, (type(self), self._topics, {**self._given, **named})
+
+    def _close_modern(self, autocommit: bool, seconds: float) -> None:
+        if self._closed:
+            return
+        engine = self._engine
+        if os.getpid() != self._pid:  # the child of a fork: everything belongs to the parent
+            self._closed = True
+            return
+        deadline = self._now() + seconds
+        with self._guard:
+            try:
+                self._finish(autocommit, deadline)
+            finally:
+                self._closed = True
+                self._messages = iter(())
+                engine.close(max(0.5, deadline - self._now()))
+        for each in (self.config['key_deserializer'], self.config['value_deserializer']):
+            if hasattr(each, 'close'):
+                each.close()
+        if engine.figures is not None:
+            engine.figures.metrics.close()
+
+    def _finish(self, autocommit: bool, deadline: float) -> None:
+        """Commit and leave the group; what brokers say against it is logged."""
+        self._stop_course()
+        subscription = self._engine.subscription
+        if autocommit:
+            self._commit_before_rebalance(deadline - self._now())
+        owned = set(subscription.assignment) if subscription.partitions_auto_assigned() else set()
+        if owned and is_of_3_0(subscription.listener):
+            try:
+                self._tell_gone(owned, False)
+            except KafkaError as error:
+                log.error('%s', error)
+        try:
+            self._leave('the consumer is closed', max(0.1, deadline - self._now()))
+        except KafkaError as error:
+            log.warning('group=%s: could not be left: %s', self.config['group_id'], error)
+        self._tell_ended()
+
+    # ------------------------------------------------------------ which era it is
 
     def __getattr__(self, name: str) -> Any:
         """Tell what is missing; called for attributes that are not there."""
-        if name in _MODERN_VERBS or name == '_client':
-            dialect = vars(self).get('_dialect')
-            if dialect is not None and dialect.era == OLD:
-                raise _NotOffered(
-                    '%s: this consumer is one of 0.9.5, by %s' % (name, dialect.told_by)
-                )
-            raise _NotOffered(_not_offered(name))
+        if name in _MODERN_VERBS and '_dialect' in self.__dict__:
+            raise _NotOffered(_not_offered(name, self._dialect))
         raise AttributeError('%r object has no attribute %r' % (type(self).__name__, name))
 
     def _open(self) -> None:
@@ -172,39 +397,79 @@ class KafkaConsumer(Verbs09):
             Verbs09.close(self)
             raise
 
+    def _is_settled_modern(self) -> bool:
+        dialect = self._dialect
+        return dialect.era != OLD and (dialect.told_by is not None or self._has_polled)
+
     def _settle(self, verb: str) -> None:
         """Begin a verb that only 0.9.5 had: it settles what nothing has told before.
 
-        Raises: IllegalStateError on a consumer that was said to be of another era; what opening one
-            of 0.9.5 raises, in which case nothing is settled.
+        Raises: IllegalStateError on a consumer that was said to be of another era, or has begun to
+            read as such; what opening one of 0.9.5 raises, in which case nothing is settled.
         """
         dialect = self._dialect
         if dialect.era == OLD:
             return
-        if dialect.told_by is not None:
+        if self._is_settled_modern():
             raise IllegalStateError(
                 '%s() is of 0.9.5, and %s makes this a modern consumer; pass %s'
-                % (verb, dialect.told_by, _HOW_TO_SAY_SO)
+                % (verb, dialect.told_by or 'reading', _HOW_TO_SAY_SO)
             )
         log.warning('%s() makes this a consumer of 0.9.5; say so by %s', verb, _HOW_TO_SAY_SO)
         self._dialect = ConsumerDialect(OLD, verb + '()')
+        client, self._client = self._client, None
         try:
             self._open()
         except BaseException:
-            self._dialect = dialect
+            self._dialect, self._client = dialect, client
             raise
+        self._engine.close(0.5)
+        del self._engine
 
-    def _require(self, verb: str) -> None:
-        """Begin a verb of several eras; KafkaConfigurationError where 0.9.5's is not meant."""
-        if self._dialect.era != OLD:
-            raise KafkaConfigurationError(_not_offered(verb))
+    def _defaults_09(self) -> Dict[str, Any]:
+        """Return the defaults of 0.9.5, and what a program has changed in DEFAULT_CONFIG."""
+        changed = {
+            name: value
+            for name, value in self.DEFAULT_CONFIG.items()
+            if name in DEFAULT_CONSUMER_CONFIG and value != _PRISTINE[name]
+        }
+        return {**DEFAULT_CONSUMER_CONFIG, **changed}
 
 
-def _not_offered(verb: str) -> str:
-    return (
-        '%s: the consumer of 1.x and later, which joins a group, is not offered yet. A program'
-        ' written for 0.9.5 says so by %s' % (verb, _HOW_TO_SAY_SO)
-    )
+_PRISTINE = copy.deepcopy(KafkaConsumer.DEFAULT_CONFIG)
+
+#: How long a broker on this machine is looked for where nobody said where one is.
+_UNASKED_SECONDS = 0.2
+
+
+class _Modern:
+    """A verb that a consumer of 0.9.5 has not: there it is no attribute at all."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, consumer: Optional[KafkaConsumer], owner: Any = None) -> Any:
+        if consumer is None:
+            return self.function
+        dialect = consumer.__dict__.get('_dialect')
+        if dialect is None or dialect.era == OLD:
+            raise _NotOffered(_not_offered(self.function.__name__, dialect))
+        return MethodType(self.function, consumer)
+
+
+for _name in _MODERN_VERBS:
+    setattr(KafkaConsumer, _name, _Modern(getattr(KafkaConsumer, _name)))
+del _name
+
+
+def _not_offered(verb: str, dialect: Optional[ConsumerDialect]) -> str:
+    told_by = None if dialect is None else dialect.told_by
+    return '%s: this consumer is one of 0.9.5, by %s' % (verb, told_by)
+
+
+def _remake(cls: Any, topics: Tuple[Any, ...], given: Dict[str, Any]) -> Any:
+    return cls(*topics, **given)
 
 
 def _text(topic: Any) -> str:

@@ -1,0 +1,110 @@
+"""What may be passed to the calls of a modern KafkaConsumer, and the errors for what may not.
+
+Owns checks of single arguments. 1.x raised an AssertionError for most of them, later releases
+something more telling; what is raised here is both.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any, Dict, Iterable, List
+
+from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_int
+from kafka.errors import IllegalStateError
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = [
+    'ConsumerClosedError',
+    'check_offset',
+    'check_offsets',
+    'check_partition',
+    'check_partitions',
+    'check_whole',
+    'seconds_of',
+    'where',
+]
+
+
+class ConsumerClosedError(IllegalStateError):
+    """The consumer is closed."""
+
+
+def where(partition: TopicPartition) -> str:
+    """Return a partition as the text of an error has it."""
+    return 'topic %s partition %d' % (str(partition.topic), partition.partition)
+
+
+def check_partition(partition: Any) -> TopicPartition:
+    """Return a TopicPartition. Raises ArgumentTypeError for anything else, a plain tuple too."""
+    if not isinstance(partition, TopicPartition):
+        raise ArgumentTypeError(
+            'a partition is named by a TopicPartition, not by %s' % reprlib.repr(partition)
+        )
+    return partition
+
+
+def check_partitions(partitions: Iterable[Any]) -> List[TopicPartition]:
+    """Return TopicPartitions as a list. Raises as check_partition()."""
+    return [check_partition(each) for each in partitions]
+
+
+def check_whole(value: Any, name: str, least: int = 0) -> int:
+    """Return a whole number. Raises ArgumentTypeError, and ArgumentValueError below `least`."""
+    number = as_int(name, value)
+    if number < least:
+        raise ArgumentValueError('%s must be at least %d, not %d' % (name, least, number))
+    return number
+
+
+def check_offset(offset: Any) -> int:
+    """Return an offset. Raises ArgumentValueError, which 2.x and 3.x raised for any wrong one."""
+    try:
+        return check_whole(offset, 'offset')
+    except ArgumentTypeError as error:
+        raise ArgumentValueError(*error.args) from None
+
+
+def check_offsets(offsets: Any) -> Dict[TopicPartition, OffsetAndMetadata]:
+    """Return what is to be committed: {TopicPartition: OffsetAndMetadata}.
+
+    Raises: ArgumentTypeError for anything else; ArgumentValueError for a negative offset.
+    """
+    if not isinstance(offsets, dict):
+        raise ArgumentTypeError(
+            'offsets must be a dict of TopicPartition to OffsetAndMetadata, not %s'
+            % type(offsets).__name__
+        )
+    for partition, offset in offsets.items():
+        check_partition(partition)
+        if not isinstance(offset, OffsetAndMetadata):
+            raise ArgumentTypeError(
+                '%s: an offset to commit is an OffsetAndMetadata, not %s'
+                % (where(partition), reprlib.repr(offset))
+            )
+        check_whole(offset.offset, '%s: the offset' % where(partition))
+        if not isinstance(offset.metadata, (str, type(None))):
+            raise ArgumentTypeError(
+                '%s: metadata must be a str, not %s'
+                % (where(partition), type(offset.metadata).__name__)
+            )
+    return dict(offsets)
+
+
+def seconds_of(timeout_ms: Any, default: float, name: str = 'timeout_ms') -> float:
+    """Return a time in seconds; None means `default`, which is in seconds.
+
+    Raises: ArgumentTypeError for no number; ArgumentValueError for a negative one or NaN.
+    """
+    if timeout_ms is None:
+        return default
+    if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, (int, float)):
+        raise ArgumentTypeError(
+            '%s must be a number of milliseconds, not %s' % (name, reprlib.repr(timeout_ms))
+        )
+    if not timeout_ms >= 0:
+        raise ArgumentValueError('%s must be at least 0, not %r' % (name, timeout_ms))
+    return min(float(timeout_ms) / 1000, _LONGEST)
+
+
+#: Longer than any program waits; the system's clocks take no infinity.
+_LONGEST = 1e9

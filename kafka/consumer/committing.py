@@ -1,0 +1,242 @@
+"""Commits of a modern consumer: asked for, automatic, before a rebalance and at the end.
+
+Owns what is committed (positions, or what was marked as done once anything was), when it is
+committed by itself, and who is told. Does not own: requests and what brokers answer
+(coordinator/offset_commits.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, Dict, Mapping, Optional
+
+from kafka.consumer.call_checks import check_offsets, check_partition, seconds_of, where
+from kafka.consumer.shell import Shell
+from kafka.coordinator.commits import AutoCommit
+from kafka.errors import (
+    CommitInRebalanceError,
+    IllegalStateError,
+    KafkaError,
+)
+from kafka.future import Future
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+__all__ = ['Committing']
+
+log = logging.getLogger(__name__)
+
+Offsets = Dict[TopicPartition, OffsetAndMetadata]
+
+
+class Committing(Shell):
+    """A base of the modern KafkaConsumer, of no use alone."""
+
+    _auto: Optional[AutoCommit]
+    #: Whether a step of a rebalance is being done, when commits are as the old generation's.
+    _in_step = False
+
+    # ------------------------------------------------------------ asked for
+
+    def _commit(self, offsets: Any = None, timeout_ms: Any = None) -> bool:
+        seconds = seconds_of(timeout_ms, self._default_timeout())
+        with self._guard:
+            self._check_commits()
+            wanted = self._to_commit() if offsets is None else check_offsets(offsets)
+            if not wanted:
+                return False
+            self._commit_now(wanted, seconds)
+            return True
+
+    def commit_async(
+        self, offsets: Any = None, callback: Optional[Callable[[Any, Any], Any]] = None
+    ) -> Future:
+        """Commit without waiting (1.0).
+
+        Arguments: offsets: as commit(); callback: called with the offsets and None, or the error,
+            in a later poll() or commit(); without one the option default_offset_commit_callback is.
+        Returns: a Future, which is completed at the same time.
+        Raises: as commit(), but for what a broker says.
+        """
+        with self._guard:
+            self._check_commits()
+            wanted = self._to_commit() if offsets is None else check_offsets(offsets)
+            future = Future()
+            tell = callback or self.config['default_offset_commit_callback']
+            self._commit_later(wanted, future, lambda error: tell(wanted, error))
+            return future
+
+    def _check_commits(self) -> None:
+        self._check_open()
+        if self.config['group_id'] is None:
+            raise IllegalStateError('commits need the option group_id')
+        if self._engine.commits is None:
+            raise IllegalStateError('brokers store offsets since 0.8.1, these are older')
+
+    def _to_commit(self) -> Offsets:
+        """Return what is handed out, or marked as done where anything is."""
+        self._sync()
+        engine = self._engine
+        with engine.lock:
+            consumed: Offsets = engine.subscription.all_consumed_offsets()
+            if not self._done:
+                return consumed
+            return {
+                partition: OffsetAndMetadata(offset + 1, '', -1)
+                for partition, offset in self._done.items()
+                if partition in engine.subscription.assignment
+            }
+
+    def _commit_now(self, offsets: Offsets, seconds: float) -> None:
+        engine = self._engine
+        assert engine.commits is not None
+        began, identity = engine.loop.time(), engine.identity()
+        self._check_stable()
+        try:
+            engine.run(engine.commits.commit(offsets, identity, seconds), seconds)
+        except KafkaError as error:
+            self._refused(error, identity)
+            raise
+        self._note(offsets, engine.loop.time() - began)
+
+    def _commit_later(
+        self, offsets: Offsets, future: Future, tell: Callable[[Optional[KafkaError]], Any]
+    ) -> None:
+        """Commit in turns; what follows is done by the thread that polls."""
+        engine = self._engine
+        identity, began = engine.identity(), engine.loop.time()
+        seconds = self._default_timeout()
+
+        def finish(error: Optional[KafkaError]) -> None:
+            if error is None:
+                self._note(offsets, engine.loop.time() - began)
+            else:
+                self._refused(error, identity)
+            tell(error)
+            if error is None:
+                future.success(offsets)
+            else:
+                future.failure(error)
+
+        async def commit() -> None:
+            error: Optional[KafkaError] = None
+            try:
+                assert engine.commits is not None
+                if offsets:
+                    self._check_stable()
+                    await engine.commits.commit(offsets, identity, seconds, retries=False)
+            except KafkaError as failure:
+                error = failure
+            self._ended.append(lambda: finish(error))
+
+        engine.loop.call_threadsafe(lambda: engine.loop.spawn(commit()))
+
+    def _note(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], seconds: float) -> None:
+        engine = self._engine
+        with engine.lock:
+            for partition, offset in offsets.items():
+                state = engine.subscription.assignment.get(partition)
+                if state is not None:
+                    state.committed = offset
+        if engine.figures is not None:
+            engine.figures.committed(seconds)
+        for interceptor in self._interceptors:
+            if hasattr(interceptor, 'on_commit'):
+                try:
+                    interceptor.on_commit(dict(offsets))
+                except Exception:
+                    log.exception('on_commit() of an interceptor failed')
+
+    _interceptors: Any = ()
+
+    def _refused(self, error: KafkaError, who: ConsumerGroupMetadata) -> None:
+        """Let the membership hear what a commit was refused with."""
+        member = self._engine.member
+        if member is not None:
+            self._engine.loop.call_threadsafe(member.commit_refused, error, who)
+
+    def _check_stable(self) -> None:
+        """Refuse commits of a member in the middle of a rebalance, but for those of its steps."""
+        engine, member = self._engine, self._engine.member
+        if member is None or self._in_step or member.is_stable:
+            return
+        if engine.subscription.partitions_auto_assigned():
+            raise CommitInRebalanceError(
+                'group %s is being rebalanced: poll() until that is over, then commit what this'
+                ' member still has' % self.config['group_id']
+            )
+
+    def _tell_ended(self) -> None:
+        """Call the callbacks of commits that have ended."""
+        while self._ended:
+            self._ended.popleft()()
+
+    # ------------------------------------------------------------ automatic
+
+    def _commit_if_due(self) -> None:
+        """Commit what was handed out, in the background, if it is time to."""
+        auto = self._auto
+        now = self._engine.loop.time()
+        if auto is None or not auto.due(now):
+            return
+        # Those that are stored as well: brokers before 2.1 let offsets expire by their commit.
+        offsets = self._to_commit()
+        if not offsets:
+            auto.reset(now)
+            return
+        auto.began(now)
+
+        def tell(error: Optional[KafkaError]) -> None:
+            auto.ended(self._engine.loop.time(), error is None or not error.retriable)
+            if error is not None:
+                log.warning('group=%s: automatic commit failed: %s', self.config['group_id'], error)
+
+        self._commit_later(offsets, Future(), tell)
+
+    def _changed(self) -> Offsets:
+        """Return those of the offsets to commit that are not stored yet, as far as is known."""
+        offsets = self._to_commit()
+        with self._engine.lock:
+            assignment = self._engine.subscription.assignment
+            return {
+                partition: offset
+                for partition, offset in offsets.items()
+                if not _is_stored(assignment.get(partition), offset)
+            }
+
+    def _commit_before_rebalance(self, seconds: float) -> None:
+        """Commit what was handed out before others get the partitions, if that is automatic."""
+        if self._auto is None:
+            return
+        offsets = self._changed()
+        if not offsets:
+            return
+        try:
+            self._commit_now(offsets, max(0.1, min(seconds, self._default_timeout())))
+        except KafkaError as error:
+            log.error(
+                'group=%s: the automatic commit before a rebalance failed, some records will be'
+                ' handed out again: %s',
+                self.config['group_id'],
+                error,
+            )
+
+    # ------------------------------------------------------------ marks (0.9.5)
+
+    def _mark(self, message: Any) -> bool:
+        partition = check_partition(TopicPartition(_name(message.topic), message.partition))
+        with self._guard, self._engine.lock:
+            if partition not in self._engine.subscription.assignment:
+                log.warning('%s is not assigned: its record is not marked', where(partition))
+                return False
+        self._done[partition] = message.offset
+        return True
+
+
+def _name(topic: Any) -> str:
+    return topic.decode() if isinstance(topic, bytes) else topic
+
+
+def _is_stored(state: Any, offset: OffsetAndMetadata) -> bool:
+    if state is None or state.committed is None:
+        return False
+    return bool(state.committed.offset == offset.offset)

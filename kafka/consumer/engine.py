@@ -1,0 +1,277 @@
+"""The parts of a modern consumer, put together: loop, pool, what is read, fetches, group.
+
+Owns which parts there are by options and the brokers' release, their beginning and their end. Does
+not own: what the program sees and calls (group.py and the mixins it is made of); any protocol.
+
+What turns of the loop and the thread that polls both touch, the subscription and what is parked of
+fetches, is guarded by ``lock``. None of the parts knows the consumer, so that it can be collected.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections import deque
+from typing import Any, Callable, Coroutine, Deque, Dict, List, Optional, TypeVar
+
+from kafka import config as options
+from kafka.consumer.completed_fetch import CompletedFetch
+from kafka.consumer.fetcher import Fetcher, FetchSettings
+from kafka.consumer.following import Following
+from kafka.consumer.offsets import OffsetLookups
+from kafka.consumer.positions import Positions
+from kafka.consumer.subscription_state import SubscriptionState
+from kafka.coordinator.assignors.adapt import adapt_assignors
+from kafka.coordinator.classic_member import ClassicMember
+from kafka.coordinator.consumer_member import ConsumerMember
+from kafka.coordinator.member import GroupSettings, Member
+from kafka.coordinator.offset_commits import OffsetCommits
+from kafka.errors import IllegalStateError, KafkaError
+from kafka.net.beginning import Beginning
+from kafka.net.pool import Pool
+from kafka.net.settings import NetSettings
+from kafka.net.tasks import Task
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+__all__ = ['Engine']
+
+log = logging.getLogger(__name__)
+
+T = TypeVar('T')
+
+#: The first releases with groups, with offsets in Kafka, and with offsets at all.
+_GROUPS_SINCE, _KAFKA_SINCE, _ZOOKEEPER_SINCE = (0, 9), (0, 8, 2), (0, 8, 1)
+
+
+class Engine:
+    """The parts of one consumer.
+
+    Arguments: config: its Options; make: makes a CompletedFetch of an answer of a partition; loop.
+
+    Attributes: lock; loop; pool; subscription; fetcher; positions; lookups; commits: None without
+    group, or on brokers that store no offsets; member: None without membership; errors: what the
+    next poll has to raise; figures: None without metrics.
+    """
+
+    def __init__(self, config: Any, make: Callable[..., CompletedFetch], loop: Any) -> None:
+        self.config = config
+        # Guards the subscription and what is parked of fetches; no other is taken under it.
+        self.lock = threading.Lock()
+        self.errors: Deque[KafkaError] = deque()
+        self.subscription = SubscriptionState(config['auto_offset_reset'])
+        self.loop = loop
+        self.pool = Pool(self.loop, NetSettings.from_options(config))
+        self.figures: Any = None
+        self.commits: Optional[OffsetCommits] = None
+        self.member: Optional[Member] = None
+        self._beginning = Beginning(self.loop, self.pool)
+        self._search: Optional[Task[None]] = None
+        self._make = make
+        self._is_built = False
+
+    def __repr__(self) -> str:
+        return '<Engine %r%s>' % (self.pool, '' if self._is_built else ' not built')
+
+    # ------------------------------------------------------------ beginning
+
+    def begin(self, limit: Optional[float] = None) -> None:
+        """Find out what the brokers are, unless the options say it, and make the other parts.
+
+        Arguments: limit: seconds to look for brokers; None for what the options say.
+        Raises: NoBrokersAvailable when nobody answers; InvalidOptionError for options that brokers
+            of that release cannot serve.
+        """
+        config = self.config
+        self.loop.start()
+        if config['api_version'] is None:
+            self.loop.run(self._beginning.begin(self._limit() if limit is None else limit), None)
+            options.settle_release(config, self._beginning.release())
+        self._build()
+
+    def _limit(self) -> Optional[float]:
+        names = ('bootstrap_timeout_ms', 'api_version_auto_timeout_ms')
+        given = (self.config[name] / 1000 for name in names if name in self.config.given)
+        return next(given, None)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the cluster was found."""
+        return self._beginning.has_begun
+
+    def search(self) -> None:
+        """See to it, in a turn, that the cluster is being looked for until it is found."""
+        if not self.has_begun and (self._search is None or self._search.done):
+            self._search = self.loop.spawn(self._find())
+
+    async def _find(self) -> None:
+        while not self.has_begun:
+            try:
+                await self._beginning.begin(None)
+            except KafkaError as error:
+                if not error.retriable:
+                    self.errors.append(error)
+                    return
+                log.warning('the cluster is not found yet: %s', error)
+        self.look()
+
+    def _build(self) -> None:
+        config, loop, pool = self.config, self.loop, self.pool
+        seconds: Any = {
+            name[:-3]: config[name] / 1000
+            for name in ('request_timeout_ms', 'retry_backoff_ms', 'retry_backoff_max_ms')
+        }
+        read_committed = config['isolation_level'] == 'read_committed'
+        self._build_group(seconds)
+        self.lookups = OffsetLookups(loop, pool, read_committed, **seconds)
+        self.positions = Positions(
+            loop,
+            pool,
+            self.subscription,
+            self.lock,
+            self.lookups,
+            self._committed if self.commits is not None else None,
+            on_change=self.look,
+        )
+        settings = FetchSettings(
+            min_bytes=config['fetch_min_bytes'],
+            max_wait=config['fetch_max_wait_ms'] / 1000,
+            max_bytes=config['fetch_max_bytes'],
+            max_partition_bytes=config['max_partition_fetch_bytes'],
+            max_buffered_bytes=config['fetch_max_buffered_bytes'],
+            check_crcs=config['check_crcs'],
+            read_committed=read_committed,
+            client_rack=config['client_rack'],
+            use_sessions=config['enable_incremental_fetch_sessions'],
+            metadata_max_age=config['metadata_max_age_ms'] / 1000,
+            **seconds,
+        )
+        self.fetcher = Fetcher(
+            loop, pool, self.subscription, self.lock, settings, self._make, self.look, self.figures
+        )
+        self.following = Following(
+            pool, self.subscription, self.lock, self.member, self.look,
+            config['exclude_internal_topics'],
+        )  # fmt: skip
+        pool.cluster.add_listener(self.following)
+        self._is_built = True
+
+    def _build_group(self, seconds: Any) -> None:
+        config, release = self.config, self.config['api_version']
+        if config['group_id'] is None or (release is not None and release < _ZOOKEEPER_SINCE):
+            return
+        self.commits = OffsetCommits(
+            self.loop,
+            self.pool,
+            config['group_id'],
+            is_zookeeper=release is not None and release < _KAFKA_SINCE,
+            **seconds,
+        )
+        if release is not None and release < _GROUPS_SINCE:
+            return
+        settings = GroupSettings(
+            group_id=config['group_id'],
+            group_instance_id=config['group_instance_id'],
+            session_timeout=config['session_timeout_ms'] / 1000,
+            rebalance_timeout=config['max_poll_interval_ms'] / 1000,
+            heartbeat_interval=config['heartbeat_interval_ms'] / 1000,
+            client_rack=config['client_rack'],
+            remote_assignor=config['group_remote_assignor'],
+            **seconds,
+        )
+        common = self.loop, self.pool, settings, self.subscription, self.lock
+        if config['group_protocol'] == 'consumer':
+            self.member = ConsumerMember(*common, self.look)
+        else:
+            assignors = adapt_assignors(config['partition_assignment_strategy'])
+            self.member = ClassicMember(*common, assignors, self.look)
+        self.member.start()
+
+    async def _committed(
+        self, partitions: List[TopicPartition]
+    ) -> Dict[TopicPartition, Optional[OffsetAndMetadata]]:
+        assert self.commits is not None
+        timeout = self.config['request_timeout_ms'] / 1000
+        return await self.commits.fetch(partitions, timeout, self.identity())
+
+    def identity(self) -> ConsumerGroupMetadata:
+        """Return who this consumer is to its group."""
+        if self.member is None:
+            return ConsumerGroupMetadata(self.config['group_id'])
+        return self.member.identity()
+
+    # ------------------------------------------------------------ turns
+
+    def look(self) -> None:
+        """See, in a turn, what positions and fetches are owed."""
+        if self.has_begun and self._is_built:
+            self.positions.look()
+            self.fetcher.look()
+
+    def nudge(self) -> None:
+        """Let the next turn look, from any thread."""
+        self.loop.call_threadsafe(self.look)
+
+    def nudge_lazily(self) -> None:
+        """Let a turn look within some milliseconds, from any thread; cheap."""
+        self.loop.call_lazily(self.fetcher.look)
+
+    def has_news(self) -> bool:
+        """Tell whether the thread that polls has something to do."""
+        member = self.member
+        if member is not None and (member.step or member.error or member.errors):
+            return True
+        if self.errors or self.fetcher.has_news():
+            return True
+        return self.positions.take_error() is not None
+
+    def next_error(self) -> Optional[KafkaError]:
+        """Return what has to be raised now, once; None for nothing."""
+        member = self.member
+        for errors in (self.errors, self.fetcher.errors, () if member is None else member.errors):
+            if errors:
+                error: KafkaError = errors.popleft()
+                return error
+        if member is not None and member.error is not None:
+            return member.error
+        return self.positions.take_error()
+
+    # ------------------------------------------------------------ blocking calls
+
+    def wait(self, is_done: Callable[[], Any], seconds: float) -> bool:
+        """Let turns pass until something has happened; tell whether it has."""
+        return bool(self.loop.wait(is_done, seconds if seconds < math.inf else None))
+
+    def run(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
+        """Run a coroutine from the program's thread, once the cluster is found.
+
+        Arguments: seconds: for all of it. Raises: KafkaTimeoutError, and what it raises.
+        """
+        found: T = self.loop.run(self._after_beginning(coroutine, seconds), seconds * 1.1 + 1.0)
+        return found
+
+    async def _after_beginning(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
+        try:
+            if not self.has_begun:
+                await self._beginning.begin(seconds)
+        except BaseException:
+            coroutine.close()
+            raise
+        # The coroutine has the same time, and can say more about what is missing.
+        found: T = await self.loop.within(seconds * 1.05 + 0.1, coroutine)
+        return found
+
+    def close(self, seconds: float) -> None:
+        """End everything within so many seconds; the group was left before, if at all."""
+        if self._is_built:
+            self.pool.cluster.remove_listener(self.following)
+            try:
+                self.loop.call_threadsafe(self._end)
+            except IllegalStateError:  # after a fork, or closed by another thread
+                pass
+        self.loop.close(max(0.1, min(seconds, 5.0)))
+
+    def _end(self) -> None:
+        for part in (self.member, self.commits, self.positions, self.fetcher):
+            if part is not None:
+                part.close()

@@ -1,0 +1,273 @@
+"""poll() and iteration of a modern consumer.
+
+Owns the one place where records are handed out: what is owed before that (steps of a rebalance,
+errors, callbacks, automatic commits), how many records are taken from which fetch, and how long is
+waited. Does not own: fetching (fetcher.py), decoding (completed_fetch.py).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from kafka.consumer.call_checks import check_whole, seconds_of
+from kafka.consumer.rebalancing import Rebalancing
+from kafka.consumer.shell import Course
+from kafka.coordinator.commits import AutoCommitState
+from kafka.errors import InvalidTopicError, TopicAuthorizationFailedError
+from kafka.structs import ConsumerRecord, TopicPartition
+
+__all__ = ['Polling']
+
+log = logging.getLogger(__name__)
+
+# Iteration takes as many records at once as it handed out in this time, so that a program that is
+# slow with each record takes part in its group all the same.
+_COURSE_SECONDS = 1.0
+#: The longest wait at a stretch: until then some other thread may have closed the consumer.
+_LONG = 3600.0
+
+
+class Polling(Rebalancing):
+    """A base of the modern KafkaConsumer, of no use alone."""
+
+    _most: float  # records in a poll
+    _course_began = 0.0
+    _course_size = 0
+    _failed: Any = None  # the fetch with what could not be handed out last
+    #: Whether it has begun to read, as the consumer of its era.
+    _has_polled = False
+
+    def poll(
+        self, timeout_ms: Any = 0, max_records: Any = None, update_offsets: bool = True
+    ) -> Dict[TopicPartition, List[ConsumerRecord]]:
+        """Return records that have come, by partition, as soon as there are any (1.0).
+
+        Arguments: timeout_ms: how long to wait for one, in ms; max_records: how many at most, None
+            for the option max_poll_records (1.3); update_offsets: not looked at (2.0).
+        Returns: {TopicPartition: [ConsumerRecord, ...]}, {} when the time is over.
+        Raises: WakeupError; IllegalStateError when closed, and while another thread is inside;
+            NoOffsetForPartitionError, OffsetOutOfRangeError, LogTruncationError without a policy
+            for resets; TopicAuthorizationFailedError, GroupAuthorizationFailedError, InvalidTopic-
+            Error; CorruptRecordError for what cannot be read, naming its place, each time until
+            somebody seeks; what a deserializer raises, likewise; FencedInstanceIdError and other
+            ends of a membership; ArgumentValueError, ArgumentTypeError for arguments.
+        """
+        seconds = seconds_of(timeout_ms, 0.0)
+        most = self._most if max_records is None else check_whole(max_records, 'max_records', 1)
+        with self._guard:
+            self._check_open()
+            self._stop_course()
+            records = self._poll(self._now() + seconds, most)
+            if records and self._interceptors:
+                records = self._intercepted(records)
+            return records
+
+    def _poll(self, deadline: float, most: float) -> Dict[TopicPartition, List[ConsumerRecord]]:
+        """Wait until there are records; {} at the deadline."""
+        engine, has_waited = self._engine, False
+        while True:
+            self._attend()
+            records = self._take(most)
+            if records:
+                engine.nudge_lazily()
+                return records
+            left = deadline - self._now()
+            if left <= 0 and has_waited:
+                return records
+            has_waited = True
+            engine.wait(self._has_news, max(0.0, min(left, self._until_commit())))
+
+    def _has_news(self) -> bool:
+        return self._wakes or bool(self._ended) or self._engine.has_news()
+
+    def _until_commit(self) -> float:
+        """Return the seconds until something is due that only this thread does."""
+        # A wait is part of a poll: the program lives.
+        longest: float = min(_LONG, self.config['max_poll_interval_ms'] / 2000)
+        auto = self._auto
+        if auto is None or auto.state is AutoCommitState.UNDER_WAY:
+            return longest
+        return min(longest, max(0.001, auto.next_at - self._now()))
+
+    def _attend(self) -> None:
+        """Do what is owed before records are handed out; raise what has to be raised."""
+        engine = self._engine
+        self._has_polled = True
+        self._check_wakeup()
+        if not engine.has_begun:
+            engine.loop.call_threadsafe(engine.search)
+        member = engine.member
+        if member is not None and engine.subscription.partitions_auto_assigned():
+            member.polled(engine.loop.time())
+            self._do_steps()
+        error = engine.next_error()
+        if error is not None:
+            raise error
+        self._check_topics()
+        if self._ended:
+            self._tell_ended()
+        self._commit_if_due()
+
+    def _check_topics(self) -> None:
+        """Raise, each time, what brokers said about topics that are to be read."""
+        cluster = self._engine.pool.cluster
+        if not cluster.unauthorized_topics and not cluster.invalid_topics:
+            return
+        wanted = set(self._engine.subscription.subscription or ())
+        wanted.update(str(each.topic) for each in self._engine.subscription.assignment)
+        forbidden = wanted & cluster.unauthorized_topics
+        invalid = wanted & cluster.invalid_topics
+        if forbidden or invalid:
+            self._engine.loop.call_threadsafe(self._engine.pool.refresh)
+        if forbidden:
+            raise TopicAuthorizationFailedError(forbidden)
+        if invalid:
+            raise InvalidTopicError(', '.join(sorted(invalid)))
+
+    # ------------------------------------------------------------ taking
+
+    def _take(self, most: float) -> Dict[TopicPartition, List[ConsumerRecord]]:
+        """Take up to so many records; an error comes behind the records before it."""
+        records: Dict[TopicPartition, List[ConsumerRecord]] = {}
+        count = 0
+        while count < most:
+            try:
+                found = self._take_some(None if most == math.inf else int(most - count))
+            except Exception:
+                # The same call raises it again: the position stays.
+                if records:
+                    return records
+                raise
+            if found is None:
+                break
+            partition, token, taken, end, epoch = found
+            self._consumed(partition, token, end, epoch)
+            if taken:
+                count += len(taken)
+                if partition in records:
+                    records[partition] += taken
+                else:
+                    records[partition] = taken
+        return records
+
+    def _take_some(
+        self, most: Optional[int]
+    ) -> Optional[Tuple[TopicPartition, int, List[ConsumerRecord], int, int]]:
+        """Take records of one partition; None when nothing is parked."""
+        engine = self._engine
+        if self._held:
+            held = self._take_held(most)
+            if held is not None:
+                return held
+        fetch = engine.fetcher.take()
+        if fetch is None:
+            return None
+        try:
+            taken: List[Any] = fetch.take(most)
+        except Exception:
+            self._failed = fetch
+            engine.fetcher.put_back(fetch)
+            raise
+        if fetch.is_done:
+            engine.fetcher.done(fetch)
+        else:
+            engine.fetcher.put_back(fetch)
+        return fetch.partition, fetch.token, taken, fetch.position, fetch.last_epoch
+
+    def _take_held(
+        self, most: Optional[int]
+    ) -> Optional[Tuple[TopicPartition, int, List[ConsumerRecord], int, int]]:
+        """Take records that iteration had under way when something else was called."""
+        engine = self._engine
+        for partition, (token, records, end, epoch) in list(self._held.items()):
+            with engine.lock:
+                state = engine.subscription.assignment.get(partition)
+                is_stale = state is None or state.token != token
+                waits = state is not None and (state.paused or state.held)
+            if is_stale:
+                del self._held[partition]
+            elif not waits:
+                if most is None or len(records) <= most:
+                    del self._held[partition]
+                    return partition, token, records, end, epoch
+                taken, rest = records[:most], records[most:]
+                self._held[partition] = token, rest, end, epoch
+                last = taken[-1]
+                return partition, token, taken, last.offset + 1, _known(last.leader_epoch)
+        return None
+
+    def _intercepted(
+        self, records: Dict[TopicPartition, List[ConsumerRecord]]
+    ) -> Dict[TopicPartition, List[ConsumerRecord]]:
+        for interceptor in self._interceptors:
+            if hasattr(interceptor, 'on_consume'):
+                records = interceptor.on_consume(records)
+        return records
+
+    # ------------------------------------------------------------ iteration
+
+    def _next_record(self) -> ConsumerRecord:
+        """Begin with the next records and return the first; called when the last were handed out.
+
+        Raises: StopIteration after consumer_timeout_ms without any, and when closed.
+        """
+        if self._closed:
+            raise StopIteration
+        with self._guard:
+            self._sync()
+            self._course = None
+            deadline = self._now() + self.config['consumer_timeout_ms'] / 1000
+            most = self._course_length()
+            while True:
+                records = self._next_course(deadline, most)
+                if records is None:
+                    raise StopIteration
+                self._messages = records
+                for record in records:
+                    return record
+
+    def _course_length(self) -> int:
+        """Return how many records iteration takes at once."""
+        now, most = self._now(), 1000 if self._most == math.inf else int(self._most)
+        if self._course_size:
+            seconds = max(now - self._course_began, 1e-6)
+            allowed = self._course_size * _COURSE_SECONDS / seconds
+            most = max(1, min(most, int(allowed)))
+        self._course_began = now
+        return most
+
+    def _next_course(self, deadline: float, most: int) -> Optional[Iterator[ConsumerRecord]]:
+        """Return an iterator over records of one partition; None at the deadline."""
+        engine, has_waited = self._engine, False
+        while True:
+            self._attend()
+            found = self._take_some(most)
+            if found is not None:
+                return self._begin_course(*found)
+            left = deadline - self._now()
+            if left <= 0 and has_waited:
+                return None
+            has_waited = True
+            engine.wait(self._has_news, max(0.0, min(left, self._until_commit())))
+
+    def _begin_course(
+        self,
+        partition: TopicPartition,
+        token: int,
+        records: List[ConsumerRecord],
+        end: int,
+        epoch: int,
+    ) -> Iterator[ConsumerRecord]:
+        if self._interceptors and records:
+            records = self._intercepted({partition: records}).get(partition, [])
+        self._engine.nudge_lazily()
+        iterator = iter(records)
+        self._course_size = len(records)
+        self._course = Course(partition, token, records, iterator, end, epoch)
+        return iterator
+
+
+def _known(epoch: Optional[int]) -> int:
+    return -1 if epoch is None else epoch

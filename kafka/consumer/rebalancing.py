@@ -1,0 +1,137 @@
+"""What the thread that polls does for a rebalance: commit, tell the listener, change what is read.
+
+Owns the steps that a member puts up (coordinator/member.py) and the ways of listeners of all eras.
+Does not own: when there is a step, and what it is about.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from typing import Any, Callable, Set
+
+from kafka.consumer.committing import Committing
+from kafka.consumer.listener import defines_lost, is_async
+from kafka.coordinator.member import Step, StepKind
+from kafka.errors import KafkaError
+from kafka.structs import TopicPartition
+
+__all__ = ['ListenerError', 'Rebalancing']
+
+log = logging.getLogger(__name__)
+
+
+class ListenerError(KafkaError):
+    """A rebalance listener raised; the cause has what. The rebalance went on all the same."""
+
+
+class Rebalancing(Committing):
+    """A base of the modern KafkaConsumer, of no use alone."""
+
+    def _do_steps(self) -> None:
+        """Do what the member waits for. Raises: ListenerError from listeners of 3.0."""
+        member = self._engine.member
+        while member is not None and member.step is not None:
+            step = member.step
+            if not step.begin():
+                continue  # withdrawn, and another one, if any, has taken its place
+            self._stop_course()
+            self._in_step = True
+            try:
+                self._do(step)
+            finally:
+                self._in_step = False
+                step.finish()
+                if member.step is step:
+                    # It goes on in a turn; a step that follows is seen by the next poll at latest.
+                    self._engine.wait(functools.partial(_is_over, member, step), 0.05)
+
+    def _do(self, step: Step) -> None:
+        if step.kind is StepKind.ASSIGN:
+            self._assign(step)
+        else:
+            self._revoke(step)
+
+    def _revoke(self, step: Step) -> None:
+        engine, is_lost = self._engine, step.kind is StepKind.LOSE
+        with engine.lock:
+            engine.subscription.hold(step.partitions)
+        if step.commits and not is_lost:
+            self._commit_before_rebalance(step.deadline - engine.loop.time())
+        try:
+            if step.tells:
+                self._tell_gone(set(step.partitions), is_lost)
+        finally:
+            with engine.lock:
+                engine.subscription.revoke(step.partitions)
+            for partition in step.partitions:
+                self._held.pop(partition, None)
+                self._done.pop(partition, None)
+
+    def _assign(self, step: Step) -> None:
+        engine = self._engine
+        with engine.lock:
+            engine.subscription.assign_from_subscribed(sorted(step.owned))
+            engine.subscription.hold(step.partitions)
+        engine.nudge()  # their positions are looked up meanwhile
+        try:
+            if step.tells:
+                self._tell('on_partitions_assigned', set(step.partitions))
+        finally:
+            with engine.lock:
+                engine.subscription.release(step.partitions)
+            engine.nudge()
+
+    # ------------------------------------------------------------ listeners
+
+    def _tell_gone(self, partitions: Set[TopicPartition], is_lost: bool) -> None:
+        self._tell('on_partitions_lost' if is_lost else 'on_partitions_revoked', partitions)
+
+    def _tell(self, what: str, partitions: Set[TopicPartition]) -> None:
+        listener = self._engine.subscription.listener
+        if listener is None:
+            return
+        try:
+            outcome = getattr(listener, what)(partitions)
+            if inspect.iscoroutine(outcome):
+                self._run_coroutine(outcome)
+        except Exception as error:
+            if not is_of_3_0(listener):
+                log.exception('%s() of a rebalance listener failed', what)
+                return
+            text = '%s() of a rebalance listener failed: %r' % (what, error)
+            raise ListenerError(text) from error
+
+    def _run_coroutine(self, coroutine: Any) -> None:
+        """Run a coroutine of a listener here, waiting for each future that it waits for."""
+        try:
+            while True:
+                waited = coroutine.send(None)
+                if not hasattr(waited, 'is_done'):
+                    coroutine.throw(
+                        TypeError(
+                            'a listener of a consumer can await its futures, and not %r' % (waited,)
+                        )
+                    )
+                self._engine.wait(self._ending(waited), self._default_timeout())
+        except StopIteration:
+            pass
+
+    def _ending(self, future: Any) -> Callable[[], bool]:
+        def is_done() -> bool:
+            return bool(future.is_done)
+
+        return is_done
+
+
+def _is_over(member: Any, step: Step) -> bool:
+    return member.step is not step
+
+
+def is_of_3_0(listener: Any) -> bool:
+    """Tell whether a listener is told of close() and of its errors, as 3.0 did.
+
+    Those of earlier releases are not: 3.0's are asynchronous, or know lost partitions.
+    """
+    return listener is not None and (is_async(listener) or defines_lost(listener))

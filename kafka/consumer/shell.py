@@ -1,0 +1,119 @@
+"""What the public calls of a modern consumer have in common.
+
+Owns the state that they share: the engine, the guard against a second thread, the records that
+iteration has under way, and the exact position that follows from them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from kafka.consumer.call_checks import ConsumerClosedError
+from kafka.consumer.engine import Engine
+from kafka.consumer.one_thread import OneThread
+from kafka.errors import WakeupError
+from kafka.structs import ConsumerRecord, TopicPartition
+
+__all__ = ['Course', 'Shell']
+
+
+class Course(NamedTuple):
+    """The records of one partition that iteration hands out now."""
+
+    partition: TopicPartition
+    token: int  # of the partition's state when they were taken
+    records: List[ConsumerRecord]
+    iterator: Iterator[ConsumerRecord]
+    end: int  # the position behind them, behind what is skipped too
+    epoch: int
+
+    def left(self) -> int:
+        """Return how many were not handed out."""
+        hint: int = self.iterator.__length_hint__()  # type: ignore[attr-defined]
+        return hint
+
+
+class Shell:
+    """A base of the modern KafkaConsumer, of no use alone."""
+
+    config: Any
+    _engine: Engine
+
+    def __init__(self) -> None:
+        self._guard = OneThread()
+        self._closed = False
+        self._wakes = False
+        self._course: Optional[Course] = None
+        # Taken from fetches, then held back by pause(): by partition, with the token.
+        self._held: Dict[TopicPartition, Tuple[int, List[ConsumerRecord], int, int]] = {}
+        # Offsets of what was marked as done, by partition.
+        self._done: Dict[TopicPartition, int] = {}
+        # Callbacks of commits that ended, for the thread that polls.
+        self._ended: Deque[Callable[[], Any]] = deque()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ConsumerClosedError('the consumer is closed')
+
+    def _default_timeout(self) -> float:
+        timeout: float = self.config['request_timeout_ms'] / 1000
+        return timeout
+
+    def _now(self) -> float:
+        now: float = self._engine.loop.time()
+        return now
+
+    # ------------------------------------------------------------ iteration under way
+
+    _messages: Iterator[Any]
+
+    def _sync(self) -> None:
+        """Bring the position of the partition that iteration is in up to the last record."""
+        course = self._course
+        if course is None:
+            return
+        left = course.left()
+        if left:
+            last = len(course.records) - left - 1
+            if last < 0:
+                return
+            record = course.records[last]
+            self._consumed(course.partition, course.token, record.offset + 1, record.leader_epoch)
+        else:
+            self._course = None
+            self._consumed(course.partition, course.token, course.end, course.epoch)
+
+    def _consumed(
+        self, partition: TopicPartition, token: int, offset: int, epoch: Optional[int]
+    ) -> None:
+        engine = self._engine
+        with engine.lock:
+            state = engine.subscription.assignment.get(partition)
+            if state is not None and state.token == token:
+                state.consumed(offset, -1 if epoch is None else epoch)
+
+    def _stop_course(self) -> None:
+        """Let go of the records that iteration has under way; they are handed out later."""
+        self._sync()
+        course, self._course = self._course, None
+        self._messages = iter(())
+        if course is not None and course.left():
+            rest = course.records[len(course.records) - course.left() :]
+            self._held[course.partition] = course.token, rest, course.end, course.epoch
+
+    # ------------------------------------------------------------ waking up
+
+    def wakeup(self) -> None:
+        """End the call of poll(), iteration or another that blocks, from any thread.
+
+        That call raises WakeupError, or the next one if none is under way. Nothing is lost.
+        """
+        self._wakes = True
+        if not self._closed:
+            self._engine.loop.call_threadsafe(lambda: None)
+
+    def _check_wakeup(self) -> None:
+        if self._wakes:
+            self._wakes = False
+            raise WakeupError('wakeup() was called')

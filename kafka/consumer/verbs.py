@@ -1,0 +1,310 @@
+"""What a modern consumer reads, and from where: subscriptions, assignment, positions, pauses.
+
+Owns these calls of the program. Does not own: the table that they change (subscription_state.py),
+look-ups (offsets.py, positions.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, List, Optional, Set
+
+from kafka.argument_checks import as_partition
+from kafka.consumer.call_checks import (
+    check_offset,
+    check_partition,
+    check_partitions,
+    seconds_of,
+    where,
+)
+from kafka.consumer.listener import SubscriptionPattern
+from kafka.consumer.polling import Polling
+from kafka.errors import IllegalStateError, UnsupportedVersionError
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+__all__ = ['Verbs']
+
+
+class Verbs(Polling):
+    """A base of the modern KafkaConsumer, of no use alone."""
+
+    # ------------------------------------------------------------ what is read
+
+    def subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
+        """Read topics, sharing their partitions with the group if there is a group_id (1.0).
+
+        Replaces what was subscribed before: partitions of topics that are no longer among them are
+        dropped at once. Joining the group begins with the next poll() or iteration.
+
+        Arguments:
+            topics: names; a plain str is one name.
+            pattern: instead: a regular expression, as text or compiled, matched at the start of
+                names, or a SubscriptionPattern, which brokers match (KIP-848).
+            listener: an object with on_partitions_revoked(set) and on_partitions_assigned(set),
+                and maybe on_partitions_lost(set), called inside poll() and iteration.
+        Raises: ArgumentValueError (a ValueError and AssertionError) without topics and pattern;
+            ArgumentTypeError for names and listeners that are none; IllegalStateError for both, and
+            after assign().
+        """
+        with self._guard:
+            self._check_open()
+            if isinstance(topics, str):
+                topics = [topics]
+            if isinstance(pattern, SubscriptionPattern) and (
+                self._engine.member is None or self.config['group_protocol'] != 'consumer'
+            ):
+                raise UnsupportedVersionError(
+                    'a SubscriptionPattern is matched by brokers in a group with the option'
+                    " group_protocol='consumer' only (KIP-848)"
+                )
+            self._stop_course()
+            engine = self._engine
+            with engine.lock:
+                engine.subscription.subscribe(
+                    topics=topics or (), pattern=pattern, listener=listener
+                )
+            self._changed_subscription()
+
+    def subscription(self) -> Optional[Set[str]]:
+        """Return the subscribed topics, those found so far for a pattern; None without (1.0)."""
+        topics = self._engine.subscription.subscription
+        return None if topics is None else set(topics)
+
+    def unsubscribe(self) -> None:
+        """Read nothing any more, and leave the group; commits nothing (1.0)."""
+        with self._guard:
+            self._check_open()
+            self._stop_course()
+            self._leave('unsubscribe() was called', self._default_timeout())
+            self._held.clear()
+            self._done.clear()
+            engine = self._engine
+            with engine.lock:
+                engine.subscription.unsubscribe()
+            self._changed_subscription()
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions and no others, as no member of the group (1.0).
+
+        Those that were read before keep their positions. With enable_auto_commit what was handed
+        out is committed first. No partitions mean unsubscribe().
+
+        Raises: ArgumentTypeError for what is no TopicPartition; IllegalStateError after
+            subscribe().
+        """
+        with self._guard:
+            self._check_open()
+            wanted = [as_partition(each) for each in partitions]
+            if not wanted:
+                self.unsubscribe()
+                return
+            self._stop_course()
+            if self._auto is not None:
+                self._commit_before_rebalance(self._default_timeout())
+            engine = self._engine
+            with engine.lock:
+                engine.subscription.assign_from_user(wanted)
+            self._changed_subscription()
+
+    def assignment(self) -> Set[TopicPartition]:
+        """Return the partitions that are read now; may be called by other threads (1.0)."""
+        engine = self._engine
+        with engine.lock:
+            return set(engine.subscription.assignment)
+
+    def _changed_subscription(self) -> None:
+        self._engine.loop.call_threadsafe(self._engine.following.subscribed)
+
+    def _leave(self, reason: str, seconds: float) -> None:
+        member = self._engine.member
+        if member is not None and self._engine.subscription.partitions_auto_assigned():
+            self._engine.loop.run(member.leave(reason, seconds), seconds + 1.0)
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Return who this consumer is to its group, for transactions (3.0)."""
+        self._check_open()
+        return self._engine.identity()
+
+    def enforce_rebalance(self, reason: str = '') -> None:
+        """Let the group share its partitions anew with the next poll() (KIP-568).
+
+        Arguments: reason: for the brokers' logs. Raises: IllegalStateError without membership.
+        """
+        self._check_open()
+        member = self._engine.member
+        if member is None or not self._engine.subscription.partitions_auto_assigned():
+            raise IllegalStateError('this consumer is no member of a group')
+        self._engine.loop.call_threadsafe(member.rejoin, reason or 'enforce_rebalance() was called')
+
+    # ------------------------------------------------------------ positions
+
+    def position(self, partition: TopicPartition, timeout_ms: Any = None) -> Optional[int]:
+        """Return the offset of the next record to be handed out (1.0).
+
+        One that is not known yet is looked up, for timeout_ms, None for request_timeout_ms.
+
+        Returns: None when that is not known in time.
+        Raises: IllegalStateError (an AssertionError) for a partition that is not assigned;
+            NoOffsetForPartitionError and others, as poll().
+        """
+        check_partition(partition)
+        seconds = seconds_of(timeout_ms, self._default_timeout())
+        with self._guard:
+            self._check_open()
+            self._sync()
+            engine = self._engine
+
+            def known() -> Optional[int]:
+                with engine.lock:
+                    position: Optional[int] = engine.subscription.state(partition).position
+                return position
+
+            found = known()
+            if found is None:
+                engine.loop.call_threadsafe(engine.search)
+                engine.nudge()
+                error_of = engine.positions.error_of
+                engine.wait(
+                    lambda: known() is not None or error_of(partition) or engine.errors, seconds
+                )
+                found = known()
+                error = error_of(partition)
+                if found is None and error is None and engine.errors:
+                    error = engine.errors.popleft()
+                if found is None and error is not None:
+                    raise error
+            return found
+
+    def seek(self, partition: TopicPartition, offset: Any) -> None:
+        """Go on at an offset with the next poll() (1.0).
+
+        Arguments: offset: a number, or an OffsetAndMetadata, whose leader epoch then tells whether
+            the log was truncated meanwhile (KIP-320).
+        Raises: ArgumentValueError (a ValueError and AssertionError) for an offset that is none;
+            IllegalStateError (an AssertionError) for a partition that is not assigned.
+        """
+        check_partition(partition)
+        target = offset
+        if isinstance(offset, OffsetAndMetadata):
+            check_offset(offset.offset)
+        else:
+            target = check_offset(offset)
+        self._move([partition], lambda state: state.seek(partition, target))
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Go on at the first offset there is, looked up when needed (1.0).
+
+        Arguments: partitions: None for all that are assigned. Raises: as seek(); IllegalStateError
+        when nothing is assigned.
+        """
+        self._seek_to(partitions, 'earliest')
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Go on at the end of the log, looked up when needed; else as seek_to_beginning() (1.0)."""
+        self._seek_to(partitions, 'latest')
+
+    def seek_to_committed(self, *partitions: TopicPartition) -> None:
+        """Go on at the committed offset, or as the option auto_offset_reset says; else as above."""
+        wanted, commits = self._assigned(partitions), self._engine.commits
+        if commits is None:
+            raise IllegalStateError('seek_to_committed() needs the option group_id')
+        with self._guard:
+            seconds, identity = self._default_timeout(), self._engine.identity()
+            found = self._engine.run(commits.fetch(wanted, seconds, identity), seconds)
+
+        def move(subscription: Any) -> None:
+            for each in wanted:
+                offset = found.get(each)
+                if offset is None:
+                    subscription.need_offset_reset(each)
+                else:
+                    subscription.seek(each, offset)
+
+        self._move(wanted, move)
+
+    def skip_corrupt(self, partition: TopicPartition) -> int:
+        """Step over the batch that poll() could not read, giving up its records.
+
+        Returns: the offset of the next record to be handed out.
+        Raises: IllegalStateError unless the last poll() or iteration raised for a batch of this
+            partition that cannot be read; a record that a deserializer refuses is stepped over by
+            seek().
+        """
+        check_partition(partition)
+        with self._guard:
+            fetch = self._failed
+            if fetch is None or fetch.partition != partition:
+                raise IllegalStateError(
+                    'no batch of %s was met that cannot be read' % where(partition)
+                )
+            offset: int = fetch.skip_corrupt()
+            self._failed = None
+            self.seek(partition, offset)
+            return offset
+
+    def _seek_to(self, partitions: Iterable[TopicPartition], strategy: str) -> None:
+        wanted = self._assigned(partitions)
+        self._move(
+            wanted,
+            lambda subscription: [
+                subscription.need_offset_reset(each, strategy) for each in wanted
+            ],
+        )
+
+    def _assigned(self, partitions: Iterable[TopicPartition]) -> List[TopicPartition]:
+        wanted = check_partitions(partitions)
+        self._check_open()
+        if not wanted:
+            wanted = sorted(self._engine.subscription.assignment)
+            if not wanted:
+                raise IllegalStateError('no partitions are assigned')
+        return wanted
+
+    def _move(self, partitions: List[TopicPartition], change: Callable[[Any], Any]) -> None:
+        with self._guard:
+            self._check_open()
+            self._stop_course()
+            engine = self._engine
+            with engine.lock:
+                for partition in partitions:
+                    engine.subscription.state(partition)
+                change(engine.subscription)
+            for partition in partitions:
+                self._held.pop(partition, None)
+                self._done.pop(partition, None)
+            engine.nudge()
+
+    # ------------------------------------------------------------ pauses
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Hand out nothing of these until resume(); they stay assigned (1.0).
+
+        Raises: KeyError for one that is not assigned.
+        """
+        self._change_pause(partitions, True)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Hand out records of paused partitions again (1.0). Raises: as pause()."""
+        self._change_pause(partitions, False)
+
+    def _change_pause(self, partitions: Iterable[TopicPartition], pauses: bool) -> None:
+        wanted = check_partitions(partitions)
+        with self._guard:
+            self._check_open()
+            self._stop_course()
+            engine = self._engine
+            with engine.lock:
+                missing = [each for each in wanted if each not in engine.subscription.assignment]
+                if missing:
+                    raise KeyError(missing[0])
+                for each in wanted:
+                    if pauses:
+                        engine.subscription.pause(each)
+                    else:
+                        engine.subscription.resume(each)
+            engine.nudge()
+
+    def paused(self) -> Set[TopicPartition]:
+        """Return the partitions that are paused (1.0)."""
+        engine = self._engine
+        with engine.lock:
+            return set(engine.subscription.paused_partitions())

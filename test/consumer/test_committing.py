@@ -1,0 +1,170 @@
+"""Commits of the modern consumer, on embedded brokers: asked for, automatic, by marks."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kafka import OffsetAndMetadata, TopicPartition
+from kafka.errors import CommitFailedError, UnknownTopicOrPartitionError
+from kafka.testing import Cluster
+from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until, values, write
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(version='4.4', topics={'t': 2}) as made:
+        write(made, 10)
+        yield made
+
+
+def member(cluster, **options):
+    made = consumer_of(cluster, group_id='g', **options)
+    made.assign([FIRST])
+    return made
+
+
+def stored(cluster, partition=FIRST):
+    with consumer_of(cluster, group_id='g') as made:
+        return made.committed(partition, metadata=True)
+
+
+def wait_for(is_so):
+    deadline = time.monotonic() + SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_what_was_handed_out_is_committed(cluster):
+    with member(cluster, enable_auto_commit=False) as made:
+        assert made.commit() is False  # nothing is known to be read yet
+        poll_until(made, 4, max_records=4)
+        assert made.commit() is True
+        assert made.committed(FIRST) == 4
+    assert stored(cluster).offset == 4
+    assert stored(cluster, SECOND) is None
+
+
+def test_iteration_counts_each_record_that_was_handed_out(cluster):
+    with member(cluster, enable_auto_commit=False) as made:
+        for _ in range(3):
+            next(made)
+        made.commit()
+    assert stored(cluster).offset == 3
+
+
+def test_offsets_may_be_named_with_metadata_and_epoch(cluster):
+    with member(cluster) as made:
+        made.commit({SECOND: OffsetAndMetadata(7, 'why', 0)})
+        assert made.committed(SECOND, metadata=True) == OffsetAndMetadata(7, 'why', 0)
+        made.commit({})
+    assert stored(cluster, SECOND).metadata == 'why'
+
+
+def test_a_commit_without_group_is_refused(cluster):
+    with consumer_of(cluster) as made:
+        made.assign([FIRST])
+        for call in (made.commit, made.commit_async, lambda: made.committed(FIRST)):
+            with pytest.raises(AssertionError, match='group_id'):
+                call()
+
+
+def test_a_commit_for_a_partition_that_there_is_not_fails_soon(cluster):
+    with member(cluster) as made:
+        began = time.monotonic()
+        with pytest.raises(UnknownTopicOrPartitionError):
+            made.commit({TopicPartition('t', 9): OffsetAndMetadata(1, '')})
+        assert time.monotonic() - began < 10
+
+
+def test_a_commit_async_is_told_in_a_later_poll(cluster):
+    told = []
+    with member(cluster, enable_auto_commit=False) as made:
+        poll_until(made, 10)
+        future = made.commit_async(callback=lambda *args: told.append(args))
+        wait_for(lambda: made.poll(timeout_ms=10) == {} and told)
+        assert told == [({FIRST: OffsetAndMetadata(10, '', 0)}, None)]
+        assert future.succeeded()
+        wrong = {TopicPartition('t', 9): OffsetAndMetadata(1, '')}
+        future = made.commit_async(wrong, callback=lambda *args: told.append(args))
+        wait_for(lambda: made.poll(timeout_ms=10) == {} and len(told) == 2)
+        assert isinstance(told[1][1], UnknownTopicOrPartitionError)
+        assert future.failed()
+    assert stored(cluster).offset == 10
+
+
+def test_the_option_is_called_where_a_commit_has_no_callback(cluster):
+    told = []
+    with member(cluster, default_offset_commit_callback=lambda *args: told.append(args)) as made:
+        poll_until(made, 10)
+        made.commit_async()
+        wait_for(lambda: made.poll(timeout_ms=10) == {} and told)
+
+
+def test_automatic_commits_have_only_what_was_handed_out(cluster):
+    with member(cluster, auto_commit_interval_ms=50, max_poll_records=3) as made:
+        assert len(poll_until(made, 3)) == 3
+        time.sleep(0.2)
+        assert stored(cluster) is None  # nobody has polled since
+        made.pause(FIRST)
+        wait_for(lambda: made.poll(timeout_ms=10) == {} and stored(cluster))
+        assert stored(cluster).offset == 3
+        made.close(autocommit=False)
+
+
+def test_closing_commits_unless_told_not_to(cluster):
+    made = member(cluster)
+    poll_until(made, 6, max_records=6)
+    made.close(autocommit=False)
+    assert stored(cluster) is None
+    made = member(cluster)
+    poll_until(made, 6, max_records=6)
+    made.close()
+    assert stored(cluster).offset == 6
+    with pytest.raises(ZeroDivisionError), member(cluster) as made:
+        poll_until(made, 4)
+        1 / 0  # noqa: B018 - it is to raise
+    assert stored(cluster).offset == 6
+
+
+def test_the_next_consumer_of_the_group_goes_on(cluster):
+    with member(cluster) as made:
+        poll_until(made, 6, max_records=6)
+    with member(cluster) as made:
+        assert values(poll_until(made, 4)) == [6, 7, 8, 9]
+
+
+def test_marks_are_what_is_committed_once_there_are_any(cluster):
+    with member(cluster) as made:
+        records = poll_until(made, 10)
+        assert made.task_done(records[4])
+        made.commit()
+        assert stored(cluster).offset == 5
+        made.task_done(records[6])
+    assert stored(cluster).offset == 7
+
+
+def test_an_interceptor_learns_of_commits(cluster):
+    seen = []
+
+    class Noting:
+        def on_commit(self, offsets):
+            seen.append(offsets)
+
+    with member(cluster, interceptors=[Noting]) as made:
+        poll_until(made, 10)
+        made.commit()
+        assert seen == [{FIRST: OffsetAndMetadata(10, '', 0)}]
+
+
+def test_a_group_that_went_on_without_the_member_refuses_its_commit(cluster):
+    with consumer_of(cluster, 't', group_id='other') as active:
+        poll_until(active, 10)
+        with consumer_of(cluster, group_id='other') as made:
+            made.assign([FIRST])
+            with pytest.raises(CommitFailedError):
+                made.commit({FIRST: OffsetAndMetadata(1, '')})

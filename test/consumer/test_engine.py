@@ -1,0 +1,108 @@
+"""How a consumer begins and ends, with brokers of all ages and with none."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import time
+
+import pytest
+
+from kafka import KafkaConsumer
+from kafka.errors import IllegalStateError, NoBrokersAvailable, UnsupportedVersionError
+from kafka.testing import Cluster
+from test.consumer.modern import FIRST, consumer_of, poll_until, write
+
+pytestmark = pytest.mark.once
+
+NOWHERE = '127.0.0.1:1'
+
+
+def test_without_brokers_the_constructor_says_so():
+    began = time.monotonic()
+    with pytest.raises(NoBrokersAvailable):
+        KafkaConsumer('t', bootstrap_servers=NOWHERE, api_version_auto_timeout_ms=100)
+    assert time.monotonic() - began < 10
+
+
+def test_with_api_version_it_reaches_nobody_and_polls_all_the_same():
+    made = KafkaConsumer('t', bootstrap_servers=NOWHERE, api_version=(2, 8), group_id='g')
+    assert made.poll(timeout_ms=100) == {}
+    made.close()
+
+
+def test_with_api_version_it_finds_brokers_at_the_first_poll():
+    with Cluster(version='2.8', topics={'t': 1}) as cluster:
+        write(cluster, 3)
+        with consumer_of(cluster, 't', api_version=(2, 8)) as made:
+            assert len(poll_until(made, 3)) == 3
+
+
+@pytest.mark.parametrize('release', ['0.8.0', '0.8.1', '0.8.2', '0.9', '0.10.0', '0.11', '4.4'])
+def test_brokers_of_all_ages_are_read(release):
+    with Cluster(version=release, topics={'t': 1}) as cluster:
+        write(cluster, 3)
+        group = None if release == '0.8.0' else 'g'
+        with consumer_of(cluster, 't', group_id=group) as made:
+            assert len(poll_until(made, 3)) == 3
+            assert made.config['api_version'][:2] == tuple(map(int, release.split('.')))[:2]
+            if group:
+                made.commit()
+                assert made.committed(FIRST) == 3
+
+
+def test_options_that_the_brokers_cannot_serve_are_refused():
+    with Cluster(version='2.8', topics={'t': 1}) as cluster:
+        with consumer_of(cluster, 't', group_id='g', group_protocol='consumer') as made:
+            with pytest.raises(UnsupportedVersionError, match=r'4\.0'):
+                poll_until(made, 1, seconds=5)
+
+
+def test_closing_ends_the_thread():
+    before = threading.active_count()
+    with Cluster(topics={'t': 1}) as cluster:
+        made = consumer_of(cluster, 't', group_id='g')
+        made.poll(timeout_ms=100)
+        made.close()
+    assert threading.active_count() == before
+
+
+def test_a_consumer_that_is_collected_ends_its_thread():
+    before = threading.active_count()
+    with Cluster(topics={'t': 1}) as cluster:
+        made = consumer_of(cluster, 't')
+        made.poll(timeout_ms=50)
+        del made
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_consumer_pickles_as_its_configuration():
+    with Cluster(topics={'t': 1}) as cluster:
+        write(cluster, 2)
+        with consumer_of(cluster, 't') as made:
+            data = pickle.dumps(made)
+        with pickle.loads(data) as other:
+            assert len(poll_until(other, 2)) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='there is no fork')
+def test_a_forked_child_is_told_and_the_parent_goes_on():
+    with Cluster(topics={'t': 1}) as cluster:
+        write(cluster, 2)
+        with consumer_of(cluster, 't') as made:
+            poll_until(made, 1, max_records=1)
+            child = os.fork()
+            if not child:
+                try:
+                    made.poll(timeout_ms=100)
+                except IllegalStateError:
+                    made.close()
+                    os._exit(7)
+                finally:
+                    os._exit(1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            assert len(poll_until(made, 1)) == 1

@@ -1,0 +1,184 @@
+"""poll() and iteration of the modern consumer, on embedded brokers."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from kafka.errors import IllegalStateError, WakeupError
+from kafka.testing import Cluster
+from test.consumer.modern import FIRST, SECOND, consumer_of, poll_until, values, write
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(version='4.4', topics={'t': 2, 'empty': 1}) as made:
+        write(made, 100)
+        write(made, 100, partition=1)
+        yield made
+
+
+@pytest.fixture
+def consumer(cluster):
+    with consumer_of(cluster) as made:
+        made.assign([FIRST])
+        yield made
+
+
+def test_poll_returns_lists_by_partition(consumer):
+    found = {}
+    while not found:
+        found = consumer.poll(timeout_ms=1000)
+    assert list(found) == [FIRST]
+    assert values(found[FIRST]) == list(range(len(found[FIRST])))
+    assert consumer.position(FIRST) == len(found[FIRST])
+
+
+def test_poll_returns_no_more_than_it_was_asked_for(consumer):
+    assert values(poll_until(consumer, 7, max_records=7)) == list(range(7))
+    assert consumer.position(FIRST) == 7
+    assert values(poll_until(consumer, 93)) == list(range(7, 100))
+
+
+def test_a_poll_without_anything_ends_in_time(cluster):
+    with consumer_of(cluster, 'empty') as made:
+        for timeout in (0, 300):
+            began = time.monotonic()
+            assert made.poll(timeout_ms=timeout) == {}
+            assert timeout / 1000 <= time.monotonic() - began < timeout / 1000 + 1
+
+
+def test_iteration_hands_out_one_record_after_the_other(consumer):
+    found = [next(consumer) for _ in range(10)]
+    assert values(found) == list(range(10))
+    assert consumer.position(FIRST) == 10
+    assert iter(consumer) is consumer
+
+
+def test_iteration_ends_after_consumer_timeout_ms_and_can_be_resumed(cluster):
+    with consumer_of(cluster, consumer_timeout_ms=100) as made:
+        made.assign([FIRST])
+        assert values(made) == list(range(100))
+        write(cluster, 0)
+        made.seek(FIRST, 98)
+        assert values(made) == [98, 99]
+
+
+def test_poll_and_iteration_lose_and_repeat_nothing(consumer):
+    found = [next(consumer) for _ in range(3)]
+    found += poll_until(consumer, 2, max_records=2)
+    found += [next(consumer) for _ in range(3)]
+    found += poll_until(consumer, 92)
+    assert values(found) == list(range(100))
+
+
+def test_a_seek_between_two_records_of_iteration_is_followed(consumer):
+    next(consumer)
+    consumer.seek(FIRST, 50)
+    assert int(next(consumer).value) == 50
+
+
+def test_what_is_paused_in_the_middle_of_iteration_comes_after_resume(consumer):
+    consumer.assign([FIRST, SECOND])
+    first = next(consumer)
+    at = FIRST if first.partition == 0 else SECOND
+    other = SECOND if at == FIRST else FIRST
+    consumer.pause(at)
+    rest = [next(consumer) for _ in range(100)]
+    assert {record.partition for record in rest} == {other.partition}
+    consumer.resume(at)
+    assert consumer.position(at) == 1
+    assert int(next(consumer).value) == 1
+
+
+def test_wakeup_ends_a_poll_of_another_thread_and_loses_nothing(cluster):
+    with consumer_of(cluster, 'empty') as made:
+        made.poll(timeout_ms=100)
+        threading.Timer(0.1, made.wakeup).start()
+        began = time.monotonic()
+        with pytest.raises(WakeupError):
+            made.poll(timeout_ms=30000)
+        assert time.monotonic() - began < 15
+        made.wakeup()
+        with pytest.raises(WakeupError):
+            next(made)
+        assert made.poll(timeout_ms=0) == {}
+
+
+def test_a_second_thread_is_refused_while_one_polls(cluster):
+    with consumer_of(cluster, 'empty') as made:
+        thread = threading.Thread(target=lambda: made.poll(timeout_ms=3000))
+        thread.start()
+        try:
+            deadline = time.monotonic() + 10
+            while True:
+                try:
+                    made.pause()
+                except IllegalStateError as error:
+                    assert 'thread' in str(error)
+                    break
+                assert time.monotonic() < deadline
+        finally:
+            thread.join()
+        assert made.poll(timeout_ms=0) == {}
+
+
+@pytest.mark.parametrize(
+    'arguments, error',
+    [
+        ({'timeout_ms': -1}, ValueError),
+        ({'timeout_ms': 'long'}, TypeError),
+        ({'max_records': 0}, ValueError),
+        ({'max_records': 1.5}, TypeError),
+        ({'max_records': True}, TypeError),
+    ],
+)
+def test_arguments_that_cannot_be_meant_are_refused(consumer, arguments, error):
+    with pytest.raises(error) as caught:
+        consumer.poll(**arguments)
+    assert isinstance(caught.value, AssertionError)
+
+
+def test_a_closed_consumer_says_so(cluster):
+    made = consumer_of(cluster, 't')
+    made.close()
+    made.close()
+    with pytest.raises(IllegalStateError, match='closed'):
+        made.poll()
+    assert list(made) == []
+
+
+def test_a_deserializer_that_fails_leaves_the_position_on_its_record(cluster):
+    def strict(value):
+        if value == b'5':
+            raise ArithmeticError('five')
+        return value
+
+    with consumer_of(cluster, value_deserializer=strict) as made:
+        made.assign([FIRST])
+        assert values(poll_until(made, 5)) == list(range(5))
+        for _ in range(2):
+            with pytest.raises(ArithmeticError, match='five'):
+                made.poll(timeout_ms=1000)
+            assert made.position(FIRST) == 5
+        made.seek(FIRST, 6)
+        assert values(poll_until(made, 94)) == list(range(6, 100))
+
+
+def test_interceptors_see_what_is_handed_out(cluster):
+    class Doubling:
+        def on_consume(self, records):
+            return {
+                partition: [each._replace(value=each.value * 2) for each in some]
+                for partition, some in records.items()
+            }
+
+    with consumer_of(cluster, interceptors=[Doubling]) as made:
+        made.assign([FIRST])
+        assert poll_until(made, 3)[2].value == b'22'
+        made.seek(FIRST, 3)
+        assert next(made).value == b'33'

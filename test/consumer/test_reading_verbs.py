@@ -1,0 +1,87 @@
+"""What a program can ask a modern consumer about topics and offsets, on embedded brokers."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka import KafkaProducer, TopicPartition
+from kafka.errors import KafkaTimeoutError, UnsupportedVersionError
+from kafka.testing import Cluster
+from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until, write
+
+pytestmark = pytest.mark.once
+
+MISSING = TopicPartition('t', 9)
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(version='4.4', topics={'t': 2, 'u': 1}) as made:
+        write(made, 10)
+        yield made
+
+
+@pytest.fixture
+def consumer(cluster):
+    with consumer_of(cluster) as made:
+        yield made
+
+
+def test_the_ends_of_partitions_that_are_not_assigned(consumer):
+    assert consumer.beginning_offsets([FIRST, SECOND]) == {FIRST: 0, SECOND: 0}
+    assert consumer.end_offsets([FIRST, SECOND]) == {FIRST: 10, SECOND: 0}
+    assert consumer.end_offsets([]) == {}
+
+
+def test_partitions_that_there_are_not_are_waited_for_and_named(consumer):
+    for call in (consumer.beginning_offsets, consumer.end_offsets):
+        with pytest.raises(KafkaTimeoutError, match='9'):
+            call([MISSING], timeout_ms=300)
+
+
+def test_offsets_of_times(cluster, consumer):
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+        for moment in (1000, 2000, 3000):
+            producer.send('u', b'v', timestamp_ms=moment).get(SECONDS)
+    at = TopicPartition('u', 0)
+    found = consumer.offsets_for_times({at: 1500})
+    assert (found[at].offset, found[at].timestamp) == (1, 2000)
+    assert consumer.offsets_for_times({at: 9000}) == {at: None}
+    assert consumer.offsets_for_times({}) == {}
+
+
+@pytest.mark.parametrize('moment', [-1, '5', None])
+def test_a_time_that_is_none_is_refused(consumer, moment):
+    with pytest.raises(ValueError, match='topic t partition 0'):
+        consumer.offsets_for_times({FIRST: moment})
+
+
+def test_old_brokers_know_no_times():
+    with Cluster(version='0.9', topics={'t': 1}) as cluster, consumer_of(cluster) as made:
+        with pytest.raises(UnsupportedVersionError):
+            made.offsets_for_times({FIRST: 5})
+
+
+def test_topics_and_their_partitions(consumer):
+    assert consumer.topics() == {'t', 'u'}
+    assert consumer.partitions_for_topic('t') == {0, 1}
+    assert consumer.partitions_for_topic('none') == set()
+
+
+def test_what_a_fetch_has_told(consumer):
+    consumer.assign([FIRST])
+    assert consumer.highwater(FIRST) is None
+    assert consumer.lag(FIRST) is None
+    poll_until(consumer, 4, max_records=4)
+    assert consumer.highwater(FIRST) == consumer.last_stable_offset(FIRST) == 10
+    assert consumer.lag(FIRST) == 6
+    with pytest.raises(AssertionError):
+        consumer.highwater(SECOND)
+
+
+def test_the_client(consumer):
+    assert consumer.bootstrap_connected()
+    consumer.bootstrap(refresh=True)
+    assert consumer._client.cluster.topics() == {'t', 'u'}
+    consumer.close()
+    assert not consumer.bootstrap_connected()

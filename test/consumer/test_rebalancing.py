@@ -1,0 +1,170 @@
+"""What the thread that polls does for a rebalance, on embedded brokers, by both protocols."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
+from kafka.consumer.rebalancing import ListenerError
+from kafka.testing import Cluster
+from test.consumer.modern import SECONDS, consumer_of, poll_until, poll_while, write
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(params=['classic', 'consumer'])
+def protocol(request):
+    return request.param
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(version='4.4', topics={'t': 4}) as made:
+        yield made
+
+
+class Noting(ConsumerRebalanceListener):
+    def __init__(self):
+        self.seen = []
+
+    def on_partitions_revoked(self, revoked):
+        self.seen.append(('revoked', set(revoked)))
+
+    def on_partitions_assigned(self, assigned):
+        self.seen.append(('assigned', set(assigned)))
+
+
+class Losing(Noting):
+    def on_partitions_lost(self, lost):
+        self.seen.append(('lost', set(lost)))
+
+
+def member(cluster, protocol, listener=None, **options):
+    made = consumer_of(cluster, group_id='g', group_protocol=protocol, **options)
+    made.subscribe(['t'], listener=listener)
+    return made
+
+
+def share(*consumers):
+    """Poll until each consumer has as many partitions as the others."""
+    deadline = time.monotonic() + SECONDS
+    while {len(each.assignment()) for each in consumers} != {4 // len(consumers)}:
+        assert time.monotonic() < deadline, [each.assignment() for each in consumers]
+        for each in consumers:
+            each.poll(timeout_ms=20)
+    owned = [partition for each in consumers for partition in each.assignment()]
+    assert len(owned) == len(set(owned)) == 4
+
+
+def test_two_members_share_and_one_takes_over(cluster, protocol):
+    with member(cluster, protocol) as first:
+        share(first)
+        with member(cluster, protocol) as second:
+            share(first, second)
+        share(first)
+
+
+def test_a_listener_is_told_in_the_thread_that_polls_and_may_use_the_consumer(cluster, protocol):
+    write(cluster, 5)
+
+    class Using(Noting):
+        def on_partitions_assigned(self, assigned):
+            super().on_partitions_assigned(assigned)
+            for partition in assigned:
+                positions[partition] = made.position(partition)
+                made.seek(partition, 3) if partition.partition == 0 else None
+
+    positions, listener = {}, Using()
+    with member(cluster, protocol, listener) as made:
+        (*_, last) = poll_until(made, 2)
+        assert last.offset == 4
+        assert set(positions.values()) == {0}
+    assert [what for what, partitions in listener.seen if partitions] == ['assigned']
+
+
+def test_what_goes_is_told_before_what_comes(cluster, protocol):
+    listener = Noting()
+    with member(cluster, protocol, listener) as first:
+        share(first)
+        with member(cluster, protocol) as second:
+            share(first, second)
+    told = [(what, len(partitions)) for what, partitions in listener.seen if partitions]
+    if protocol == 'classic':
+        assert told == [('assigned', 4), ('revoked', 4), ('assigned', 2)]
+    else:
+        assert told == [('assigned', 4), ('revoked', 2)]
+
+
+def test_listeners_of_3_0_are_told_of_the_end(cluster, protocol):
+    listener = Losing()
+    with member(cluster, protocol, listener) as made:
+        share(made)
+    assert [(what, len(partitions)) for what, partitions in listener.seen if partitions] == [
+        ('assigned', 4),
+        ('revoked', 4),
+    ]
+
+
+def test_coroutines_of_a_listener_are_run(cluster, protocol):
+    seen = []
+
+    class Asynchronous(AsyncConsumerRebalanceListener):
+        async def on_partitions_assigned(self, assigned):
+            seen.append(len(assigned))
+
+    with member(cluster, protocol, Asynchronous()) as made:
+        share(made)
+    assert seen[-1] == 4
+
+
+def test_a_listener_that_raises_does_not_hold_the_rebalance_up(cluster, protocol, caplog):
+    class Raising(ConsumerRebalanceListener):
+        def on_partitions_assigned(self, assigned):
+            raise ArithmeticError('wrong')
+
+    class Telling(Raising):
+        def on_partitions_lost(self, lost):
+            pass
+
+    with member(cluster, protocol, Raising()) as made:
+        share(made)
+    assert 'on_partitions_assigned() of a rebalance listener failed' in caplog.text
+    with member(cluster, protocol, Telling()) as made:
+        with pytest.raises(ListenerError, match='wrong'):
+            share(made)
+        poll_while(made, lambda: len(made.assignment()) < 4)
+
+
+def test_what_was_handed_out_is_committed_before_it_goes(cluster, protocol):
+    for partition in range(4):
+        write(cluster, 5, partition=partition)
+    with member(cluster, protocol, auto_commit_interval_ms=3600000) as first:
+        poll_until(first, 20)
+        with member(cluster, protocol) as second:
+            share(first, second)
+            assert second.poll(timeout_ms=300) == {}
+
+
+def test_a_program_that_does_not_poll_loses_its_partitions(cluster, protocol):
+    listener = Losing()
+    options = {'max_poll_interval_ms': 300, 'heartbeat_interval_ms': 50}
+    with member(cluster, protocol, listener, **options) as made:
+        share(made)
+        time.sleep(1.0)
+        with member(cluster, protocol) as other:
+            share(other)
+            share(made, other)
+    assert ('lost', 4) in [(what, len(partitions)) for what, partitions in listener.seen]
+
+
+def test_a_member_of_a_long_handler_stays(cluster, protocol):
+    options = {'session_timeout_ms': 6000, 'heartbeat_interval_ms': 100}
+    cluster.state  # noqa: B018 - the cluster is up
+    with member(cluster, protocol, **options) as made:
+        share(made)
+        before = made.group_metadata()
+        time.sleep(1.0)
+        made.poll(timeout_ms=100)
+        assert made.group_metadata() == before

@@ -1,0 +1,203 @@
+"""Subscriptions, assignment, positions and pauses of the modern consumer, on embedded brokers."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kafka import OffsetAndMetadata, TopicPartition
+from kafka.consumer.subscription_state import SubscriptionPattern
+from kafka.errors import (
+    IllegalStateError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    UnsupportedVersionError,
+)
+from kafka.testing import Cluster
+from test.consumer.modern import (
+    FIRST,
+    SECOND,
+    consumer_of,
+    poll_until,
+    poll_while,
+    values,
+    write,
+)
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(version='4.4', topics={'t': 2, 'u': 1}) as made:
+        write(made, 10)
+        write(made, 10, partition=1)
+        yield made
+
+
+@pytest.fixture
+def consumer(cluster):
+    with consumer_of(cluster) as made:
+        yield made
+
+
+def test_without_group_all_partitions_of_the_topics_are_read(consumer):
+    consumer.subscribe(['t'])
+    assert consumer.assignment() == set()
+    assert sorted(values(poll_until(consumer, 20))) == sorted([*range(10)] * 2)
+    assert consumer.assignment() == {FIRST, SECOND}
+    assert consumer.subscription() == {'t'}
+
+
+def test_a_plain_str_is_one_topic(consumer):
+    consumer.subscribe('t')
+    assert consumer.subscription() == {'t'}
+
+
+def test_a_pattern_finds_topics_of_today_and_of_later(cluster, consumer):
+    consumer.subscribe(pattern='^(t|new)')
+    poll_until(consumer, 20)
+    assert consumer.subscription() == {'t'}
+    cluster.create_topic('newer', partitions=1)
+    write(cluster, 3, topic='newer')
+    consumer.bootstrap(refresh=True)
+    assert len(poll_until(consumer, 3)) == 3
+    assert consumer.subscription() == {'t', 'newer'}
+
+
+def test_a_pattern_that_matches_nothing_reads_nothing(consumer):
+    consumer.subscribe(pattern='nothing')
+    assert consumer.poll(timeout_ms=100) == {}
+    assert consumer.subscription() == set()
+
+
+def test_a_pattern_for_brokers_needs_their_protocol(consumer):
+    with pytest.raises(UnsupportedVersionError, match='group_protocol'):
+        consumer.subscribe(pattern=SubscriptionPattern('t.*'))
+
+
+def test_subscribing_to_others_drops_what_was_read(consumer):
+    consumer.subscribe(['t'])
+    poll_until(consumer, 20)
+    consumer.subscribe(['u'])
+    assert consumer.assignment() == set()
+    poll_while(consumer, lambda: not consumer.assignment())
+    assert consumer.assignment() == {TopicPartition('u', 0)}
+
+
+def test_assign_and_subscribe_are_not_mixed(consumer):
+    consumer.assign([FIRST])
+    with pytest.raises(IllegalStateError):
+        consumer.subscribe(['t'])
+    consumer.unsubscribe()
+    consumer.subscribe(['t'])
+    with pytest.raises(IllegalStateError):
+        consumer.assign([FIRST])
+    consumer.assign([])
+    assert consumer.subscription() is None
+    consumer.assign([FIRST])
+
+
+def test_what_stays_assigned_keeps_its_position(consumer):
+    consumer.assign([FIRST])
+    poll_until(consumer, 4, max_records=4)
+    consumer.assign([FIRST, SECOND])
+    assert consumer.position(FIRST) == 4
+    assert consumer.position(SECOND) == 0
+
+
+def test_a_position_is_looked_up(cluster):
+    with consumer_of(cluster, auto_offset_reset='latest') as made:
+        made.assign([FIRST])
+        assert made.position(FIRST) == 10
+        with pytest.raises(AssertionError):
+            made.position(SECOND)
+
+
+def test_a_position_that_is_not_found_in_time_is_none(cluster):
+    with consumer_of(cluster) as made:
+        made.assign([TopicPartition('t', 9)])
+        began = time.monotonic()
+        assert made.position(TopicPartition('t', 9), timeout_ms=200) is None
+        assert time.monotonic() - began < 5
+
+
+def test_seeks_are_followed(consumer):
+    consumer.assign([FIRST, SECOND])
+    consumer.seek(FIRST, 8)
+    consumer.seek_to_end(SECOND)
+    assert values(poll_until(consumer, 2)) == [8, 9]
+    assert consumer.position(SECOND) == 10
+    consumer.seek_to_beginning()
+    assert consumer.position(FIRST) == consumer.position(SECOND) == 0
+    consumer.seek(FIRST, OffsetAndMetadata(5, ''))
+    consumer.pause(SECOND)
+    assert values(poll_until(consumer, 5)) == [5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize('offset', [-1, '5', None, 1.5])
+def test_an_offset_that_is_none_is_refused(consumer, offset):
+    consumer.assign([FIRST])
+    with pytest.raises(ValueError) as caught:
+        consumer.seek(FIRST, offset)
+    assert isinstance(caught.value, AssertionError)
+
+
+def test_what_is_not_assigned_cannot_be_moved_or_paused(consumer):
+    consumer.assign([FIRST])
+    for call in (
+        lambda: consumer.seek(SECOND, 1),
+        lambda: consumer.seek_to_end(SECOND),
+        lambda: consumer.position(SECOND),
+    ):
+        with pytest.raises(AssertionError):
+            call()
+    for call in (lambda: consumer.pause(SECOND), lambda: consumer.resume(SECOND)):
+        with pytest.raises(KeyError):
+            call()
+    with pytest.raises(TypeError):
+        consumer.seek(('t', 0), 1)
+
+
+def test_nothing_can_be_moved_where_nothing_is_assigned(consumer):
+    with pytest.raises(AssertionError, match='no partitions are assigned'):
+        consumer.seek_to_beginning()
+
+
+def test_paused_partitions_keep_their_position(consumer):
+    consumer.assign([FIRST, SECOND])
+    consumer.pause(FIRST)
+    assert consumer.paused() == {FIRST}
+    assert {record.partition for record in poll_until(consumer, 10)} == {1}
+    assert consumer.poll(timeout_ms=100) == {}
+    consumer.resume(FIRST)
+    assert consumer.paused() == set()
+    assert values(poll_until(consumer, 10)) == list(range(10))
+
+
+def test_without_a_policy_an_offset_out_of_range_is_told_until_somebody_seeks(cluster):
+    with consumer_of(cluster, auto_offset_reset='none') as made:
+        made.assign([FIRST])
+        made.seek(FIRST, 99)
+        with pytest.raises(OffsetOutOfRangeError) as caught:
+            poll_until(made, 1)
+        assert caught.value.args[0] == {FIRST: 99}
+        made.seek(FIRST, 9)
+        assert values(poll_until(made, 1)) == [9]
+
+
+def test_without_a_policy_and_a_commit_there_is_no_position(cluster):
+    with consumer_of(cluster, auto_offset_reset='none', group_id='g') as made:
+        made.assign([FIRST])
+        for _ in range(2):
+            with pytest.raises(NoOffsetForPartitionError):
+                poll_until(made, 1)
+        made.seek(FIRST, 9)
+        assert values(poll_until(made, 1)) == [9]
+
+
+def test_an_offset_out_of_range_is_reset_by_the_policy(consumer):
+    consumer.assign([FIRST])
+    consumer.seek(FIRST, 99)
+    assert values(poll_until(consumer, 10)) == list(range(10))

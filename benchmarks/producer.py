@@ -43,7 +43,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from workers import CONFLUENT, OURS, ROOT, Worker, answer, environment, started
+from workers import CONFLUENT, OURS, ROOT, Worker, answer, beside, environment, started
 
 THEIRS = 'kafka-python 3.0.12'
 CLIENTS = (OURS, THEIRS, CONFLUENT)
@@ -331,17 +331,7 @@ def report(cpu: Figures, clock: Figures, floors: List[float]) -> None:
         rate = 1 / statistics.median(clock[row][OURS])
         cells = ['%.3f (%d records/s)' % (statistics.median(mine) * 1e6, rate)]
         for client in (THEIRS, CONFLUENT):
-            theirs = by_client[client]
-            ratios = [b / a for a, b in zip(mine, theirs)]
-            cells.append(
-                '%.3f: %.2fx (%.2f to %.2f)'
-                % (
-                    statistics.median(theirs) * 1e6,
-                    statistics.median(ratios),
-                    min(ratios),
-                    max(ratios),
-                )
-            )
+            cells.append(beside(mine, by_client[client]))
         print('| %s | %s |' % (row, ' | '.join(cells)))
     if floors:
         times = [

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import statistics
 import subprocess
 import sys
 import venv
@@ -30,17 +31,20 @@ REQUIREMENTS: Dict[str, Tuple[str, ...]] = {
 }
 
 
-def environment(client: str) -> Path:
-    """Return the interpreter of a client's virtual environment; make it when it is not there."""
+def environment(client: str, *more: str) -> Path:
+    """Return the interpreter of a client's virtual environment; make it when it is not there.
+
+    Arguments: more: packages that it is to have besides.
+    """
     version = '%d.%d' % sys.version_info[:2]
-    home = CACHE / ('%s on %s' % (client, version)).replace(' ', '-')
+    home = CACHE / ' '.join(['%s on %s' % (client, version), *more]).replace(' ', '-')
     python = home / ('Scripts' if os.name == 'nt' else 'bin') / 'python'
     done = home / 'complete'
     if not done.exists():
         print('making the environment of %s ...' % client, flush=True)
         venv.create(home, with_pip=True, clear=True)
         command = [str(python), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
-        subprocess.run(command + list(REQUIREMENTS[client] + WHEELS), check=True)
+        subprocess.run(command + list(REQUIREMENTS[client] + WHEELS + more), check=True)
         done.touch()
     return python
 
@@ -82,6 +86,27 @@ def answer(respond: Callable[..., Any]) -> None:
     for line in sys.stdin:
         gc.collect()
         print(json.dumps(respond(*json.loads(line))), flush=True)
+
+
+def beside(mine: List[float], theirs: List[float]) -> str:
+    """Return what a cell says of another client, rounds by rounds.
+
+    The median of what it takes, in microseconds, and how many times as much that is: the median of
+    the ratios of each round, in brackets the least and the largest.
+    """
+    ratios = [b / a for a, b in zip(mine, theirs)]
+    return '%.3f: %.2fx (%.2f to %.2f)' % (
+        statistics.median(theirs) * 1e6,
+        statistics.median(ratios),
+        min(ratios),
+        max(ratios),
+    )
+
+
+def in_memory() -> int:
+    """Return how many bytes of this process are in memory; Linux."""
+    with open('/proc/self/statm') as numbers:
+        return int(numbers.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
 
 @contextlib.contextmanager

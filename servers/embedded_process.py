@@ -20,6 +20,9 @@ NUM_PARTITIONS = 2
 OFFSETS_TOPIC_PARTITIONS = 5
 #: Tests wait for it. Kafka's own is 10 s, before 2.8 a minute.
 TRANSACTION_ABORT_INTERVAL_MS = 500
+#: Of groups of the next generation, as common.properties has them.
+GROUP_SESSION_MS = 8000
+GROUP_HEARTBEAT_MS = 1000
 
 
 class Wishes:
@@ -73,6 +76,8 @@ def main(words: List[str]) -> None:
         offsets_topic_partitions=OFFSETS_TOPIC_PARTITIONS,
         broker_session_timeout_ms=int(session_timeout_ms),
         transaction_abort_interval_ms=TRANSACTION_ABORT_INTERVAL_MS,
+        group_consumer_session_timeout_ms=GROUP_SESSION_MS,
+        group_consumer_heartbeat_interval_ms=GROUP_HEARTBEAT_MS,
     )
     cluster.start()
     try:

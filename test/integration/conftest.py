@@ -255,3 +255,34 @@ def client(cluster):
     made = KafkaClient(cluster.bootstrap)
     yield made
     made.close()
+
+
+@pytest.fixture
+def consume(cluster):
+    """Return a function that makes a KafkaConsumer of the modern kind; each is closed."""
+    from kafka import KafkaConsumer  # late, as above
+
+    made = []
+
+    def give(*topics, **options):
+        options = {'group_id': None, 'auto_offset_reset': 'earliest', **options}
+        made.append(KafkaConsumer(*topics, bootstrap_servers=cluster.bootstrap, **options))
+        return made[-1]
+
+    yield give
+    for consumer in made:
+        consumer.close()
+
+
+@pytest.fixture
+def fill(cluster):
+    """Return a function that writes {topic: {partition: [value, or (key, value)]}}."""
+    from test.integration.judges import Topics  # late: confluent-kafka
+
+    return Topics(cluster).fill
+
+
+@pytest.fixture
+def group(new_name):
+    """The name of a group that nobody used before."""
+    return new_name()

@@ -71,16 +71,30 @@ COLUMN = {
     'test_pool': 'KafkaProducer',
     'test_chaos': 'KafkaProducer',
     'test_transactions': 'transactions',
+    'test_consumer_reading': 'KafkaConsumer',
+    'test_consumer_records': 'KafkaConsumer',
+    'test_consumer_offsets': 'KafkaConsumer',
+    'test_consumer_clusters': 'KafkaConsumer',
+    'test_consumer_groups': 'groups',
+    'test_consumer_membership': 'groups',
+    'test_chaos_groups': 'groups',
+    'test_consumer_848': 'KIP-848',
+    'test_mixed_groups': 'mixed groups',
+    'test_exactly_once': 'transactions consumed',
     'test_evented': 'evented client',
     'test_documented_1_2': 'documented examples',
+    'test_documented_consumer_1_2': 'documented examples',
     'test_security': 'TLS',
     'test_security_evented': 'TLS',
     'test_secured_producer': 'TLS',
 }
 # Column of tests that are marked with it -> the files that have some.
 _SECURED = ('test_security', 'test_security_evented', 'test_secured_producer')
+ASSIGNORS = ('range', 'roundrobin', 'sticky', 'cooperative-sticky')
 MARKED = {
     'transactions': ('test_secured_producer', 'test_transactions'),
+    'transactions consumed': ('test_consumer_records', 'test_exactly_once'),
+    **{'group %s' % name: ('test_consumer_groups',) for name in ASSIGNORS},
     **dict.fromkeys(('PLAIN', 'SCRAM', 'OAUTHBEARER', 'GSSAPI'), _SECURED),
 }
 # About the embedded broker itself, not about the clients.

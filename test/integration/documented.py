@@ -1,8 +1,8 @@
 """Where each example and each promise of the documents is tested, and how examples are run.
 
 Owns two tables. EXAMPLES: every piece of code in the documents "kafka-python 0.9.5" and
-"kafka.consumer 0.9", and in "kafka-python 1.2.1" about producer, client and connection, in their
-order. PROMISES: every sentence there that says what will happen.
+"kafka.consumer 0.9", and in "kafka-python 1.2.1" about consumer, producer, client and connection,
+in their order. PROMISES: every sentence there that says what will happen.
 A row is "place | what stands there" and, below it, the test that holds it; test/test_documented.py
 checks that these tests exist and that no test of an example is missing here. A test without a path
 is in one of the files test_documented_*.py beside this one, one with a path below test/.
@@ -95,13 +95,33 @@ kafka.consumer.multiprocess | auto_commit as fourth argument
     test_processes_of_the_first_0_9_releases
 kafka.consumer.simple | the constructor
     test_simple_consumer_with_the_options_in_their_places
-# kafka-python 1.2.1: what it says of producer, client and connection
+# kafka-python 1.2.1
+KafkaConsumer | one topic, printed
+    test_messages_of_a_topic_are_printed
+KafkaConsumer | assign, next(consumer)
+    test_partitions_are_assigned_by_hand
+KafkaConsumer | msgpack.loads, subscribe
+    test_msgpack_values
 KafkaProducer | a hundred messages, flush, get(timeout=60), a key
     test_messages_in_the_background_and_one_that_is_waited_for
 KafkaProducer | the same, as a program of its own
     test_the_program_of_the_readme_may_end_without_closing
 KafkaProducer | json, str.encode as serializer, gzip
     test_json_keys_and_compression
+Usage, KafkaConsumer | group_id, fields of each message
+    test_latest_messages_in_a_group_that_commits
+Usage, KafkaConsumer | earliest, no commits
+    test_earliest_messages_without_commits
+Usage, KafkaConsumer | json
+    test_json_values
+Usage, KafkaConsumer | msgpack.unpackb
+    test_msgpack_unpackb
+Usage, KafkaConsumer | consumer_timeout_ms=1000
+    test_iteration_stops_after_a_second_without_a_message
+Usage, KafkaConsumer | subscribe(pattern='^awesome.*')
+    test_a_regex_of_topics
+Usage, KafkaConsumer | two in parallel
+    test_two_consumers_in_parallel
 Usage, KafkaProducer | future, KafkaError, metadata, keys, flush
     test_the_usage_of_a_producer
 Usage, KafkaProducer | msgpack
@@ -110,7 +130,7 @@ Usage, KafkaProducer | json in ASCII, retries=5
     test_json_for_ascii_and_configured_retries
 Protocol | check_version() from the prompt
     test_a_broker_is_probed_for_its_version
-kafka-python API | every call of KafkaProducer, KafkaClient, BrokerConnection
+kafka-python API | every call of KafkaConsumer, KafkaProducer, KafkaClient, BrokerConnection
     test_documented_names_1_2.py::test_a_call_as_the_documents_have_it_fits
 """
 
@@ -321,6 +341,8 @@ send_produce_request | fail_on_error
 send_produce_request | callback
     integration/test_client.py::test_callback_takes_the_place_of_each_answer
 # kafka-python 1.2.1
+KafkaConsumer | every call, and what it raises
+    test_promises_of_the_calls_of_a_consumer
 KafkaProducer | options and what they do
     test_promises_of_the_producer
 flush | ends lingering; all are done afterwards

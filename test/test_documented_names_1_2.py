@@ -1,7 +1,7 @@
-"""Every producer, client, connection and metrics name of 1.2.1 is there and takes its arguments.
+"""Every consumer, producer, client, connection and metrics name of 1.2.1 is there, and its calls.
 
 The lists are those of the 1.2.1 document, class by class, then of the modules that programs of its
-time imported from; what later releases added to producer, client and connection follows. How the
+time imported from; what later releases added to them follows. How the
 names of 0.9.5 and these are told apart is at the end.
 """
 
@@ -19,6 +19,59 @@ from test.config.test_tables import OF_1_2
 from test.documented_calls import check_call, find
 
 SIGNATURES = """
+kafka.KafkaConsumer(*topics, **configs)
+kafka.KafkaConsumer.assign(partitions)
+kafka.KafkaConsumer.assignment()
+kafka.KafkaConsumer.close()
+kafka.KafkaConsumer.commit(offsets=None)
+kafka.KafkaConsumer.commit_async(offsets=None, callback=None)
+kafka.KafkaConsumer.committed(partition)
+kafka.KafkaConsumer.highwater(partition)
+kafka.KafkaConsumer.partitions_for_topic(topic)
+kafka.KafkaConsumer.pause(*partitions)
+kafka.KafkaConsumer.paused()
+kafka.KafkaConsumer.poll(timeout_ms=0)
+kafka.KafkaConsumer.position(partition)
+kafka.KafkaConsumer.resume(*partitions)
+kafka.KafkaConsumer.seek(partition, offset)
+kafka.KafkaConsumer.seek_to_beginning(*partitions)
+kafka.KafkaConsumer.seek_to_end(*partitions)
+kafka.KafkaConsumer.subscribe(topics=(), pattern=None, listener=None)
+kafka.KafkaConsumer.subscription()
+kafka.KafkaConsumer.topics()
+kafka.KafkaConsumer.unsubscribe()
+kafka.consumer.subscription_state.SubscriptionState(offset_reset_strategy='earliest')
+kafka.consumer.subscription_state.SubscriptionState.all_consumed_offsets()
+kafka.consumer.subscription_state.SubscriptionState.assigned_partitions()
+kafka.consumer.subscription_state.SubscriptionState.assign_from_subscribed(partitions)
+kafka.consumer.subscription_state.SubscriptionState.assign_from_user(partitions)
+kafka.consumer.subscription_state.SubscriptionState.change_subscription(topics)
+kafka.consumer.subscription_state.SubscriptionState.fetchable_partitions()
+kafka.consumer.subscription_state.SubscriptionState.group_subscribe(topics)
+kafka.consumer.subscription_state.SubscriptionState.group_subscription()
+kafka.consumer.subscription_state.SubscriptionState.has_all_fetch_positions()
+kafka.consumer.subscription_state.SubscriptionState.has_default_offset_reset_policy()
+kafka.consumer.subscription_state.SubscriptionState.is_assigned(partition)
+kafka.consumer.subscription_state.SubscriptionState.is_fetchable(partition)
+kafka.consumer.subscription_state.SubscriptionState.is_offset_reset_needed(partition)
+kafka.consumer.subscription_state.SubscriptionState.is_paused(partition)
+kafka.consumer.subscription_state.SubscriptionState.mark_for_reassignment()
+kafka.consumer.subscription_state.SubscriptionState.missing_fetch_positions()
+kafka.consumer.subscription_state.SubscriptionState.need_offset_reset(\
+partition, strategy=None)
+kafka.consumer.subscription_state.SubscriptionState.partitions_auto_assigned()
+kafka.consumer.subscription_state.SubscriptionState.pause(partition)
+kafka.consumer.subscription_state.SubscriptionState.paused_partitions()
+kafka.consumer.subscription_state.SubscriptionState.resume(partition)
+kafka.consumer.subscription_state.SubscriptionState.seek(partition, offset)
+kafka.consumer.subscription_state.SubscriptionState.subscribe(\
+topics=(), pattern=None, listener=None)
+kafka.consumer.subscription_state.SubscriptionState.unsubscribe()
+kafka.consumer.subscription_state.ConsumerRebalanceListener()
+kafka.consumer.subscription_state.ConsumerRebalanceListener.on_partitions_assigned(assigned)
+kafka.consumer.subscription_state.ConsumerRebalanceListener.on_partitions_revoked(revoked)
+kafka.coordinator.assignors.abstract.AbstractPartitionAssignor.assign(cluster, members)
+kafka.coordinator.assignors.abstract.AbstractPartitionAssignor.metadata(topics)
 kafka.KafkaProducer(**configs)
 kafka.KafkaProducer.close(timeout=None)
 kafka.KafkaProducer.flush(timeout=None)
@@ -148,6 +201,19 @@ kafka.util.WeakMethod(bound_method)
 
 # What releases from 1.3 to 2.3 added to the same classes.
 LATER = """
+kafka.KafkaConsumer.beginning_offsets(partitions)
+kafka.KafkaConsumer.bootstrap(timeout_ms=None, refresh=False)
+kafka.KafkaConsumer.bootstrap_connected()
+kafka.KafkaConsumer.close(autocommit=True, timeout_ms=None)
+kafka.KafkaConsumer.commit(offsets=None, timeout_ms=None)
+kafka.KafkaConsumer.committed(partition, metadata=False, timeout_ms=None)
+kafka.KafkaConsumer.end_offsets(partitions)
+kafka.KafkaConsumer.group_metadata()
+kafka.KafkaConsumer.metrics(raw=False)
+kafka.KafkaConsumer.offsets_for_times(timestamps)
+kafka.KafkaConsumer.poll(timeout_ms=0, max_records=None, update_offsets=True)
+kafka.KafkaConsumer.position(partition, timeout_ms=None)
+kafka.ConsumerRebalanceListener.on_partitions_lost(lost)
 kafka.KafkaProducer.bootstrap_connected()
 kafka.KafkaProducer.close(timeout=None, null_logger=False)
 kafka.KafkaProducer.metrics(raw=False)
@@ -177,6 +243,11 @@ OTHER_PATHS = {
     'kafka.client_async.KafkaClient': 'kafka.client.KafkaClient',
     'kafka.client_async.BrokerConnection': 'kafka.BrokerConnection',
     'kafka.conn.BrokerConnection': 'kafka.BrokerConnection',
+    'kafka.consumer.KafkaConsumer': 'kafka.KafkaConsumer',
+    'kafka.consumer.group.KafkaConsumer': 'kafka.KafkaConsumer',
+    'kafka.ConsumerRebalanceListener': (
+        'kafka.consumer.subscription_state.ConsumerRebalanceListener'
+    ),
     'kafka.producer.KafkaProducer': 'kafka.KafkaProducer',
     'kafka.producer.kafka.KafkaProducer': 'kafka.KafkaProducer',
     'kafka.conn.ConnectionStates': 'kafka.broker_connection.ConnectionStates',
@@ -219,6 +290,14 @@ MEMBERS = {
     'kafka.metrics.stats.percentiles': 'BucketSizing',
     'kafka.metrics.stats.rate': 'TimeUnit',
     'kafka.metrics.stats.sampled_stat': 'AbstractSampledStat',
+    'kafka.consumer.subscription_state': 'SubscriptionState TopicPartitionState',
+    'kafka.coordinator.assignors.range': 'RangePartitionAssignor',
+    'kafka.coordinator.assignors.roundrobin': 'RoundRobinPartitionAssignor',
+    'kafka.coordinator.assignors.sticky.sticky_assignor': 'StickyPartitionAssignor',
+    'kafka.coordinator.assignors.cooperative_sticky': 'CooperativeStickyAssignor',
+    'kafka.coordinator.protocol': (
+        'ConsumerProtocol ConsumerProtocolMemberMetadata ConsumerProtocolMemberAssignment'
+    ),
     'kafka.producer.record_accumulator': 'RecordAccumulator ProducerBatch',
     'kafka.producer.sender': 'Sender',
     'kafka.producer.future': 'FutureProduceResult FutureRecordMetadata RecordMetadata',
@@ -251,6 +330,13 @@ DEFAULTS = {
     'kafka.BrokerConnection': {**OF_1_2[config.CONNECTION], 'request_timeout_ms': 30000},
     'kafka.client_async.KafkaClient': {**OF_1_2[config.CLIENT], 'request_timeout_ms': 30000},
     'kafka.KafkaProducer': {**OF_1_2[config.PRODUCER], 'acks': -1, 'retries': math.inf},
+    'kafka.KafkaConsumer': {
+        **OF_1_2[config.CONSUMER],
+        'consumer_timeout_ms': math.inf,
+        'group_id': None,
+        'request_timeout_ms': 30000,
+        'session_timeout_ms': 45000,
+    },
 }
 
 

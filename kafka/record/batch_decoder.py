@@ -23,14 +23,27 @@ each checks everything it believes and hands over to the next one:
 from __future__ import annotations
 
 import struct
-from itertools import repeat
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from itertools import accumulate, chain, repeat
+from operator import add, itemgetter
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from kafka.errors import ProtocolError
 from kafka.record.batch_layouts import (
     CHUNK,
     PADDING,
     WIDE_OFFSETS,
+    RecordRun,
     Widths,
     layout,
     measure_run,
@@ -41,9 +54,11 @@ from kafka.record.batch_layouts import (
 )
 from kafka.record.columns import Columns
 from kafka.record.formats import formats
+from kafka.record.header_blocks import NO_HEADERS, Headers, read_headers
 from kafka.record.record import Record
 from kafka.record.record_columns import RecordColumns
-from kafka.record.record_reader import HEADERS, Fields, Headers, decode_record
+from kafka.record.record_reader import Fields, decode_record
+from kafka.record.util import Buffer
 
 # Widths to begin with where a record has some that no layout is made for.
 _SMALL = Widths(1, 1, 1, 1, 1)
@@ -57,73 +72,133 @@ class Marks(NamedTuple):
     keys: Optional[Sequence[Optional[bytes]]]
 
 
+class Group(NamedTuple):
+    """
+    Some batches whose records are read together: data, and what their headers say, by columns.
+
+    ``data`` is what follows each header, decompressed. ``times`` are those that the records'
+    deltas are added to; where ``is_append_time``, those of all records of a batch.
+    """
+
+    data: List[Buffer]
+    counts: List[int]
+    offsets: List[int]
+    times: List[int]
+    is_append_time: bool
+    leader_epoch: int
+
+
+#: Records of one batch that follow each other: the number of the first, how the offset deltas of
+#: all come out of formats, and where they have to end, None where more of the batch may follow.
+Section = Tuple[int, Sequence[Union[int, bytes]], Optional[int]]
+
+
+class _Wanted(Dict[int, Sequence[Union[int, bytes]]]):
+    """Map the number of records in a batch to how their offset deltas come out of formats."""
+
+    def __missing__(self, count: int) -> Sequence[Union[int, bytes]]:
+        wanted = offsets_between(0, count)
+        if count <= 64:
+            self[count] = wanted
+        return wanted
+
+
+_WANTED = _Wanted()
+
+
 class _Columns:
-    """Decoded records of one chunk. ``keys`` and ``headers`` None mean: none of them has any."""
+    """Decoded records of some sections. ``keys`` and ``blocks`` None: none of them has any."""
 
     #: Whether values have to be right; where they are dear, their number is enough otherwise.
     takes_values = True
 
-    def __init__(self, first: int) -> None:
-        self.first = first
+    def __init__(self, sections: List[Section]) -> None:
+        self.sections = sections
         self.deltas: List[int] = []
         self.keys: Optional[List[Optional[bytes]]] = None
         self.values: List[Optional[bytes]] = []
-        self.headers: Optional[List[Headers]] = None
-        #: The offset deltas that follow each other, as they come out of formats.
-        self.wanted: Sequence[Union[int, bytes]] = ()
-        #: Index and offset delta of the records whose offsets do not follow the one before.
+        #: Headers as they are encoded.
+        self.blocks: Optional[List[bytes]] = None
+        #: Index of records that are not the next by their offsets, and how far off they are.
         self.odd_offsets: List[Tuple[int, int]] = []
+
+    def left(self) -> List[Section]:
+        """Return what is left of the sections."""
+        done = len(self.values)
+        if not done:
+            return self.sections
+        for place, (first, wanted, end) in enumerate(self.sections):
+            if done < len(wanted):
+                return [(first + done, wanted[done:], end), *self.sections[place + 1 :]]
+            done -= len(wanted)
+        return []
 
     def widen(self) -> None:
         """Give keys and headers columns of their own."""
-        if self.keys is None or self.headers is None:
+        if self.keys is None or self.blocks is None:
             self.keys = [None] * len(self.values)
-            self.headers = [()] * len(self.values)
+            self.blocks = [NO_HEADERS] * len(self.values)
 
-    def append(self, fields: Fields) -> None:
-        """Add a record of any form."""
-        offset, delta, key, value, headers = fields
-        index = self.first + len(self.values)
-        if offset != index:
-            self.odd_offsets.append((index, offset))
+    def append(self, fields: Fields, number: int) -> None:
+        """Add a record of any form, which is the one of that number in its batch."""
+        offset, delta, key, value, block = fields
+        if offset != number:
+            self.odd_offsets.append((len(self.values), offset - number))
         self.deltas.append(delta)
         self.values.append(value)
-        if self.keys is not None and self.headers is not None:
+        if self.keys is not None and self.blocks is not None:
             self.keys.append(key)
-            self.headers.append(headers)
+            self.blocks.append(block)
 
-    def offsets(self, base_offset: int) -> Sequence[int]:
-        """Return the offsets of the records."""
-        start = base_offset + self.first
-        offsets = range(start, start + len(self.values))
-        if not self.odd_offsets:
-            return offsets
-        changed = list(offsets)
-        for index, delta in self.odd_offsets:
-            changed[index - self.first] = base_offset + delta
+    def offsets(self, starts: List[int]) -> Sequence[int]:
+        """Return the offsets of the records; those are given with which the sections begin."""
+        stops = list(map(add, starts, map(len, map(itemgetter(1), self.sections))))
+        if starts[1:] == stops[:-1]:
+            if not self.odd_offsets:
+                return range(starts[0], stops[-1])
+        changed = list(chain.from_iterable(map(range, starts, stops)))
+        for index, off in self.odd_offsets:
+            changed[index] += off
         return changed
 
-    def records(
-        self, base_offset: int, base_timestamp: int, append_time: Optional[int]
-    ) -> Iterator[Record]:
-        """Make the records, each when it is asked for; ``append_time`` overrides timestamps."""
-        offsets = self.offsets(base_offset)
-        stamps: Any = repeat(append_time)
-        if append_time is None:
-            stamps = [base_timestamp + delta for delta in self.deltas]
+    def stamps(self, base: int) -> List[int]:
+        """Return the timestamps of the records of one batch."""
+        return list(map(base.__add__, self.deltas))
+
+    def records(self, start: int, base: int, append_time: Optional[int]) -> Iterator[Record]:
+        """Make the records of one section, each when it is asked for."""
+        stamps: Any = repeat(append_time) if append_time is not None else self.stamps(base)
         keys: Any = repeat(None) if self.keys is None else self.keys
-        headers: Any = repeat(()) if self.headers is None else self.headers
-        return map(Record, zip(offsets, stamps, keys, self.values, headers))
+        headers: Any = repeat(()) if self.blocks is None else read_headers(self.blocks)[0]
+        return map(Record, zip(self.offsets([start]), stamps, keys, self.values, headers))
+
+    def everything(self, offsets: Sequence[int], stamps: List[int], group: Group) -> RecordColumns:
+        """Return all of the records, whose offsets and timestamps are given."""
+        headers: Optional[Sequence[Headers]] = None
+        sizes: Optional[Sequence[int]] = None
+        if self.blocks is not None:
+            headers, sizes = read_headers(self.blocks)
+        return RecordColumns(
+            offsets,
+            stamps,
+            1 if group.is_append_time else 0,
+            self.keys,
+            self.values,
+            headers,
+            sizes,
+            None,
+            group.leader_epoch,
+        )
 
 
 class _MarkColumns(_Columns):
-    """Decoded records of one chunk whose values nobody wants."""
+    """Decoded records of some sections whose values nobody wants."""
 
     takes_values = False
 
 
 def decode_records(
-    data: bytes, count: int, base_offset: int, base_timestamp: int, append_time: Optional[int]
+    data: Buffer, count: int, base_offset: int, base_timestamp: int, append_time: Optional[int]
 ) -> Iterator[Iterator[Record]]:
     """
     Decode the records of a batch, in groups of up to :data:`CHUNK`.
@@ -132,140 +207,157 @@ def decode_records(
     hold; ``append_time`` (ms) overrides the timestamps where it is not None. Raises
     ``ProtocolError`` when reading reaches anything malformed.
     """
-    for columns in _decode(data, count):
-        yield columns.records(base_offset, base_timestamp, append_time)
+    for first, columns in _decode(data, count):
+        yield columns.records(base_offset + first, base_timestamp, append_time)
 
 
-def decode_columns(data: bytes, count: int, base_offset: int) -> Iterator[Columns]:
+def decode_columns(data: Buffer, count: int, base_offset: int) -> Iterator[Columns]:
     """Decode as :func:`decode_records`, but offsets, keys and values alone, without objects."""
-    for columns in _decode(data, count):
-        yield Columns(columns.offsets(base_offset), columns.keys, columns.values)
-
-
-def decode_record_columns(
-    data: bytes,
-    count: int,
-    base_offset: int,
-    base_timestamp: int,
-    append_time: Optional[int],
-    leader_epoch: int,
-) -> Iterator[RecordColumns]:
-    """Decode as :func:`decode_records`, but without an object for each record."""
-    for columns in _decode(data, count):
-        stamps = [append_time or 0] * len(columns.deltas)
-        if append_time is None:
-            stamps = list(map(base_timestamp.__add__, columns.deltas))
-        yield RecordColumns(
-            columns.offsets(base_offset),
-            stamps,
-            0 if append_time is None else 1,
-            columns.keys,
-            columns.values,
-            columns.headers,
-            None if columns.headers is None else [_size(each) for each in columns.headers],
-            None,
-            leader_epoch,
-        )
-
-
-def _size(headers: Headers) -> int:
-    if not headers:
-        return -1
-    return sum(len(name.encode()) + len(content or b'') for name, content in headers)
+    for first, columns in _decode(data, count):
+        if columns.blocks is not None:
+            read_headers(columns.blocks)
+        yield Columns(columns.offsets([base_offset + first]), columns.keys, columns.values)
 
 
 def decode_marks(
-    data: bytes, count: int, base_offset: int, base_timestamp: int, append_time: Optional[int]
+    data: Buffer, count: int, base_offset: int, base_timestamp: int, append_time: Optional[int]
 ) -> Iterator[Marks]:
     """Decode as :func:`decode_records`, but without an object for each record."""
-    for columns in _decode(data, count, _MarkColumns):
-        if append_time is None:
-            stamps = [base_timestamp + delta for delta in columns.deltas]
-        else:
-            stamps = [append_time] * len(columns.deltas)
-        yield Marks(columns.offsets(base_offset), stamps, columns.keys)
+    for first, columns in _decode(data, count, _MarkColumns):
+        if columns.blocks is not None:
+            read_headers(columns.blocks)
+        stamps = columns.stamps(base_timestamp)
+        if append_time is not None:
+            stamps = [append_time] * len(stamps)
+        yield Marks(columns.offsets([base_offset + first]), stamps, columns.keys)
+
+
+def decode_batch(batch: Group) -> Iterator[RecordColumns]:
+    """Decode a single batch as :func:`decode_records`, but everything as columns."""
+    (data,), (count,), (base_offset,), (time,) = batch[:4]
+    for first, columns in _decode(data, count):
+        offsets = columns.offsets([base_offset + first])
+        stamps = [time] * len(offsets) if batch.is_append_time else columns.stamps(time)
+        yield columns.everything(offsets, stamps, batch)
+
+
+def decode_group(group: Group) -> RecordColumns:
+    """
+    Decode the records of some batches all at once.
+
+    Raises ``ProtocolError`` when any of them is malformed, without saying which.
+    """
+    buf = b''.join([*group.data, bytes(PADDING)])
+    ends = list(accumulate(map(len, group.data)))
+    columns = _Columns(list(zip(repeat(0), map(_WANTED.__getitem__, group.counts), ends)))
+    _decode_guarded(buf, 0, ends[-1], columns)
+    stamps = list(chain.from_iterable(map(repeat, group.times, group.counts)))
+    if not group.is_append_time:
+        stamps = list(map(add, stamps, columns.deltas))
+    return columns.everything(columns.offsets(group.offsets), stamps, group)
 
 
 def _decode(
-    data: bytes, count: int, columns_of: Callable[[int], _Columns] = _Columns
-) -> Iterator[_Columns]:
-    """Decode up to :data:`CHUNK` records at a time."""
+    data: Buffer, count: int, columns_of: Callable[[List[Section]], _Columns] = _Columns
+) -> Iterator[Tuple[int, _Columns]]:
+    """Decode up to :data:`CHUNK` records at a time; yield the number of the first with them."""
     stop = len(data)
     # Some bytes behind for the last record's look ahead.
     buf = b''.join((data, bytes(PADDING)))
     del data  # it may be large, and one copy is enough
     pos = 0
     for first in range(0, count, CHUNK):
-        columns = columns_of(first)
         last = min(count, first + CHUNK)
-        try:
-            pos = _decode_chunk(buf, pos, stop, last, columns)
-        except (struct.error, IndexError):
-            raise ProtocolError('the records of a batch reach behind its end') from None
-        if pos > stop:
-            raise ProtocolError('the records of a batch reach behind its end')
-        yield columns
+        columns = columns_of([(first, offsets_between(first, last), None)])
+        pos = _decode_guarded(buf, pos, stop, columns)
+        yield first, columns
     if pos != stop:
         raise ProtocolError('%d bytes follow the last record of a batch' % (stop - pos))
 
 
-def _decode_chunk(buf: bytes, pos: int, stop: int, last: int, columns: _Columns) -> int:
-    """Decode records up to number ``last`` into ``columns``; return the position behind them."""
-    first, values = columns.first, columns.values
-    if last <= WIDE_OFFSETS and last - first > 2:
-        columns.wanted = offsets_between(first, last)
-        formats.allow(last - first)
-        (_, _, key, _, headers), _ = decode_record(buf, pos, stop)
-        if key is not None or headers:
-            columns.widen()
-        pos = _even(buf, pos, stop, last, columns)
-        if columns.keys is None and first + len(values) < last:
-            pos = _plain_strides(buf, pos, stop, last, columns)
-        if first + len(values) < last:
-            columns.widen()
-            pos = _full_strides(buf, pos, stop, last, columns)
-        if first + len(values) < last:
-            pos = _layouts(buf, pos, stop, last, columns)
-        return pos
-    columns.widen()
-    while first + len(values) < last:
-        fields, pos = decode_record(buf, pos, stop)
-        columns.append(fields)
+def _decode_guarded(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
+    """Decode the sections of columns; return the position behind them."""
+    try:
+        pos = _decode_sections(buf, pos, stop, columns)
+    except (struct.error, IndexError):
+        raise ProtocolError('the records of a batch reach behind its end') from None
+    if pos > stop:
+        raise ProtocolError('the records of a batch reach behind its end')
     return pos
 
 
-def _even(buf: bytes, pos: int, stop: int, last: int, columns: _Columns) -> int:
+def _decode_sections(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
+    """Decode the sections of columns, the fastest way first; return the position behind them."""
+    count = sum(map(len, map(itemgetter(1), columns.sections)))
+    if count > 2 and columns.sections[-1][0] <= WIDE_OFFSETS - CHUNK:
+        formats.allow(count)
+        (_, _, key, _, block), _ = decode_record(buf, pos, stop)
+        if key is not None or block != NO_HEADERS:
+            columns.widen()
+        pos = _even(buf, pos, stop, columns)
+        if columns.keys is None and len(columns.values) < count:
+            pos = _plain_strides(buf, pos, stop, columns)
+        if len(columns.values) < count:
+            columns.widen()
+            pos = _full_strides(buf, pos, stop, columns)
+        if len(columns.values) < count:
+            pos = _layouts(buf, pos, stop, columns)
+        return pos
+    columns.widen()
+    for first, wanted, end in columns.left():
+        for number in range(first, first + len(wanted)):
+            fields, pos = decode_record(buf, pos, stop)
+            columns.append(fields, number)
+        _check_end(pos, end)
+    return pos
+
+
+def _check_end(pos: int, end: Optional[int]) -> None:
+    if pos != end and end is not None:
+        raise ProtocolError('the records of a batch end elsewhere than it does')
+
+
+def _even(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     """Decode runs of records of one size, as long as there are any; return where the last ends."""
-    while True:
-        first = columns.first + len(columns.values)
-        run = measure_run(buf, pos, stop, first, last)
-        if run is None or (columns.keys is None and not run.plain):
-            return pos
-        numbers = run.deltas(buf, pos)
-        if numbers is None:
-            return pos
-        columns.deltas += numbers
-        if columns.keys is None and not columns.takes_values:
-            columns.values += [None] * run.records
+    for first, wanted, end in columns.left():
+        last = first + len(wanted)
+        while first < last:
+            run = measure_run(buf, pos, stop, first, last)
+            if run is None or (columns.keys is None and not run.plain):
+                return pos
+            numbers = run.deltas(buf, pos)
+            if numbers is None:
+                return pos
+            columns.deltas += numbers
+            _add_run(buf, pos, run, columns)
+            first += run.records
             pos += run.records * run.size
-            continue
-        fields = run.fields(buf, pos)
-        if columns.keys is None or columns.headers is None:
-            columns.values += fields
-        elif run.plain:
-            columns.values += fields
-            columns.keys += [None] * run.records
-            columns.headers += [()] * run.records
-        else:
-            columns.keys += [None] * run.records if run.null_keys else fields[0::3]
-            columns.values += fields[1::3]
-            columns.headers += map(HEADERS.__getitem__, fields[2::3])
-        pos += run.records * run.size
+        _check_end(pos, end)
+    return pos
 
 
-def _plain_strides(buf: bytes, pos: int, stop: int, last: int, columns: _Columns) -> int:
+def _add_run(buf: bytes, pos: int, run: RecordRun, columns: _Columns) -> None:
+    """Add keys, values and headers of a run that begins at ``pos``."""
+    if columns.keys is None and not columns.takes_values:
+        columns.values += [None] * run.records
+        return
+    fields = run.fields(buf, pos)
+    if columns.keys is None or columns.blocks is None:
+        columns.values += fields
+    elif run.plain:
+        columns.values += fields
+        columns.keys += [None] * run.records
+        columns.blocks += [NO_HEADERS] * run.records
+    else:
+        columns.keys += [None] * run.records if run.null_keys else fields[0::3]
+        columns.values += fields[1::3]
+        columns.blocks += fields[2::3]
+
+
+def _plain_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     """Decode records without key and headers; stop early where that or the strides do not fit."""
-    add_value, add_delta = columns.values.append, columns.deltas.append
+    values = columns.values
+    add_value, add_delta = values.append, columns.deltas.append
     widths = widths_at(buf, pos) or _SMALL
     this = other = stride(widths._replace(length=0, headers=1), False)
     ahead, ahead_bytes, deltas, by_key = this
@@ -273,50 +365,53 @@ def _plain_strides(buf: bytes, pos: int, stop: int, last: int, columns: _Columns
     pos += ahead_bytes
     size, delta, offset, key = ahead(buf, pos - ahead_bytes)
     misses = 0
-    for wanted in columns.wanted[len(columns.values) :]:
-        tries = 0
-        while True:
-            delta = deltas[delta]
-            if offset == wanted and key == 1 and delta is not None:
-                unpack, raw, step = steps[size]
-                length, value, count, size, delta_, offset, key = unpack(buf, pos)
-                if length == raw and not count:
-                    add_value(value)
-                    add_delta(delta)
-                    delta = delta_
-                    pos += step
+    for first, offsets, end in columns.left():
+        first -= len(values)  # the number of a record is this and its index
+        for wanted in offsets:
+            tries = 0
+            while True:
+                delta = deltas[delta]
+                if offset == wanted and key == 1 and delta is not None:
+                    unpack, raw, step = steps[size]
+                    length, value, count, size, delta_, offset, key = unpack(buf, pos)
+                    if length == raw and not count:
+                        add_value(value)
+                        add_delta(delta)
+                        delta = delta_
+                        pos += step
+                        break
+                pos -= ahead_bytes
+                tries += 1
+                if tries == 3:
+                    fields, behind = decode_record(buf, pos, stop)
+                    if fields[2] is not None or fields[4] != NO_HEADERS:
+                        return pos
+                    columns.append(fields, first + len(values))
+                    pos = behind
+                else:
+                    this, other = other, this
+                if tries == 2:
+                    misses += 1
+                    if misses > 8 + (len(values) >> 3):
+                        return pos
+                    widths = widths_at(buf, pos) or _SMALL
+                    this = stride(widths._replace(length=0, headers=1), False)
+                ahead, ahead_bytes, deltas, by_key = this
+                steps = by_key[1]
+                pos += ahead_bytes
+                size, delta, offset, key = ahead(buf, pos - ahead_bytes)
+                if tries == 3:
                     break
-            pos -= ahead_bytes
-            tries += 1
-            if tries == 3:
-                fields, end = decode_record(buf, pos, stop)
-                if fields[2] is not None or fields[4]:
-                    return pos
-                columns.append(fields)
-                pos = end
-            else:
-                this, other = other, this
-            if tries == 2:
-                misses += 1
-                if misses > 8 + (len(columns.values) >> 3):
-                    return pos
-                widths = widths_at(buf, pos) or _SMALL
-                this = stride(widths._replace(length=0, headers=1), False)
-            ahead, ahead_bytes, deltas, by_key = this
-            steps = by_key[1]
-            pos += ahead_bytes
-            size, delta, offset, key = ahead(buf, pos - ahead_bytes)
-            if tries == 3:
-                break
+        _check_end(pos - ahead_bytes, end)
     return pos - ahead_bytes
 
 
-def _full_strides(buf: bytes, pos: int, stop: int, last: int, columns: _Columns) -> int:
+def _full_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     """Decode records of any kind; stop early where strides do not fit."""
-    assert columns.keys is not None and columns.headers is not None
-    add_value, add_delta = columns.values.append, columns.deltas.append
-    add_key, add_headers = columns.keys.append, columns.headers.append
-    blocks = HEADERS
+    assert columns.keys is not None and columns.blocks is not None
+    values = columns.values
+    add_value, add_delta = values.append, columns.deltas.append
+    add_key, add_block = columns.keys.append, columns.blocks.append
     widths = widths_at(buf, pos)
     if widths is None or not widths.headers:
         return pos
@@ -325,77 +420,84 @@ def _full_strides(buf: bytes, pos: int, stop: int, last: int, columns: _Columns)
     pos += ahead_bytes
     size, delta, offset, key_size = ahead(buf, pos - ahead_bytes)
     misses = 0
-    for wanted in columns.wanted[len(columns.values) :]:
-        tries = 0
-        while True:
-            delta = deltas[delta]
-            if offset == wanted and delta is not None:
-                null_key = key_size == 1
-                unpack, raw, step = by_key[key_size][size]
-                key, length, value, block, size, delta_, offset, key_size = unpack(buf, pos)
-                if length == raw:
-                    add_headers(blocks[block])
-                    add_key(None if null_key else key)
-                    add_value(value)
-                    add_delta(delta)
-                    delta = delta_
-                    pos += step
+    for first, offsets, end in columns.left():
+        first -= len(values)  # the number of a record is this and its index
+        for wanted in offsets:
+            tries = 0
+            while True:
+                delta = deltas[delta]
+                if offset == wanted and delta is not None:
+                    null_key = key_size == 1
+                    unpack, raw, step = by_key[key_size][size]
+                    key, length, value, block, size, delta_, offset, key_size = unpack(buf, pos)
+                    if length == raw:
+                        add_block(block)
+                        add_key(None if null_key else key)
+                        add_value(value)
+                        add_delta(delta)
+                        delta = delta_
+                        pos += step
+                        break
+                pos -= ahead_bytes
+                tries += 1
+                if tries == 3:
+                    fields, pos = decode_record(buf, pos, stop)
+                    columns.append(fields, first + len(values))
+                else:
+                    this, other = other, this
+                if tries == 2:
+                    misses += 1
+                    if misses > 8 + (len(values) >> 3):
+                        return pos
+                    widths = widths_at(buf, pos)
+                    if widths is not None and widths.headers:
+                        this = stride(widths._replace(length=0), True)
+                ahead, ahead_bytes, deltas, by_key = this
+                pos += ahead_bytes
+                size, delta, offset, key_size = ahead(buf, pos - ahead_bytes)
+                if tries == 3:
                     break
-            pos -= ahead_bytes
-            tries += 1
-            if tries == 3:
-                fields, pos = decode_record(buf, pos, stop)
-                columns.append(fields)
-            else:
-                this, other = other, this
-            if tries == 2:
-                misses += 1
-                if misses > 8 + (len(columns.values) >> 3):
-                    return pos
-                widths = widths_at(buf, pos)
-                if widths is not None and widths.headers:
-                    this = stride(widths._replace(length=0), True)
-            ahead, ahead_bytes, deltas, by_key = this
-            pos += ahead_bytes
-            size, delta, offset, key_size = ahead(buf, pos - ahead_bytes)
-            if tries == 3:
-                break
+        _check_end(pos - ahead_bytes, end)
     return pos - ahead_bytes
 
 
-def _layouts(buf: bytes, pos: int, stop: int, last: int, columns: _Columns) -> int:
+def _layouts(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     """Decode records of any kind."""
-    assert columns.keys is not None and columns.headers is not None
-    add_value, add_delta = columns.values.append, columns.deltas.append
-    add_key, add_headers = columns.keys.append, columns.headers.append
-    key_sizes, blocks = tables().keys, HEADERS
+    assert columns.keys is not None and columns.blocks is not None
+    values = columns.values
+    add_value, add_delta = values.append, columns.deltas.append
+    add_key, add_block = columns.keys.append, columns.blocks.append
+    key_sizes = tables().keys
     this = other = layout((widths_at(buf, pos) or _SMALL)[:4])
     unpack, sizes, deltas, lengths, head, key_at = this
-    for wanted in columns.wanted[len(columns.values) :]:
-        tries = 0
-        while True:
-            key_size = buf[pos + key_at]
-            size, delta, offset, key_size, key, length = unpack[key_size](buf, pos)
-            start = pos + head + key_sizes[key_size]
-            stop_value = start + lengths[length]
-            end = pos + sizes[size]
-            delta = deltas[delta]
-            if offset == wanted and stop_value < end and delta is not None:
-                add_headers(blocks[buf[stop_value:end]])
-                add_value(buf[start:stop_value])
-                add_delta(delta)
-                add_key(None if key_size == 1 else key)
-                pos = end
-                break
-            tries += 1
-            if tries == 3:
-                fields, pos = decode_record(buf, pos, stop)
-                columns.append(fields)
-                break
-            this, other = other, this
-            if tries == 2:
-                widths = widths_at(buf, pos)
-                if widths is not None:
-                    this = layout(widths[:4])
-            unpack, sizes, deltas, lengths, head, key_at = this
+    for first, offsets, end_of_section in columns.left():
+        first -= len(values)  # the number of a record is this and its index
+        for wanted in offsets:
+            tries = 0
+            while True:
+                key_size = buf[pos + key_at]
+                size, delta, offset, key_size, key, length = unpack[key_size](buf, pos)
+                start = pos + head + key_sizes[key_size]
+                stop_value = start + lengths[length]
+                end = pos + sizes[size]
+                delta = deltas[delta]
+                if offset == wanted and stop_value < end and delta is not None:
+                    add_block(buf[stop_value:end])
+                    add_value(buf[start:stop_value])
+                    add_delta(delta)
+                    add_key(None if key_size == 1 else key)
+                    pos = end
+                    break
+                tries += 1
+                if tries == 3:
+                    fields, pos = decode_record(buf, pos, stop)
+                    columns.append(fields, first + len(values))
+                    break
+                this, other = other, this
+                if tries == 2:
+                    widths = widths_at(buf, pos)
+                    if widths is not None:
+                        this = layout(widths[:4])
+                unpack, sizes, deltas, lengths, head, key_at = this
+        _check_end(pos, end_of_section)
     return pos

@@ -15,10 +15,11 @@ from typing import Callable, Iterator, NamedTuple, Optional, Sequence, Tuple, Ty
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
 from kafka.record.batch_decoder import (
+    Group,
     Marks,
+    decode_batch,
     decode_columns,
     decode_marks,
-    decode_record_columns,
     decode_records,
 )
 from kafka.record.batch_encoder import (
@@ -347,12 +348,12 @@ class DefaultRecordBatch:
 
     def record_columns(self) -> Iterator[RecordColumns]:
         """Decode as iteration does, but without an object for each record."""
-        append_time = self.header.max_timestamp if self.timestamp_type else None
-        offset, timestamp = self.base_offset, self.base_timestamp
-        epoch = self.partition_leader_epoch
+        is_append_time = bool(self.timestamp_type)
+        time = self.max_timestamp if is_append_time else self.base_timestamp
+        offset, epoch = self.base_offset, self.partition_leader_epoch
         return self._chunks(
-            lambda data, count: decode_record_columns(
-                data, count, offset, timestamp, append_time, epoch
+            lambda data, count: decode_batch(
+                Group([data], [count], [offset], [time], is_append_time, epoch)
             )
         )
 

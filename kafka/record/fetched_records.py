@@ -11,17 +11,33 @@ wanted, to ``kafka.consumer.completed_fetch``.
 from __future__ import annotations
 
 import struct
-from typing import Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, Union, cast
+from typing import Iterable, Iterator, NamedTuple, Optional, Set, Tuple, cast
 
-from kafka.codec import DEFAULT_LIMIT_BYTES
+from kafka.codec import DEFAULT_LIMIT_BYTES, decompress
 from kafka.errors import ChecksumError, KafkaError, ProtocolError
-from kafka.record.default_records import HEADER, DefaultRecordBatch
+from kafka.record.batch_decoder import Group, decode_group
+from kafka.record.crc32c import crc32c
+from kafka.record.default_records import (
+    ATTRIBUTES_POS,
+    CODEC_MASK,
+    CONTROL_MASK,
+    HEADER,
+    TIMESTAMP_TYPE_MASK,
+    DefaultRecordBatch,
+)
 from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.legacy_run import MIN_MESSAGE_BYTES
 from kafka.record.record_columns import RecordColumns
 from kafka.record.util import Buffer
 
-Batch = Union[DefaultRecordBatch, LegacyRecordBatch]
+#: The fields of a BatchHeader.
+Header = Tuple[int, ...]
+
+# Batches with more records are decoded alone, a thousand at a time.
+_FEW_RECORDS = 500
+# Of so many records, or of bytes after decompression, no more are decoded together.
+_ENOUGH_RECORDS = 1000
+_ENOUGH_BYTES = 1 << 18
 
 _ENTRY_HEAD_BYTES = 12
 _LEAST_BYTES = _ENTRY_HEAD_BYTES + MIN_MESSAGE_BYTES[0]
@@ -71,20 +87,22 @@ class FetchedRecords:
     """
     Read the records of one partition out of a fetch response, from the first batch to the last.
 
-    A batch that cannot be read is an error each time it is come to: nothing behind it is read.
-    Attributes: ``extent``; ``offset``, where the batch begins that is being read; ``error``, why
-    that cannot be read, None as far as is known.
+    Batches with few records are decoded together. One that cannot be read is an error each time it
+    is come to: nothing behind it is read. Attributes: ``extent``; ``offset``, where the batch
+    begins that cannot be read; ``error``, why, None as far as is known.
     """
 
     __slots__ = (
-        '_aborted',
-        '_batch',
+        '_alone_until',
         '_check_crcs',
         '_chunks',
+        '_end',
+        '_header',
+        '_isolation',
         '_limit',
+        '_old',
         '_peeked',
         '_pos',
-        '_producers',
         '_view',
         '_whole',
         'error',
@@ -113,15 +131,15 @@ class FetchedRecords:
         self.extent = measure(self._view)
         self._check_crcs = check_crcs
         self._limit = max_decompressed_bytes
-        #: Transactions whose first offset has not been reached, the first one last.
-        self._aborted: Optional[List[Tuple[int, int]]] = None
-        if aborted is not None:
-            self._aborted = sorted(((first, who) for who, first in aborted), reverse=True)
-        #: Ids of the producers that are inside of an aborted transaction.
-        self._producers: Set[int] = set()
+        self._isolation = None if aborted is None else Isolation(aborted)
         self._pos = 0
-        #: What begins at _pos, once it is known that it is wanted.
-        self._batch: Optional[Batch] = None
+        #: Of the batch at _pos, once it is known to be wanted: its end, and its header or, of magic
+        #: 0 and 1, the batch itself.
+        self._end = 0
+        self._header: Optional[Header] = None
+        self._old: Optional[LegacyRecordBatch] = None
+        #: Batches before this position are not decoded together.
+        self._alone_until = 0
         self._chunks: Optional[Iterator[RecordColumns]] = None
         self._peeked: Optional[RecordColumns] = None
         self.offset = -1
@@ -145,8 +163,13 @@ class FetchedRecords:
             columns, self._peeked = self._peeked, None
             if columns is not None:
                 return columns
-            assert self._batch is not None
-            self._chunks = self._batch.record_columns()
+            try:
+                columns = self._open()
+            except KafkaError as error:
+                self._fail(error)
+                continue
+            if columns is not None:
+                return columns
         return None
 
     def has_more(self) -> bool:
@@ -163,8 +186,8 @@ class FetchedRecords:
                 self._peeked = next(self._chunks, None)
                 if self._peeked is not None:
                     return True
-                self._close()
-            return self._batch is not None or self._find()
+                self._go_on(self._end if self._old is None else self._old.end)
+            return self._header is not None or self._old is not None or self._find()
         except KafkaError as error:
             self._fail(error)
             return True
@@ -194,52 +217,33 @@ class FetchedRecords:
 
     def _fail(self, error: KafkaError) -> None:
         """Stay at the batch that cannot be read."""
-        if isinstance(self._batch, LegacyRecordBatch) and not self._batch.codec:
-            self._pos = self._batch.end  # of the messages before the broken one
-        self.offset = self._offset_at(self._pos)
+        if self._old is not None and not self._old.codec:
+            self._pos = self._old.end  # of the messages before the broken one
+        self.offset = int.from_bytes(self._view[self._pos : self._pos + 8], 'big', signed=True)
         self.error, self._chunks = error, None
 
-    def _offset_at(self, pos: int) -> int:
-        return int.from_bytes(self._view[pos : pos + 8], 'big', signed=True)
-
-    def _close(self) -> None:
-        """Go behind the batch that has been read."""
-        batch = self._batch
-        assert batch is not None
-        if isinstance(batch, LegacyRecordBatch):
-            self._pos = batch.end
-        else:
-            self._pos += batch.size_in_bytes
-        self._batch = self._chunks = None
+    def _go_on(self, pos: int) -> None:
+        """Go behind what has been read."""
+        self._pos = pos
+        self._chunks = self._header = self._old = None
 
     def _find(self) -> bool:
         """Find the next batch that is wanted."""
         view = self._view
         while self._pos < self.extent.end:
-            pos = self._pos
-            self.offset = self._offset_at(pos)
-            if view[pos + 16] < 2:
+            if view[self._pos + 16] < 2:
                 self._whole = self._whole or bytes(view)
-                self._batch = LegacyRecordBatch(self._whole, pos, self._limit)
+                self._old = LegacyRecordBatch(self._whole, self._pos, self._limit)
                 return True
-            end = pos + _ENTRY_HEAD_BYTES + int.from_bytes(view[pos + 8 : pos + 12], 'big')
-            batch = DefaultRecordBatch(view[pos:end], self._limit)
-            if self._check_crcs:
-                batch.check_crc()
-            if self._is_wanted(batch):
-                self._batch = batch
+            self._header = self._look(self._pos)
+            if self._header is not None:
                 return True
-            self._pos = end
-        self._check_rest()
-        return False
-
-    def _check_rest(self) -> None:
-        """Raise ``ProtocolError`` if what begins here was not just cut off."""
+            self._pos = self._end
         if not self._is_cut_off(self._pos):
             raise ProtocolError(
-                'a batch of magic %d and %d bytes at offset %d'
-                % (_HEAD_AT(self._view, self._pos)[::-1])
+                'a batch of magic %d and %d bytes at offset %d' % (_HEAD_AT(view, self._pos)[::-1])
             )
+        return False
 
     def _is_cut_off(self, pos: int) -> bool:
         """Tell whether the buffer ends inside of the batch at ``pos``."""
@@ -247,19 +251,118 @@ class FetchedRecords:
         length = int.from_bytes(self._view[pos + 8 : pos + 12], 'big', signed=True)
         return room < MIN_MESSAGE_BYTES[0] or length > room
 
-    def _is_wanted(self, batch: DefaultRecordBatch) -> bool:
-        """Tell whether the records of a batch are handed out (engine-semantics 4.4)."""
+    def _look(self, pos: int) -> Optional[Header]:
+        """Check the batch of magic 2 at ``pos``; return its header, None if it is not wanted."""
+        header = HEADER.unpack_from(self._view, pos)
+        self._end = end = pos + _ENTRY_HEAD_BYTES + header[1]
+        if self._check_crcs and crc32c(self._view[pos + ATTRIBUTES_POS : end]) != header[4]:
+            raise ChecksumError('wrong CRC in record batch at offset %d' % header[0])
+        if header[12] <= 0 or header[5] & CONTROL_MASK or self._isolation is not None:
+            batch = DefaultRecordBatch(self._view[pos:end], self._limit)
+            if self._isolation is not None and not self._isolation.allows(batch):
+                return None
+            if batch.is_control or not batch.record_count:
+                return None
+        return header
+
+    # ------------------------------------------------------------ decoding
+
+    def _open(self) -> Optional[RecordColumns]:
+        """Decode what was found, or begin to where it may be more than one wants at once."""
+        if self._old is not None:
+            self._chunks = self._old.record_columns()
+            return None
+        header = self._header
+        assert header is not None
+        if header[12] > _FEW_RECORDS or self._pos < self._alone_until:
+            batch = DefaultRecordBatch(self._view[self._pos : self._end], self._limit)
+            self._chunks = batch.record_columns()
+            return None
+        start = self._pos
+        before = None if self._isolation is None else self._isolation.copy()
+        group = self._gather(header)
+        try:
+            return decode_group(group)
+        except ProtocolError:
+            # Again, one by one, to find out which it is.
+            self._alone_until, self._isolation = self._pos, before
+            self._go_on(start)
+            return None
+
+    def _gather(self, header: Header) -> Group:
+        """Return a batch and those behind it that can be decoded with it; go behind them."""
+        kind = header[5] & TIMESTAMP_TYPE_MASK
+        group = Group([], [], [], [], bool(kind), header[2])
+        records = size = 0
+        pos = self._pos
+        found: Optional[Header] = header
+        while True:
+            if found is not None:
+                base, _, epoch, _, _, attributes, _, time, append_time, _, _, _, count = found
+                if epoch != group.leader_epoch or attributes & TIMESTAMP_TYPE_MASK != kind:
+                    break
+                if records and count > _FEW_RECORDS:
+                    break
+                data: Buffer = self._view[pos + HEADER.size : self._end]
+                if attributes & CODEC_MASK:
+                    try:
+                        data = decompress(attributes & CODEC_MASK, data, 2, self._limit)
+                    except KafkaError:
+                        if not records:
+                            raise
+                        break
+                group.data.append(data)
+                group.counts.append(count)
+                group.offsets.append(base)
+                group.times.append(append_time if kind else time)
+                records += count
+                size += len(data)
+            pos = self._end
+            found = None
+            if records >= _ENOUGH_RECORDS or size >= _ENOUGH_BYTES or pos >= self.extent.end:
+                break
+            if self._view[pos + 16] != 2:
+                break
+            try:
+                found = self._look(pos)
+            except KafkaError:  # met again, as the next one
+                break
+        self._go_on(pos)
+        self._header = found
+        return group
+
+
+class Isolation:
+    """Which batches somebody may read who reads nothing that was aborted (engine-semantics 4.4)."""
+
+    def __init__(self, aborted: Iterable[Tuple[int, int]]) -> None:
+        """Take producer id and first offset of each transaction that was aborted."""
+        #: First offset and producer id of those that have not been reached, the first one last.
+        self._aborted = sorted(((first, who) for who, first in aborted), reverse=True)
+        #: Ids of the producers that are inside of one.
+        self._producers: Set[int] = set()
+
+    def copy(self) -> Isolation:
+        """Return one that stands at the same place."""
+        other = Isolation(())
+        other._aborted, other._producers = self._aborted[:], set(self._producers)
+        return other
+
+    def allows(self, batch: DefaultRecordBatch) -> bool:
+        """
+        Tell whether a batch may be read; to be asked of each in the order of the log.
+
+        Raises ``ProtocolError`` for a control batch that makes no sense.
+        """
         who, aborted = batch.producer_id, self._aborted
-        if aborted is not None and who >= 0:
+        if who >= 0:
             while aborted and aborted[-1][0] <= batch.last_offset:
                 self._producers.add(aborted.pop()[1])
         if batch.is_control:
             if who in self._producers and _kind_of_control(batch) == _ABORT:
                 self._producers.discard(who)
             return False
-        if batch.is_transactional and who in self._producers:
-            return False
-        return batch.record_count > 0
+        return not (batch.is_transactional and who in self._producers)
 
 
 def _kind_of_control(batch: DefaultRecordBatch) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional, Sequence
 
-from kafka.record.record_reader import Headers
+from kafka.record.header_blocks import Headers
 
 
 class RecordColumns(NamedTuple):

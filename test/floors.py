@@ -70,6 +70,7 @@ FLOOR = {
     'kafka.exchange': 'drivers',
     'kafka.known_cluster': 'drivers',
     'kafka.new_topics': 'drivers',
+    'kafka.reporting': 'drivers',
     'kafka.request_connection': 'drivers',
     'kafka.stored_offsets': 'drivers',
     'kafka.conn': 'net',

@@ -18,7 +18,7 @@ LATE_IMPORTS: dict[str, str] = {
 BROAD_EXCEPTS: dict[str, str] = {
     'kafka/consumer/fetcher.py: Fetcher.look': 'logged: a mistake must not end all fetching',
     'kafka/consumer/fetcher.py: Fetcher._answered': 'raised by the next poll: it must not be lost',
-    'kafka/producer/figures.py: HarmlessReporter._tell': 'logged: it must not stop the sender',
+    'kafka/reporting.py: HarmlessReporter._tell': 'logged: it must not stop the turns of a client',
     'kafka/producer/kafka.py: _close_all': 'raised again once all producers are closed',
     'kafka/cli/program.py: _guarded': 'shown as the interpreter shows what ends a program',
     'kafka/cli/python2.py: parse': 'a fault of the translator is a source it cannot translate',

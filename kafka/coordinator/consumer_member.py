@@ -410,6 +410,8 @@ class ConsumerMember(Member):
                 error,
                 machine.fences,
             )
+            if self._figures is not None and not was_stable:
+                self._figures.rebalance_failed()
             self._end_work()
             self._on_change()
         elif action is Action.SURFACE:

@@ -339,7 +339,7 @@ class Membership:
         is_urgent = (
             self._hurries
             or self.state in (State.JOINING, State.ACKNOWLEDGING)
-            or (self._told is not None and self._told != self._wants)
+            or self._told != self._wants
         )
         return self._not_before if is_urgent else max(self._not_before, self._next_at)
 

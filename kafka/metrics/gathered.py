@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Sequence
 
+from kafka.metrics.measurable_stat import AbstractMeasurableStat
 from kafka.metrics.stats.avg import Avg
 from kafka.metrics.stats.max_stat import Max
-from kafka.metrics.stats.rate import Rate, SampledTotal
+from kafka.metrics.stats.rate import Rate, SampledTotal, TimeUnit
 from kafka.metrics.stats.sampled_stat import AbstractSampledStat, Sample
 
 #: Makes everything that was gathered so far be recorded.
@@ -90,20 +91,47 @@ class _Number(GatheredTotal):
         sample.value += value.events
 
 
+class GatheredSum(AbstractMeasurableStat):
+    """The sum of all events there ever were."""
+
+    def __init__(self, settle: Settle) -> None:
+        self._settle = settle
+        self._sum = 0.0
+
+    def record(self, config: Any, value: Any, now: float) -> None:
+        """Take what was gathered."""
+        self._sum += value.total
+
+    def measure(self, config: Any, now: float) -> float:
+        """Return the sum, with all that was gathered by now."""
+        self._settle()
+        return self._sum
+
+
+class GatheredCount(GatheredSum):
+    """How many events there ever were."""
+
+    def record(self, config: Any, value: Any, now: float) -> None:
+        """Take what was gathered."""
+        self._sum += value.events
+
+
 def gathered_rate(settle: Settle) -> Rate:
     """Return the rate of the sum of all events."""
     return Rate(sampled_stat=GatheredTotal(settle))
 
 
-def event_rate(settle: Settle) -> Rate:
+def event_rate(settle: Settle, time_unit: int = TimeUnit.SECONDS) -> Rate:
     """Return the rate of events."""
-    return Rate(sampled_stat=_Number(settle))
+    return Rate(time_unit, _Number(settle))
 
 
 __all__ = [
     'Gathered',
     'GatheredAvg',
+    'GatheredCount',
     'GatheredMax',
+    'GatheredSum',
     'GatheredTotal',
     'event_rate',
     'gather',

@@ -9,31 +9,17 @@ those of nodes and topics are made when the first request or batch is.
 
 from __future__ import annotations
 
-import threading
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterable,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
-from kafka.metrics import clock
 from kafka.metrics.gathered import (
-    Gathered,
     GatheredAvg,
     GatheredMax,
     event_rate,
     gather,
     gathered_rate,
 )
-from kafka.metrics.measurable import AnonMeasurable
 from kafka.metrics.metrics import Metrics
+from kafka.metrics.recorder import Recorder, put
 from kafka.metrics.stats import Sensor
 
 GROUP = 'producer-metrics'
@@ -69,23 +55,18 @@ _SENSORS: Dict[str, Tuple[Tuple[str, Callable[[Any], Any], str], ...]] = {
         ('produce-throttle-time-max', GatheredMax, 'ms at most'),
     ),
 }
-_OF_TOPIC = {
+_OF_TOPIC: Dict[str, Tuple[str, Callable[[Any], Any]]] = {
     'bytes': ('byte-rate', gathered_rate),
     'compression-rate': ('compression-rate', GatheredAvg),
     'errors': ('record-error-rate', gathered_rate),
     'record-retries': ('record-retry-rate', gathered_rate),
     'records': ('record-send-rate', gathered_rate),
 }
-_OF_NODE = {
+_OF_NODE: Dict[str, Tuple[str, Callable[[Any], Any]]] = {
     'latency-avg': ('request-latency-avg', GatheredAvg),
     'latency-max': ('request-latency-max', GatheredMax),
     'requests': ('request-rate', event_rate),
 }
-
-
-# After how many batches and answers, or how many ms, they are recorded at the latest.
-_MOST_NOTED = 500
-_LONGEST_MS = 1000.0
 
 
 class _Batch(NamedTuple):
@@ -103,7 +84,7 @@ class _Answer(NamedTuple):
     records: int
 
 
-class ProducerMetrics:
+class ProducerMetrics(Recorder):
     """Records what a producer does: the recorder of a Sender, for turns of its loop.
 
     Arguments: metrics: the registry; client_id: the tag; in_flight: returns how many requests wait
@@ -119,41 +100,20 @@ class ProducerMetrics:
         metadata_age: Callable[[], float],
         compresses: bool = True,
     ) -> None:
-        self.metrics = metrics
+        super().__init__(metrics, client_id)
         self._compresses = compresses
-        # Guards that what was noted is recorded once: figures are asked for by any thread.
-        self._settling = threading.RLock()
-        self._batches: List[_Batch] = []
-        self._answers: List[_Answer] = []
-        self._noted = 0
-        self._noted_at = self._settled_at = 0.0
-        self._tags = {'client-id': client_id}
-        self._sensors = {
-            name: self._sensor(name, [(GROUP, *row) for row in rows])
-            for name, rows in _SENSORS.items()
-        }
+        self._sensors = {name: self._sensor(name, GROUP, rows) for name, rows in _SENSORS.items()}
         self._by_topic: Dict[str, Dict[str, Sensor]] = {}
         self._by_node: Dict[int, Dict[str, Sensor]] = {}
-        for name, measure, text in (
-            ('requests-in-flight', in_flight, 'requests that wait for their answers'),
-            ('metadata-age', metadata_age, 'seconds since metadata was refreshed'),
-        ):
-            metrics.add_metric(
-                metrics.metric_name(name, GROUP, text, self._tags),
-                AnonMeasurable(_asking(measure)),
-            )
-
-    def _sensor(self, name: str, rows: Any) -> Sensor:
-        sensor = self.metrics.sensor(name)
-        for group, metric, stat, text in rows:
-            full = self.metrics.metric_name(metric, group, text, self._tags)
-            sensor.add(full, stat(self.settle))
-        return sensor
+        self._measure(
+            'requests-in-flight', GROUP, 'requests that wait for their answers', in_flight
+        )
+        self._measure('metadata-age', GROUP, 'seconds since metadata was refreshed', metadata_age)
 
     def _topic(self, topic: str) -> Dict[str, Sensor]:
         group = 'producer-topic-metrics.' + topic
         found = self._by_topic[topic] = {
-            key: self._sensor('topic.%s.%s' % (topic, key), [(group, metric, stat, '')])
+            key: self._sensor('topic.%s.%s' % (topic, key), group, [(metric, stat, '')])
             for key, (metric, stat) in _OF_TOPIC.items()
         }
         return found
@@ -163,13 +123,12 @@ class ProducerMetrics:
         with self._settling:
             self.settle()
             gone = self._by_topic.pop(topic, {})
-        for sensor in gone.values():
-            self.metrics.remove_sensor(sensor.name)
+        self._remove(gone)
 
     def _node(self, node: int) -> Dict[str, Sensor]:
         group = 'producer-node-metrics.node-%s' % node
         found = self._by_node[node] = {
-            key: self._sensor('node-%s.%s' % (node, key), [(group, metric, stat, '')])
+            key: self._sensor('node-%s.%s' % (node, key), group, [(metric, stat, '')])
             for key, (metric, stat) in _OF_NODE.items()
         }
         return found
@@ -184,16 +143,14 @@ class ProducerMetrics:
         waited = max(0.0, now - batch.created_at) * 1000
         # Before it is compressed the size of a batch is known about: that in the oldest format.
         raw_size = batch.raw_size if self._compresses else batch.size
-        self._batches.append(_Batch(topic, batch.record_count, batch.size, raw_size, waited))
-        self._note()
+        self._note(_Batch(topic, batch.record_count, batch.size, raw_size, waited))
 
     def answered(self, node: int, seconds: float, response: Any, batches: Iterable[Any]) -> None:
         """Note a request that was answered: after how long, and for which batches."""
         if node not in self._by_node:
             self._node(node)
         records = sum([each.record_count for each in batches])
-        self._answers.append(_Answer(node, seconds * 1000, response.throttle_time_ms, records))
-        self._note()
+        self._note(_Answer(node, seconds * 1000, response.throttle_time_ms, records))
 
     def failed(self, batch: Any) -> None:
         """Record a batch that was given up."""
@@ -207,38 +164,25 @@ class ProducerMetrics:
         topic = batch.topic_partition[0]
         found = self._by_topic.get(topic) or self._topic(topic)
         for sensor in (self._sensors[name], found[name]):
-            _put(sensor, gather([batch.record_count]))
+            put(sensor, gather([batch.record_count]))
 
     # ------------------------------------------------------------ figures
 
-    def _note(self) -> None:
-        self._noted += 1
-        self._noted_at = now = clock.milliseconds()
-        if self._noted >= _MOST_NOTED or not 0 <= now - self._settled_at < _LONGEST_MS:
-            self.settle()
-
-    def settle(self) -> None:
-        """Record what was noted, as of when the last of it happened."""
-        if not self._noted:
-            return
-        with self._settling:
-            self._noted = 0
-            self._settled_at = now = self._noted_at
-            # What is appended meanwhile is behind what is copied and cut off.
-            batches, answers = self._batches[:], self._answers[:]
-            del self._batches[: len(batches)], self._answers[: len(answers)]
-            if batches:
-                self._record_batches(batches, now)
-            if answers:
-                self._record_answers(answers, now)
+    def _record(self, noted: Sequence[Any], now: float) -> None:
+        batches = [each for each in noted if type(each) is _Batch]
+        answers = [each for each in noted if type(each) is _Answer]
+        if batches:
+            self._record_batches(batches, now)
+        if answers:
+            self._record_answers(answers, now)
 
     def _record_batches(self, batches: Sequence[_Batch], now: float) -> None:
         sensors = self._sensors
-        _put(sensors['batch-size'], gather([each.size for each in batches]), now)
-        _put(sensors['queue-time'], gather([each.waited_ms for each in batches]), now)
+        put(sensors['batch-size'], gather([each.size for each in batches]), now)
+        put(sensors['queue-time'], gather([each.waited_ms for each in batches]), now)
         sizes = [each.raw_size / each.records for each in batches if each.records]
         if sizes:
-            _put(sensors['record-size'], gather(sizes), now)
+            put(sensors['record-size'], gather(sizes), now)
         _record_sums(sensors, batches, now)
         by_topic: Dict[str, List[_Batch]] = {}
         for each in batches:
@@ -248,36 +192,21 @@ class ProducerMetrics:
 
     def _record_answers(self, answers: Sequence[_Answer], now: float) -> None:
         sensors = self._sensors
-        _put(sensors['records-per-request'], gather([each.records for each in answers]), now)
-        _put(sensors['request-latency'], gather([each.latency_ms for each in answers]), now)
-        _put(sensors['produce-throttle-time'], gather([each.throttle_ms for each in answers]), now)
+        put(sensors['records-per-request'], gather([each.records for each in answers]), now)
+        put(sensors['request-latency'], gather([each.latency_ms for each in answers]), now)
+        put(sensors['produce-throttle-time'], gather([each.throttle_ms for each in answers]), now)
         by_node: Dict[int, List[float]] = {}
         for each in answers:
             by_node.setdefault(each.node, []).append(each.latency_ms)
         for node, latencies in by_node.items():
             gathered = gather(latencies)
             for sensor in self._by_node[node].values():
-                _put(sensor, gathered, now)
-
-    def snapshot(self) -> Dict[str, Dict[str, float]]:
-        """Return {group: {name: value}}, as ``KafkaProducer.metrics()`` does."""
-        found: Dict[str, Dict[str, float]] = {}
-        for name, metric in list(self.metrics.metrics.items()):
-            found.setdefault(name.group, {})[name.name] = metric.value()
-        return found
+                put(sensor, gathered, now)
 
 
 def _record_sums(sensors: Mapping[str, Sensor], batches: Sequence[_Batch], now: float) -> None:
     """Record what the whole producer and each topic have figures of."""
-    _put(sensors['bytes'], gather([each.size for each in batches]), now)
+    put(sensors['bytes'], gather([each.size for each in batches]), now)
     shares = [each.size / (each.raw_size or each.size or 1) for each in batches]
-    _put(sensors['compression-rate'], gather(shares), now)
-    _put(sensors['records'], gather([each.records for each in batches]), now)
-
-
-def _put(sensor: Sensor, gathered: Gathered, now: Optional[float] = None) -> None:
-    sensor.record(gathered, now)  # type: ignore[arg-type]  # its statistics take these
-
-
-def _asking(measure: Callable[[], float]) -> Callable[[Any, float], float]:
-    return lambda config, now: measure()
+    put(sensors['compression-rate'], gather(shares), now)
+    put(sensors['records'], gather([each.records for each in batches]), now)

@@ -63,6 +63,7 @@ class Pool:
         self.names = {A: 'a', B: 'b'}
         self.nameable = {C: 'c'}
         self.asked_names = []
+        self.naming_takes = 0.0
         self.wanted = []
         self.looked_up = 0
         self.unreachable = []
@@ -108,6 +109,7 @@ class Pool:
     async def name(self, request):
         ids = [each.topic_id for each in request.topics]
         self.asked_names.append(ids)
+        await self.loop.sleep(self.naming_takes)
         return {each: self.nameable[each] for each in ids if each in self.nameable}
 
 

@@ -123,6 +123,14 @@ def test_a_target_that_needs_no_name_does_not_wait_for_one():
     assert len(driven.pool.asked_names) <= asked + 30
 
 
+def test_what_goes_does_not_wait_for_the_names_of_what_comes():
+    driven = Driven(pattern=SubscriptionPattern('.*'))
+    driven.join(a=[0, 1])
+    driven.pool.naming_takes = 20.0
+    driven.beat(2, {'a': [0], 'c': [0]})
+    assert driven.member.step.kind is StepKind.REVOKE
+
+
 def test_a_pattern_of_python_is_sent_as_the_names_that_it_matches():
     driven = Driven(pattern='a.*')
     driven.subscription.change_subscription(['a'])

@@ -23,9 +23,10 @@ from test.coordinator.heartbeats import NAMES, A, C, answer
 
 def test_the_epoch_is_always_the_one_of_the_answer():
     driven = stable()
-    driven.wait()
-    driven.beat(7)
-    assert driven.machine.epoch == 7
+    for epoch in (7, 3):
+        driven.wait()
+        driven.beat(epoch)
+        assert driven.machine.epoch == epoch
 
 
 def test_the_way_from_joining_to_stable():
@@ -139,6 +140,20 @@ def test_a_target_that_comes_back_before_anything_was_done_is_settled():
     driven.wait()
     driven.beat(1, {'a': [0, 1]})
     assert driven.machine.state is State.STABLE
+
+
+def test_a_target_that_comes_back_while_something_is_done_about_it_waits_for_the_end():
+    driven = stable()
+    driven.wait()
+    driven.beat(1, {'a': [0]})
+    plan = driven.machine.reconcile(NAMES.get)
+    driven.wait()
+    driven.beat(1, {'a': [0, 1]})
+    assert driven.machine.state is State.RECONCILING
+    driven.machine.revoked(plan)
+    driven.machine.assigned(plan)
+    assert units(driven.beat(1)) == {(A, 0)}
+    assert set(driven.reconcile().new.values()) == {A1}
 
 
 def test_what_has_no_name_yet_is_left_for_later():

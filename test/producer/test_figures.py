@@ -1,4 +1,4 @@
-"""The registry of a producer's metrics, and reporters that fail."""
+"""What a producer records into, from its options, and what its metrics tell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from kafka import KafkaProducer
 from kafka import config as options
-from kafka.producer.figures import HarmlessReporter, figures_of
+from kafka.producer.figures import figures_of
 from kafka.testing import Cluster
 
 
@@ -16,31 +16,12 @@ def cluster():
         yield running
 
 
-class Failing:
-    """Raises in every call."""
-
-    def __getattr__(self, name):
-        def call(*arguments):
-            raise ValueError(name)
-
-        return call
-
-
 def test_options_make_the_registry():
     config = options.resolve(
         options.PRODUCER, {'metrics_num_samples': 5, 'metrics_sample_window_ms': 70}
     )
     found = figures_of(config, lambda: 1, lambda: 2).metrics.config
     assert (found.samples, found.time_window_ms) == (5, 70)
-
-
-def test_what_a_reporter_raises_is_logged(caplog):
-    reporter = HarmlessReporter(Failing())
-    reporter.metric_change(None)
-    reporter.metric_removal(None)
-    reporter.configure({})
-    reporter.close()
-    assert caplog.text.count('of a metric reporter failed') == 4
 
 
 class Reporter:

@@ -1,0 +1,71 @@
+"""The registry of metrics of a client, from its options, and reporters that may fail.
+
+Owns which options make it and that a mistake of a program's reporter stops nothing. Figures are
+those of :mod:`kafka.metrics.producer_metrics` and :mod:`kafka.metrics.consumer_metrics`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Iterable, Mapping
+
+from kafka.metrics.metric_config import MetricConfig
+from kafka.metrics.metrics import Metrics
+from kafka.metrics.metrics_reporter import AbstractMetricsReporter
+
+__all__ = ['HarmlessReporter', 'registry_of']
+
+log = logging.getLogger(__name__)
+
+
+def registry_of(config: Mapping[str, Any], own: Iterable[AbstractMetricsReporter] = ()) -> Metrics:
+    """Return the registry of a client. Arguments: its options; own: reporters besides theirs.
+
+    Raises what a reporter of the program raises while it is made.
+    """
+    windows = MetricConfig(
+        samples=config['metrics_num_samples'],
+        time_window_ms=config['metrics_sample_window_ms'],
+    )
+    theirs = [
+        HarmlessReporter(each() if isinstance(each, type) else each)
+        for each in config['metric_reporters']
+    ]
+    return Metrics(windows, [*theirs, *own])
+
+
+class HarmlessReporter(AbstractMetricsReporter):
+    """Stands between a client and a reporter of the program: what that raises is logged."""
+
+    def __init__(self, reporter: Any) -> None:
+        self._reporter = reporter
+
+    def __repr__(self) -> str:
+        return '<HarmlessReporter for a %s>' % type(self._reporter).__name__
+
+    def init(self, metrics: Any) -> None:
+        """Pass it on; an error is the program's, which is just making a client."""
+        self._reporter.init(metrics)
+
+    def metric_change(self, metric: Any) -> None:
+        """Pass it on."""
+        self._tell('metric_change', metric)
+
+    def metric_removal(self, metric: Any) -> None:
+        """Pass it on."""
+        self._tell('metric_removal', metric)
+
+    def configure(self, configs: Any) -> None:
+        """Pass it on."""
+        self._tell('configure', configs)
+
+    def close(self) -> None:
+        """Pass it on."""
+        self._tell('close')
+
+    def _tell(self, method: str, *arguments: Any) -> None:
+        try:
+            getattr(self._reporter, method)(*arguments)
+        except Exception:
+            # Nothing else stands before the turns of the loop.
+            log.exception('%s() of a metric reporter failed', method)

@@ -325,7 +325,7 @@ class ClassicMember(Member):
             self._pool.forget_coordinator(GROUP, settings.group_id)
         elif member.needs() is not Need.NOTHING:
             code = error.errno if isinstance(error, BrokerResponseError) else None
-            if code is None:
+            if code is None or isinstance(error, UnsupportedVersionError):
                 member.refuse(error)
             elif verdict_of(Call.JOIN, code) is Verdict.FATAL:
                 member.fail(self._error(code))
@@ -361,11 +361,11 @@ class ClassicMember(Member):
             request = join_request(
                 self.settings, member.who, self._subscriptions(), member.reason, version
             )
-        except UnsupportedVersionError as error:
-            member.fail(error)
-            return
-        except AssignorError as error:
+        except (AssignorError, UnsupportedVersionError) as error:
+            if not isinstance(error, AssignorError):
+                link.close()  # who is behind it may be told wrongly, or be updated by then
             member.refuse(error)
+            await self._pause()
             return
         self._leader.resign(member.topics or ())
         self._note_times(version)
@@ -401,13 +401,15 @@ class ClassicMember(Member):
         """Return the answer to JoinGroup or SyncGroup, None if there is none."""
         try:
             return await link.request(request, seconds, version)
-        except (UnsupportedVersionError, ProtocolError) as error:
-            self._membership.fail(error)
         except KafkaError as error:
-            self._log.failed(type(request).__name__, error)
             self._pool.forget_coordinator(GROUP, self.settings.group_id)
-            self._membership.join_again()
-            await self._pause()
+            if error.retriable:
+                self._log.failed(type(request).__name__, error)
+                self._membership.join_again()
+            else:
+                self._membership.refuse(error)
+            self._show()
+        await self._pause()
         return None
 
     async def _on_join(self, answer: Any) -> None:

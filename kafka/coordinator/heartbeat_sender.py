@@ -14,7 +14,7 @@ from kafka.coordinator.group_calls import heartbeat_request
 from kafka.coordinator.group_settings import GroupSettings
 from kafka.coordinator.membership import Membership, Who
 from kafka.coordinator.membership_table import Verdict
-from kafka.errors import KafkaError, for_code
+from kafka.errors import KafkaError, UnsupportedVersionError, for_code
 from kafka.net.routes import GROUP
 
 __all__ = ['HeartbeatSender']
@@ -69,16 +69,20 @@ class HeartbeatSender:
                 settings.request_timeout, self._pool.group_link(settings.group_id)
             )
         except KafkaError as error:
-            self._on_outcome(who, None, error)
+            self._on_outcome(None, who, None, error)
         else:
             self._submit(link, who)
 
     def _submit(self, link: Any, who: Who) -> None:
         settings = self._settings
         seconds = min(settings.request_timeout, settings.session_timeout)
-        link.submit(heartbeat_request(settings, who), partial(self._on_outcome, who), seconds)
+        link.submit(heartbeat_request(settings, who), partial(self._on_outcome, link, who), seconds)
 
-    def _on_outcome(self, who: Who, response: Any, error: Optional[KafkaError]) -> None:
+    def _on_outcome(self, link: Any, who: Who, response: Any, error: Optional[KafkaError]) -> None:
+        if isinstance(error, UnsupportedVersionError):
+            # It let this member in. Brokers of 0.9 do not say what they are, and are taken for
+            # older ones when a connection breaks while that is tried out.
+            link.close()
         if who != self._membership.who:
             return
         verdict = Verdict.REFIND

@@ -141,7 +141,6 @@ _VERDICTS: Dict[Call, Dict[int, Verdict]] = {
         26: _V.FATAL,
         27: _V.RETRY,
         30: _V.REFUSED,
-        35: _V.FATAL,
         79: _V.TAKE_ID,
         81: _V.FATAL,
         82: _V.FATAL,

@@ -31,7 +31,7 @@ from kafka.errors import (
 from kafka.net.attempts import Attempt, describe, given_up, telling
 from kafka.net.broker import BrokerLink
 from kafka.net.coordinators import Coordinators
-from kafka.net.link_parts import backoff_seconds
+from kafka.net.link_parts import LinkState, backoff_seconds
 from kafka.net.opening import Family
 from kafka.net.racing import first_of
 from kafka.net.refreshing import Refreshing, metadata_request
@@ -245,7 +245,7 @@ class Pool:
         """Return a second link to a node, for the calls of members to the coordinator of a group.
 
         A broker parks JoinGroup and SyncGroup until the others have come, and answers nothing else
-        on that connection meanwhile. Raises as link().
+        on that connection meanwhile. Who closes it gets a new one. Raises as link().
         """
         return self._link_of(self._coordinator_links, node_id)
 
@@ -258,8 +258,7 @@ class Pool:
         link = links.get(node_id)
         if link is not None and (link.host, link.port) != (broker.host, broker.port):
             link.close()
-            link = None
-        if link is None:
+        if link is None or link.state is LinkState.CLOSED:
             link = links[node_id] = BrokerLink(
                 self._loop,
                 self.settings,

@@ -190,6 +190,24 @@ def test_a_topic_that_is_made_after_the_group_is_read(world):
     world.until(lambda: len(reader.owned) == 6)
 
 
+def test_a_topic_that_is_made_by_being_asked_about_is_read_at_once(world):
+    reader = world.reader('fresh')
+    world.settle()
+    assert [what for what, _ in reader.told] == ['revoke', 'assign']
+    assert {each.topic for each in reader.owned} == {'fresh'}
+
+
+def test_the_leader_takes_the_topics_of_others_into_interest_and_lets_go_of_them():
+    with World(topics={'t': 4, 'u': 2}) as world:
+        leader = world.reader('t')
+        world.settle()
+        other = world.reader('u')
+        world.settle()
+        assert sorted(leader.pool.topics.topics()) == ['t', 'u']
+        other.leave()
+        world.until(lambda: leader.pool.topics.topics() == ['t'], 5)
+
+
 def test_who_asks_for_a_rebalance_gets_one_with_the_reason_told_to_the_broker(world):
     reader = alone(world)
     world.loop.call_soon(reader.member.rejoin, 'because ' * 50)
@@ -366,6 +384,16 @@ def test_brokers_without_groups_are_told_of():
         reader = world.reader()
         world.until(lambda: reader.errors)
         assert isinstance(reader.errors[0], UnsupportedVersionError)
+
+
+def test_a_broker_that_was_taken_for_an_older_one_is_looked_at_again(world):
+    reader = alone(world)
+    link = reader.pool.coordinator_link(0)
+    link.session.versions.ranges.pop(12)  # Heartbeat
+    world.run(10)
+    assert reader.pool.coordinator_link(0) is not link
+    assert reader.told == []
+    assert world.requests('HEARTBEAT')
 
 
 def test_brokers_without_static_members_are_told_of():

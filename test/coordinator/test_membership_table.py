@@ -83,7 +83,7 @@ CODES = """
 26   fatal    refused    tell       ignore
 27   retry    rebalance  rebalance  rebalance
 30   refused  refused    tell       ignore
-35   fatal    refused    tell       ignore
+35   refused  refused    tell       ignore
 69   refused  refused    tell       lost
 79   take_id  refused    tell       ignore
 81   fatal    refused    tell       ignore

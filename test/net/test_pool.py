@@ -303,6 +303,15 @@ def test_the_link_to_a_coordinator_is_closed_with_the_others(sim):
     assert not pool.is_connected
 
 
+def test_who_closes_the_link_to_a_coordinator_gets_a_new_one(sim):
+    _, loop, pool = sim
+    link = loop.run(pool.group_link('g'), 10)
+    link.close()
+    again = loop.run(pool.group_link('g'), 10)
+    assert again is not link
+    assert again.is_ready
+
+
 def test_a_coordinator_that_is_listed_no_longer_is_looked_up_anew(sim):
     cluster, loop, pool = sim
     loop.run(pool.coordinator(0, 'g'), 10)

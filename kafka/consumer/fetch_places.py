@@ -223,7 +223,6 @@ class Places:
 
     def leader_told(self, partition: TopicPartition, now: float) -> None:
         """Ask a new leader at once, whom a broker has named in its refusal (KIP-951)."""
-        self._troubles.pop(partition, None)
         self._place(partition, now)
 
     def is_follower(self, partition: TopicPartition, node: int) -> bool:

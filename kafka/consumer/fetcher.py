@@ -280,7 +280,8 @@ class Fetcher:
     def _raise(self, errors: List[KafkaError]) -> None:
         """Have errors raised by the program's next poll."""
         for error in errors:
-            if error not in self.errors and len(self.errors) < MOST_ERRORS:
+            waiting = list(self.errors)  # the program may take one out meanwhile
+            if error not in waiting and len(waiting) < MOST_ERRORS:
                 self.errors.append(error)
         if errors:
             self._on_change()

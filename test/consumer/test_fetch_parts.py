@@ -169,6 +169,14 @@ def test_a_nearer_replica_that_does_not_answer_is_given_up():
     assert rig.offset_asked() == 0
 
 
+def test_a_nearer_replica_that_has_it_no_more_is_given_up():
+    rig = Rig()
+    rig.answer({T0: part(preferred_read_replica=2)})
+    rig.answer({T0: 6}, node=2)
+    rig.loop.advance(0.2)
+    assert rig.offset_asked() == 0 and len(rig.sent_to(2)) == 1
+
+
 def test_after_its_time_the_leader_is_asked_again():
     rig = Rig(metadata_max_age=60.0)
     rig.answer({T0: part(preferred_read_replica=2)})

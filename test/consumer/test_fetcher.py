@@ -108,7 +108,27 @@ def test_a_seek_back_to_the_same_offset_counts_as_one():
     rig = Rig()
     rig.subscription.seek(T0, 0)
     rig.answer({T0: batch(0, b'a')})
-    assert rig.take() is None
+    assert rig.take() is None and rig.offset_asked() == 0
+
+
+def test_a_late_answer_of_the_former_leader_does_not_count():
+    rig = Rig()
+    rig.leaders = {0: 2}
+    rig.metadata()
+    rig.loop.settle()
+    rig.answer({T0: batch(0, b'a')}, node=2)
+    rig.answer({T0: batch(0, b'a')}, node=1)
+    assert [rig.take(), rig.take()] == [[b'a'], None]
+    assert rig.sent_to(2)[-1].asked == {T0: 1}
+
+
+def test_what_it_changes_itself_needs_no_second_look():
+    rig = Rig(3)
+    assert rig.state().current_leader == (1, 0)
+    rig.epochs = dict.fromkeys(range(3), 1)
+    rig.metadata()
+    rig.loop.settle()
+    assert rig.state().current_leader == (1, 1) and not rig.subscription.take_changed()
 
 
 def test_what_is_no_longer_assigned_is_forgotten():
@@ -251,6 +271,7 @@ def test_closing_ends_the_session():
     rig.sent[-2].respond()
     rig.loop.advance(10.0)
     assert len(rig.sent) == 3, 'and nothing follows'
+    assert not rig.fetcher.errors
 
 
 def test_closing_without_a_session_sends_nothing():
@@ -385,6 +406,9 @@ def test_a_broker_that_has_nothing_and_says_so_at_once_is_left_alone_for_longer_
     rig.answer({T0: batch(0, b'a')})
     rig.take()
     assert rig.open is not None, 'until it has something'
+    rig.answer()
+    rig.loop.advance(0.011)
+    assert rig.open is not None, 'and then the pauses begin anew'
 
 
 def test_a_broker_that_waits_as_it_should_is_asked_again_at_once():
@@ -428,6 +452,14 @@ def test_requests_ask_for_what_the_budget_has_left():
     assert asked == [2000, 2000], 'two answers of each node have room'
     rig = Rig(max_buffered_bytes=8000, max_bytes=3000)
     assert rig.open.request.max_bytes == 3000
+
+
+def test_a_request_asks_for_no_more_than_is_left():
+    rig = Rig(max_buffered_bytes=8000)
+    rig.answer({T0: big(0, 5432)})
+    rig.fetcher.take()
+    rig.loop.settle()
+    assert rig.open.request.max_bytes == 8000 - rig.fetcher._parked.used < 4000
 
 
 @pytest.mark.parametrize('nodes', [1, 2, 3])

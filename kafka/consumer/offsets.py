@@ -172,7 +172,7 @@ class OffsetLookups:
         deadline = self._loop.time() + timeout
         found: Dict[TopicPartition, F] = {}
         why: Dict[TopicPartition, KafkaError] = {}  # what they failed with last
-        failures, has_learned = 0, False
+        failures = 0
         missing = list(asked)
         while missing:
             left = deadline - self._loop.time()
@@ -192,8 +192,7 @@ class OffsetLookups:
             missing = [each for each in asked if each not in found]
             if missing:
                 # Whose leader is not known yet waits for nothing but the answer, the first time.
-                failures += 1 if why or has_learned else 0
-                has_learned = True
+                failures += 1 if why else 0
                 await self._learn(missing, failures, deadline, why)
         return found
 

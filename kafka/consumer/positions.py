@@ -156,7 +156,7 @@ class Positions:
             for partition in list(self._standing):
                 token, error = self._standing.pop(partition)
                 state = self._subscription.assignment.get(partition)
-                if state is None or state.token != token or state.phase is Phase.FETCHING:
+                if state is None or state.token != token:
                     continue
                 self._standing[partition] = token, error  # at the end
                 if not state.held:
@@ -225,7 +225,7 @@ class Positions:
                 del table[partition]
         topics = {str(partition.topic) for partition in assignment}
         self._topic_ids = {
-            topic: self._topic_ids.get(topic) or self._pool.cluster.topic_id(topic)
+            topic: self._topic_ids.get(topic, self._pool.cluster.topic_id(topic))
             for topic in topics
         }
 
@@ -543,7 +543,7 @@ class Positions:
             if partition.topic != topic or state.phase is Phase.INITIALIZING:
                 continue
             offset = state.position
-            state.current_leader = state.committed = None
+            state.committed = None
             state.prefer(None)
             state.await_reset(self._subscription.default_reset)
             if self._subscription.default_reset == NONE:

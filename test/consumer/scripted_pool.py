@@ -73,7 +73,7 @@ class ScriptedPool:
         leads: {partition: (node, epoch)} as the next refresh will tell; ids: {topic: id};
         topic_codes: {topic: code}.
         asked: (node, version, request); refreshes: how often refresh() was called; wanted: topics.
-        metadata_asked: topics of metadata(); metadata_errors: what it raises, in order.
+        metadata_asked, metadata_timeouts: of metadata(); metadata_errors: what it raises, in order.
     """
 
     def __init__(self, loop, leads=None):
@@ -84,7 +84,7 @@ class ScriptedPool:
         self.leads = {tp(name): leader for name, leader in (leads or {}).items()}
         self.ids, self.topic_codes = {}, {}
         self.asked, self.wanted, self.metadata_asked = [], [], []
-        self.metadata_errors = []
+        self.metadata_errors, self.metadata_timeouts = [], []
         self.refreshes = 0
         if leads:
             self.learn()
@@ -150,6 +150,7 @@ class ScriptedPool:
 
     async def metadata(self, topics, timeout=None):
         self.metadata_asked.append(topics)
+        self.metadata_timeouts.append(timeout)
         await self.loop.sleep(0)
         if self.metadata_errors:
             raise self.metadata_errors.pop(0)

@@ -304,6 +304,7 @@ def test_a_partition_that_nobody_knows_is_asked_about_until_the_limit(loop, pool
     with pytest.raises(KafkaTimeoutError, match='a-9 .*no leader is known'):
         asking.outcome(0.1)
     assert 6 <= len(pool.metadata_asked) <= 10
+    assert all(0 < each <= 5.0 for each in pool.metadata_timeouts)
     assert pool.asked == []
 
 
@@ -321,6 +322,19 @@ def test_a_topic_that_is_refused_is_raised_when_it_is_told(loop, pool, code, err
     with pytest.raises(error):
         times(loop, pool, {'c-0': -1}).outcome()
     assert pool.metadata_asked == [['c']]
+
+
+def test_metadata_has_the_request_time_out_and_no_longer(loop, pool):
+    times(loop, pool, {'a-9': -1}, timeout=100.0).after(1.0)
+    assert set(pool.metadata_timeouts) == {30.0}
+
+
+def test_a_partition_without_leader_is_told_as_that(loop, pool):
+    pool.lead('a-0', -1, 4)
+    pool.learn()
+    with pytest.raises(KafkaTimeoutError, match='a-0 .*no leader is known'):
+        times(loop, pool, {'a-0': -1}, timeout=1.0).outcome(1.0)
+    assert pool.asked == []
 
 
 def test_a_leader_that_comes_is_asked(loop, pool):

@@ -276,6 +276,25 @@ def test_a_later_reset_asks_for_the_duration_again():
     assert consumer.seen() == {'a-0': 50}
 
 
+def test_a_reset_asked_for_while_the_end_is_asked_for_begins_with_the_duration():
+    consumer = without_group('by_duration:PT1H')
+    hour_ago = int(WALL * 1000) - 3_600_000
+    consumer.pool.log = {'a-0': {hour_ago: -1, -1: Code(6)}}
+    consumer.assign('a-0')
+    consumer.pool.log = {'a-0': {hour_ago: 50, -1: 60}}
+    consumer.subscription.need_offset_reset(A0)
+    consumer.look()
+    assert consumer.seen() == {'a-0': 50}
+
+
+def test_where_there_is_no_end_either_it_is_asked_for_with_pauses():
+    consumer = without_group('latest')
+    consumer.pool.log = {'a-0': -1}
+    consumer.assign('a-0')
+    consumer.loop.advance(1.0)
+    assert 3 <= len(consumer.asked()) <= 5
+
+
 def test_brokers_without_times_cannot_begin_by_duration():
     consumer = without_group('by_duration:PT1H')
     consumer.pool.old(list_offsets=0)
@@ -342,6 +361,17 @@ def test_what_a_partition_fails_with_does_not_put_others_off():
     assert consumer.seen() == {'a-0': 4, 'b-0': 3}
 
 
+def test_who_waits_shortest_is_asked_first():
+    consumer = without_group()
+    consumer.pool.log = {'a-0': Code(6), 'b-0': Code(6)}
+    consumer.assign('b-0')
+    consumer.loop.advance(5.0)  # by now it waits a second
+    consumer.assign('a-0', 'b-0')
+    consumer.pool.asked.clear()
+    consumer.loop.advance(0.13)
+    assert consumer.asked()[0] == (0, {'a-0': -2})
+
+
 def test_the_pause_is_counted_from_the_failure():
     consumer = without_group()
     consumer.pool.log = {'a-0': 4}
@@ -382,12 +412,14 @@ def test_a_topic_that_is_not_allowed_stands_until_it_is():
 
 def test_a_partition_that_is_not_allowed_stands_and_is_asked_again():
     consumer = without_group()
-    consumer.pool.log = {'a-0': [Code(29), 5], 'b-0': 6}
+    consumer.pool.log = {'a-0': [Code(29), Code(29), Code(29), 5], 'b-0': 6}
     consumer.assign('a-0', 'b-0')
     assert isinstance(consumer.positions.take_error(), TopicAuthorizationFailedError)
     assert consumer.seen()['b-0'] == 6
-    consumer.loop.advance(0.13)
+    assert consumer.changes == 1
+    consumer.loop.advance(2.0)
     assert consumer.seen()['a-0'] == 5
+    assert consumer.changes == 2
     assert consumer.positions.take_error() is None
 
 
@@ -606,6 +638,31 @@ def test_an_answer_of_a_leader_that_has_gone_is_not_believed():
     assert consumer.seen() == {'a-0': 10}
 
 
+def test_a_leader_that_changed_while_it_was_asked_is_asked_again_at_once():
+    consumer = fetched()
+    consumer.pool.log = {'a-0': EpochEnd(3, 20)}
+    consumer.pool.waiting[1] = waiter = Waiter()
+    move(consumer, 1, 4)
+    move(consumer, 1, 5)
+    waiter.wake()
+    consumer.loop.settle()
+    assert validations(consumer) == [(1, {'a-0': (4, 3)}), (1, {'a-0': (5, 3)})]
+    assert consumer.seen() == {'a-0': 10}
+
+
+def test_what_has_no_epoch_any_more_needs_no_validation():
+    consumer = fetched()
+    consumer.pool.waiting[1] = waiter = Waiter()
+    consumer.subscription.seek(A0, 10)
+    consumer.state('a-0').fetched(20, 3)
+    move(consumer)
+    consumer.state('a-0').rewind()
+    waiter.fail(KafkaTimeoutError())
+    consumer.look(0.2)
+    assert len(validations(consumer)) == 1
+    assert consumer.seen() == {'a-0': 10}
+
+
 @pytest.mark.parametrize('code', [6, 74, 75, 3])
 def test_a_validation_that_fails_is_made_again(code):
     consumer = fetched()
@@ -679,6 +736,7 @@ def test_in_a_topic_made_anew_reading_begins_by_the_policy(policy, offset, caplo
     consumer.subscription.seek(B0, 60)
     consumer.state('a-0').fetched(70, 3)
     consumer.state('a-0').preferred_replica = 2
+    consumer.state('a-0').committed = OffsetAndMetadata(40, '')
     consumer.pool.log = {'a-0': {-2: 0, -1: 3}}
     anew(consumer)
     assert consumer.seen() == {'a-0': offset, 'b-0': 60}
@@ -686,6 +744,7 @@ def test_in_a_topic_made_anew_reading_begins_by_the_policy(policy, offset, caplo
         -1,
         None,
     )
+    assert consumer.state('a-0').committed is None
     assert 'topic a was made anew' in caplog.text
     consumer.pool.asked.clear()
     consumer.learn()
@@ -706,6 +765,19 @@ def test_without_a_policy_a_topic_made_anew_has_no_such_offset():
     assert consumer.positions.take_error() is None
 
 
+def test_a_committed_offset_that_is_asked_for_may_be_one_of_the_new_topic():
+    consumer = Consumer()
+    consumer.pool.ids['a'] = b'1' * 16
+    consumer.learn()
+    consumer.fetch_waiter = waiter = Waiter()
+    consumer.committed = {'a-0': OffsetAndMetadata(5, '')}
+    consumer.assign('a-0')
+    anew(consumer)
+    waiter.wake()
+    consumer.loop.settle()
+    assert consumer.seen() == {'a-0': 5}
+
+
 def test_an_id_that_was_not_known_before_is_no_new_topic():
     consumer = without_group()
     consumer.assign('a-0')
@@ -722,10 +794,12 @@ def test_a_topic_that_was_away_for_a_while_is_known_by_its_id():
     consumer.subscription.seek(A0, 50)
     leads, consumer.pool.leads = consumer.pool.leads, {B0: (0, 5)}
     consumer.learn()
+    consumer.assign('a-0', 'b-0')
     consumer.pool.leads = leads
-    consumer.pool.log = {'a-0': 1}
+    consumer.pool.log = {'a-0': 1, 'b-0': 2}
     anew(consumer)
-    assert consumer.seen() == {'a-0': 1}
+    consumer.loop.advance(0.2)
+    assert consumer.seen() == {'a-0': 1, 'b-0': 2}
 
 
 # ------------------------------------------------------------ beginning and end
@@ -751,6 +825,16 @@ def test_closed_it_asks_nothing_more():
     assert len(consumer.fetches) == 1
     assert consumer.pool.cluster._listeners == []
     assert not consumer.loop._tasks
+
+
+def test_what_the_loop_ends_is_no_mistake(caplog):
+    consumer = Consumer()
+    consumer.fetch_waiter = Waiter()
+    consumer.assign('a-0')
+    for task in list(consumer.loop._tasks):
+        task.cancel()
+    consumer.loop.settle()
+    assert caplog.records == []
 
 
 def test_a_mistake_is_logged_and_does_not_end_the_upkeep(caplog):

@@ -255,6 +255,8 @@ def test_the_group_may_assign_what_the_pattern_matches_before_it_was_seen(state)
     assert (state.subscription, state.group_subscription()) == ({'a'}, {'a'})
     with pytest.raises(ValueError):
         state.assign_from_subscribed([B0])
+    state.assign_from_subscribed([TopicPartition('ab', 0)])
+    assert state.subscription == {'a', 'ab'}
 
 
 def test_with_a_pattern_of_brokers_the_topics_are_those_assigned(state):

@@ -12,7 +12,7 @@ for what the program has yet to see.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterable, List, Optional
+from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Set
 
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.structs import TopicPartition
@@ -47,7 +47,8 @@ class ParkedFetches:
         self._queue: Deque[CompletedFetch] = deque()
         self._aside: Dict[TopicPartition, List[CompletedFetch]] = {}
         self._answers: Dict[CompletedFetch, _Answer] = {}
-        self._waiting: Dict[int, int] = {}  # by node, what is in the queue
+        self._waiting: Dict[int, int] = {}  # by node, what is in the queue and was never taken
+        self._begun: Set[CompletedFetch] = set()
         self._is_relieved = False
 
     def __repr__(self) -> str:
@@ -64,7 +65,10 @@ class ParkedFetches:
         return self.budget - self.used - self.reserved
 
     def waiting(self, node_id: int) -> int:
-        """Return how many fetches from a node wait for the program, those aside not counted."""
+        """Return how many fetches from a node wait for the program to begin with them.
+
+        Those aside do not count.
+        """
         return self._waiting.get(node_id, 0)
 
     def take_relief(self) -> bool:
@@ -108,6 +112,7 @@ class ParkedFetches:
         fetch = self.first()
         if fetch is not None:
             self._count(self._queue.popleft(), -1)
+            self._begun.add(fetch)
         return fetch
 
     def put_back(self, fetch: CompletedFetch) -> None:
@@ -117,10 +122,10 @@ class ParkedFetches:
             aside.insert(0, fetch)
         else:
             self._queue.appendleft(fetch)
-            self._count(fetch, 1)
 
     def done(self, fetch: CompletedFetch) -> None:
         """Let go of a fetch; the bytes of its answer are free with the last of them."""
+        self._begun.discard(fetch)
         answer = self._answers.pop(fetch, None)
         if answer is not None:
             answer.left -= 1
@@ -151,10 +156,13 @@ class ParkedFetches:
         self._queue.clear()
         self._aside.clear()
         self._answers.clear()
+        self._begun.clear()
         self._waiting.clear()
         self.used = 0
 
     def _count(self, fetch: CompletedFetch, change: int) -> None:
+        if fetch in self._begun:
+            return
         left = self._waiting[fetch.node_id] = self._waiting.get(fetch.node_id, 0) + change
         if not left:
             self._is_relieved = True

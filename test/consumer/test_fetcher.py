@@ -75,6 +75,19 @@ def test_a_second_fetch_of_a_partition_comes_behind_the_first():
     assert [rig.take(), rig.take()] == [[b'a'], [b'b']]
 
 
+def test_a_fetch_that_is_taken_in_pieces_does_not_hold_up_the_next_request():
+    rig = Rig()
+    rig.answer({T0: batch(0, *[b'%d' % n for n in range(9)])})
+    fetch = rig.fetcher.take()
+    fetch.take(2)
+    rig.fetcher.put_back(fetch)
+    rig.loop.settle()
+    assert rig.open.asked == {T0: 9}
+    rig.answer({T0: batch(9, b'x')})
+    rig.loop.advance(9.0)
+    assert rig.open is None, 'but the one behind it does'
+
+
 def test_one_request_is_in_flight_however_often_it_looks():
     rig = Rig()
     for _ in range(5):

@@ -94,6 +94,22 @@ def test_what_is_put_back_is_next(parked, states):
     assert [parked.take(), parked.take()] == [first, second]
 
 
+def test_what_is_put_back_does_not_wait_to_be_begun(parked, states):
+    fetch = Fetch(A)
+    parked.add([fetch])
+    parked.take()
+    parked.put_back(fetch)
+    assert parked.waiting(1) == 0
+    states[A].fetchable = False
+    parked.first()
+    states[A].fetchable = True
+    parked.restore(A)
+    assert parked.waiting(1) == 0 and parked.take() is fetch
+    parked.done(fetch)
+    parked.add([Fetch(A)])
+    assert parked.waiting(1) == 1
+
+
 def test_an_answer_counts_until_the_last_of_it_is_done_with(parked):
     fetches = [Fetch(A), Fetch(B)]
     parked.add(fetches)

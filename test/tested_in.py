@@ -13,6 +13,7 @@ TESTED_IN = {
     'kafka/protocol/abstract.py': 'test/protocol/test_types.py',
     'kafka/protocol/plain_values.py': 'test/protocol/test_versioned.py',
     'kafka/protocol/struct_names.py': 'test/protocol/test_struct_classes.py',
+    'kafka/coordinator/base.py': 'test/coordinator/test_consumer.py',
     'kafka/evented_verbs.py': 'test/test_client_async.py',
     'kafka/net/steps.py': 'test/test_broker_connection.py',
     'kafka/request_frames.py': 'test/test_broker_connection.py',

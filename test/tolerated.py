@@ -20,6 +20,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/consumer/fetcher.py: Fetcher._answered': 'raised by the next poll: it must not be lost',
     'kafka/reporting.py: HarmlessReporter._tell': 'logged: it must not stop the turns of a client',
     'kafka/producer/kafka.py: _close_all': 'raised again once all producers are closed',
+    'kafka/coordinator/consumer.py: ConsumerCoordinator._tell': 'logged, as 1.x did with listeners',
     'kafka/cli/program.py: _guarded': 'shown as the interpreter shows what ends a program',
     'kafka/cli/python2.py: parse': 'a fault of the translator is a source it cannot translate',
     'kafka/cli/program.py: _report': 'what an excepthook of the program raises is shown too',

@@ -93,7 +93,7 @@ class ConsumerMember(Member):
         self._identity = ConsumerGroupMetadata(
             settings.group_id, group_instance_id=settings.group_instance_id
         )
-        self._is_started = self._is_closed = False
+        self._is_started = self._is_closed = self._was_stable = False
         self._polled_at = -math.inf
         self._out_since = -math.inf  # polls after this are of a program that wants in
         self._timer: Optional[Timer] = None
@@ -109,14 +109,10 @@ class ConsumerMember(Member):
     def polled(self, now: float) -> None:
         """Note that the program has polled; costs nothing while the member takes part."""
         self._polled_at = now
-        if self._machine.state in _OUTSIDE and self._is_started and self._is_wanted():
-            self._loop.call_threadsafe(self._look)
-
-    def _is_wanted(self) -> bool:
-        state = self._subscription  # read without its lock: the member looks again, with it
-        return bool(state.server_pattern or state.subscribed_pattern) or (
-            state.subscription is not None
-        )
+        if self._machine.state in _OUTSIDE and self._is_started:
+            # Read without its lock: the member looks again, with it.
+            if self._subscription.subscription is not None:
+                self._loop.call_threadsafe(self._look)
 
     @property
     def is_stable(self) -> bool:
@@ -216,6 +212,9 @@ class ConsumerMember(Member):
             self._beat(now)
         self._begin_work()
         self._set_timer()
+        was_stable, self._was_stable = self._was_stable, self.is_stable
+        if self._was_stable and not was_stable:
+            self._on_change()
 
     def _set_timer(self) -> None:
         """See to it that somebody looks when the next thing is due."""
@@ -246,10 +245,7 @@ class ConsumerMember(Member):
 
     def _read_subscription(self) -> bool:
         with self._lock:
-            state = self._subscription
-            names, pattern = state.subscription, state.server_pattern
-            if names is None and (pattern or state.subscribed_pattern):
-                names = ()
+            names, pattern = self._subscription.subscription, self._subscription.server_pattern
             names = None if names is None else frozenset(names)
         return self._machine.subscribe(names, pattern)
 
@@ -264,8 +260,6 @@ class ConsumerMember(Member):
             now - self._polled_at,
         )
         self._end_work()
-        if self._finding is not None:
-            self._finding.cancel()
         self._machine.miss_poll()
         self._out_since = self._polled_at
         self._note_identity()
@@ -397,7 +391,7 @@ class ConsumerMember(Member):
 
     def _on_response(self, life: int, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
         machine = self._machine
-        target, was_stable = machine.target, self.is_stable
+        target = machine.target
         verdict = machine.answered(life, response, now)
         self._note_identity()
         action, error = verdict.action, verdict.error
@@ -410,7 +404,7 @@ class ConsumerMember(Member):
                 error,
                 machine.fences,
             )
-            if self._figures is not None and not was_stable:
+            if self._figures is not None and not self._was_stable:
                 self._figures.rebalance_failed()
             self._end_work()
             self._on_change()
@@ -423,8 +417,6 @@ class ConsumerMember(Member):
             self._failed(error)
         elif target != machine.target and machine.plan is None:
             self._end_work()  # what it waits for may not be wanted any more
-        if self.is_stable and not was_stable:
-            self._on_change()
 
     def _fail(self, error: KafkaError) -> None:
         if self._machine.takes_part:
@@ -453,8 +445,6 @@ class ConsumerMember(Member):
                 self._spawn_work(self._lose())
             elif machine.state is State.FENCED:
                 machine.lost()
-                self._note_identity()
-                self._loop.call_soon(self._look)
 
     def _spawn_work(self, work: Any) -> None:
         self._work = task = self._loop.spawn(work)

@@ -45,8 +45,9 @@ def test_partitions_chosen_by_the_program_make_no_member():
     driven = Driven(topics=())
     driven.subscription.assign_from_user([A0])
     driven.poll()
-    assert driven.pool.looked_up == 0
+    driven.member.polled(driven.loop.now)
     assert not driven.loop._ready
+    assert driven.pool.looked_up == 0
 
 
 def test_the_member_names_itself():
@@ -72,6 +73,7 @@ def test_the_way_to_a_stable_member():
     assert member.identity().state == '<rebalancing>'
     assert driven.waiting == []
     driven.step(StepKind.ASSIGN)
+    assert driven.changes == 2  # stable, as far as it knows
     assert member.step is None
     assert [(t.topic_id, t.partitions) for t in driven.waiting[0][0].topic_partitions] == [
         (A, [0, 1])
@@ -163,6 +165,14 @@ def test_an_idle_member_has_one_timer_and_no_coroutine():
         assert len([each for each in driven.loop._timers if each[2].waits]) == 1
         assert not driven.loop._tasks
         assert not driven.loop._ready
+
+
+def test_who_hurries_leaves_no_timer_behind():
+    driven = joined()
+    driven.beat(1)
+    driven.member.rejoin('the program wishes it')
+    driven.loop.settle()
+    assert len([each for each in driven.loop._timers if each[2].waits]) == 1
 
 
 def test_heartbeats_go_on_while_the_program_is_at_a_step():
@@ -355,6 +365,40 @@ def test_rejoining_asks_soon():
     driven.member.rejoin('the program wishes it')
     driven.loop.settle()
     assert driven.waiting
+
+
+class Figures:
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def heartbeat(self, now, seconds):
+        self.told.append(('heartbeat', round(seconds, 3)))
+
+    def rebalanced(self, seconds):
+        self.told.append(('rebalanced', round(seconds, 3)))
+
+    def rebalance_failed(self):
+        self.told.append('failed')
+
+
+def test_figures_are_told_of_heartbeats_and_rebalances():
+    driven = Driven(figures=Figures())
+    driven.poll()
+    driven.loop.advance(0.25)
+    driven.take(1, {'a': [0]})
+    driven.loop.advance(0.5)
+    driven.step(StepKind.ASSIGN)
+    assert driven.member._figures.told == [('heartbeat', 0.26), ('rebalanced', 0.5)]
+
+
+def test_figures_are_told_of_rebalances_that_come_to_nothing():
+    driven = Driven(figures=Figures())
+    driven.poll()
+    driven.take(1, {'a': [0]})
+    driven.beat(code=110)
+    assert driven.member._figures.told.count('failed') == 1
 
 
 def test_it_shows_what_it_is():

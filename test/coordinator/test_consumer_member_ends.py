@@ -153,6 +153,7 @@ def test_who_comes_back_does_not_join_before_it_has_left():
     driven = gone_stale(*[KafkaConnectionError('gone')] * 3)
     driven.poll()
     driven.step(StepKind.LOSE)
+    driven.loop.advance(0.1)
     assert driven.waiting == []
     driven.loop.advance(2)
     assert len(driven.pool.the_link.farewells) == 4
@@ -168,6 +169,22 @@ def test_a_coordinator_that_does_not_hear_the_farewell_is_left_alone_after_a_whi
     driven.poll()
     driven.step(StepKind.LOSE)
     driven.loop.advance(0.02)
+    assert driven.waiting[0][0].member_epoch == 0
+
+
+def test_who_had_nothing_does_not_come_back_without_a_poll():
+    driven = Driven()
+    driven.poll()
+    driven.take(1, {})
+    driven.step(StepKind.ASSIGN)
+    driven.take(1)
+    for _ in range(70):
+        driven.loop.advance(1)
+        if driven.waiting:
+            driven.take(1)
+    assert len(driven.pool.the_link.farewells) == 1
+    assert driven.waiting == []
+    driven.poll()
     assert driven.waiting[0][0].member_epoch == 0
 
 
@@ -259,6 +276,31 @@ def test_a_leave_inside_of_a_step_ends_the_step():
     driven.loop.settle()
     assert driven.member.step is None
     assert driven.member._machine.owned == {}
+
+
+def test_an_assignment_that_the_program_was_at_when_it_left_is_not_owned():
+    driven = Driven()
+    driven.poll()
+    driven.take(1, {'a': [0]})
+    step = driven.member.step
+    assert step.begin()
+    leave(driven)
+    step.finish()
+    driven.loop.settle()
+    assert driven.member._machine.owned == {}
+    driven.poll()
+    assert driven.waiting[0][0].member_epoch == 0
+
+
+def test_what_fails_of_a_former_life_lets_nothing_be_asked_twice():
+    driven = joined()
+    driven.wait()
+    leave(driven)
+    driven.poll()
+    assert [each.member_epoch for each, _ in driven.waiting] == [1, 0]
+    driven.lose()
+    driven.loop.advance(5)
+    assert [each.member_epoch for each, _ in driven.waiting] == [0]
 
 
 def test_leaving_forgets_what_was_fatal():

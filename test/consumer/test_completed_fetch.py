@@ -243,6 +243,24 @@ def test_that_the_first_error_counts_whichever_deserializer_raises_it(bad):
     assert fetched.position == 0
 
 
+@pytest.mark.parametrize('bad, name', [((b'1', b'2'), 'key'), ((b'2', b'1'), 'value')])
+def test_that_the_error_of_the_earlier_record_counts(bad, name):
+    def refuse(name, bad):
+        def call(data):
+            if data == bad:
+                raise KeyError(name)
+
+        return call
+
+    key, value = refuse('key', bad[0]), refuse('value', bad[1])
+    parts = [batch(i, [b'%d' % i], key=b'%d' % i) for i in range(3)]
+    fetched = fetch(*parts, key_deserializer=key, value_deserializer=value)
+    assert offsets(fetched.take()) == [0]
+    with pytest.raises(KeyError, match=name):
+        fetched.take()
+    assert fetched.failed_at == 1
+
+
 def test_that_a_deserializer_cannot_end_a_fetch():
     fetched = fetch(batch(0), value_deserializer=lambda data: next(iter(())))
     with pytest.raises(RuntimeError, match='StopIteration'):

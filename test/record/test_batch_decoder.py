@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from kafka.errors import ProtocolError
 from kafka.record import batch_decoder, header_blocks
-from kafka.record.batch_decoder import CHUNK, decode_columns, decode_marks, decode_records
+from kafka.record.batch_decoder import (
+    CHUNK,
+    Group,
+    decode_columns,
+    decode_group,
+    decode_marks,
+    decode_records,
+)
 from kafka.record.batch_layouts import measure_run
 from kafka.record.formats import formats
 from kafka.record.record import Record
@@ -273,6 +280,69 @@ def test_a_record_that_announces_headers_in_a_streak_of_plain_ones():
         damaged += b''.join(single[place + 1 :])
         with pytest.raises(ProtocolError, match='headers'):
             decode(damaged, 80)
+
+
+# --- several batches at once
+
+
+def group(*batches):
+    """Decode batches, each the records that its data hold and how many it says there are."""
+    data = [encode(records) for records, _ in batches]
+    counts = [count for _, count in batches]
+    starts = [sum(counts[:place]) for place in range(len(counts))]
+    return decode_group(Group(data, counts, starts, [0] * len(counts), False, 5))
+
+
+SHAPES = {
+    'plain': lambda i: (i, None, b'v' * (i % 70), ()),
+    'with keys and headers': lambda i: (i, b'k' * (i % 9), b'v' * (i % 70), TRACE),
+    'of one size': lambda i: (i % 60, None, b'%09d' % i, ()),
+    'of one size with keys': lambda i: (i % 60, b'k%09d' % i, b'v', TRACE),
+    'with anything': lambda i: (
+        (-1) ** i * i**5,
+        None if i % 3 else b'k' * i,
+        b'v' * (i * i),
+        TRACE[: i % 2],
+    ),
+}
+
+
+def shaped(shape, count, first=0):
+    return [R(first + i, *SHAPES[shape](i)) for i in range(count)]
+
+
+@pytest.mark.parametrize('shape', sorted(SHAPES))
+@pytest.mark.parametrize(
+    'counts', [(1,), (1, 1), (1, 2, 1), (3,) * 40, (70, 64, 200, 1), (100,) * 9]
+)
+def test_batches_that_are_read_together(shape, counts):
+    batches = [shaped(shape, count) for count in counts]
+    columns = group(*((records, len(records)) for records in batches))
+    records = [record for records in batches for record in records]
+    assert list(columns.offsets) == list(range(len(records)))
+    assert list(columns.timestamps) == [r.timestamp for r in records]
+    assert list(columns.values) == [r.value for r in records]
+    keys = [None] * len(records) if columns.keys is None else columns.keys
+    assert list(keys) == [r.key for r in records]
+    headers = [()] * len(records) if columns.headers is None else columns.headers
+    assert list(headers) == [r.headers for r in records]
+
+
+@pytest.mark.parametrize('shape', sorted(SHAPES))
+@pytest.mark.parametrize('count', [1, 40, 70])
+def test_a_batch_that_takes_records_of_the_next_one_is_refused(shape, count):
+    """What lies there would make sense if the border between them were one record further."""
+    one, other = shaped(shape, count), [*shaped(shape, 1, count), *shaped(shape, 80)]
+    with pytest.raises(ProtocolError, match='end elsewhere|reach behind'):
+        group((one, count + 1), (other, 80))
+    assert len(group((one, count), (shaped(shape, 80), 80)).values) == count + 80
+
+
+def test_gaps_in_batches_that_are_read_together():
+    one = [R(i * 3, i, None, b'v' * 70) for i in range(30)]
+    columns = group((one, 30), (one, 30), (shaped('plain', 5), 5))
+    gaps = [r.offset for r in one]
+    assert list(columns.offsets) == [*gaps, *(30 + each for each in gaps), *range(60, 65)]
 
 
 def test_long_varints_are_read_too():

@@ -192,6 +192,15 @@ def test_that_a_batch_without_records_is_passed_over():
     assert offsets(FetchedRecords(empty + batch(5))) == [5, 6, 7]
 
 
+def test_that_what_was_aborted_stays_so_where_a_later_batch_cannot_be_read():
+    """All are decoded together at first, and then one by one, from the first one on."""
+    bad = bytearray(batch(8))
+    bad[61] = 0x7F  # the size of its first record
+    data = b''.join([batch(0), of_transaction(3, 7), marker(6, 7, 0), batch(7, [b'z']), bad])
+    records = FetchedRecords(data, aborted=[(7, 3)], check_crcs=False)
+    assert offsets(records) == [0, 1, 2, 7] and records.behind_error() == 11
+
+
 # --- what cannot be read
 
 

@@ -31,19 +31,21 @@ __all__ = ['ExactlyOnce']
 
 log = logging.getLogger(__name__)
 
+#: The group has moved on: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS,
+#: FENCED_MEMBER_EPOCH, STALE_MEMBER_EPOCH.
+_MOVED_ON = frozenset([22, 25, 27, 110, 113])
 #: What costs a transaction and may go well the next time, beside what is retriable by its class.
-_WORTH_RETRYING = frozenset(
-    [
-        22,  # ILLEGAL_GENERATION: the group has rebalanced
-        25,  # UNKNOWN_MEMBER_ID: or gone on without this member, which joins anew
-        27,  # REBALANCE_IN_PROGRESS
-        45,  # OUT_OF_ORDER_SEQUENCE_NUMBER: what was lost is sent again
-        47,  # INVALID_PRODUCER_EPOCH: the coordinator ended it for taking too long
-        59,  # UNKNOWN_PRODUCER_ID
-        113,  # STALE_MEMBER_EPOCH
-        120,  # TRANSACTION_ABORTABLE
-    ]
-)
+_WORTH_RETRYING = _MOVED_ON | {
+    45,  # OUT_OF_ORDER_SEQUENCE_NUMBER: what was lost is sent again
+    47,  # INVALID_PRODUCER_EPOCH: the coordinator ended it for taking too long
+    59,  # UNKNOWN_PRODUCER_ID
+    120,  # TRANSACTION_ABORTABLE
+}
+
+#: A member hears what its group thinks by its next heartbeat; those of KIP-848 send one in so many
+#: seconds unless the broker says otherwise.
+_HEARTBEAT_OF_848 = 5.0
+_LOOK_SECONDS = 0.05
 
 _FIELDS = ('topic', 'value', 'key', 'headers', 'partition', 'timestamp_ms')
 _CONSUMED = ('partition', 'timestamp_ms')  # of a consumed record these are those of its source
@@ -257,8 +259,7 @@ class ExactlyOnce:
         What the transform raises comes out, after the transaction was aborted.
         """
         if self._is_thrown_out(batch):
-            self._batch = batch
-            self._go_back()
+            self._seek(batch.begins)
             return CommitFailedError(
                 'group %s has gone on without this consumer since it was polled'
                 % batch.who.group_id
@@ -361,6 +362,7 @@ class ExactlyOnce:
         """Abort and go back; return if the next try may go better, otherwise raise the error."""
         if self._state is _State.COMMITTING and isinstance(error, KafkaTimeoutError):
             raise error  # it may be committed: only the same call may follow
+        batch = self._batch
         self._abort(error)
         if error.fatal:
             self._die(error)
@@ -378,6 +380,38 @@ class ExactlyOnce:
             error,
         )
         self.sleep(pause)
+        if batch is not None and getattr(error, 'errno', None) in _MOVED_ON:
+            self._hear_of_the_group(batch)
+
+    def _hear_of_the_group(self, batch: _Batch) -> None:
+        """Return once the consumer knows that its group has gone on without it, if that is so.
+
+        The producer was told, not the consumer: until its next heartbeat it would go on as before,
+        in vain. A commit of what is committed anyway tells both of them whether it still counts; it
+        is fenced like the transaction.
+        """
+        owned = self._consumer.assignment()
+        known = {place: at for place, at in batch.begins.items() if place in owned}
+        try:
+            self._consumer.commit({place: OffsetAndMetadata(at) for place, at in known.items()})
+            return
+        except KafkaError as error:
+            log.info('group %s: %s', batch.who.group_id, error)
+        for _ in range(self._looks()):
+            who = self._consumer.group_metadata()
+            if who[1:3] != batch.who[1:3]:
+                return
+            polled = self._consumer.poll(timeout_ms=0)
+            self._seek({place: some[0].offset for place, some in polled.items() if some})
+            self.sleep(_LOOK_SECONDS)
+
+    def _looks(self) -> int:
+        """Return how often to look whether the consumer has heard, for two heartbeats in all."""
+        config = self._consumer.config
+        seconds = config.get('heartbeat_interval_ms', 3000) / 1000
+        if config.get('group_protocol') == 'consumer':
+            seconds = max(seconds, _HEARTBEAT_OF_848)
+        return int(2 * seconds / _LOOK_SECONDS) + 1
 
     def _abort(self, error: Optional[KafkaError]) -> None:
         """Abort what is open, if anything, and go back to where it began.
@@ -415,10 +449,12 @@ class ExactlyOnce:
         from there too.
         """
         batch, self._batch = self._batch, None
-        if batch is None:
-            return
+        if batch is not None:
+            self._seek(batch.begins)
+
+    def _seek(self, offsets: Mapping[TopicPartition, int]) -> None:
         owned = self._consumer.assignment()
-        for partition, offset in batch.begins.items():
+        for partition, offset in offsets.items():
             if partition in owned:
                 self._consumer.seek(partition, offset)
 

@@ -9,7 +9,12 @@ import collections
 from typing import NamedTuple
 
 from kafka import errors
-from kafka.errors import IllegalStateError, KafkaTimeoutError, ProducerFencedError
+from kafka.errors import (
+    CommitFailedError,
+    IllegalStateError,
+    KafkaTimeoutError,
+    ProducerFencedError,
+)
 from kafka.exactly_once import ExactlyOnce
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
@@ -46,6 +51,7 @@ class Consumer:
         self.is_member = True
         self.before_poll = collections.deque()
         self.polls = []
+        self.commits = []
 
     def poll(self, timeout_ms=0, max_records=None):
         self.polls.append(timeout_ms)
@@ -71,6 +77,11 @@ class Consumer:
     def seek(self, partition, offset):
         assert partition in self.positions, 'not assigned'
         self.positions[partition] = offset
+
+    def commit(self, offsets):
+        self.commits.append(offsets)
+        if self.who.generation_id not in (-1, self.group.generation):
+            raise CommitFailedError('group g has moved on')
 
     def subscription(self):
         return {'in'} if self.is_member else None

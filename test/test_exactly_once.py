@@ -338,6 +338,38 @@ def test_who_was_thrown_out_just_after_the_poll_transforms_nothing(rig):
     assert rig.pauses == [0.1]
 
 
+def test_a_member_that_still_counts_goes_on_at_once(rig):
+    """The group says so to a commit of where the transaction began."""
+    rig.producer.script['offsets'] = collections.deque([errors.IllegalGenerationError('x')])
+    assert rig.once.step(copied) == 6
+    assert [sorted(each.values()) for each in rig.consumer.commits] == [[(0, ''), (0, '')]]
+    assert (rig.pauses, rig.consumer.polls) == ([0.1], [1000, 1000])
+
+
+def test_a_member_that_was_replaced_goes_on_when_it_has_heard_of_it(rig):
+    def moved():
+        rig.group.generation += 1
+
+    rig.producer.script['offsets'] = collections.deque([moved])
+    polls = [lambda: None] * 3 + [lambda: rig.consumer.rebalance([P0])]
+    rig.consumer.before_poll = collections.deque(polls)
+    assert rig.once.step(copied) == 3
+    assert rig.producer.calls.count('begin') == 2
+    assert rig.pauses == [0.1, 0.05, 0.05, 0.05]
+    assert rig.values == [b'0', b'1', b'2']
+
+
+@pytest.mark.parametrize('protocol, looks', [('classic', 13), ('consumer', 201)])
+def test_two_heartbeats_are_waited_for_it_at_most(protocol, looks):
+    rig = Rig(max_tries=2)
+    rig.consumer.config.update(group_protocol=protocol, heartbeat_interval_ms=300)
+    rig.group.generation += 1
+    with pytest.raises(errors.IllegalGenerationError):
+        rig.once.step(copied)
+    assert len(rig.pauses) == 1 + looks
+    assert rig.consumer.positions == {P0: 0, P1: 0}
+
+
 def test_partitions_that_were_assigned_by_hand_need_no_generation(rig):
     rig.consumer.who = ConsumerGroupMetadata('g')
     rig.consumer.is_member = False

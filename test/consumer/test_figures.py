@@ -20,7 +20,10 @@ def test_groups_begin_with_the_prefix_and_metrics_have_the_client_id():
 
 
 def test_no_prefix_is_that_of_the_consumer():
-    assert 'consumer-metrics' in made(metric_group_prefix='').snapshot()
+    figures = made(metric_group_prefix='')
+    assert 'consumer-metrics' in figures.snapshot()
+    (reporter,) = figures.metrics._reporters
+    assert all(each.startswith('kafka.consumer.') for each in reporter.snapshot())
 
 
 def test_a_reporter_in_dicts_is_always_there():

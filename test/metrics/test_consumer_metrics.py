@@ -114,6 +114,7 @@ def test_a_fetch_that_brings_nothing_is_one_all_the_same(recorder):
 
 def test_how_far_partitions_are_behind(recorder):
     recorder.consumed(T0, 1, 50)
+    recorder.consumed(T0, 1, 40)
     recorder.consumed(T0, 1, 30)
     recorder.consumed(T1, 1, 10)
     recorder.consumed(U0, 1, None)
@@ -143,6 +144,13 @@ def test_a_lag_that_is_asked_for_alone_is_the_last(recorder):
     assert lag.value() == 20
 
 
+def test_each_sum_alone_knows_all_that_was_noted(recorder):
+    for _ in range(3):
+        recorder.committed(0.1)
+    (total,) = [m for n, m in recorder.metrics.metrics.items() if n.name == 'commit-total']
+    assert total.value() == 3
+
+
 def test_what_is_not_assigned_any_more_is_forgotten(recorder):
     recorder.answered(1, 0.1, 0, {'t': 300, 'u': 100})
     for partition in (T0, T1, U0):
@@ -156,6 +164,7 @@ def test_what_is_not_assigned_any_more_is_forgotten(recorder):
         FETCHING + '.t',
         FETCHING + '.t.0',
     }
+    assert set(recorder._lags) == {T0}
     recorder.assignment_changed([])
     recorder.answered(1, 0.1, 0, {'t': 300, 'u': 100})
     for partition in (T0, T1, U0):

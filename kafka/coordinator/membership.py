@@ -214,7 +214,6 @@ class Membership:
     def rebalance(self, reason: str) -> None:
         """Join again: now if stable, or else once the rebalance under way has ended."""
         if self.state is State.STABLE:
-            self._is_prepared = False
             self._begin(Event.REBALANCE, reason)
         elif self.state in _REBALANCING:
             self._again = self._again or reason

@@ -9,7 +9,8 @@ import pytest
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.classic_member import AssignorError
 from kafka.coordinator.membership import Membership
-from kafka.errors import FencedInstanceIdError, InconsistentGroupProtocolError
+from kafka.errors import FencedInstanceIdError, InconsistentGroupProtocolError, ProtocolError
+from kafka.protocol.group import JoinGroupResponse, SyncGroupResponse
 from kafka.testing.errors import UNKNOWN_MEMBER_ID
 from kafka.testing.faults import Error, Hang
 from test.coordinator.group_world import World
@@ -162,6 +163,7 @@ def test_a_static_leader_that_comes_back_watches_the_topics():
         back.subscription.subscription = {'t'}
         world.settle(back)
         assert back.member._answer.skip_assignment
+        assert world.requests('SYNC_GROUP')[-1].assignments == []
         assert back.member._leader._seen == {'t': (4,)}
 
 
@@ -270,6 +272,45 @@ def test_an_assignor_that_raises_is_told_of_and_tried_again_with_the_next_poll(w
     assert isinstance(reader.errors[0], AssignorError)
     assert isinstance(reader.errors[0].__cause__, ZeroDivisionError)
     assert 'broken' in str(reader.errors[0])
+
+
+def test_a_member_that_the_leader_has_forgotten_has_nothing(world):
+    world.cluster.control('SyncGroup', lambda call: SyncGroupResponse(error_code=0, assignment=b''))
+    told = []
+    reader = world.reader()
+    reader.member._assignors[0].on_assignment = lambda *args: told.append(args)
+    world.settle()
+    assert reader.told == [('revoke', []), ('assign', [])]
+    assert told == []
+
+
+def test_an_assignment_that_cannot_be_read_is_told(world):
+    world.cluster.control(
+        'SyncGroup', lambda call: SyncGroupResponse(error_code=0, assignment=b'?')
+    )
+    reader = world.reader()
+    world.until(lambda: reader.errors)
+    assert isinstance(reader.errors[0], ProtocolError)
+
+
+@pytest.mark.parametrize('kind, name', [('connect', 'range'), ('consumer', 'unheard')])
+def test_a_group_of_another_kind_is_told(world, kind, name):
+    world.cluster.control(
+        'JoinGroup',
+        lambda call: JoinGroupResponse(
+            error_code=0,
+            generation_id=1,
+            protocol_type=kind,
+            protocol_name=name,
+            leader='other',
+            member_id='me',
+            members=[],
+        ),
+    )
+    reader = world.reader()
+    world.until(lambda: reader.errors)
+    assert isinstance(reader.errors[0], InconsistentGroupProtocolError)
+    assert name in str(reader.errors[0])
 
 
 def test_members_without_a_common_assignor_are_told_so(world):

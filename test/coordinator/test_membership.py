@@ -579,6 +579,15 @@ def test_who_leaves_is_nobody_and_may_come_back_with_the_next_poll():
     assert hand.take() == StepPlan(StepKind.REVOKE, NOTHING, NOTHING, commits=True)
 
 
+def test_who_leaves_in_the_middle_of_a_rebalance_begins_from_the_start(eager):
+    eager.begin()
+    eager.take()
+    eager.member.joining()
+    eager.member.leave()
+    eager.begin()
+    assert eager.take() == StepPlan(StepKind.REVOKE, NOTHING, NOTHING, commits=True)
+
+
 def test_who_has_left_has_lost_nothing():
     hand = stable()
     hand.member.on_heartbeat(FIRST, 25, hand.now)

@@ -223,7 +223,7 @@ class Engine:
             return True
         if self.errors or self.fetcher.has_news():
             return True
-        return self.positions.take_error() is not None
+        return self.positions.has_error()
 
     def next_error(self) -> Optional[KafkaError]:
         """Return what has to be raised now, once; None for nothing."""

@@ -153,14 +153,25 @@ class Positions:
         lock.
         """
         with self._lock:
-            for partition in list(self._standing):
-                token, error = self._standing.pop(partition)
-                state = self._subscription.assignment.get(partition)
-                if state is None or state.token != token:
-                    continue
-                self._standing[partition] = token, error  # at the end
-                if not state.held:
-                    return error
+            found = self._first_error()
+            if found is None:
+                return None
+            self._standing[found] = self._standing.pop(found)  # at the end
+            return self._standing[found][1]
+
+    def has_error(self) -> bool:
+        """Tell whether take_error() would return one; its turn stays where it is. Takes the lock."""
+        with self._lock:
+            return self._first_error() is not None
+
+    def _first_error(self) -> Optional[TopicPartition]:
+        """Return the first partition whose error has to be told; forget those that are cured."""
+        for partition, (token, _) in list(self._standing.items()):
+            state = self._subscription.assignment.get(partition)
+            if state is None or state.token != token:
+                del self._standing[partition]
+            elif not state.held:
+                return partition
         return None
 
     def error_of(self, partition: TopicPartition) -> Optional[KafkaError]:

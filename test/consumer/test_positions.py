@@ -378,7 +378,10 @@ def test_without_a_policy_and_without_a_group_nothing_is_asked():
 def test_each_poll_begins_with_another_partition():
     consumer = without_group('none')
     consumer.assign('a-0', 'a-1', 'b-0')
-    seen = [consumer.positions.take_error().args[0] for _ in range(4)]
+    seen = []
+    for _ in range(4):
+        assert consumer.positions.has_error()  # which is nobody's turn
+        seen.append(consumer.positions.take_error().args[0])
     assert seen == [A0, A1, B0, A0]
     consumer.subscription.revoke([A1])
     assert [consumer.positions.take_error().args[0] for _ in range(3)] == [B0, A0, B0]
@@ -389,6 +392,7 @@ def test_nothing_is_told_of_partitions_that_are_held():
     consumer.subscription.assign_from_user([A0])
     consumer.subscription.hold([A0])
     consumer.look()
+    assert not consumer.positions.has_error()
     assert consumer.positions.take_error() is None
     assert isinstance(consumer.positions.error_of(A0), NoOffsetForPartitionError)
     consumer.subscription.release([A0])

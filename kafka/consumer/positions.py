@@ -160,7 +160,7 @@ class Positions:
             return self._standing[found][1]
 
     def has_error(self) -> bool:
-        """Tell whether take_error() would return one; its turn stays where it is. Takes the lock."""
+        """Tell whether take_error() would return one, without taking its turn. Takes the lock."""
         with self._lock:
             return self._first_error() is not None
 

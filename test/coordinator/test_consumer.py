@@ -219,6 +219,14 @@ def test_heartbeats_follow_the_coordinator(member):
     assert not member.coordinator.need_rejoin()
 
 
+def test_a_session_goes_on_while_heartbeats_are_answered(member):
+    member.coordinator.ensure_active_group()
+    member.coordinator.heartbeat.timeout = 0.1
+    ends_at = time.monotonic() + 0.3
+    member.poll_until(lambda: time.monotonic() > ends_at)
+    assert member.coordinator.coordinator_id == 0
+
+
 def test_heartbeats_end_with_close(member):
     member.coordinator.ensure_active_group()
     member.coordinator.close()

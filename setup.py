@@ -24,6 +24,7 @@ EXTRAS = {
     'lz4': ['lz4', 'xxhash'],
     'zstd': ['zstandard'],
     'crc32c': ['crc32c'],
+    'arrow': ['pyarrow', 'numpy'],
     'py2': ['fissix'],
     'tls': ['cryptography'],
     'gssapi': ['gssapi'],

@@ -45,6 +45,8 @@ FLOOR = {
     'kafka.consumer.partition_table_09': 'machines',
     'kafka.consumer.parked_fetches': 'machines',
     'kafka.consumer.positions': 'drivers',
+    'kafka.consumer.range_fetcher': 'drivers',
+    'kafka.consumer.ranges': 'machines',
     'kafka.consumer.reset_policy': 'machines',
     'kafka.consumer.subscription_state': 'machines',
     'kafka.producer': 'clients',

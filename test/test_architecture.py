@@ -133,6 +133,8 @@ OPTIONAL = {
     'google_crc32c': 'kafka.record.crc32c',
     'isal': 'kafka.codec',
     'lz4': 'kafka.codec',
+    'numpy': 'kafka.record.vectors',
+    'pyarrow': 'kafka.record.vectors',
     'pytest': 'kafka.testing.pytest_plugin',
     'snappy': 'kafka.codec',
     'xxhash': 'kafka.codec',

@@ -365,12 +365,22 @@ class DefaultRecordBatch:
             lambda data, count: decode_marks(data, count, offset, timestamp, append_time)
         )
 
+    def payload(self) -> bytes:
+        """
+        Return the records as they are encoded, decompressed.
+
+        Raises ``ProtocolError`` when so many records cannot be in there, ``UnsupportedCodecError``.
+        """
+        count = self.header.record_count
+        data = codecs.decompress(self.codec, self._buffer[HEADER.size :], 2, self._limit)
+        if count * _MIN_RECORD_BYTES > len(data):
+            raise ProtocolError('%d records do not fit into %d bytes' % (count, len(data)))
+        return data
+
     def _chunks(self, decode: Callable[[bytes, int], Iterator[T]]) -> Iterator[T]:
         count = self.header.record_count
         try:
-            data = codecs.decompress(self.codec, self._buffer[HEADER.size :], 2, self._limit)
-            if count * _MIN_RECORD_BYTES > len(data):
-                raise ProtocolError('%d records do not fit into %d bytes' % (count, len(data)))
+            data = self.payload()
             chunks = decode(data, count)
             del data  # it may be large, and the decoder makes a copy
             yield from chunks

@@ -172,6 +172,20 @@ class FetchedRecords:
                 return columns
         return None
 
+    def batches(self) -> Iterator[Optional[DefaultRecordBatch]]:
+        """
+        Yield the batches that are wanted, not decoded; instead of :meth:`read`, not beside it.
+
+        None stands for the first message of magic 0 or 1 and ends it. Raises ``ChecksumError`` and
+        ``ProtocolError`` where a batch cannot be read, when it is come to.
+        """
+        while self._find():
+            if self._old is not None:
+                yield None
+                return
+            yield DefaultRecordBatch(self._view[self._pos : self._end], self._limit)
+            self._go_on(self._end)
+
     def has_more(self) -> bool:
         """
         Tell whether records follow, or a batch that cannot be read, and step over what is neither.

@@ -1,0 +1,125 @@
+"""The Arrow batches of a bounded reader.
+
+Owns which answers go into one of them, and the careful way where an answer cannot be read as a
+whole: old formats, batches that are damaged, no numpy. How records become columns is
+kafka.record.vectors's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Deque, List, Optional
+
+from kafka.consumer.range_fetcher import Parked
+from kafka.errors import KafkaError, ProtocolError
+from kafka.record.fetched_records import FetchedRecords
+from kafka.record.vectors import ArrowMaker, has_numpy
+
+__all__ = ['ArrowBatches']
+
+
+class ArrowBatches:
+    """Iterates over the Arrow batches of a BoundedReader; goes on after an error.
+
+    Arguments: reader; maker: an ArrowMaker; max_bytes: about how large a batch gets.
+
+    Attributes: schema: of all batches.
+    """
+
+    def __init__(self, reader: Any, maker: ArrowMaker, max_bytes: int) -> None:
+        self.schema = maker.schema
+        self._reader = reader
+        self._maker = maker
+        self._max_bytes = max_bytes
+        #: Answers to be read a thousand records at a time.
+        self._careful: Deque[Parked] = deque()
+        self._is_open = False  # whether the reader is at the first of them
+
+    def __repr__(self) -> str:
+        return '<ArrowBatches of %r>' % self._reader
+
+    def __iter__(self) -> ArrowBatches:
+        return self
+
+    def __next__(self) -> Any:
+        """Return the next pyarrow.RecordBatch, never an empty one."""
+        while True:
+            if self._careful:
+                batch = self._by_columns()
+            else:
+                batch = self._by_batches()
+                if batch is None and not self._careful:
+                    raise StopIteration
+            if batch is not None and batch.num_rows:
+                return batch
+
+    def _by_batches(self) -> Optional[Any]:
+        """Make one Arrow batch of what is there, or put it aside; None at the end of all, too."""
+        added: List[Parked] = []
+        while self._maker.size_bytes < self._max_bytes:
+            reader = self._reader
+            parked = reader.another_parked() if added else reader.next_parked()
+            if parked is None:
+                break
+            if not self._add(parked):
+                self._careful.append(parked)
+                break
+            added.append(parked)
+        if not added:
+            return None
+        try:
+            batch = self._maker.make()
+        except ProtocolError:
+            self._careful.extendleft(reversed(added))
+            return None
+        for parked in added:
+            self._reader.finish(parked)
+        return batch
+
+    def _add(self, parked: Parked) -> bool:
+        """Add the batches of an answer; False if it has to be read with care, and all of it."""
+        if not has_numpy():
+            return False
+        data, settings = parked.data, self._reader.settings
+        aborted = None
+        if settings.read_committed:
+            aborted = [(t.producer_id, t.first_offset) for t in data.aborted_transactions or ()]
+        records = FetchedRecords(
+            data.records, aborted=aborted, check_crcs=self._reader.config['check_crcs']
+        )
+        batches = []
+        try:
+            for batch in records.batches():
+                if batch is None:
+                    return False
+                if parked.offset <= batch.last_offset and batch.base_offset < parked.state.stop:
+                    batches.append((batch, batch.payload()))
+        except KafkaError:  # which the careful way raises again, where it belongs
+            return False
+        place = parked.state.partition
+        for batch, payload in batches:
+            self._maker.add(
+                str(place.topic), place.partition, parked.offset, parked.state.stop, batch, payload
+            )
+        return True
+
+    def _by_columns(self) -> Optional[Any]:
+        """Make an Arrow batch of the next records of what was put aside."""
+        parked = self._careful[0]
+        if parked.token != parked.state.token:  # skip_corrupt() was called
+            self._careful.popleft()
+            if not self._is_open:
+                self._reader.finish(parked)
+            self._is_open = False
+            return None
+        self._is_open = True
+        columns = self._reader.opened(parked).take_columns()
+        stop = parked.state.stop
+        if columns is None or columns.offsets[0] >= stop:
+            self._careful.popleft()
+            self._is_open = False
+            self._reader.finish_opened()
+            return None
+        kept = columns.part(0, sum(map(stop.__gt__, columns.offsets)))
+        place = parked.state.partition
+        return self._maker.of_columns(str(place.topic), place.partition, kept)

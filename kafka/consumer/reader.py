@@ -1,0 +1,396 @@
+"""BoundedReader: records of partitions from one offset up to another, without a group.
+
+Owns what a program sees of it: bounds that are looked up once, records in lists or one by one or
+as Arrow batches, and what a reader is as a pickle: its description, never a connection. Fetching is
+range_fetcher.py's, Arrow arrow_batches.py's. For pipelines and tools (architecture.md, 3.3); Spark
+makes one in each of its tasks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from operator import attrgetter
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from kafka import config as options
+from kafka.consumer.arrow_batches import ArrowBatches
+from kafka.consumer.completed_fetch import CompletedFetch
+from kafka.consumer.deserializers import adapt_deserializer
+from kafka.consumer.offsets import OffsetLookups
+from kafka.consumer.range_fetcher import Parked, RangeFetcher, ReadSettings
+from kafka.consumer.ranges import LATEST, Bound, OffsetRange, Wishes, as_timestamp
+from kafka.consumer_record import ConsumerRecord
+from kafka.errors import IllegalArgumentError, IllegalStateError, KafkaConfigurationError
+from kafka.net.loop import Loop
+from kafka.net.pool import Pool
+from kafka.net.settings import NetSettings
+from kafka.record.vectors import DEFAULT_COLUMNS, ArrowMaker
+from kafka.structs import TopicPartition
+
+__all__ = ['BoundedReader']
+
+#: Options of consumers that mean nothing here, so that nobody believes they do.
+_OF_GROUPS = ('group_id', 'group_instance_id', 'interceptors')
+_OFFSET = attrgetter('offset')
+
+
+class BoundedReader:
+    """Read ranges of offsets: ``for record in BoundedReader('topic', bootstrap_servers=...)``.
+
+    Arguments:
+        what: a topic; or some of topics, TopicPartitions and OffsetRanges; or
+            {TopicPartition or topic: (start, stop)}.
+        start, stop: for what has no bounds of its own: an offset, 'earliest', 'latest', or a time,
+            a ``Timestamp(ms)`` or a datetime with a zone, which means the first record that is not
+            older, or the end of the log where there is none. `stop` itself is not read. They are
+            looked up once, at the first use.
+        fail_on_data_loss: whether it is an error when offsets of a range are gone, by retention, or
+            because a topic was cut off or deleted; else they are passed over, see `lost`.
+        timeout_ms: for how long a range may get nothing before that is an error.
+        max_buffered_bytes: how much is fetched ahead at most.
+        configs: options of KafkaConsumer, but for those of groups. With isolation_level
+            'read_committed' the end of a log is where its first open transaction begins.
+
+    Nothing is connected before the first use. Records come in order within a partition; those of
+    several partitions come mixed. A reader pickles as its description: the copy connects by itself
+    and reads all of the ranges, with the offsets that were looked up if they were. Not safe for use
+    by several threads at once.
+
+    Raises: KafkaConfigurationError for options; IllegalArgumentError for bounds.
+    """
+
+    def __init__(
+        self,
+        what: Any,
+        start: Bound = 'earliest',
+        stop: Bound = 'latest',
+        *,
+        fail_on_data_loss: bool = True,
+        timeout_ms: float = 120000,
+        max_buffered_bytes: int = 67108864,
+        **configs: Any,
+    ) -> None:
+        self._wishes = Wishes.of(what, start, stop)
+        for name, value in (('timeout_ms', timeout_ms), ('max_buffered_bytes', max_buffered_bytes)):
+            if not isinstance(value, (int, float)) or value <= 0:
+                raise KafkaConfigurationError('%s must be more than 0, not %r' % (name, value))
+        self._given = options.hidden(configs)
+        self.config = config = options.resolve(options.CONSUMER, configs)
+        for name in _OF_GROUPS:
+            if config.get(name):
+                raise KafkaConfigurationError('a BoundedReader has no group: leave out %s' % name)
+        self._more = {
+            'fail_on_data_loss': fail_on_data_loss,
+            'timeout_ms': timeout_ms,
+            'max_buffered_bytes': max_buffered_bytes,
+        }
+        self.settings = ReadSettings(
+            min_bytes=config['fetch_min_bytes'],
+            max_wait=config['fetch_max_wait_ms'] / 1000,
+            max_bytes=config['fetch_max_bytes'],
+            max_partition_bytes=config['max_partition_fetch_bytes'],
+            max_buffered_bytes=max_buffered_bytes,
+            read_committed=config['isolation_level'] == 'read_committed',
+            client_rack=config['client_rack'] or '',
+            request_timeout=config['request_timeout_ms'] / 1000,
+            retry_backoff=config['retry_backoff_ms'] / 1000,
+            retry_backoff_max=config['retry_backoff_max_ms'] / 1000,
+            timeout=timeout_ms / 1000,
+            fail_on_data_loss=fail_on_data_loss,
+        )
+        self._key_deserializer = adapt_deserializer('key_deserializer', config['key_deserializer'])
+        self._value_deserializer = adapt_deserializer(
+            'value_deserializer', config['value_deserializer']
+        )
+        self._loop: Optional[Loop] = None
+        self._pool: Any = None
+        self._lookups: Any = None
+        self._fetcher: Optional[RangeFetcher] = None
+        self._ranges: Optional[List[OffsetRange]] = None
+        self._is_closed = False
+        self._reads: Optional[str] = None
+        # What is being taken, and the records of it that next() has still to hand out.
+        self._parked: Optional[Parked] = None
+        self._fetch: Optional[CompletedFetch] = None
+        self._ready: Iterator[ConsumerRecord] = iter(())
+
+    def __repr__(self) -> str:
+        if self._ranges is None:
+            told = '%d topics, %d partitions' % (
+                len(self._wishes.topics),
+                len(self._wishes.partitions),
+            )
+        else:
+            told = '%d partitions' % len(self._ranges)
+        return '<BoundedReader %s%s>' % (told, ' closed' if self._is_closed else '')
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        if self._ranges is not None:
+            what: Any = list(self._ranges)
+        else:
+            what = {**self._wishes.partitions, **self._wishes.topics}
+        return _remake, (type(self), what, {**self._more, **self._given})
+
+    # ------------------------------------------------------------ before reading
+
+    def ranges(self) -> List[OffsetRange]:
+        """Return what is read, as offsets, sorted by topic and partition.
+
+        Raises: NoBrokersAvailable; KafkaTimeoutError for what cannot be looked up in time, such as
+        bounds of a partition that does not exist; TopicAuthorizationFailedError; and what
+        connecting fails with for good.
+        """
+        if self._ranges is None:
+            loop = self._connected()
+            self._ranges = loop.run(self._resolve(), None)
+        return list(self._ranges)
+
+    def _connected(self) -> Loop:
+        if self._is_closed:
+            raise IllegalStateError('the reader is closed')
+        if self._loop is None:
+            settings = NetSettings.from_options(self.config)
+            self._loop = loop = self._new_loop()
+            # A reader makes no topics.
+            self._pool = Pool(loop, settings._replace(allow_auto_create_topics=False))
+            self._lookups = OffsetLookups(
+                loop,
+                self._pool,
+                self.settings.read_committed,
+                self.settings.request_timeout,
+                self.settings.retry_backoff,
+                self.settings.retry_backoff_max,
+            )
+            seconds = self.settings.request_timeout
+            if 'bootstrap_timeout_ms' in self.config.given:
+                seconds = self.config['bootstrap_timeout_ms'] / 1000
+            loop.run(self._pool.bootstrap(seconds), None)
+        return self._loop
+
+    def _new_loop(self) -> Loop:
+        return Loop(name='%s-reader' % (self.config['client_id'] or 'kafka-python'))
+
+    async def _resolve(self) -> List[OffsetRange]:
+        """Look all bounds up."""
+        seconds = self.settings.request_timeout
+        bounds = dict(self._wishes.partitions)
+        for topic, both in self._wishes.topics.items():
+            await self._pool.wait_for_topic(topic, seconds)
+            for partition in self._pool.cluster.partitions_for_topic(topic) or ():
+                bounds[TopicPartition(topic, partition)] = both
+        starts = await self._offsets({each: both[0] for each, both in bounds.items()}, seconds)
+        stops = await self._offsets({each: both[1] for each, both in bounds.items()}, seconds)
+        return [
+            OffsetRange(
+                str(each.topic), each.partition, starts[each], max(starts[each], stops[each])
+            )
+            for each in sorted(bounds)
+        ]
+
+    async def _offsets(
+        self, bounds: Mapping[TopicPartition, Bound], seconds: float
+    ) -> Dict[TopicPartition, int]:
+        asked = {each: as_timestamp(bound) for each, bound in bounds.items()}
+        found: Dict[TopicPartition, int] = {
+            each: bounds[each]  # type: ignore[misc]
+            for each, timestamp in asked.items()
+            if timestamp is None
+        }
+        wanted = {each: stamp for each, stamp in asked.items() if stamp is not None}
+        for _ in range(2):
+            if wanted:
+                answers = await self._lookups.look_up(wanted, seconds)
+                found.update({at: int(each[0]) for at, each in answers.items() if each is not None})
+            # No record is as young as that: the end of the log.
+            wanted = {each: LATEST for each in wanted if each not in found}
+        return found
+
+    def _source(self) -> RangeFetcher:
+        if self._fetcher is None:
+            ranges = self.ranges()
+            loop = self._connected()
+            self._fetcher = RangeFetcher(loop, self._pool, self._lookups, ranges, self.settings)
+            loop.call_threadsafe(self._fetcher.look)
+        return self._fetcher
+
+    # ------------------------------------------------------------ records
+
+    def __iter__(self) -> BoundedReader:
+        return self
+
+    def __next__(self) -> ConsumerRecord:
+        """Return the next record; raises as read()."""
+        for record in self._ready:
+            return record
+        records = self.read()
+        if not records:
+            raise StopIteration
+        self._ready = iter(records)
+        return next(self._ready)
+
+    def read(self, max_records: Optional[int] = None) -> List[ConsumerRecord]:
+        """Return the next records of a partition, as many as are there; none at the end of all.
+
+        Arguments: max_records: how many at most.
+
+        Raises: CorruptRecordError, UnsupportedCodecError, and what a deserializer raised, for a
+        record that cannot be handed out, again with each call: skip_corrupt() gets over a batch;
+        OffsetOutOfRangeError for offsets that are gone; TopicAuthorizationFailedError;
+        KafkaTimeoutError for a range that gets nothing; as ranges(). IllegalArgumentError for a
+        number below 1, IllegalStateError after arrow() and close().
+        """
+        if max_records is not None and max_records < 1:
+            raise IllegalArgumentError('max_records must be 1 or more, not %r' % (max_records,))
+        self._begin('records')
+        records = list(self._ready) if max_records is None else []
+        while len(records) < (max_records or 0):
+            more = next(self._ready, None)
+            if more is None:
+                break
+            records.append(more)
+        while not records and self._open_next() is not None:
+            assert self._fetch is not None and self._parked is not None
+            records = self._fetch.take(max_records)
+            stop = self._parked.state.stop
+            if records and records[-1].offset >= stop:
+                del records[bisect_left(list(map(_OFFSET, records)), stop) :]
+                self.finish_opened()
+            elif self._fetch.is_done:
+                self.finish_opened()
+        return records
+
+    def _begin(self, what: str) -> None:
+        if self._is_closed:
+            raise IllegalStateError('the reader is closed')
+        if self._reads not in (None, what):
+            raise IllegalStateError('this reader gives %s; make another one' % self._reads)
+        self._reads = what
+
+    def _open_next(self) -> Optional[CompletedFetch]:
+        """Return what is being taken, or begin with the next; None at the end of all."""
+        if self._fetch is None:
+            parked = self.next_parked()
+            if parked is not None:
+                self._open(parked)
+        return self._fetch
+
+    # ------------------------------------------------------------ for arrow_batches.py
+
+    def next_parked(self) -> Optional[Parked]:
+        """Wait for the next answer; None at the end of all."""
+        source = self._source()
+        while True:
+            parked = source.take()
+            if parked is not None or source.is_over:
+                return parked
+            self._connected().wait(lambda: source.has_news, None)
+
+    def another_parked(self) -> Optional[Parked]:
+        """Return the next answer if it is there."""
+        return self._source().take_parked()
+
+    def opened(self, parked: Parked) -> CompletedFetch:
+        """Return an answer as something to be taken record by record, begun or new."""
+        if self._fetch is not None and self._parked is parked:
+            return self._fetch
+        return self._open(parked)
+
+    def _open(self, parked: Parked) -> CompletedFetch:
+        self._parked = parked
+        self._fetch = CompletedFetch(
+            parked.state.partition,
+            parked.offset,
+            parked.data,
+            token=parked.token,
+            node_id=parked.node_id,
+            read_committed=self.settings.read_committed,
+            check_crcs=self.config['check_crcs'],
+            key_deserializer=self._key_deserializer,
+            value_deserializer=self._value_deserializer,
+        )
+        return self._fetch
+
+    def finish(self, parked: Parked) -> None:
+        """Note that an answer is used up."""
+        self._source().done(parked)
+
+    def finish_opened(self) -> None:
+        """Note the same of what opened() returned."""
+        parked, self._parked, self._fetch = self._parked, None, None
+        if parked is not None:
+            self.finish(parked)
+
+    # ------------------------------------------------------------ what else there is
+
+    def arrow(
+        self,
+        columns: Sequence[str] = DEFAULT_COLUMNS,
+        *,
+        timestamp_unit: str = 'ms',
+        max_batch_bytes: int = 8388608,
+    ) -> ArrowBatches:
+        """Return an iterator of pyarrow.RecordBatch, made without an object for each record.
+
+        Arguments:
+            columns: of key, value, topic, partition, offset, timestamp, timestamp_type and headers,
+                in this order; all but the headers. Keys and values are bytes. Headers are null for
+                a record without any. timestamp is null, and timestamp_type -1, for records of
+                brokers before 0.10.
+            timestamp_unit: 'ms', 'us' or 'ns'; the zone is UTC.
+            max_batch_bytes: about how large a batch gets, unless one of Kafka's is larger.
+
+        Its next() raises as read(), and goes on after an error. Needs the extra ``arrow``.
+
+        Raises: KafkaConfigurationError for a column or unit that there is not and where
+            deserializers are set; MissingArrowError; IllegalStateError after read() and close().
+        """
+        if self._key_deserializer is not None or self._value_deserializer is not None:
+            raise KafkaConfigurationError('Arrow batches have bytes: leave out deserializers')
+        maker = ArrowMaker(columns, timestamp_unit)
+        self._begin('Arrow batches')
+        return ArrowBatches(self, maker, max_batch_bytes)
+
+    def skip_corrupt(self) -> int:
+        """Give up the batch that could not be read, and return the offset from which on to read.
+
+        Raises IllegalStateError when the last call did not fail with such a batch.
+        """
+        if self._fetch is None or self._parked is None:
+            raise IllegalStateError('no batch that cannot be read was met')
+        offset = self._fetch.skip_corrupt()
+        self._source().seek(self._parked.state, offset)
+        self.finish_opened()
+        return offset
+
+    @property
+    def lost(self) -> Dict[TopicPartition, List[Tuple[int, int]]]:
+        """{partition: [(first, behind the last)]} of offsets that were gone and passed over."""
+        return (
+            {}
+            if self._fetcher is None
+            else {at: [*some] for at, some in self._fetcher.lost.items()}
+        )
+
+    def close(self) -> None:
+        """Close the connections; may be called again."""
+        self._is_closed = True
+        self._ready = iter(())
+        if self._fetcher is not None:
+            self._fetcher.close()
+        if self._loop is not None:
+            loop, self._loop = self._loop, None
+            try:
+                loop.call_threadsafe(self._pool.close)
+            except IllegalStateError:  # of another process, or closed already
+                return
+            loop.close()
+
+    def __enter__(self) -> BoundedReader:
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self.close()
+
+
+def _remake(cls: Any, what: Any, given: Dict[str, Any]) -> Any:
+    return cls(what, **given)

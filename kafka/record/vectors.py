@@ -1,0 +1,474 @@
+"""
+Records of a partition as Arrow record batches, without an object of Python for each record.
+
+Owns what numpy and pyarrow are used for, and is the only file that knows them; both come with the
+extra ``arrow``. Which batches are wanted is :mod:`kafka.record.fetched_records`'s, where they come
+from the reader's and the consumer's.
+
+The records of many batches are laid end to end. Where each of them begins only the one before it
+tells, so this is found in Python: a run of records of one size by comparing columns of bytes (about
+a nanosecond for each), others one by one (about a hundred). All numbers are then decoded by numpy
+at once, because a call of it costs as much for ten records as for a thousand. Keys and values are
+not copied one by one either: the whole buffer is shown to Arrow as one column of binaries whose odd
+items are keys and values and whose even ones are the gaps between them, and ``take`` picks the odd
+ones. ``benchmarks/arrow.py`` measures it. Everything that is believed is checked; what does not fit
+is a ``ProtocolError``, and the careful decoder tells more.
+
+Without numpy, and for messages of magic 0 and 1, columns of Python objects are handed to Arrow.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from kafka.errors import KafkaConfigurationError, ProtocolError
+from kafka.late_imports import import_late
+from kafka.record.batch_layouts import WRONG
+from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.header_blocks import HEADERS, NO_HEADERS
+from kafka.record.record_columns import RecordColumns
+from kafka.record.util import decode_varint
+
+#: All columns that there are.
+COLUMNS = (
+    'key',
+    'value',
+    'topic',
+    'partition',
+    'offset',
+    'timestamp',
+    'timestamp_type',
+    'headers',
+)
+DEFAULT_COLUMNS = COLUMNS[:-1]
+UNITS = {'ms': 1, 'us': 1000, 'ns': 1000000}
+#: As many bytes behind the records may be looked at.
+_PADDING = bytes(16)
+#: Fewer records of one size are not worth a comparison of columns.
+_LEAST_RUN = 32
+_LONG_VARINT = 63
+
+
+class MissingArrowError(KafkaConfigurationError, ImportError):
+    """Arrow batches were asked for, and pyarrow is not there."""
+
+
+@lru_cache(maxsize=None)
+def _package(name: str) -> Any:
+    try:
+        return import_late(name)
+    except ImportError:
+        return None
+
+
+def pyarrow() -> Any:
+    """Return the package. Raises MissingArrowError, which tells how to install it."""
+    found = _package('pyarrow')
+    if found is None:
+        raise MissingArrowError(
+            'Arrow batches need the package pyarrow: pip install kafka-evergreen[arrow]'
+        )
+    return found
+
+
+def has_numpy() -> bool:
+    """Tell whether records can be decoded without an object for each of them."""
+    return _package('numpy') is not None
+
+
+def schema(columns: Sequence[str] = DEFAULT_COLUMNS, timestamp_unit: str = 'ms') -> Any:
+    """
+    Return the Arrow schema of some columns.
+
+    Timestamps have a unit of ``'ms'``, ``'us'`` or ``'ns'`` and the zone UTC. Raises
+    ``KafkaConfigurationError`` for a column or unit that there is not, ``MissingArrowError``.
+    """
+    pa = pyarrow()
+    wrong = [name for name in columns if name not in COLUMNS]
+    if wrong or not columns or len(set(columns)) < len(columns):
+        raise KafkaConfigurationError(
+            'columns must be some of %s, each once, not %s'
+            % (', '.join(COLUMNS), ', '.join(map(str, columns)) or 'none')
+        )
+    if timestamp_unit not in UNITS:
+        raise KafkaConfigurationError(
+            'timestamp_unit must be one of %s, not %r' % (', '.join(UNITS), timestamp_unit)
+        )
+    types = {
+        'key': pa.binary(),
+        'value': pa.binary(),
+        'topic': pa.string(),
+        'partition': pa.int32(),
+        'offset': pa.int64(),
+        'timestamp': pa.timestamp(timestamp_unit, tz='UTC'),
+        'timestamp_type': pa.int32(),
+        'headers': _headers_type(pa),
+    }
+    return pa.schema([(name, types[name]) for name in columns])
+
+
+def _headers_type(pa: Any) -> Any:
+    fields = [pa.field('key', pa.string()), pa.field('value', pa.binary())]
+    return pa.list_(pa.field('element', pa.struct(fields)))  # the name that Spark wants
+
+
+class _Piece(NamedTuple):
+    """One batch in the buffer: whose it is, and which of its offsets are wanted."""
+
+    topic: str
+    partition: int
+    start: int
+    stop: int
+    batch: DefaultRecordBatch
+
+
+class ArrowMaker:
+    """
+    Makes Arrow record batches of the batches of one or several partitions.
+
+    Batches are added, in order, until :attr:`size_bytes` is enough; :meth:`make` makes one of all.
+    """
+
+    def __init__(
+        self, columns: Sequence[str] = DEFAULT_COLUMNS, timestamp_unit: str = 'ms'
+    ) -> None:
+        """Take columns in the order that is wanted. Raises as :func:`schema`."""
+        self.columns = tuple(columns)
+        self.schema = schema(self.columns, timestamp_unit)
+        self.size_bytes = 0
+        self._unit = timestamp_unit
+        self._pieces: List[_Piece] = []
+        self._payloads: List[bytes] = []
+
+    def __repr__(self) -> str:
+        return '<ArrowMaker of %d batches, %d bytes>' % (len(self._pieces), self.size_bytes)
+
+    # ------------------------------------------------------------ of batches, by numpy
+
+    def add(
+        self,
+        topic: str,
+        partition: int,
+        start: int,
+        stop: int,
+        batch: DefaultRecordBatch,
+        payload: bytes,
+    ) -> None:
+        """Add the records of a batch, from offset ``start`` up to ``stop``, decompressed."""
+        self.size_bytes += len(payload)
+        self._payloads.append(payload)
+        self._pieces.append(_Piece(topic, partition, start, stop, batch))
+
+    def drop(self) -> None:
+        """Forget what was added."""
+        self.size_bytes, self._pieces, self._payloads = 0, [], []
+
+    def make(self) -> Any:
+        """
+        Return an Arrow record batch of all that was added, and forget that.
+
+        Raises ``ProtocolError`` for records that are malformed.
+        """
+        pieces, payloads = self._pieces, self._payloads
+        self.drop()
+        np, counts = _package('numpy'), [each.batch.record_count for each in pieces]
+        ends, end = [], 0
+        for payload in payloads:
+            end += len(payload)
+            ends.append(end)
+        buf = b''.join([*payloads, _PADDING])
+        del payloads
+        try:
+            starts = _frame(np, buf, ends, counts)
+            fields = _decode(np, buf, starts, end)
+        except (IndexError, struct.error):
+            raise ProtocolError('the records of a batch reach behind its end') from None
+        return self._assemble(np, buf, pieces, counts, fields)
+
+    def _assemble(
+        self, np: Any, buf: bytes, pieces: List[_Piece], counts: List[int], fields: _Fields
+    ) -> Any:
+        pa = pyarrow()
+
+        def column(values: List[int], type_: Any = None) -> Any:
+            return np.repeat(np.array(values, dtype=type_ or np.int64), counts)
+
+        offsets = column([each.batch.base_offset for each in pieces]) + fields.offset_deltas
+        keep = None
+        if any(
+            each.batch.base_offset < each.start or each.batch.last_offset >= each.stop
+            for each in pieces
+        ):
+            first = column([each.start for each in pieces])
+            behind = column([each.stop for each in pieces])
+            keep = np.flatnonzero((offsets >= first) & (offsets < behind))
+            if len(keep) == len(offsets):
+                keep = None
+
+        def chosen(values: Any) -> Any:
+            return values if keep is None else values[keep]
+
+        made: Dict[str, Any] = {}
+        for name in self.columns:
+            if name == 'offset':
+                made[name] = pa.array(chosen(offsets))
+            elif name == 'partition':
+                made[name] = pa.array(chosen(column([each.partition for each in pieces], np.int32)))
+            elif name == 'timestamp_type':
+                types = [each.batch.timestamp_type for each in pieces]
+                made[name] = pa.array(chosen(column(types, np.int32)))
+            elif name == 'timestamp':
+                made[name] = self._timestamps(chosen(_timestamps(np, pieces, column, fields)))
+            elif name == 'topic':
+                made[name] = _topics(np, pa, pieces, counts, keep)
+            elif name == 'headers':
+                made[name] = _headers(np, pa, buf, chosen(fields.behind), chosen(fields.ends))
+        made.update(_binaries(np, pa, buf, fields, keep, self.columns))
+        arrays = [made[name] for name in self.columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _timestamps(self, stamps: Any) -> Any:
+        pa = pyarrow()
+        if self._unit != 'ms':
+            stamps = stamps * UNITS[self._unit]
+        return pa.array(stamps).view(pa.timestamp(self._unit, tz='UTC'))
+
+    # ------------------------------------------------------------ of columns of objects
+
+    def of_columns(self, topic: str, partition: int, columns: RecordColumns) -> Any:
+        """Return an Arrow record batch of records that were decoded already."""
+        pa, count = pyarrow(), len(columns.values)
+        stamps: Sequence[Optional[int]] = [None] * count
+        if columns.timestamps is not None:
+            factor = UNITS[self._unit]
+            stamps = [each * factor for each in columns.timestamps]
+        made = {
+            'key': columns.keys or [None] * count,
+            'value': columns.values,
+            'topic': [topic] * count,
+            'partition': [partition] * count,
+            'offset': list(columns.offsets),
+            'timestamp': stamps,
+            'timestamp_type': [-1 if columns.timestamp_type is None else columns.timestamp_type]
+            * count,
+            'headers': [None] * count
+            if columns.headers is None
+            else [_header_rows(each) for each in columns.headers],
+        }
+        arrays = [pa.array(made[each.name], type=each.type) for each in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _header_rows(headers: Any) -> Optional[List[Dict[str, Any]]]:
+    """Return the headers of a record as Arrow takes them; None for none."""
+    return [{'key': name, 'value': content} for name, content in headers] or None
+
+
+# ------------------------------------------------------------ where records begin
+
+
+@lru_cache(maxsize=None)
+def _steps() -> List[int]:
+    """Map the first two bytes of a record to its whole size; far too much where it has more."""
+    steps = []
+    for raw in range(1 << 16):
+        low, high = raw & 255, raw >> 8
+        width = 1 if low < 128 else 2
+        size = low if width == 1 else low & 127 | high << 7
+        is_wrong = size & 1 or (width == 2 and high > 127)
+        steps.append(WRONG if is_wrong else (size >> 1) + width)
+    return steps
+
+
+_TWO_BYTES_AT = struct.Struct('<H').unpack_from
+
+
+def _frame(np: Any, buf: bytes, ends: Sequence[int], counts: Sequence[int]) -> Any:
+    """Return where each record begins, in batches that end at ``ends``."""
+    starts = np.empty(sum(counts), dtype=np.int64)
+    done = pos = 0
+    for end, count in zip(ends, counts):
+        last = done + count
+        while done < last:
+            size, run = _measure(buf, pos, end, last - done)
+            if run:
+                starts[done : done + run] = np.arange(pos, pos + run * size, size)
+                pos += run * size
+            else:
+                run = min(8 * _LEAST_RUN, last - done)
+                found, pos = _walk(buf, pos, run)
+                starts[done : done + run] = found
+            done += run
+        if pos != end:
+            raise ProtocolError('the records of a batch do not fill it')
+    return starts
+
+
+def _measure(buf: bytes, pos: int, end: int, left: int) -> Tuple[int, int]:
+    """Return the size of a record, and how many records of that size begin here: 0 for few."""
+    size = _steps()[_TWO_BYTES_AT(buf, pos)[0]]
+    count = min(left, (end - pos) // size)
+    if count < _LEAST_RUN or buf[pos : pos + 2] != buf[pos + size : pos + size + 2]:
+        return size, 0
+    for at in (pos, pos + 1) if buf[pos] & 128 else (pos,):
+        column = buf[at : pos + count * size : size]
+        count = len(column) - len(column.lstrip(column[:1]))
+    return size, count if count >= _LEAST_RUN else 0
+
+
+def _walk(buf: bytes, pos: int, count: int) -> Tuple[List[int], int]:
+    """Return where so many records begin, and where the last ends."""
+    steps, at = _steps(), _TWO_BYTES_AT
+    found: List[int] = []
+    add, begin = found.append, pos
+    try:
+        for _ in range(count):
+            add(pos)
+            pos += steps[at(buf, pos)[0]]
+        if pos < len(buf):
+            return found, pos
+    except struct.error:  # a size of other than one or two bytes; it leads far away
+        pass
+    found, pos = [], begin
+    for _ in range(count):
+        found.append(pos)
+        size, behind = decode_varint(buf, pos, 5)
+        if size < 0 or behind + size > len(buf):
+            raise ProtocolError('a record of %d bytes does not fit into its batch' % size)
+        pos = behind + size
+    return found, pos
+
+
+# ------------------------------------------------------------ what is in them
+
+
+class _Fields(NamedTuple):
+    """The fields of records, as arrays; sizes are -1 for None."""
+
+    timestamp_deltas: Any
+    offset_deltas: Any
+    keys: Any
+    key_sizes: Any
+    values: Any
+    value_sizes: Any
+    behind: Any  # where the headers begin
+    ends: Any
+
+
+def _decode(np: Any, buf: bytes, starts: Any, end: int) -> _Fields:
+    """Read the numbers of all records. Raises ProtocolError, IndexError for what is malformed."""
+    data = np.frombuffer(buf, dtype=np.uint8)
+    ends = np.append(starts[1:], end)
+    _, pos = _varints(np, data, starts)
+    stamps, pos = _varints(np, data, pos + 1)
+    offsets, pos = _varints(np, data, pos)
+    key_sizes, keys = _varints(np, data, pos)
+    value_sizes, values = _varints(np, data, _behind(np, keys, key_sizes, ends))
+    behind = _behind(np, values, value_sizes, ends)
+    has_none = data[behind] == 0
+    if not (behind[has_none] + 1 == ends[has_none]).all():
+        raise ProtocolError('a record goes on behind its last field')
+    return _Fields(stamps, offsets, keys, key_sizes, values, value_sizes, behind, ends)
+
+
+def _behind(np: Any, pos: Any, sizes: Any, ends: Any) -> Any:
+    """Return where fields end, which has to be before the end of their records."""
+    behind = pos + np.maximum(sizes, 0)
+    if (sizes < -1).any() or (behind >= ends).any() or (behind < pos).any():
+        raise ProtocolError('a field reaches behind its record')
+    return behind
+
+
+def _varints(np: Any, data: Any, pos: Any) -> Tuple[Any, Any]:
+    """Return the numbers at some positions, and the positions behind them."""
+    first = data[pos]
+    raw = (first & 127).astype(np.uint64)
+    pos = pos + 1
+    more = np.flatnonzero(first & 128)
+    shift = 7
+    while len(more):
+        if shift > _LONG_VARINT:
+            raise ProtocolError('a number has more bytes than there can be')
+        following = data[pos[more]]
+        raw[more] |= (following & 127).astype(np.uint64) << np.uint64(shift)
+        pos[more] += 1
+        more = more[following >= 128]
+        shift += 7
+    one = np.uint64(1)
+    return (raw >> one).view(np.int64) ^ -(raw & one).view(np.int64), pos
+
+
+def _timestamps(np: Any, pieces: List[_Piece], column: Any, fields: _Fields) -> Any:
+    appended = [each.batch.timestamp_type for each in pieces]
+    if not any(appended):
+        return column([each.batch.base_timestamp for each in pieces]) + fields.timestamp_deltas
+    stamps = column(
+        [
+            each.batch.max_timestamp if each.batch.timestamp_type else each.batch.base_timestamp
+            for each in pieces
+        ]
+    )
+    return stamps + np.where(column(appended), 0, fields.timestamp_deltas)
+
+
+# ------------------------------------------------------------ columns of Arrow
+
+
+def _binaries(
+    np: Any, pa: Any, buf: bytes, fields: _Fields, keep: Any, columns: Sequence[str]
+) -> Dict[str, Any]:
+    """Return the columns of keys and values."""
+    rows = len(fields.values)
+    count = rows if keep is None else len(keep)
+    wanted = {
+        'key': (fields.keys, fields.key_sizes),
+        'value': (fields.values, fields.value_sizes),
+    }
+    made: Dict[str, Any] = {}
+    if 'key' in columns and not (fields.key_sizes >= 0).any():
+        made['key'] = pa.nulls(count, pa.binary())
+    names = [name for name in wanted if name in columns and name not in made]
+    if not names:
+        return made
+    step = 2 * len(names)
+    edges = np.zeros(step * rows + 1, dtype=np.int32)
+    for number, name in enumerate(names):
+        starts, sizes = wanted[name]
+        edges[1 + 2 * number :: step] = starts
+        edges[2 + 2 * number :: step] = starts + np.maximum(sizes, 0)
+    whole = pa.Array.from_buffers(
+        pa.binary(), step * rows, [None, pa.py_buffer(edges), pa.py_buffer(buf)]
+    )
+    first = np.arange(rows, dtype=np.int64) if keep is None else keep
+    for number, name in enumerate(names):
+        sizes = wanted[name][1] if keep is None else wanted[name][1][keep]
+        is_null = sizes < 0
+        at = pa.array(first * step + (1 + 2 * number), mask=is_null if is_null.any() else None)
+        made[name] = whole.take(at)
+    return made
+
+
+def _topics(np: Any, pa: Any, pieces: List[_Piece], counts: List[int], keep: Any) -> Any:
+    names = sorted({each.topic for each in pieces})
+    if len(names) == 1:
+        return pa.repeat(
+            pa.scalar(names[0], pa.string()), sum(counts) if keep is None else len(keep)
+        )
+    which = np.repeat(np.array([names.index(each.topic) for each in pieces]), counts)
+    return pa.array(names, type=pa.string()).take(pa.array(which if keep is None else which[keep]))
+
+
+def _headers(np: Any, pa: Any, buf: bytes, starts: Any, ends: Any) -> Any:
+    """Return the column of headers; they repeat, so each block is decoded once."""
+    some = np.flatnonzero(np.frombuffer(buf, dtype=np.uint8)[starts])
+    if not len(some):
+        return pa.nulls(len(starts), _headers_type(pa))
+    blocks: Dict[bytes, int] = {NO_HEADERS: 0}
+    number = blocks.setdefault
+    places = zip(starts[some].tolist(), ends[some].tolist())
+    which = np.zeros(len(starts), dtype=np.int64)
+    which[some] = [number(buf[start:end], len(blocks)) for start, end in places]
+    rows = [_header_rows(HEADERS[block]) for block in blocks]
+    return pa.array(rows, type=_headers_type(pa)).take(pa.array(which))

@@ -1,0 +1,281 @@
+"""Ranges are fetched from leaders, within bounds; what is gone is told or passed over."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka.errors import (
+    KafkaTimeoutError,
+    OffsetOutOfRangeError,
+    RecordTooLargeError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+)
+from kafka.protocol.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from kafka.record.legacy_records import encode_message_set
+from kafka.testing.logs.partition_log import Batch
+from test.consumer.bounded import T0, Stage, numbered, offsets, values
+
+
+@pytest.fixture
+def stage():
+    made = Stage()
+    yield made
+    made.close()
+
+
+def fetches(stage):
+    return [
+        each.request for each in stage.cluster.requests if isinstance(each.request, FetchRequest)
+    ]
+
+
+def answer(call, **fields):
+    """Return an answer to Fetch about the first partition asked for."""
+    topic = call.request.topics[0]
+    fields = {'high_watermark': 10, 'records': None, 'error_code': 0, **fields}
+    data = PartitionData(partition_index=topic.partitions[0].partition, **fields)
+    return FetchResponse(responses=[FetchableTopicResponse(topic=topic.topic, partitions=[data])])
+
+
+# ------------------------------------------------------------ asking
+
+
+def test_an_empty_range_asks_for_nothing(stage):
+    assert list(stage.reader({T0: (5, 5)})) == []
+    assert fetches(stage) == []
+
+
+def test_the_next_answer_is_asked_for_while_one_is_taken(stage):
+    for start in range(0, 40, 10):
+        stage.write(*numbered(10, start=start))
+    reader = stage.reader(max_partition_fetch_bytes=1, fetch_max_bytes=1)  # a batch each
+    assert len(reader.read()) == 10
+    reader._loop.wait(lambda: False, 1.0)
+    assert [each.topics[0].partitions[0].fetch_offset for each in fetches(stage)] == [0, 10]
+    assert len(reader.read()) == 10
+    reader._loop.wait(lambda: False, 1.0)
+    assert len(fetches(stage)) == 3
+
+
+def test_no_more_is_fetched_than_may_wait(stage):
+    for start in range(0, 100, 10):
+        stage.write(*numbered(10, 1000, start=start))
+    reader = stage.reader(max_partition_fetch_bytes=10000, max_buffered_bytes=25000)
+    reader.read(1)
+    reader._loop.wait(lambda: False, 1.0)
+    assert reader._fetcher._held_bytes <= 25000
+    assert len(list(reader)) == 99
+
+
+def test_a_whole_batch_comes_however_small_the_bound_is(stage):
+    stage.write(*numbered(10, 1000))
+    reader = stage.reader(max_buffered_bytes=1, max_partition_fetch_bytes=1)
+    assert len(list(reader)) == 10
+
+
+def test_nodes_are_asked_at_the_same_time():
+    stage = Stage(brokers=3, topics={'t': 3})
+    try:
+        for partition in range(3):
+            stage.write(*numbered(5), partition=partition)
+        assert len(list(stage.reader())) == 15
+        asked = [e.node for e in stage.cluster.requests if isinstance(e.request, FetchRequest)]
+        assert sorted(asked) == [0, 1, 2]
+    finally:
+        stage.close()
+
+
+def test_a_leader_that_moves_is_followed():
+    stage = Stage(brokers=2, topics={'t': 1}, replication_factor=2)
+    try:
+        stage.write(*numbered(5))
+        reader = stage.reader(max_partition_fetch_bytes=1)
+        ranges = reader.ranges()
+        stage.cluster.move_leader('t', 0, 1 - stage.cluster.leader('t', 0))
+        assert len(list(reader)) == ranges[0].length == 5
+    finally:
+        stage.close()
+
+
+def test_a_broker_that_comes_back_is_asked_again():
+    stage = Stage()
+    try:
+        stage.write(*numbered(5))
+        reader = stage.reader()
+        reader.ranges()
+        stage.cluster.kill(0)
+        stage.cluster.timers.later(3.0, lambda: stage.cluster.restart(0))
+        assert len(list(reader)) == 5
+    finally:
+        stage.close()
+
+
+# ------------------------------------------------------------ ends without records
+
+
+def test_a_range_ends_where_compaction_left_nothing(stage):
+    stage.write(*numbered(5))
+    stage.log().end_offset += 3
+    stage.write(b'behind')
+    assert offsets(stage.reader({T0: (0, 8)})) == [0, 1, 2, 3, 4]
+    stage.log().end_offset += 3
+    assert offsets(stage.reader()) == [0, 1, 2, 3, 4, 8]
+
+
+def test_a_partition_among_others_is_asked_alone_before_it_ends():
+    """It may have got nothing because the others came first (KIP-74)."""
+    stage = Stage(topics={'t': 3})
+    try:
+        for partition in range(3):
+            stage.write(*numbered(10, 1000), partition=partition)
+        reader = stage.reader(fetch_max_bytes=1)
+        assert len(list(reader)) == 30
+    finally:
+        stage.close()
+
+
+def test_a_range_behind_the_end_of_the_log_is_waited_for_and_given_up(stage):
+    stage.write(*numbered(5))
+    reader = stage.reader({T0: (0, 8)}, timeout_ms=5000)
+    began = stage.cluster.timers.clock.monotonic()
+    assert len(reader.read()) == 5
+    text = (
+        'topic t, partition 0: nothing came of offset 5 up to 8 within 5 seconds: the log ends at 5'
+    )
+    with pytest.raises(KafkaTimeoutError, match=text):
+        reader.read()
+    assert stage.cluster.timers.clock.monotonic() - began < 8
+    stage.write(b'a', b'b', b'c')
+    assert values(reader.read()) == [b'a', b'b', b'c']
+    assert reader.read() == []
+
+
+def test_a_topic_that_is_gone_is_given_up(stage):
+    stage.cluster.control('Fetch', lambda call: answer(call, error_code=3))
+    reader = stage.reader({T0: (0, 8)}, timeout_ms=5000)
+    with pytest.raises(KafkaTimeoutError, match='node 0 does not give the records'):
+        reader.read()
+    patient = stage.reader({T0: (0, 8)}, timeout_ms=5000, fail_on_data_loss=False)
+    assert patient.read() == []
+    assert patient.lost == {T0: [(0, 8)]}
+
+
+# ------------------------------------------------------------ what is gone
+
+
+def test_offsets_that_retention_deleted_are_an_error(stage):
+    stage.write(*numbered(5))
+    stage.write(*numbered(5))
+    reader = stage.reader({T0: (1, 8)})
+    stage.log().delete_before(5)
+    text = 'topic t, partition 0: offsets 1 to 4 are gone: its log begins at 5'
+    for _ in range(2):
+        with pytest.raises(OffsetOutOfRangeError, match=text):
+            reader.read()
+
+
+def test_offsets_that_retention_deleted_may_be_passed_over(stage):
+    stage.write(*numbered(5))
+    stage.write(*numbered(5))
+    stage.log().delete_before(5)
+    reader = stage.reader({T0: (1, 8)}, fail_on_data_loss=False)
+    assert offsets(reader) == [5, 6, 7]
+    assert reader.lost == {T0: [(1, 5)]}
+
+
+def test_a_range_that_is_gone_as_a_whole(stage):
+    stage.write(*numbered(5))
+    stage.write(*numbered(5))
+    stage.log().delete_before(5)
+    reader = stage.reader({T0: (1, 4)}, fail_on_data_loss=False)
+    assert list(reader) == []
+    assert reader.lost == {T0: [(1, 4)]}
+
+
+def test_a_log_that_was_cut_off(stage):
+    stage.write(*numbered(5))
+    with pytest.raises(OffsetOutOfRangeError, match='its log ends at 5'):
+        stage.reader({T0: (7, 9)}).read()
+    reader = stage.reader({T0: (7, 9)}, fail_on_data_loss=False)
+    assert list(reader) == []
+    assert reader.lost == {T0: [(7, 9)]}
+
+
+# ------------------------------------------------------------ errors
+
+
+def test_a_topic_that_may_not_be_read_is_an_error_each_time(stage):
+    stage.cluster.control('Fetch', lambda call: answer(call, error_code=29))
+    reader = stage.reader({T0: (0, 8)})
+    for _ in range(2):
+        with pytest.raises(TopicAuthorizationFailedError, match='t'):
+            reader.read()
+
+
+def test_a_passing_error_is_tried_again(stage):
+    stage.write(*numbered(5))
+    seen = []
+
+    def fail_twice(call):
+        seen.append(call)
+        return answer(call, error_code=(-1, 75)[len(seen) - 1]) if len(seen) < 3 else None
+
+    stage.cluster.control('Fetch', fail_twice)
+    assert len(list(stage.reader())) == 5
+    assert len(seen) == 3
+
+
+def test_a_partition_that_does_not_exist():
+    stage = Stage()
+    try:
+        reader = stage.reader({('t', 7): (0, 8)}, timeout_ms=3000)
+        with pytest.raises(KafkaTimeoutError, match='topic t, partition 7.*UnknownTopic'):
+            reader.read()
+    finally:
+        stage.close()
+
+
+def test_a_topic_that_does_not_exist_is_not_made(stage):
+    with pytest.raises((KafkaTimeoutError, UnknownTopicOrPartitionError), match='nope'):
+        stage.reader('nope', request_timeout_ms=2000).ranges()
+    assert 'nope' not in stage.cluster.state.topics
+
+
+def test_a_message_that_a_small_limit_cuts_off_is_asked_for_with_a_larger_one():
+    """Brokers before 0.10.1 cut it off."""
+    stage = Stage(version='0.10.0')
+    try:
+        data = encode_message_set([(0, 5, None, b'x' * 1000)], magic=1)
+        stage.log().append(Batch(0, 0, 5, 1, data), 0)
+        reader = stage.reader(max_partition_fetch_bytes=100)
+        assert values(reader) == [b'x' * 1000]
+        small = stage.reader(max_partition_fetch_bytes=100, fetch_max_bytes=400)
+        with pytest.raises(RecordTooLargeError, match='larger than 400 bytes'):
+            small.read()
+    finally:
+        stage.close()
+
+
+def test_a_near_replica_is_asked_where_the_leader_says_so():
+    """KIP-392."""
+    stage = Stage(brokers=2, topics={'t': 1}, replication_factor=2)
+    try:
+        stage.write(*numbered(5))
+        leader = stage.cluster.leader('t', 0)
+
+        def refer(call):
+            if call.broker.node_id != leader:
+                return None
+            return answer(call, preferred_read_replica=1 - leader)
+
+        stage.cluster.control('Fetch', refer)
+        assert len(list(stage.reader(client_rack='r'))) == 5
+        assert fetches(stage)[0].rack_id == 'r'
+    finally:
+        stage.close()

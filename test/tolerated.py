@@ -21,6 +21,8 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/reporting.py: HarmlessReporter._tell': 'logged: it must not stop the turns of a client',
     'kafka/producer/kafka.py: _close_all': 'raised again once all producers are closed',
     'kafka/coordinator/consumer.py: ConsumerCoordinator._tell': 'logged, as 1.x did with listeners',
+    'kafka/consumer/committing.py: Committing._note': 'logged: the commit was made',
+    'kafka/consumer/rebalancing.py: Rebalancing._tell': 'logged or raised: the rebalance goes on',
     'kafka/cli/program.py: _guarded': 'shown as the interpreter shows what ends a program',
     'kafka/cli/python2.py: parse': 'a fault of the translator is a source it cannot translate',
     'kafka/cli/program.py: _report': 'what an excepthook of the program raises is shown too',

@@ -10,9 +10,9 @@ import pytest
 from kafka import KafkaProducer
 from kafka.errors import KafkaConfigurationError, KafkaTimeoutError
 from kafka.future import Future
+from kafka.net.beginning import Beginning
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
-from kafka.net.beginning import Beginning
 from kafka.testing import Cluster, MemoryCluster
 from kafka.testing.faults import Delay
 from test.simulation.loop import SimLoop

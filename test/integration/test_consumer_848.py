@@ -156,6 +156,7 @@ def test_offsets_go_from_a_classic_group_to_one_of_the_next_generation_and_back(
     assert sorted(places(found)) == [(p, n) for p in range(PARTITIONS) for n in range(30)]
 
 
+@pytest.mark.real  # embedded brokers migrate no group that has members
 @pytest.mark.parametrize('is_classic_first', [True, False])
 def test_members_of_both_protocols_share_a_group(join, is_classic_first):
     """The broker migrates a group online (KIP-848), by its default policy, bidirectional."""

@@ -69,19 +69,20 @@ def test_a_leader_that_is_killed_costs_no_record_and_repeats_none(cluster, consu
 
 
 def test_a_leader_that_hangs_is_left(cluster, consume, copied, fill):
-    fill({copied: {0: numbers(20)}})
-    place = TopicPartition(copied, 0)
+    leaders = {p: cluster.wait_for_leader(copied, p) for p in range(3)}
+    # Not the one that is asked who leads.
+    at, node = next(each for each in leaders.items() if each[1] != cluster.nodes[0])
+    fill({copied: {at: numbers(20)}})
     consumer = consume(request_timeout_ms=3000)
-    consumer.assign([place])
+    consumer.assign([TopicPartition(copied, at)])
     take(consumer, 20)
-    node = cluster.wait_for_leader(copied, 0)
     cluster.pause(node)
     try:
         deadline = time.monotonic() + SECONDS
-        while cluster.wait_for_leader(copied, 0) == node and time.monotonic() < deadline:
+        while cluster.wait_for_leader(copied, at) == node and time.monotonic() < deadline:
             time.sleep(0.2)
-        fill({copied: {0: numbers(5, 20)}})
-        assert offsets(take(consumer, 5), 0) == list(range(20, 25))
+        fill({copied: {at: numbers(5, 20)}})
+        assert offsets(take(consumer, 5), at) == list(range(20, 25))
     finally:
         cluster.resume(node)
 
@@ -132,6 +133,7 @@ def leader_and_follower(cluster, topic):
     return partition.leader, next(each for each in partition.replicas if each != partition.leader)
 
 
+@pytest.mark.real  # embedded brokers elect no leader that missed something by themselves
 @pytest.mark.releases(since='2.3', some=('4.4.0',))
 @pytest.mark.parametrize('policy', ['earliest', 'none'])
 def test_a_log_that_was_cut_off_is_noticed(cluster, consume, new_name, fill, policy):

@@ -44,6 +44,7 @@ class MemberProcess:
     numbers = itertools.count(1)
 
     def __init__(self, python: Optional[str] = None, **options: Any) -> None:
+        self.python = python
         self.options = {**DEFAULTS, **options}
         self.name = '%s %d' % (self.options['client'], next(self.numbers))
         self.events: List[Event] = []
@@ -167,7 +168,7 @@ class Group:
         old = self.places[place]
         with self._lock:
             if not self.has_stopped:
-                self.places[place] = MemberProcess(**old.options)
+                self.places[place] = MemberProcess(old.python, **old.options)
                 self.lives.append(self.places[place])
 
     def stop(self) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Callable, FrozenSet, Iterable, Optional
 from kafka.coordinator.group_settings import GroupSettings, StepKind
 from kafka.coordinator.member import Member, Step
 from kafka.coordinator.membership_848 import Action, Membership, Plan, State
+from kafka.coordinator.rebalance_log import RebalanceLog
 from kafka.errors import (
     BrokerResponseError,
     IllegalStateError,
@@ -66,7 +67,6 @@ class ConsumerMember(Member):
         lock: guards the subscription.
         on_change: as Member.
         chance: of the jitter and of the member's id.
-        figures: what ConsumerMetrics has for members; None for nobody.
     """
 
     def __init__(
@@ -78,7 +78,6 @@ class ConsumerMember(Member):
         lock: Any,
         on_change: Callable[[], Any],
         chance: Optional[random.Random] = None,
-        figures: Any = None,
     ) -> None:
         super().__init__(settings, on_change)
         self._loop = loop
@@ -86,10 +85,10 @@ class ConsumerMember(Member):
         self._subscription = subscription
         self._lock = lock
         self._chance = chance or random.Random()
-        self._figures = figures
         # Its own from the beginning: a join whose answer was lost can be repeated (KIP-1082).
         name = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
         self._machine = Membership(settings, name, self._pause)
+        self._log = RebalanceLog(settings.group_id)
         self._identity = ConsumerGroupMetadata(
             settings.group_id, group_instance_id=settings.group_instance_id
         )
@@ -371,8 +370,8 @@ class ConsumerMember(Member):
             assert error is not None
             self._on_silence(error)
         else:
-            if self._figures is not None:
-                self._figures.heartbeat(now, now - sent_at)
+            if self.figures is not None:
+                self.figures.heartbeat(now, now - sent_at)
             self._on_response(life, response, now)
         self._look()
 
@@ -404,8 +403,8 @@ class ConsumerMember(Member):
                 error,
                 machine.fences,
             )
-            if self._figures is not None and not self._was_stable:
-                self._figures.rebalance_failed()
+            if self.figures is not None and not self._was_stable:
+                self.figures.rebalance_failed()
             self._end_work()
             self._on_change()
         elif action is Action.SURFACE:
@@ -505,16 +504,10 @@ class ConsumerMember(Member):
 
     async def _carry_out(self, plan: Plan, began: float) -> None:
         machine = self._machine
-        life, epoch = machine.life, machine.epoch
-        log.info(
-            'group=%s member=%s epoch=%d: the coordinator takes %d partitions, gives %d, leaves %d',
-            self.settings.group_id,
-            machine.member_id,
-            epoch,
-            len(plan.gone),
-            len(plan.new),
-            len(plan.kept),
-        )
+        life = machine.life
+        counts = len(plan.gone), len(plan.new), len(plan.kept)
+        text = 'the coordinator takes %d partitions, gives %d, leaves %d' % counts
+        self._log.began(began, machine.epoch, text)
         if plan.gone:
             with self._lock:
                 self._subscription.hold(plan.gone.values())
@@ -530,9 +523,10 @@ class ConsumerMember(Member):
         if life != machine.life:
             return
         self.rebalances += 1
+        self._log.joined(machine.epoch, len(owned))
         self._note_identity()
-        if self._figures is not None:
-            self._figures.rebalanced(self._loop.time() - began)
+        if self.figures is not None:
+            self.figures.rebalanced(self._loop.time() - began)
 
     # ------------------------------------------------------------ names of topics
 

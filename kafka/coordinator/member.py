@@ -113,6 +113,7 @@ class Member:
             poll raises it.
         errors: what the next poll is to raise, once each; the membership goes on in spite of them.
         rebalances: how many were completed.
+        figures: a ConsumerMetrics that is told what the group costs, None for nobody.
     """
 
     def __init__(self, settings: GroupSettings, on_change: Callable[[], Any]) -> None:
@@ -121,6 +122,7 @@ class Member:
         self.error: Optional[KafkaError] = None
         self.errors: Deque[KafkaError] = deque(maxlen=1)
         self.rebalances = 0
+        self.figures: Any = None
         self._on_change = on_change
 
     # ------------------------------------------------------------ from any thread

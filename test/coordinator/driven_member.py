@@ -131,8 +131,8 @@ class Driven:
             threading.Lock(),
             self.changed,
             random.Random(1),
-            figures,
         )
+        self.member.figures = figures
         self.member.start()
 
     def changed(self):

@@ -322,6 +322,20 @@ def test_steps_have_as_long_as_a_rebalance():
     assert driven.member.step.deadline == driven.loop.now + 60
 
 
+def test_an_assignment_that_never_rests_is_warned_of(caplog):
+    driven = joined()
+    for epoch in range(2, 8):
+        driven.beat(epoch, {'a': [0, 1], 'b': [0]} if epoch % 2 else {'a': [0, 1]})
+        if driven.member.step is not None and driven.member.step.kind is StepKind.REVOKE:
+            driven.step(StepKind.REVOKE)
+        if driven.member.step is not None:
+            driven.step(StepKind.ASSIGN)
+            driven.take(epoch)
+        driven.loop.advance(1)
+    warned = [each for each in caplog.records if 'rebalances within' in each.getMessage()]
+    assert len(warned) == 1
+
+
 # ---------------------------------------------------------------- commits
 
 
@@ -390,7 +404,7 @@ def test_figures_are_told_of_heartbeats_and_rebalances():
     driven.take(1, {'a': [0]})
     driven.loop.advance(0.5)
     driven.step(StepKind.ASSIGN)
-    assert driven.member._figures.told == [('heartbeat', 0.26), ('rebalanced', 0.5)]
+    assert driven.member.figures.told == [('heartbeat', 0.26), ('rebalanced', 0.5)]
 
 
 def test_figures_are_told_of_rebalances_that_come_to_nothing():
@@ -398,7 +412,7 @@ def test_figures_are_told_of_rebalances_that_come_to_nothing():
     driven.poll()
     driven.take(1, {'a': [0]})
     driven.beat(code=110)
-    assert driven.member._figures.told.count('failed') == 1
+    assert driven.member.figures.told.count('failed') == 1
 
 
 def test_it_shows_what_it_is():

@@ -411,7 +411,8 @@ class ExactlyOnce:
         seconds = config.get('heartbeat_interval_ms', 3000) / 1000
         if config.get('group_protocol') == 'consumer':
             seconds = max(seconds, _HEARTBEAT_OF_848)
-        return round(2 * seconds / _LOOK_SECONDS) + 1
+        looks: int = round(2 * seconds / _LOOK_SECONDS) + 1
+        return looks
 
     def _abort(self, error: Optional[KafkaError]) -> None:
         """Abort what is open, if anything, and go back to where it began.

@@ -53,6 +53,7 @@ class GroupLeader:
         if self._topics:
             await self._refresh()
         self._seen = self._look()
+        self._ask_on()
 
     def _want(self, topics: FrozenSet[str], own: FrozenSet[str]) -> None:
         for topic in sorted(topics):
@@ -93,10 +94,13 @@ class GroupLeader:
         """Tell whether the topics have changed since they were assigned."""
         if self._seen is None:
             return False
-        cluster = self._pool.cluster
-        if self._are_made(cluster, self._topics):
-            self._pool.refresh()
+        self._ask_on()
         return self._look() != self._seen
+
+    def _ask_on(self) -> None:
+        """Let the topics be asked about again, soon, if one of them is still being made."""
+        if self._are_made(self._pool.cluster, self._topics):
+            self._pool.refresh()
 
     def _look(self) -> _Seen:
         return {topic: self._look_at(topic) for topic in self._topics}

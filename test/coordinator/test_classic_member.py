@@ -19,6 +19,7 @@ from kafka.testing.errors import (
     GROUP_AUTHORIZATION_FAILED,
     GROUP_MAX_SIZE_REACHED,
     ILLEGAL_GENERATION,
+    LEADER_NOT_AVAILABLE,
     NOT_COORDINATOR,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
@@ -195,6 +196,18 @@ def test_a_topic_that_is_made_by_being_asked_about_is_read_at_once(world):
     world.settle()
     assert [what for what, _ in reader.told] == ['revoke', 'assign']
     assert {each.topic for each in reader.owned} == {'fresh'}
+
+
+@pytest.mark.parametrize('times', [3, 12])
+def test_a_topic_that_is_being_made_is_asked_about_until_it_is(world, times):
+    asks_about_topics = lambda call: call.request.topics  # noqa: E731
+    world.cluster.faults.add(
+        Error(LEADER_NOT_AVAILABLE), 'Metadata', times=times, where=asks_about_topics
+    )
+    reader = world.reader()
+    world.until(lambda: len(reader.owned) == 4, 20)
+    # Soon enough it is waited for, and else another rebalance brings it.
+    assert reader.member.rebalances == (1 if times == 3 else 2)
 
 
 def test_the_leader_takes_the_topics_of_others_into_interest_and_lets_go_of_them():

@@ -249,6 +249,7 @@ def test_close_ends_everything(world, when):
     reader.close()
     reader.close()
     reader.member.polled(1.0)
+    assert reader.member._on_metadata not in reader.pool.cluster._listeners
     world.cluster.forget_requests()
     world.run(20)
     assert world.cluster.requests == []

@@ -92,7 +92,7 @@ class Committing(Shell):
         began, identity = engine.loop.time(), engine.identity()
         self._check_stable()
         try:
-            engine.run(engine.commits.commit(offsets, identity, seconds), seconds)
+            engine.run(engine.commits.commit(offsets, engine.who(), seconds), seconds)
         except KafkaError as error:
             self._refused(error, identity)
             raise
@@ -103,7 +103,7 @@ class Committing(Shell):
     ) -> None:
         """Commit in turns; what follows is done by the thread that polls."""
         engine = self._engine
-        identity, began = engine.identity(), engine.loop.time()
+        identity, who, began = engine.identity(), engine.who(), engine.loop.time()
         seconds = self._default_timeout()
 
         def finish(error: Optional[KafkaError]) -> None:
@@ -123,7 +123,7 @@ class Committing(Shell):
                 assert engine.commits is not None
                 if offsets:
                     self._check_stable()
-                    await engine.commits.commit(offsets, identity, seconds, retries=False)
+                    await engine.commits.commit(offsets, who, seconds, retries=False)
             except KafkaError as failure:
                 error = failure
             self._ended.append(lambda: finish(error))
@@ -157,7 +157,7 @@ class Committing(Shell):
     def _check_stable(self) -> None:
         """Refuse commits of a member in the middle of a rebalance, but for those of its steps."""
         engine, member = self._engine, self._engine.member
-        if member is None or self._in_step or member.is_stable:
+        if member is None or self._in_step or member.can_commit:
             return
         if engine.subscription.partitions_auto_assigned():
             raise CommitInRebalanceError(

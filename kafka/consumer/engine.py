@@ -18,6 +18,7 @@ from typing import Any, Callable, Coroutine, Deque, Dict, List, Optional, TypeVa
 from kafka import config as options
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.fetcher import Fetcher, FetchSettings
+from kafka.consumer.figures import figures_of
 from kafka.consumer.following import Following
 from kafka.consumer.offsets import OffsetLookups
 from kafka.consumer.positions import Positions
@@ -122,6 +123,14 @@ class Engine:
             for name in ('request_timeout_ms', 'retry_backoff_ms', 'retry_backoff_max_ms')
         }
         read_committed = config['isolation_level'] == 'read_committed'
+        if config['metrics_enabled']:
+            assignment, cluster = self.subscription.assigned_partitions, pool.cluster
+            self.figures = figures_of(
+                config,
+                loop.time,
+                lambda: len(assignment()),
+                lambda: loop.time() - cluster.refreshed_at,
+            )
         self._build_group(seconds)
         self.lookups = OffsetLookups(loop, pool, read_committed, **seconds)
         self.positions = Positions(
@@ -181,7 +190,7 @@ class Engine:
         )
         common = self.loop, self.pool, settings, self.subscription, self.lock
         if config['group_protocol'] == 'consumer':
-            self.member = ConsumerMember(*common, self.look)
+            self.member = ConsumerMember(*common, self.look, figures=self.figures)
         else:
             assignors = adapt_assignors(config['partition_assignment_strategy'])
             self.member = ClassicMember(*common, assignors, self.look)
@@ -192,7 +201,14 @@ class Engine:
     ) -> Dict[TopicPartition, Optional[OffsetAndMetadata]]:
         assert self.commits is not None
         timeout = self.config['request_timeout_ms'] / 1000
-        return await self.commits.fetch(partitions, timeout, self.identity())
+        who = self.member.identity if isinstance(self.member, ConsumerMember) else None
+        return await self.commits.fetch(partitions, timeout, who)
+
+    def who(self) -> Any:
+        """Return as whom commits are made: a KIP-848 member is asked anew before each try."""
+        if isinstance(self.member, ConsumerMember):
+            return self.member.identity
+        return self.identity()
 
     def identity(self) -> ConsumerGroupMetadata:
         """Return who this consumer is to its group."""

@@ -275,12 +275,13 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
     def _open_modern(self, configs: Mapping[str, Any]) -> None:
         self.config = options = config.resolve(config.CONSUMER, configs)
         self._most = options['max_poll_records']
+        self._reads_committed = options['isolation_level'] == 'read_committed'
         self._interceptors = [
             each() if isinstance(each, type) else each for each in options['interceptors']
         ]
         make = functools.partial(
             CompletedFetch,
-            read_committed=options['isolation_level'] == 'read_committed',
+            read_committed=self._reads_committed,
             check_crcs=options['check_crcs'],
             key_deserializer=options['key_deserializer'],
             value_deserializer=options['value_deserializer'],

@@ -240,6 +240,13 @@ class TopicPartitionState:
             return None
         return OffsetAndMetadata(self._position, '', self.position_epoch)
 
+    def lag(self, read_committed: bool) -> Optional[int]:
+        """Return how many offsets are behind the position, as of the last fetch; None: unknown."""
+        end = self.last_stable_offset if read_committed else self.highwater
+        if end is None or self._position is None:
+            return None
+        return max(0, end - self._position)
+
     # ------------------------------------------------------------ by the program
 
     def pause(self) -> None:

@@ -35,6 +35,7 @@ class Polling(Rebalancing):
     _most: float  # records in a poll
     _course_began = 0.0
     _course_size = 0
+    _reads_committed = False
     _failed: Any = None  # the fetch with what could not be handed out last
     #: Whether it has begun to read, as the consumer of its era.
     _has_polled = False
@@ -59,7 +60,12 @@ class Polling(Rebalancing):
         with self._guard:
             self._check_open()
             self._stop_course()
-            records = self._poll(self._now() + seconds, most)
+            began, figures = self._now(), self._engine.figures
+            try:
+                records = self._poll(began + seconds, most)
+            finally:
+                if figures is not None:
+                    figures.polled(began, self._now())
             if records and self._interceptors:
                 records = self._intercepted(records)
             return records
@@ -143,8 +149,8 @@ class Polling(Rebalancing):
             if found is None:
                 break
             partition, token, taken, end, epoch = found
-            self._consumed(partition, token, end, epoch)
-            if taken:
+            if self._consumed(partition, token, end, epoch) and taken:
+                self._count(partition, len(taken))
                 count += len(taken)
                 if partition in records:
                     records[partition] += taken
@@ -198,6 +204,15 @@ class Polling(Rebalancing):
                 return partition, token, taken, last.offset + 1, _known(last.leader_epoch)
         return None
 
+    def _count(self, partition: TopicPartition, records: int) -> None:
+        """Let the figures have what is handed out."""
+        engine = self._engine
+        if engine.figures is not None:
+            with engine.lock:
+                state = engine.subscription.assignment.get(partition)
+                lag = None if state is None else state.lag(self._reads_committed)
+            engine.figures.consumed(partition, records, lag)
+
     def _intercepted(
         self, records: Dict[TopicPartition, List[ConsumerRecord]]
     ) -> Dict[TopicPartition, List[ConsumerRecord]]:
@@ -245,6 +260,8 @@ class Polling(Rebalancing):
             self._attend()
             found = self._take_some(most)
             if found is not None:
+                if not self._counts(*found[:2]):
+                    continue
                 return self._begin_course(*found)
             left = deadline - self._now()
             if left <= 0 and has_waited:
@@ -265,6 +282,8 @@ class Polling(Rebalancing):
         self._engine.nudge_lazily()
         iterator = iter(records)
         self._course_size = len(records)
+        if records:
+            self._count(partition, len(records))
         self._course = Course(partition, token, records, iterator, end, epoch)
         return iterator
 

@@ -32,7 +32,11 @@ class ReadingVerbs(Shell):
         seconds = seconds_of(timeout_ms, self._default_timeout())
         with self._guard:
             self._check_open()
-            return self._engine.run(make(seconds), seconds)  # type: ignore[arg-type]
+            self._engine.fetcher.hurry(seconds)  # answers come in order on a connection
+            try:
+                return self._engine.run(make(seconds), seconds)  # type: ignore[arg-type]
+            finally:
+                self._engine.fetcher.hurry(0.0)
 
     # ------------------------------------------------------------ offsets
 
@@ -131,11 +135,13 @@ class ReadingVerbs(Shell):
 
         None while that or the position is not known. Raises: as highwater().
         """
-        is_committed = self.config['isolation_level'] == 'read_committed'
-        end = self._of(partition, 'last_stable_offset' if is_committed else 'highwater')
+        check_partition(partition)
+        self._check_open()
         self._sync()
-        position = self._of(partition, 'position')
-        return None if end is None or position is None else max(0, end - position)
+        engine, is_committed = self._engine, self.config['isolation_level'] == 'read_committed'
+        with engine.lock:
+            lag: Optional[int] = engine.subscription.state(partition).lag(is_committed)
+        return lag
 
     def _of(self, partition: TopicPartition, name: str) -> Optional[int]:
         check_partition(partition)

@@ -86,12 +86,22 @@ class Shell:
 
     def _consumed(
         self, partition: TopicPartition, token: int, offset: int, epoch: Optional[int]
-    ) -> None:
+    ) -> bool:
+        """Move a position; False if it was moved otherwise meanwhile, or is not assigned."""
         engine = self._engine
         with engine.lock:
             state = engine.subscription.assignment.get(partition)
-            if state is not None and state.token == token:
-                state.consumed(offset, -1 if epoch is None else epoch)
+            if state is None or state.token != token:
+                return False
+            state.consumed(offset, -1 if epoch is None else epoch)
+            return True
+
+    def _counts(self, partition: TopicPartition, token: int) -> bool:
+        """Tell whether what was taken of a partition may still be handed out."""
+        engine = self._engine
+        with engine.lock:
+            state = engine.subscription.assignment.get(partition)
+            return state is not None and state.token == token
 
     def _stop_course(self) -> None:
         """Let go of the records that iteration has under way; they are handed out later."""

@@ -161,6 +161,7 @@ class Verbs(Polling):
             found = known()
             if found is None:
                 engine.loop.call_threadsafe(engine.search)
+                engine.fetcher.hurry(min(seconds, 1.0))
                 engine.nudge()
                 error_of = engine.positions.error_of
                 engine.wait(

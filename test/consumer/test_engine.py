@@ -106,3 +106,18 @@ def test_a_forked_child_is_told_and_the_parent_goes_on():
                     os._exit(1)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
             assert len(poll_until(made, 1)) == 1
+
+
+def test_figures_tell_what_was_read():
+    with Cluster(topics={'t': 1}) as cluster:
+        write(cluster, 20)
+        with consumer_of(cluster, 't', group_id='g', max_poll_records=5) as made:
+            poll_until(made, 5)
+            made.commit()
+            found = made.metrics()
+            assert found['consumer-fetch-manager-metrics']['records-lag-max'] == 15
+            assert found['consumer-coordinator-metrics']['assigned-partitions'] == 1
+            assert found['consumer-coordinator-metrics']['commit-latency-max'] > 0
+            assert found['consumer-metrics']['last-poll-seconds-ago'] < 60
+        with consumer_of(cluster, 't', metrics_enabled=False) as made:
+            assert made.metrics() is None

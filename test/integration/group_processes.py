@@ -38,7 +38,7 @@ class Event(NamedTuple):
 class MemberProcess:
     """A member: the process, and what it has said so far.
 
-    Attributes: killed_at: monotonic seconds, None if it was not.
+    Attributes: killed_at: monotonic seconds, None if it was not; was_ended: by who started it.
     """
 
     numbers = itertools.count(1)
@@ -49,6 +49,7 @@ class MemberProcess:
         self.name = '%s %d' % (self.options['client'], next(self.numbers))
         self.events: List[Event] = []
         self.killed_at: Optional[float] = None
+        self.was_ended = False
         self.process = subprocess.Popen(
             [python or sys.executable, '-I', str(PROGRAM), json.dumps(self.options)],
             stdin=subprocess.PIPE,
@@ -104,6 +105,7 @@ class MemberProcess:
 
     def kill(self) -> None:
         """End it at once, with SIGKILL."""
+        self.was_ended = True
         self.process.kill()
         self.process.wait(SECONDS)
         self.killed_at = time.monotonic()
@@ -111,6 +113,7 @@ class MemberProcess:
 
     def stop(self, seconds: float = SECONDS) -> None:
         """Let it leave and end; SystemError with what it complained of if it does not."""
+        self.was_ended = True
         if self.process.poll() is None:
             assert self.process.stdin is not None
             self.process.stdin.close()
@@ -183,8 +186,9 @@ class Group:
         deadline = time.monotonic() + seconds
         while not condition():
             for each in self.places:
-                assert each.process.poll() is None or each.killed_at, each.complaints.decode()
-            assert time.monotonic() < deadline, self.places
+                is_over = each.process.poll() is not None and not each.was_ended
+                assert not is_over, '%r\n%s' % (each, each.complaints.decode())
+            assert time.monotonic() < deadline, '%r\n%s' % (self.places, self.complaints)
             time.sleep(0.02)
 
     def share(self, partitions: int) -> bool:
@@ -193,6 +197,11 @@ class Group:
         sizes = [len(each) for each in parts]
         every = set().union(*parts)
         return sum(sizes) == len(every) == partitions and max(sizes) - min(sizes) <= 1
+
+    @property
+    def complaints(self) -> str:
+        """What the members wrote to their standard error last."""
+        return '\n'.join(each.complaints.decode(errors='replace') for each in self.places)
 
     @property
     def numbers_seen(self) -> List[int]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 
 import pytest
 
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.classic_member import AssignorError
-from kafka.coordinator.membership import Membership
+from kafka.coordinator.membership import Heartbeats, Membership
 from kafka.errors import FencedInstanceIdError, InconsistentGroupProtocolError, ProtocolError
 from kafka.protocol.group import JoinGroupResponse, SyncGroupResponse
 from kafka.testing.errors import UNKNOWN_MEMBER_ID
@@ -332,7 +333,27 @@ def test_a_mistake_of_this_package_is_told_and_not_waited_for(world, monkeypatch
     caplog.clear()
 
 
-# ---------------------------------------------------------------- cost
+# ---------------------------------------------------------------- heartbeats, and their cost
+
+
+def test_one_heartbeat_at_a_time():
+    beats = Heartbeats(3.0)
+    beats.begin(10.0)
+    assert beats.due == 13.0
+    assert beats.look_at(10.0) == 13.0
+    beats.sent(13.5)
+    assert beats.due == math.inf
+    assert (beats.look_at(13.5), beats.look_at(16.5)) == (16.5, 19.5)
+    beats.answered(14.0)
+    assert (beats.due, beats.answered_at) == (16.5, 14.0)
+    beats.sent(16.5)
+    beats.answered(30.0)
+    assert beats.due == 30.0
+    beats.sent(30.0)
+    beats.failed(31.0, 0.5)
+    assert (beats.due, beats.answered_at) == (31.5, 30.0)
+    beats.stop()
+    assert beats.due == math.inf
 
 
 def test_an_idle_member_starts_no_coroutine_and_one_timer_for_each_heartbeat(world, monkeypatch):

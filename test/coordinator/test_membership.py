@@ -7,7 +7,7 @@ import math
 import pytest
 
 from kafka.coordinator.group_settings import GroupSettings, StepKind
-from kafka.coordinator.membership import NOBODY, Heartbeats, Membership, Need, StepPlan, Who
+from kafka.coordinator.membership import NOBODY, Membership, Need, StepPlan, Who
 from kafka.coordinator.membership_table import Reason, State, Verdict
 from kafka.errors import (
     FencedInstanceIdError,
@@ -511,26 +511,6 @@ def test_no_heartbeats_while_the_join_is_repeated():
     hand.take()
     hand.join(code=15)
     assert hand.member.heartbeats.due == math.inf
-
-
-def test_one_heartbeat_at_a_time():
-    beats = Heartbeats(3.0)
-    beats.begin(10.0)
-    assert beats.due == 13.0
-    assert beats.look_at(10.0) == 13.0
-    beats.sent(13.5)
-    assert beats.due == math.inf
-    assert (beats.look_at(13.5), beats.look_at(16.5)) == (16.5, 19.5)
-    beats.answered(14.0)
-    assert (beats.due, beats.answered_at) == (16.5, 14.0)
-    beats.sent(16.5)
-    beats.answered(30.0)
-    assert beats.due == 30.0
-    beats.sent(30.0)
-    beats.failed(31.0, 0.5)
-    assert (beats.due, beats.answered_at) == (31.5, 30.0)
-    beats.stop()
-    assert beats.due == math.inf
 
 
 def test_a_program_that_does_not_poll_is_taken_out_and_loses_what_it_has():

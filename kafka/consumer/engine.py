@@ -190,10 +190,11 @@ class Engine:
         )
         common = self.loop, self.pool, settings, self.subscription, self.lock
         if config['group_protocol'] == 'consumer':
-            self.member = ConsumerMember(*common, self.look, figures=self.figures)
+            self.member = ConsumerMember(*common, self.look)
         else:
             assignors = adapt_assignors(config['partition_assignment_strategy'])
             self.member = ClassicMember(*common, assignors, self.look)
+        self.member.figures = self.figures
         self.member.start()
 
     async def _committed(

@@ -102,6 +102,7 @@ class ClassicMember(Member):
         )
         self._log = RebalanceLog(settings.group_id)
         self._begun = 0  # rebalances that were logged
+        self._began_at = 0.0  # when the last of them did
         self._failures = 0  # of calls in a row, for the back-off
         self._task: Optional[Task[None]] = None
         self._waiter: Optional[Waiter[None]] = None  # of the coroutine
@@ -235,8 +236,8 @@ class ClassicMember(Member):
         """Let others see what the membership has become."""
         member = self._membership
         if member.begun != self._begun:
-            self._begun = member.begun
-            self._log.began(self._loop.time(), member.who.generation, member.reason)
+            self._begun, self._began_at = member.begun, self._loop.time()
+            self._log.began(self._began_at, member.who.generation, member.reason)
         if self._plan is not None and member.next_step() != self._plan:
             if self.step is not None and self.step.withdraw():
                 self.step = None
@@ -302,6 +303,8 @@ class ClassicMember(Member):
             self._membership.step_done(plan)
             if self._membership.state is State.STABLE:
                 self._log.joined(self._membership.who.generation, len(plan.owned))
+                if self.figures is not None:
+                    self.figures.rebalanced(self._loop.time() - self._began_at)
 
     async def _link(self) -> Any:
         """Return the link to the coordinator; None if that could not be had, which is dealt with.
@@ -399,8 +402,12 @@ class ClassicMember(Member):
 
     async def _ask(self, link: Any, request: Any, seconds: float, version: Optional[int]) -> Any:
         """Return the answer to JoinGroup or SyncGroup, None if there is none."""
+        began = self._loop.time()
         try:
-            return await link.request(request, seconds, version)
+            answer = await link.request(request, seconds, version)
+            if self.figures is not None:
+                self.figures.asked(type(request).__name__, self._loop.time() - began)
+            return answer
         except KafkaError as error:
             self._pool.forget_coordinator(GROUP, self.settings.group_id)
             if error.retriable:
@@ -531,6 +538,10 @@ class ClassicMember(Member):
 
     def _on_heartbeat(self) -> None:
         """Look what an answer has changed."""
+        heartbeats = self._membership.heartbeats
+        if self.figures is not None and heartbeats.took is not None:
+            self.figures.heartbeat(heartbeats.answered_at, heartbeats.took)
+            heartbeats.took = None
         if self._membership.state is not State.STABLE or self._membership.error is not self.error:
             self._changed()
         self._arm()

@@ -83,6 +83,7 @@ class Heartbeats:
         self._interval = interval
         self._sent_at = -math.inf
         self._is_under_way = False
+        self.took: Optional[float] = None
 
     def begin(self, now: float) -> None:
         """Note that the group has just heard of the member."""
@@ -109,7 +110,7 @@ class Heartbeats:
     def answered(self, now: float) -> None:
         """Note that the coordinator has heard it."""
         self._is_under_way = False
-        self.answered_at = now
+        self.answered_at, self.took = now, now - self._sent_at
         self.due = max(now, self._sent_at + self._interval)
 
     def failed(self, now: float, pause: float) -> None:

@@ -280,6 +280,10 @@ class ConsumerMetrics(Recorder):
         """Note a SyncGroup that was answered, and how long it took."""
         self._note(_Took('sync', seconds * 1000))
 
+    def asked(self, request: str, seconds: float) -> None:
+        """Note a JoinGroup or SyncGroup by the name of its request; see joined() and synced()."""
+        (self.joined if request.startswith('Join') else self.synced)(seconds)
+
     def rebalanced(self, seconds: float) -> None:
         """Note a rebalance that was completed, and how long it took, listeners included."""
         self._last['rebalance'] = self._now()

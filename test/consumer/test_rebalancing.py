@@ -169,3 +169,17 @@ def test_a_member_of_a_long_handler_stays(cluster, protocol):
         time.sleep(1.0)
         made.poll(timeout_ms=100)
         assert made.group_metadata() == before
+
+
+def test_figures_tell_of_the_group(cluster, protocol):
+    with member(cluster, protocol, heartbeat_interval_ms=50) as made:
+        share(made)
+        found = {}
+        deadline = time.monotonic() + SECONDS
+        while not found.get('heartbeat-rate') or not found['rebalance-latency-total']:
+            assert time.monotonic() < deadline, found
+            made.poll(timeout_ms=50)
+            found = made.metrics()['consumer-coordinator-metrics']
+        assert found['last-heartbeat-seconds-ago'] >= 0
+        if protocol == 'classic':
+            assert found['join-rate'] > 0 < found['sync-rate']

@@ -269,6 +269,16 @@ def test_promises_of_the_calls_of_a_consumer(cluster, topic, fill, group):
     consumer.seek_to_beginning()
     assert consumer.position(first) == 0
     assert topic in consumer.topics()
+    consumer.close()
+
+
+@IN_GROUPS
+def test_promises_about_subscriptions_of_a_consumer(cluster, topic, fill, group):
+    """In the order of the document."""
+    fill({topic: {0: [b'x']}})
+    first = TopicPartition(topic, 0)
+    consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap, group_id=group)
+    consumer.assign([first])
     consumer.unsubscribe()
     assert consumer.assignment() == set()
     with pytest.raises(AssertionError):

@@ -112,6 +112,9 @@ class Verbs(Polling):
             return set(engine.subscription.assignment)
 
     def _changed_subscription(self) -> None:
+        figures = self._engine.figures
+        if figures is not None:
+            figures.assignment_changed(self.assignment())
         self._engine.loop.call_threadsafe(self._engine.following.subscribed)
 
     def _leave(self, reason: str, seconds: float) -> None:

@@ -11,8 +11,7 @@ from collections import deque
 from typing import Any, Deque, List, Optional
 
 from kafka.consumer.range_fetcher import Parked
-from kafka.errors import KafkaError, ProtocolError
-from kafka.record.fetched_records import FetchedRecords
+from kafka.errors import ProtocolError
 from kafka.record.vectors import ArrowMaker, has_numpy
 
 __all__ = ['ArrowBatches']
@@ -78,29 +77,12 @@ class ArrowBatches:
 
     def _add(self, parked: Parked) -> bool:
         """Add the batches of an answer; False if it has to be read with care, and all of it."""
-        if not has_numpy():
+        batches = self._reader.made(parked).undecoded() if has_numpy() else None
+        if batches is None:
             return False
-        data, settings = parked.data, self._reader.settings
-        aborted = None
-        if settings.read_committed:
-            aborted = [(t.producer_id, t.first_offset) for t in data.aborted_transactions or ()]
-        records = FetchedRecords(
-            data.records, aborted=aborted, check_crcs=self._reader.config['check_crcs']
-        )
-        batches = []
-        try:
-            for batch in records.batches():
-                if batch is None:
-                    return False
-                if parked.offset <= batch.last_offset and batch.base_offset < parked.state.stop:
-                    batches.append((batch, batch.payload()))
-        except KafkaError:  # which the careful way raises again, where it belongs
-            return False
-        place = parked.state.partition
+        place, stop = parked.state.partition, parked.state.stop
         for batch, payload in batches:
-            self._maker.add(
-                str(place.topic), place.partition, parked.offset, parked.state.stop, batch, payload
-            )
+            self._maker.add(str(place.topic), place.partition, parked.offset, stop, batch, payload)
         return True
 
     def _by_columns(self) -> Optional[Any]:

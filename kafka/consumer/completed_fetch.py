@@ -11,6 +11,7 @@ each of them unless there are deserializers.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from itertools import repeat
 from typing import Any, Iterable, List, Optional, Tuple
 
@@ -19,6 +20,7 @@ from kafka.consumer.deserializers import Deserializer, adapt_deserializer
 from kafka.consumer_record import ConsumerRecord, make_records
 from kafka.errors import CorruptRecordError, IllegalStateError, KafkaError, UnsupportedCodecError
 from kafka.protocol.fetch import PartitionData
+from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.fetched_records import FetchedRecords
 from kafka.record.record_columns import RecordColumns
 from kafka.structs import TopicPartition
@@ -67,12 +69,14 @@ class CompletedFetch:
         that is none.
         """
         aborted = data.aborted_transactions or ()
-        self._records = FetchedRecords(
+        self._make_records = partial(
+            FetchedRecords,
             data.records,
             aborted=[(t.producer_id, t.first_offset) for t in aborted] if read_committed else None,
             check_crcs=check_crcs,
             max_decompressed_bytes=max_decompressed_bytes,
         )
+        self._records = self._make_records()
         self.partition = partition
         self.fetch_offset = self.position = fetch_offset
         self.token = token
@@ -148,6 +152,31 @@ class CompletedFetch:
             self._move(columns, len(columns.values))
         self._settle()
         return columns
+
+    def undecoded(self) -> Optional[List[Tuple[DefaultRecordBatch, bytes]]]:
+        """
+        Return the batches with their records, decompressed; the position stays: :meth:`pass_over`.
+
+        None where records were taken before, for formats 0 and 1, and where a batch cannot be read:
+        the other ways to take records tell why. A batch may begin before the position.
+        """
+        if self.is_done or self._columns is not None:
+            return None
+        found = []
+        try:
+            for batch in self._make_records().batches():
+                if batch is None:
+                    return None
+                if batch.last_offset >= self.position:
+                    found.append((batch, batch.payload()))
+        except KafkaError:
+            return None
+        return found
+
+    def pass_over(self) -> None:
+        """Go behind everything, which was read as :meth:`undecoded` returned it."""
+        self.position = max(self.position, self.next_offset)
+        self.last_epoch, self.is_done = self.next_epoch, True
 
     def skip_corrupt(self) -> int:
         """

@@ -9,6 +9,7 @@ makes one in each of its tasks.
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import islice
 from operator import attrgetter
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -32,6 +33,8 @@ __all__ = ['BoundedReader']
 #: Options of consumers that mean nothing here, so that nobody believes they do.
 _OF_GROUPS = ('group_id', 'group_instance_id', 'interceptors')
 _OFFSET = attrgetter('offset')
+#: Records in a list, if nobody says how many.
+AT_A_TIME = 1000
 
 
 class BoundedReader:
@@ -228,10 +231,11 @@ class BoundedReader:
         self._ready = iter(records)
         return next(self._ready)
 
-    def read(self, max_records: Optional[int] = None) -> List[ConsumerRecord]:
-        """Return the next records of a partition, as many as are there; none at the end of all.
+    def read(self, max_records: int = AT_A_TIME) -> List[ConsumerRecord]:
+        """Return the next records of a partition; none at the end of all.
 
-        Arguments: max_records: how many at most.
+        Arguments: max_records: how many at most. Longer lists are dearer: the collector of garbage
+            looks at each record again and again while a list of them grows.
 
         Raises: CorruptRecordError, UnsupportedCodecError, and what a deserializer raised, for a
         record that cannot be handed out, again with each call: skip_corrupt() gets over a batch;
@@ -239,15 +243,10 @@ class BoundedReader:
         KafkaTimeoutError for a range that gets nothing; as ranges(). IllegalArgumentError for a
         number below 1, IllegalStateError after arrow() and close().
         """
-        if max_records is not None and max_records < 1:
+        if max_records < 1:
             raise IllegalArgumentError('max_records must be 1 or more, not %r' % (max_records,))
         self._begin('records')
-        records = list(self._ready) if max_records is None else []
-        while len(records) < (max_records or 0):
-            more = next(self._ready, None)
-            if more is None:
-                break
-            records.append(more)
+        records = list(islice(self._ready, max_records))
         while not records and self._open_next() is not None:
             assert self._fetch is not None and self._parked is not None
             records = self._fetch.take(max_records)
@@ -296,8 +295,12 @@ class BoundedReader:
         return self._open(parked)
 
     def _open(self, parked: Parked) -> CompletedFetch:
-        self._parked = parked
-        self._fetch = CompletedFetch(
+        self._parked, self._fetch = parked, self.made(parked)
+        return self._fetch
+
+    def made(self, parked: Parked) -> CompletedFetch:
+        """Return an answer as something to be taken, new."""
+        return CompletedFetch(
             parked.state.partition,
             parked.offset,
             parked.data,
@@ -308,7 +311,6 @@ class BoundedReader:
             key_deserializer=self._key_deserializer,
             value_deserializer=self._value_deserializer,
         )
-        return self._fetch
 
     def finish(self, parked: Parked) -> None:
         """Note that an answer is used up."""
@@ -327,7 +329,7 @@ class BoundedReader:
         columns: Sequence[str] = DEFAULT_COLUMNS,
         *,
         timestamp_unit: str = 'ms',
-        max_batch_bytes: int = 8388608,
+        max_batch_bytes: int = 2097152,
     ) -> ArrowBatches:
         """Return an iterator of pyarrow.RecordBatch, made without an object for each record.
 

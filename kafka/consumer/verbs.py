@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, List, Optional, Set
 
 from kafka.argument_checks import as_partition
+from kafka.consumer.arrow_polling import ArrowPolling
 from kafka.consumer.call_checks import (
     check_offset,
     check_partition,
@@ -17,14 +18,13 @@ from kafka.consumer.call_checks import (
     where,
 )
 from kafka.consumer.listener import SubscriptionPattern
-from kafka.consumer.polling import Polling
 from kafka.errors import IllegalStateError, UnsupportedVersionError
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 __all__ = ['Verbs']
 
 
-class Verbs(Polling):
+class Verbs(ArrowPolling):
     """A base of the modern KafkaConsumer, of no use alone."""
 
     # ------------------------------------------------------------ what is read

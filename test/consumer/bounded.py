@@ -13,6 +13,32 @@ NOW = 1_600_000_000_000
 T0 = TopicPartition('t', 0)
 
 
+def write(log, *values, at=NOW, damage=None, **fields):
+    """Write a batch; values are bytes or (key, value, headers). Return its first offset."""
+    records = [
+        (at + number, *value) if isinstance(value, tuple) else (at + number, None, value, ())
+        for number, value in enumerate(values)
+    ]
+    data = encode_batch(records, **fields)
+    if damage is not None:
+        data = damage(data)
+    batch = Batch(
+        0,
+        len(values) - 1,
+        at + len(values) - 1,
+        2,
+        data,
+        fields.get('producer_id', -1),
+        fields.get('producer_epoch', -1),
+        fields.get('base_sequence', -1),
+        fields.get('transactional', False),
+        fields.get('control', False),
+    )
+    if batch.is_control:
+        return log.end_transaction(batch, 0, values[0][0][3] == 1)
+    return log.append(batch, 0)
+
+
 class Stage:
     """A cluster with logs to write to, and readers of it."""
 
@@ -36,31 +62,8 @@ class Stage:
     def log(self, topic='t', partition=0):
         return self.cluster.state.topics[topic].partitions[partition].log
 
-    def write(self, *values, topic='t', partition=0, at=NOW, damage=None, **fields):
-        """Write a batch; values are texts or (key, value, headers). Return its first offset."""
-        records = [
-            (at + number, *value) if isinstance(value, tuple) else (at + number, None, value, ())
-            for number, value in enumerate(values)
-        ]
-        data = encode_batch(records, **fields)
-        if damage is not None:
-            data = damage(data)
-        batch = Batch(
-            0,
-            len(values) - 1,
-            at + len(values) - 1,
-            2,
-            data,
-            fields.get('producer_id', -1),
-            fields.get('producer_epoch', -1),
-            fields.get('base_sequence', -1),
-            fields.get('transactional', False),
-            fields.get('control', False),
-        )
-        log = self.log(topic, partition)
-        if batch.is_control:
-            return log.end_transaction(batch, 0, values[0][0][3] == 1)
-        return log.append(batch, 0)
+    def write(self, *values, topic='t', partition=0, **fields):
+        return write(self.log(topic, partition), *values, **fields)
 
     def end(self, producer_id, commit, **where):
         """Write the marker that ends a transaction."""

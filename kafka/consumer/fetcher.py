@@ -206,7 +206,7 @@ class Fetcher:
     def _note_changes(self) -> bool:
         """Take over which partitions have changed; return whether there were any."""
         changed = self._subscription.take_changed()
-        for each in changed:
+        for each in sorted(changed):  # in one order in all processes, so that a run repeats
             self._parked.restore(each)
         self._dirty |= changed
         return bool(changed)
@@ -260,7 +260,7 @@ class Fetcher:
             is_new, self._is_new_metadata = self._is_new_metadata, False
             if is_new:
                 places.review_all(now)
-            places.review(dirty, now)
+            places.review(sorted(dirty), now)
             self._subscription.take_changed()  # by what was just done
             is_unsettled = bool((dirty or is_new) and self._subscription.unsettled)
         if is_unsettled:

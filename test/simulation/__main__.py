@@ -1,5 +1,7 @@
 """Run the simulation of a producer: ``python -m test.simulation --seeds 2000``, or ``--seed 7``.
 
+With ``--groups`` that of the members of a group.
+
 Prints how to repeat a run that failed, and ends with status 1 then. What it prints last is the
 history of the runs, a digest: it is the same wherever the same seeds are run.
 """
@@ -7,12 +9,14 @@ history of the runs, a digest: it is the same wherever the same seeds are run.
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import logging
 import sys
 import time
 
 from test.simulation.checks import Wrong
+from test.simulation.group_runs import run_group
 from test.simulation.runs import run
 
 
@@ -22,14 +26,17 @@ def main(arguments=None):
     parser.add_argument('--seeds', type=int, default=100, help='how many, from 0 (or --first) on')
     parser.add_argument('--first', type=int, default=0)
     parser.add_argument('--seed', type=int, help='only this one')
+    parser.add_argument('--groups', action='store_true', help='of groups, not of producers')
+    parser.add_argument('--verbose', action='store_true', help='print what happens in a group')
     parser.add_argument('--most', type=int, default=10, help='failures after which it ends')
     given = parser.parse_args(arguments)
     seeds = range(given.first, given.first + given.seeds) if given.seed is None else [given.seed]
     logging.getLogger('kafka').addHandler(logging.NullHandler())  # of trouble that is wanted
+    one = functools.partial(run_group, verbose=given.verbose) if given.groups else run
     failed, start, history = [], time.monotonic(), hashlib.sha256()
     for seed in seeds:
         try:
-            history.update(run(seed).history.encode())
+            history.update(one(seed).history.encode())
         except Wrong as error:
             failed.append(seed)
             sys.stdout.write('%s\n' % error)

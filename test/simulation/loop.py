@@ -110,11 +110,14 @@ class SimTransport:
 class SimLoop(Scheduler):
     """A loop on the virtual clock of a cluster that was started.
 
-    Arguments: cluster: a MemoryCluster.
+    Arguments: cluster: a MemoryCluster; fellows: the loops that go on while one of them is waited
+    in, a list that all of them share; None for this one alone.
     """
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, fellows=None):
         super().__init__()
+        self.fellows = [] if fellows is None else fellows
+        self.fellows.append(self)
         self.transports = {}
         self._cluster = cluster
         self._timers_of_all = cluster.timers
@@ -129,7 +132,9 @@ class SimLoop(Scheduler):
 
     def call_later(self, seconds, call, *args):
         """Call something later, in the one order of all that happens."""
-        return self._timers_of_all.later(seconds, lambda: self._guarded(call, args))
+        return self._timers_of_all.later(
+            seconds, lambda: None if self._is_closed else self._guarded(call, args)
+        )
 
     # -- from outside ----------------------------------------------------------------------------
 
@@ -180,7 +185,14 @@ class SimLoop(Scheduler):
         return stepped
 
     def _settle(self):
-        """Run what is ready, until nothing is."""
+        """Run what is ready here and in the fellows, until nothing is."""
+        for loop in tuple(self.fellows):
+            loop.settle_alone()
+
+    def settle_alone(self):
+        """Run what is ready here."""
+        if self._is_running:
+            return
         self._is_running = True
         try:
             while True:
@@ -198,10 +210,21 @@ class SimLoop(Scheduler):
         for task in list(self._tasks):
             task.cancel()
         self.wait(lambda: not self._tasks, timeout)
+        self._end()
+
+    def die(self):
+        """End it as kill -9 does: the connections are closed, and nothing more is said."""
+        if not self._is_closed:
+            for transport in list(self.transports):
+                transport.close()
+            self._end()
+
+    def _end(self):
         self._is_closed = True
         for transport in list(self.transports):
             transport.close()
         self._drop_all()
+        self.fellows.remove(self)
 
     # -- in a turn -------------------------------------------------------------------------------
 

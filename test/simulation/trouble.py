@@ -25,6 +25,9 @@ COORDINATOR_CODES = [14, 15, 16]
 #: (KIP-890).
 ENDS_ARE_TOLD_APART_SINCE = (4, 0)
 TRANSACTION_APIS = ['InitProducerId', 'AddPartitionsToTxn', 'AddOffsetsToTxn', 'EndTxn']
+GROUP_APIS = ['FindCoordinator', 'JoinGroup', 'SyncGroup', 'Heartbeat', 'LeaveGroup']
+GROUP_APIS += ['OffsetCommit', 'OffsetFetch', 'ConsumerGroupHeartbeat']
+READING_CODES = [3, 5, 6]
 
 
 class Trouble:
@@ -73,6 +76,21 @@ class Trouble:
             answers = [*anything, DropResponse(), *map(Error, COORDINATOR_CODES)]
             for api in [*TRANSACTION_APIS, 'FindCoordinator', 'TxnOffsetCommit']:
                 faults.schedule(answers, 0.3 * rate, api)
+            self._next()
+        self._cluster.timers.later(seconds, self.end)
+
+    def begin_for_groups(self, seconds):
+        """Let go wrong for so many seconds what members of groups meet."""
+        chance, rate, faults = self._chance, self._rate, self._cluster.faults
+        anything = [DropRequest(), DropResponse(), Delay(chance.uniform(0.01, 5.0)), Throttle(200)]
+        if rate:
+            faults.schedule([*anything, Cut(), Hang()], 0.04 * rate)
+            answers = [*anything, DropResponse(), *map(Error, COORDINATOR_CODES)]
+            for api in GROUP_APIS:
+                faults.schedule(answers, 0.1 * rate, api)
+            answers = [*anything, *map(Error, READING_CODES)]
+            for api in ['Fetch', 'ListOffsets']:
+                faults.schedule(answers, 0.1 * rate, api)
             self._next()
         self._cluster.timers.later(seconds, self.end)
 

@@ -1,0 +1,412 @@
+"""One run of the simulation of a group: what a seed makes of it, from the release to the checks.
+
+Owns the programs: who joins, polls, commits, seeks, stalls, dies and comes back when, and what is
+written meanwhile. ``run(seed)`` repeats a run event by event, in any process: nothing may ask the
+machine's clock, chance that no seed made, or the order of a set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import random
+import sys
+
+from kafka.errors import KafkaError, NoBrokersAvailable
+from kafka.record.default_records import encode_batch
+from kafka.record.legacy_records import encode_message_set
+from kafka.structs import TopicPartition
+from kafka.testing import MemoryCluster
+from kafka.testing.logs.appending import append, append_marker
+from kafka.testing.logs.log_settings import log_settings
+from kafka.testing.logs.partition_log import Batch
+from test.simulation.checks import Wrong
+from test.simulation.ledger import Ledger
+from test.simulation.reader import Reader
+from test.simulation.trouble import Trouble
+
+TOPIC = 't'
+GROUP = 'readers'
+RELEASES = [
+    '0.9',
+    '0.10.0',
+    '0.10.2',
+    '0.11',
+    '1.1',
+    '2.2',
+    '2.4',
+    '2.8',
+    '3.5',
+    '3.9',
+    '4.0',
+    '4.4',
+    '4.4',
+]
+#: Since when brokers know the time between polls apart from the session, static members, KIP-848.
+POLL_INTERVAL_SINCE, STATIC_SINCE, NEXT_SINCE = (0, 10, 1), (2, 3), (4, 0)
+TOLD_SINCE = (0, 10)  # brokers tell their APIs
+ASSIGNORS = ['range', 'roundrobin', 'sticky', 'cooperative-sticky']
+MOST_READERS = 4
+#: So long trouble lasts, and so long everything may take to come to its end afterwards.
+TROUBLE_SECONDS = 20.0
+PATIENCE_SECONDS = 120.0
+
+
+class Complaints(logging.Handler):
+    """What the package logs of errors in itself."""
+
+    def __init__(self):
+        super().__init__(logging.ERROR)
+        self.found = []
+
+    def emit(self, record):
+        if record.exc_info and record.exc_info[1] is not None:
+            self.found.append((record.getMessage(), record.exc_info[1]))
+
+
+@contextlib.contextmanager
+def seeded(seed):
+    """Let all chance come from a seed, also of those who make their own."""
+    real, source = random.Random, random.Random('chance %s' % seed)
+
+    class Seeded(real):
+        def __init__(self, x=None):
+            super().__init__(source.random() if x is None else x)
+
+    state = random.getstate()
+    random.seed('module %s' % seed)
+    random.Random = Seeded
+    try:
+        yield
+    finally:
+        random.Random = real
+        random.setstate(state)
+
+
+class GroupRun:
+    """One run.
+
+    Attributes: readers: the programs that live; history: a digest of all that happened, once it is
+    over; events: what happened, as text, where verbose.
+    """
+
+    def __init__(self, seed, verbose=False):
+        self.seed = seed
+        self.verbose = verbose
+        self.chance = chance = random.Random('group %d' % seed)
+        self.release = chance.choice(RELEASES)
+        self.version = tuple(int(part) for part in self.release.split('.'))
+        self.rate = chance.choice([0.0, 0.2, 0.5, 1.0])
+        self.is_next = self.version >= NEXT_SINCE and chance.random() < 0.6
+        self.assignor = chance.choice(ASSIGNORS)
+        self.commits_by = chance.choice(['itself', 'sync', 'async'])
+        self.request_timeout = 7.0 if self.version < POLL_INTERVAL_SINCE else 3.0
+        self.commit_ms = 3000
+        self.brokers = chance.choice([1, 1, 2, 3])
+        self.partitions = chance.choice([1, 2, 3, 5])
+        self.readers = []
+        self.loops = []
+        self.begun = 0
+        self.count = 0
+        self.taken = {}  # instance ids that were taken over, with who had them
+        self.digest = hashlib.sha256()
+        self.history = ''
+
+    def __repr__(self):
+        how = 'consumer protocol' if self.is_next else self.assignor
+        words = 'seed', self.seed, self.release, how, 'commits by', self.commits_by, self.rate
+        return '<GroupRun %s>' % ' '.join(map(str, words))
+
+    def now(self):
+        return self.cluster.timers.clock.monotonic()
+
+    def note(self, text, *values):
+        """Note what happened."""
+        line = '%9.3f %s' % (self.now(), text % values)
+        self.digest.update(line.encode())
+        if self.verbose:
+            sys.stdout.write(line + '\n')
+
+    def go(self):
+        """Do it all. Raises Wrong."""
+        complaints = Complaints()
+        logger = logging.getLogger('kafka')
+        logger.addHandler(complaints)
+        try:
+            with seeded(self.seed), MemoryCluster(
+                brokers=self.brokers,
+                version=self.release,
+                seed=self.seed,
+                topics={TOPIC: self.partitions},
+                group_consumer_session_timeout_ms=6000,
+                group_consumer_heartbeat_interval_ms=2000,
+            ) as self.cluster:
+                try:
+                    self._go()
+                finally:
+                    for reader in list(self.readers):
+                        self.readers.remove(reader)
+                        reader.die()
+        finally:
+            logger.removeHandler(complaints)
+        if complaints.found:
+            text, error = complaints.found[0]
+            raise Wrong('%s: %r' % (text, error)) from error
+
+    def _go(self):
+        self.ledger = Ledger(self.cluster, GROUP)
+        for index in range(self.partitions):
+            self.ledger.add(TOPIC, index)
+        for _ in range(self.chance.choice([0, 3, 10])):
+            self.write()
+        self.trouble = Trouble(self.cluster, self.chance, TOPIC, [GROUP], self.rate)
+        self.trouble.begin_for_groups(TROUBLE_SECONDS)
+        end = self.now() + TROUBLE_SECONDS
+        while self.now() < end:
+            self.one_event()
+            self.ledger.check()
+        self.finish()
+        self.digest.update(repr(self.cluster.trace).encode())
+        self.history = self.digest.hexdigest()[:16]
+
+    # ------------------------------------------------------------ what happens
+
+    def one_event(self):
+        """Let one thing happen."""
+        chance = self.chance
+        if not self.readers:
+            self.join()
+            return
+        number = chance.random()
+        for share, event in (
+            (0.62, self.poll_one),
+            (0.15, self.write),
+            (0.05, self.commit_one),
+            (0.03, self.seek_one),
+            (0.05, self.join),
+            (0.02, self.close_one),
+            (0.02, self.kill_one),
+            (0.02, self.stall_one),
+            (0.02, self.add_partition),
+            (0.02, self.delete_records),
+        ):
+            number -= share
+            if number < 0:
+                event()
+                return
+
+    def rest(self, seconds):
+        self.cluster_wait(seconds)
+
+    def cluster_wait(self, seconds):
+        """Let time pass without any program doing anything."""
+        loop = self.readers[0].consumer._engine.loop
+        loop.wait(lambda: False, seconds)
+
+    def awake(self):
+        return [each for each in self.readers if each.quiet_until <= self.now()]
+
+    def poll_one(self):
+        awake = self.awake()
+        if not awake:
+            self.rest(0.5)
+            return
+        reader = self.chance.choice(awake)
+        reader.poll(self.chance.choice([0, 50, 200, 500]))
+        if reader.is_fenced:
+            self.readers.remove(reader)
+            reader.close()
+        elif self.commits_by != 'itself' and self.chance.random() < 0.3:
+            self.commit(reader)
+
+    def commit(self, reader):
+        if self.commits_by == 'async':
+            reader.commit_later()
+        else:
+            reader.commit()
+
+    def commit_one(self):
+        awake = self.awake()
+        if awake:
+            self.commit(self.chance.choice(awake))
+
+    def seek_one(self):
+        for reader in self.awake():
+            for partition in sorted(reader.consumer.assignment()):
+                place = self.ledger.places[partition]
+                if reader in place.holds:
+                    log = place.log
+                    reader.seek(partition, self.chance.randint(log.start_offset, log.end_offset))
+                    return
+
+    def write(self, is_last=False):
+        """Write some records to a partition."""
+        topic = self.cluster.state.topics[TOPIC]
+        partition = self.chance.choice(topic.partitions)
+        values = []
+        for _ in range(self.chance.choice([1, 2, 5])):
+            self.count += 1
+            values.append(b'%06d' % self.count)
+        self.append(partition, values)
+
+    def append(self, partition, values):
+        state = self.cluster.state
+        magic = log_settings(state, TOPIC).magic
+        now_ms = self.cluster.timers.clock.wall_ms()
+        if magic == 2:
+            data = encode_batch([(now_ms, None, value, ()) for value in values])
+        else:
+            rows = [(n, now_ms, None, value) for n, value in enumerate(values)]
+            data = encode_message_set(rows, magic=magic)
+        batch = Batch(0, len(values) - 1, now_ms, magic, data)
+        broker = self.cluster._brokers[0]
+        done = append(state, broker.waiting, partition, [batch])
+        place = self.ledger.places[TOPIC, partition.index]
+        for n, value in enumerate(values):
+            place.wrote(done.base_offset + n, value)
+        self.note('written %s-%d %d..%d', TOPIC, partition.index, done.base_offset,
+                  done.base_offset + len(values) - 1)  # fmt: skip
+
+    def options(self):
+        """Return what a consumer is told."""
+        chance = self.chance
+        session = 6000
+        options = {
+            'group_id': GROUP,
+            'group_protocol': 'consumer' if self.is_next else 'classic',
+            'auto_offset_reset': 'earliest',
+            'enable_auto_commit': self.commits_by == 'itself',
+            'auto_commit_interval_ms': chance.choice([300, 1000, 5000]),
+            'request_timeout_ms': int(self.request_timeout * 1000),
+            'retry_backoff_ms': 100,
+            'retry_backoff_max_ms': 1000,
+            'reconnect_backoff_max_ms': 500,
+            'fetch_max_wait_ms': chance.choice([100, 500, 2000]),
+            'metadata_max_age_ms': 3000,
+            'max_poll_records': chance.choice([1, 3, 500]),
+            'fetch_max_buffered_bytes': chance.choice([2000, 1 << 20]),
+            'connections_max_idle_ms': 540000,
+        }
+        if self.version < TOLD_SINCE:  # asked in trouble, such a broker may seem to be an older one
+            options['api_version'] = self.version
+        if not self.is_next:
+            options['session_timeout_ms'] = session
+            options['heartbeat_interval_ms'] = chance.choice([500, 2000])
+            options['partition_assignment_strategy'] = [self.assignor]
+        if self.version >= POLL_INTERVAL_SINCE:
+            options['max_poll_interval_ms'] = chance.choice([6000, 10000])
+        if self.version >= STATIC_SINCE and chance.random() < 0.3:
+            options['group_instance_id'] = 'static-%d' % chance.randrange(MOST_READERS)
+        return options
+
+    def may_be_fenced(self, reader):
+        return any(
+            each is not reader and each.instance == reader.instance
+            for each in self.taken.get(reader.instance, ())
+        )
+
+    def join(self):
+        """Let one program more read, or take the place of another one."""
+        if len(self.readers) >= MOST_READERS:
+            return
+        try:
+            reader = Reader(self, self.begun, [TOPIC], self.options())
+        except NoBrokersAvailable:
+            self.note('nobody answers')
+            return
+        self.note('%r begins %s', reader, reader.instance)
+        self.begun += 1
+        self.readers.append(reader)
+        if reader.instance is not None:
+            self.taken.setdefault(reader.instance, []).append(reader)
+
+    def take_one(self):
+        reader = self.chance.choice(self.readers)
+        self.readers.remove(reader)
+        return reader
+
+    def close_one(self):
+        self.take_one().close()
+
+    def kill_one(self):
+        self.take_one().die()
+
+    def stall_one(self):
+        reader = self.chance.choice(self.readers)
+        reader.quiet_until = self.now() + self.chance.choice([2.0, 8.0, 15.0])
+        self.note('%r stalls until %.3f', reader, reader.quiet_until)
+
+    def add_partition(self):
+        topic = self.cluster.state.topics[TOPIC]
+        if len(topic.partitions) < 6 and self.chance.random() < 0.5:
+            state = self.cluster.state
+            nodes = list(topic.partitions[0].replicas)
+            state.add_partition(topic, nodes)
+            self.ledger.add(TOPIC, len(topic.partitions) - 1)
+            self.note('a partition more')
+
+    def delete_records(self):
+        partition = self.chance.choice(self.cluster.state.topics[TOPIC].partitions)
+        offset = self.chance.randint(partition.log.start_offset, partition.log.end_offset)
+        partition.log.delete_before(offset)
+        self.cluster._brokers[0].waiting.touch(('partition', TOPIC, partition.index))
+        self.note('%d begins at %d', partition.index, offset)
+
+    # ------------------------------------------------------------ the end
+
+    def finish(self):
+        """Let everything come to its end, and check it."""
+        self.trouble.end()
+        self.note('well again')
+        if not self.readers:
+            self.join()
+        self.write()
+        end = self.now() + PATIENCE_SECONDS
+        while not self.ledger.is_over():
+            for reader in list(self.readers):
+                reader.quiet_until = 0.0
+                reader.poll(100)
+                if reader.is_fenced:
+                    self.readers.remove(reader)
+                    reader.close()
+                elif self.commits_by != 'itself':
+                    self.commit(reader)
+            self.ledger.check()
+            if self.now() > end:
+                raise Wrong('it does not come to its end: %s' % self.left())
+        for reader in list(self.readers):
+            self.readers.remove(reader)
+            reader.close()
+            self.ledger.check()
+
+    def left(self):
+        """Return what is missing, for people."""
+        words = []
+        for key, place in sorted(self.ledger.places.items()):
+            if place.left() or len(place.holds) != 1:
+                words.append(
+                    '%s-%d: left %s, unread %s, had by %s'
+                    % (*key, place.left(), place.unread(place.log.end_offset), list(place.holds))
+                )
+        words += ['%r %r' % (each, each.consumer._engine.member) for each in self.readers]
+        return '; '.join(words)
+
+
+def run_group(seed, verbose=False):
+    """Make one run. Raises Wrong, or whatever else goes wrong, with the way to repeat it."""
+    made = GroupRun(seed, verbose)
+    try:
+        made.go()
+    except Exception as error:
+        text = '%r: %s: %s\nrepeat it: python -m test.simulation --groups --seed %d' % (
+            made,
+            type(error).__name__,
+            error,
+            seed,
+        )
+        raise Wrong(text) from error
+    return made
+
+
+__all__ = ['GroupRun', 'KafkaError', 'TopicPartition', 'append_marker', 'run_group']

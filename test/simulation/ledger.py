@@ -1,0 +1,180 @@
+"""What must hold of a group and its members in a simulation, kept while it goes on.
+
+Owns the truth about each partition (what was written, handed out and committed, and who has it) and
+the rules; members tell it what happens to them, the brokers' stored offsets what is committed. Does
+not own: the programs (reader.py), what goes wrong (trouble.py).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from test.simulation.checks import Wrong
+
+
+class Place:
+    """One partition.
+
+    Attributes: values: by offset, of records that readers may see; offsets: theirs, in order;
+    handed: offsets that anybody was handed out; skipped: that somebody stepped over by a seek;
+    commits: offsets as they were committed, in order; holds: by member, those who have it.
+    """
+
+    def __init__(self, log):
+        self.log = log
+        self.values = {}
+        self.offsets = []
+        self.handed = set()
+        self.skipped = set()
+        self.commits = []
+        self.holds = {}
+
+    def wrote(self, offset, value):
+        self.values[offset] = value
+        self.offsets.append(offset)
+
+    def between(self, first, end):
+        """Return the records from one offset up to another that are still there to be read."""
+        first = max(first, self.log.start_offset)
+        return self.offsets[bisect_left(self.offsets, first) : bisect_left(self.offsets, end)]
+
+    def unread(self, end):
+        """Return the records below an offset that nobody was handed out."""
+        seen = self.handed
+        return [each for each in self.between(0, end) if each not in seen | self.skipped]
+
+    def left(self):
+        """Return the records that are not committed."""
+        return self.between(self.commits[-1] if self.commits else 0, self.log.end_offset)
+
+
+class Hold:
+    """A member has a partition. Attributes: next: the offset that it has to be handed out next,
+    None until the first; since: how many commits there were when it got it.
+    """
+
+    def __init__(self, since):
+        self.next = None
+        self.since = since
+
+
+class Ledger:
+    """All partitions of a run. Arguments: cluster; group: its id."""
+
+    def __init__(self, cluster, group):
+        self.group = group
+        self.places = {}
+        self.wrongs = []
+        self.handed_out = 0
+        self._cluster = cluster
+        self._offsets = cluster.state.offsets
+        self._put = self._offsets._put
+        self._offsets._put = self._committed
+
+    def add(self, topic, index):
+        """Keep a partition from now on."""
+        log = self._cluster.state.topics[topic].partitions[index].log
+        self.places[topic, index] = Place(log)
+
+    def wrong(self, text, *values):
+        """Note that something does not hold; the first counts."""
+        self.wrongs.append('at %.3f s ' % self._cluster.timers.clock.monotonic() + text % values)
+
+    def check(self):
+        """Raise Wrong if anything did not hold."""
+        if self.wrongs:
+            raise Wrong(self.wrongs[0])
+
+    # ------------------------------------------------------------ what happens
+
+    def _committed(self, group, key, stored):
+        self._put(group, key, stored)
+        place = self.places.get(key)
+        if group != self.group or place is None:
+            return
+        place.commits.append(stored.offset)
+        if stored.offset > place.log.end_offset:
+            self.wrong('%d was committed of %s-%d, whose log ends at %d',
+                       stored.offset, *key, place.log.end_offset)  # fmt: skip
+        unread = place.unread(stored.offset)
+        if unread:
+            self.wrong('%d was committed of %s-%d, but %s were never handed out',
+                       stored.offset, *key, unread[:5])  # fmt: skip
+
+    def assigned(self, member, partitions):
+        """Note that a member was told that it has partitions."""
+        for key in sorted(partitions):
+            place = self.places[key]
+            for other in place.holds:
+                if other is member:
+                    self.wrong('%r was assigned %s-%d twice', member, *key)
+                elif self.is_in_group(member.member_id) and self.is_in_group(other.member_id):
+                    self.wrong('%r was assigned %s-%d, which %r has', member, *key, other)
+            place.holds[member] = Hold(len(place.commits))
+
+    def gone(self, member, partitions):
+        """Note that a member was told that it has lost partitions, or gives them back."""
+        for key in sorted(partitions):
+            if self.places[key].holds.pop(member, None) is None:
+                self.wrong('%r was told that %s-%d goes, and never had it', member, *key)
+
+    def ended(self, member):
+        """Note that a member is no more."""
+        for place in self.places.values():
+            place.holds.pop(member, None)
+
+    def sought(self, member, key, offset):
+        """Note that a member goes on elsewhere."""
+        place = self.places[key]
+        hold = place.holds[member]
+        if hold.next is None:
+            place.skipped.update(place.between(0, offset))
+        elif offset > hold.next:
+            place.skipped.update(place.between(hold.next, offset))
+        hold.next = offset
+
+    def handed(self, member, key, records):
+        """Note that a member was handed out records of a partition."""
+        place = self.places[key]
+        hold = place.holds.get(member)
+        if hold is None:
+            self.wrong('%r was handed out %s-%d, which it has not', member, *key)
+            return
+        for record in records:
+            offset = record.offset
+            value = place.values.get(offset)
+            if value != record.value:
+                self.wrong('%r was handed out %s-%d offset %d with %r, not %r',
+                           member, *key, offset, record.value, value)  # fmt: skip
+            starts = [hold.next] if hold.next is not None else self._starts(place, hold)
+            if not any(start <= offset and not place.between(start, offset) for start in starts):
+                self.wrong('%r was handed out %s-%d offset %d, and should have been from %s on',
+                           member, *key, offset, starts)  # fmt: skip
+            hold.next = offset + 1
+            place.handed.add(offset)
+            self.handed_out += 1
+
+    def _starts(self, place, hold):
+        """Return where a member may begin: at what was committed while it could ask for that."""
+        return [0, *place.commits][hold.since :]
+
+    # ------------------------------------------------------------ what the brokers know
+
+    def broker_group(self):
+        """Return the group as its coordinator knows it, None if it does not."""
+        groups = self._cluster.state.groups
+        return groups.consumers.get(self.group) or groups.get(self.group)
+
+    def is_in_group(self, member_id):
+        """Tell whether the group has a member."""
+        group = self.broker_group()
+        return group is not None and member_id in group.members
+
+    # ------------------------------------------------------------ the end
+
+    def is_over(self):
+        """Tell whether all was handed out and committed, and each partition is somebody's."""
+        return not any(
+            place.left() or place.unread(place.log.end_offset) or len(place.holds) != 1
+            for place in self.places.values()
+        )

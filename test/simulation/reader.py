@@ -1,0 +1,156 @@
+"""A program that reads in a group: the real KafkaConsumer on the virtual clock, and its listener.
+
+Owns the wiring, and the telling of the ledger of whatever happens to the program. What programs do
+when is group_runs.py's, what must hold ledger.py's.
+"""
+
+from __future__ import annotations
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer
+from kafka.errors import (
+    CommitFailedError,
+    FencedInstanceIdError,
+    KafkaError,
+    KafkaTimeoutError,
+    RebalanceInProgressError,
+    UnreleasedInstanceIdError,
+)
+from test.simulation.loop import SimLoop
+
+#: So much longer than it was told a call may take, in seconds.
+SLACK = 0.15
+
+
+class SimConsumer(KafkaConsumer):
+    """KafkaConsumer in a loop of a simulation."""
+
+    _world = None  # of the run: cluster, and the loops of all
+
+    def _new_loop(self, client_id):
+        return SimLoop(*self._world)
+
+    @classmethod
+    def of(cls, cluster, loops, *topics, **options):
+        """Return one on a cluster."""
+        made = type(cls.__name__, (cls,), {'_world': (cluster, loops)})
+        return made(*topics, bootstrap_servers=cluster.bootstrap, **options)
+
+
+class Reader(ConsumerRebalanceListener):
+    """One program with one consumer, and its listener.
+
+    Arguments: run; number: of the program, in the order they began; topics; options.
+    Attributes: member_id: what the group called it when it was told last; quiet_until: the time
+    before which it does not poll; is_fenced: whether another has taken its place.
+    """
+
+    def __init__(self, run, number, topics, options):
+        self.run = run
+        self.ledger = run.ledger
+        self.number = number
+        self.instance = options.get('group_instance_id')
+        self.member_id = ''
+        self.quiet_until = 0.0
+        self.is_fenced = False
+        self.steps = 0
+        self.errors = []
+        self.consumer = SimConsumer.of(run.cluster, run.loops, **options)
+        self.consumer.subscribe(topics, listener=self)
+
+    def __repr__(self):
+        return '<Reader %d %s>' % (self.number, self.member_id)
+
+    def _now(self):
+        return self.run.now()
+
+    # ------------------------------------------------------------ as a listener
+
+    def on_partitions_assigned(self, partitions):
+        self.steps += 1
+        self.member_id = self.consumer.group_metadata().member_id
+        self.run.note('%r assigned %s', self, sorted(partitions))
+        self.ledger.assigned(self, partitions)
+
+    def on_partitions_revoked(self, partitions):
+        self.steps += 1
+        self.run.note('%r revoked %s', self, sorted(partitions))
+        self.ledger.gone(self, partitions)
+
+    def on_partitions_lost(self, partitions):
+        self.steps += 1
+        self.run.note('%r lost %s', self, sorted(partitions))
+        self.ledger.gone(self, partitions)
+
+    # ------------------------------------------------------------ what it does
+
+    def poll(self, timeout_ms):
+        """Poll once, and tell what came."""
+        began, steps = self._now(), self.steps
+        try:
+            found = self.consumer.poll(timeout_ms=timeout_ms)
+        except (FencedInstanceIdError, UnreleasedInstanceIdError):
+            if not self.run.may_be_fenced(self):
+                raise
+            self.is_fenced = True
+            found = {}
+        took = self._now() - began
+        # Each step may commit, for as long as a request may take.
+        allowed = timeout_ms / 1000 + SLACK + (1 + self.steps - steps) * 0.05
+        if self.steps > steps:
+            allowed += (self.steps - steps) * (self.run.request_timeout * 1.1 + 1.0)
+        if took > allowed:
+            self.ledger.wrong('%r polled %.3f s, not %.3f', self, took, timeout_ms / 1000)
+        for partition, records in found.items():
+            self.run.note('%r got %s %s', self, partition, [each.offset for each in records])
+            self.ledger.handed(self, partition, records)
+        return found
+
+    def commit(self):
+        """Commit what was handed out, and tell whether that went well."""
+        began = self._now()
+        try:
+            self.consumer.commit(timeout_ms=self.run.commit_ms)
+        except (CommitFailedError, RebalanceInProgressError, KafkaTimeoutError) as error:
+            self.run.note('%r could not commit: %r', self, error)
+            return False
+        except FencedInstanceIdError:
+            if not self.run.may_be_fenced(self):
+                raise
+            return False
+        finally:
+            if self._now() - began > self.run.commit_ms / 1000 * 1.1 + 1.0 + SLACK:
+                self.ledger.wrong('%r committed for %.3f s', self, self._now() - began)
+        return True
+
+    def commit_later(self):
+        """Commit without waiting."""
+        self.consumer.commit_async(callback=self._on_commit)
+
+    def _on_commit(self, offsets, error):
+        if error is not None:
+            self.run.note('%r could not commit %s: %r', self, offsets, error)
+
+    def seek(self, partition, offset):
+        """Go on elsewhere."""
+        self.run.note('%r seeks %s %d', self, partition, offset)
+        self.consumer.seek(partition, offset)
+        self.ledger.sought(self, partition, offset)
+
+    def close(self):
+        """End it as a program should."""
+        self.run.note('%r closes', self)
+        began = self._now()
+        self.consumer.close(timeout_ms=5000)
+        if self._now() - began > 5 + 5 + 2.5:
+            self.ledger.wrong('%r closed for %.3f s', self, self._now() - began)
+        self.ledger.ended(self)
+
+    def die(self):
+        """End it as kill -9 does."""
+        self.run.note('%r dies', self)
+        self.consumer._engine.loop.die()
+        self.consumer._closed = True
+        self.ledger.ended(self)
+
+
+__all__ = ['KafkaError', 'Reader', 'SimConsumer']

@@ -75,6 +75,7 @@ COLUMN = {
     'test_consumer_records': 'KafkaConsumer',
     'test_consumer_offsets': 'KafkaConsumer',
     'test_consumer_clusters': 'KafkaConsumer',
+    'test_bounded_reader': 'KafkaConsumer',
     'test_consumer_groups': 'groups',
     'test_consumer_membership': 'groups',
     'test_chaos_groups': 'groups',

@@ -15,7 +15,8 @@ KiB, no compression (``--codec``). No group, no commits; all clients check check
 * *lists*: ``poll(max_records=1000)``, the same of each; confluent-kafka: ``consume(1000)``.
 * *full*, *full lists*: the same with keys and a header: value, key, offset, timestamp, headers.
 * *Arrow*: record batches of key, value, partition, offset and timestamp: ``poll_arrow()``; of the
-  others lists, made of what *lists* brings, that pyarrow takes over.
+  others lists, made of what *lists* brings, that pyarrow takes over. *Arrow reader*: by
+  ``BoundedReader.arrow()``, beside the same of the others.
 
 Both ways of confluent-kafka stand in each row. Ratios, how many times more the others take, are
 medians of the ratios of each round; least and largest stand behind. Nothing is measured before
@@ -31,6 +32,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import statistics
 import sys
 import time
@@ -45,7 +47,7 @@ from workers import CONFLUENT, OURS, ROOT, Worker, answer, beside, environment, 
 
 POLL, CONSUME = CONFLUENT + ' poll()', CONFLUENT + ' consume(1000)'
 CLIENTS = (OURS, THEIRS, POLL, CONSUME)
-ROWS = ('iterate', 'lists', 'full', 'full lists', 'Arrow')
+ROWS = ('iterate', 'lists', 'full', 'full lists', 'Arrow', 'Arrow reader')
 PLAIN, FULL, WARM = 'plain', 'full', 'warm-%s'
 HEADERS = [('trace', b'0123456789abcdef')]
 AT_A_TIME = 1000
@@ -69,6 +71,7 @@ class Ours:
         """Connect."""
         from kafka import KafkaConsumer
 
+        self.address, self.topic = address, ''
         options = {'group_id': None, 'auto_offset_reset': 'earliest', **options}
         self.consumer = KafkaConsumer(bootstrap_servers=address, **options)
 
@@ -76,6 +79,7 @@ class Ours:
         """Read a topic from its beginning."""
         from kafka import TopicPartition
 
+        self.topic = topic
         places = [TopicPartition(topic, each) for each in range(partitions)]
         self.consumer.assign(places)
         self.consumer.seek_to_beginning(*places)
@@ -124,13 +128,18 @@ class Ours:
 
     def arrow(self, count: int) -> int:
         """Read record batches of Arrow; make them of lists where there is no such call."""
-        import pyarrow.compute as compute
+        return sum_of_batches(self._batches(count))
 
-        total = 0
-        for batch in self._batches(count):
-            total += compute.sum(batch['offset']).as_py()
-            total += compute.sum(compute.binary_length(batch['value'])).as_py()
-        return int(total)
+    def arrow_reader(self, count: int) -> int:
+        """Read record batches of Arrow by a reader of its own, where there is one."""
+        try:
+            from kafka.consumer.reader import BoundedReader
+        except ImportError:
+            return self.arrow(count)
+        self.consumer.unsubscribe()
+        columns = ['key', 'value', 'partition', 'offset', 'timestamp']
+        with BoundedReader(self.topic, bootstrap_servers=self.address) as reader:
+            return sum_of_batches(reader.arrow(columns))
 
     def _batches(self, count: int) -> Iterator[Any]:
         poll_arrow = getattr(self.consumer, 'poll_arrow', None)
@@ -230,24 +239,23 @@ class Polling:
 
     def arrow(self, count: int) -> int:
         """Make record batches of Arrow."""
-        import pyarrow.compute as compute
+        return sum_of_batches(self._batches(count))
 
-        total, messages = 0, self._messages(count)
+    def _batches(self, count: int) -> Iterator[Any]:
+        messages = self._messages(count)
         while True:
-            some = [each for _, each in zip(range(AT_A_TIME), messages)]
+            some = list(itertools.islice(messages, AT_A_TIME))
             if not some:
-                return int(total)
-            batch = batch_of(
+                return
+            yield batch_of(
                 [each.key() for each in some],
                 [each.value() for each in some],
                 [each.partition() for each in some],
                 [each.offset() for each in some],
                 [each.timestamp()[1] for each in some],
             )
-            total += compute.sum(batch['offset']).as_py()
-            total += compute.sum(compute.binary_length(batch['value'])).as_py()
 
-    lists, full_lists = iterate, full
+    lists, full_lists, arrow_reader = iterate, full, arrow
 
     def checksum(self, count: int) -> int:
         """Return a number that depends on all of so many records, in whatever order."""
@@ -294,6 +302,17 @@ def sum_of(partition: int, offset: int, key: Any, value: bytes, headers: Any) ->
     """Return a number for a record."""
     text = b'%d %d %r %r' % (partition, offset, key, value)
     return zlib.crc32(text + b''.join(b'%r' % (part,) for _, part in headers))
+
+
+def sum_of_batches(batches: Iterator[Any]) -> int:
+    """Return the sum of the offsets and of the lengths of the values."""
+    import pyarrow.compute as compute
+
+    total = 0
+    for batch in batches:
+        total += compute.sum(batch['offset']).as_py() or 0
+        total += compute.sum(compute.binary_length(batch['value'])).as_py() or 0
+    return int(total)
 
 
 def batch_of(*columns: List[Any]) -> Any:

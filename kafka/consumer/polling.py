@@ -233,15 +233,20 @@ class Polling(Rebalancing):
         with self._guard:
             self._sync()
             self._course = None
-            deadline = self._now() + self.config['consumer_timeout_ms'] / 1000
+            began, figures = self._now(), self._engine.figures
+            deadline = began + self.config['consumer_timeout_ms'] / 1000
             most = self._course_length()
-            while True:
-                records = self._next_course(deadline, most)
-                if records is None:
-                    raise StopIteration
-                self._messages = records
-                for record in records:
-                    return record
+            try:
+                while True:
+                    records = self._next_course(deadline, most)
+                    if records is None:
+                        raise StopIteration
+                    self._messages = records
+                    for record in records:
+                        return record
+            finally:
+                if figures is not None:
+                    figures.polled(began, self._now())
 
     def _course_length(self) -> int:
         """Return how many records iteration takes at once."""

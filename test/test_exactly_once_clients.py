@@ -62,7 +62,12 @@ class Program:
     """Copies from in to out."""
 
     def __init__(self, cluster, name='pay', max_records=10, **options):
-        options = {'isolation_level': 'read_committed', 'enable_auto_commit': False, **options}
+        options = {
+            'isolation_level': 'read_committed',
+            'enable_auto_commit': False,
+            'heartbeat_interval_ms': 50,
+            **options,
+        }
         self.consumer = consumer_of(cluster, 'in', group_id='g', **options)
         self.producer = KafkaProducer(
             bootstrap_servers=cluster.bootstrap, transactional_id=name, linger_ms=0
@@ -246,18 +251,25 @@ def make_with_auto_commit(cluster):
     ids=['classic', 'consumer', 'cooperative'],
 )
 def test_programs_that_come_and_go_copy_each_record_once(start, options):
-    cluster = start()
-    failures = []
-    stop = threading.Event()
+    cluster = start(group_consumer_heartbeat_interval_ms=50)
+    failures, generations = [], set()
+    stop, company = threading.Event(), threading.Event()
+
+    def transform(records):
+        company.wait(0.02)  # no hurry until another one has joined
+        return Program.copy(records)
 
     def run(name, lives):
         try:
             for life in range(lives):
-                with Program(cluster, name, max_records=3, **options) as program:
+                with Program(cluster, name, max_records=1, **options) as program:
                     steps = 0
                     while not stop.is_set() and (life == lives - 1 or steps < 6):
                         steps += 1
-                        program.once.step(program.copy)
+                        program.once.step(transform if name == 'a' else program.copy)
+                        generations.add(program.consumer.group_metadata().generation_id)
+                        if name != 'a' and program.consumer.assignment():
+                            company.set()
         except KafkaError as error:
             failures.append(error)
 
@@ -274,4 +286,5 @@ def test_programs_that_come_and_go_copy_each_record_once(start, options):
     for thread in threads:
         thread.join(30)
     assert failures == []
+    assert len(generations - {-1}) > 1  # there were rebalances
     assert written(cluster) == VALUES

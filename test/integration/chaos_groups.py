@@ -17,6 +17,7 @@ to 1. Does not own: starting brokers (servers/).
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import random
 import sys
@@ -61,6 +62,16 @@ class BrokerKiller(ChaosKiller):
     """Kills brokers by turns; group: whose coordinator is meant."""
 
     group = ''
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.times = []  # (monotonic seconds, node, what happened to it)
+
+    def find(self, kind):
+        """Return the broker that has an office now."""
+        node = super().find(kind)
+        self.times.append((time.monotonic(), node, 'killed as ' + kind))
+        return node
 
     def coordinator(self, cluster):
         """Return the coordinator of the group."""
@@ -196,6 +207,8 @@ class Round:
                 members.stop()
         finally:
             logging.getLogger('kafka').removeHandler(mistakes)
+        if self.options.told:
+            write_down(self.options.told, members, brokers)
         return Report(
             self.title(),
             time.monotonic() - began,
@@ -319,6 +332,17 @@ class Round:
         return judge_group(numbers, stints_of(members.lives), checked, KEYS)
 
 
+def write_down(path, members, brokers):
+    """Append what was told to a file, a line of JSON for each life and one for the brokers."""
+    with open(path, 'a', encoding='utf-8') as file:
+        for life in members.lives:
+            events = [[each.at, each.what, *each.words] for each in life.events]
+            complaints = life.complaints.decode(errors='replace')
+            told = {'name': life.name, 'killed_at': life.killed_at, 'events': events}
+            file.write(json.dumps({**told, 'complaints': complaints}) + '\n')
+        file.write(json.dumps({'brokers': brokers.times}) + '\n')
+
+
 def errors_of(members):
     """Count the errors that members met."""
     found = Counter()
@@ -355,6 +379,7 @@ def parser():
         '--helped', dest='is_helped', action='store_true', help='copy with kafka.exactly_once'
     )
     made.add_argument('--seed', type=int, help='of the first round')
+    made.add_argument('--told', help='a file to keep all in that members said')
     made.add_argument('--slow', action='store_true', help='the machine is busy')
     return made
 

@@ -175,10 +175,9 @@ def test_members_that_come_and_go_lose_nothing_and_repeat_nothing(join, wide, fi
     assert sorted(places(found)) == [(p, n) for p in range(PARTITIONS) for n in range(100)]
 
 
+@pytest.mark.releases(since='1.0')
 @each_assignor
 def test_partitions_that_are_added_are_shared_too(cluster, join, wide, fill, assignor):
-    if cluster.release.version < (1, 0):
-        pytest.skip('no request adds partitions before 1.0')
     from confluent_kafka.admin import AdminClient, NewPartitions  # late: runs on brokers alone
 
     one, two = join(assignor), join(assignor)

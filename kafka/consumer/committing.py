@@ -62,7 +62,7 @@ class Committing(Shell):
             wanted = self._to_commit() if offsets is None else check_offsets(offsets)
             future = Future()
             tell = callback or self.config['default_offset_commit_callback']
-            self._commit_later(wanted, future, lambda error: tell(wanted, error))
+            self._commit_later(wanted, future, lambda error: tell(wanted, error), True)
             return future
 
     def _check_commits(self) -> None:
@@ -99,7 +99,11 @@ class Committing(Shell):
         self._note(offsets, engine.loop.time() - began)
 
     def _commit_later(
-        self, offsets: Offsets, future: Future, tell: Callable[[Optional[KafkaError]], Any]
+        self,
+        offsets: Offsets,
+        future: Future,
+        tell: Callable[[Optional[KafkaError]], Any],
+        retries: bool,
     ) -> None:
         """Commit in turns; what follows is done by the thread that polls."""
         engine = self._engine
@@ -123,7 +127,7 @@ class Committing(Shell):
                 assert engine.commits is not None
                 if offsets:
                     self._check_stable()
-                    await engine.commits.commit(offsets, who, seconds, retries=False)
+                    await engine.commits.commit(offsets, who, seconds, retries)
             except KafkaError as failure:
                 error = failure
             self._ended.append(lambda: finish(error))
@@ -190,7 +194,7 @@ class Committing(Shell):
             if error is not None:
                 log.warning('group=%s: automatic commit failed: %s', self.config['group_id'], error)
 
-        self._commit_later(offsets, Future(), tell)
+        self._commit_later(offsets, Future(), tell, False)
 
     def _changed(self) -> Offsets:
         """Return those of the offsets to commit that are not stored yet, as far as is known."""

@@ -17,6 +17,7 @@ from kafka.record.vectors import COLUMNS, ArrowMaker, schema
 
 pa = pytest.importorskip('pyarrow')
 pytest.importorskip('numpy')
+pytest.importorskip('zoneinfo')  # without it pyarrow shows no times with a zone
 
 NOW = 1_600_000_000_000
 UTC = datetime.timezone.utc

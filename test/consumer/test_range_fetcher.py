@@ -79,6 +79,20 @@ def test_a_whole_batch_comes_however_small_the_bound_is(stage):
     assert len(list(reader)) == 10
 
 
+def test_no_more_is_asked_for_than_may_wait():
+    stage = Stage(brokers=3, topics={'t': 3})
+    try:
+        for partition in range(3):
+            stage.write(*numbered(5), partition=partition)
+        reader = stage.reader(max_buffered_bytes=1)
+        reader.read(1)
+        reader._loop.wait(lambda: False, 1.0)
+        assert len(fetches(stage)) == 1
+        assert len(list(reader)) == 14
+    finally:
+        stage.close()
+
+
 def test_nodes_are_asked_at_the_same_time():
     stage = Stage(brokers=3, topics={'t': 3})
     try:
@@ -258,6 +272,20 @@ def test_a_message_that_a_small_limit_cuts_off_is_asked_for_with_a_larger_one():
         small = stage.reader(max_partition_fetch_bytes=100, fetch_max_bytes=400)
         with pytest.raises(RecordTooLargeError, match='larger than 400 bytes'):
             small.read()
+    finally:
+        stage.close()
+
+
+def test_a_message_that_is_cut_off_among_others_is_asked_for_alone():
+    stage = Stage(version='0.10.0', topics={'t': 2})
+    try:
+        data = encode_message_set([(0, 5, None, b'x' * 1000)], magic=1)
+        for partition in range(2):
+            stage.log('t', partition).append(Batch(0, 0, 5, 1, data), 0)
+        assert len(list(stage.reader(max_partition_fetch_bytes=100))) == 2
+        places = [sum(len(topic.partitions) for topic in each.topics) for each in fetches(stage)]
+        assert places[0] == 2
+        assert 1 in places
     finally:
         stage.close()
 

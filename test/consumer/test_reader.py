@@ -180,6 +180,19 @@ def test_a_damaged_batch_may_be_given_up(stage):
     assert offsets(reader) == [10, 11, 12, 13, 14]
 
 
+def test_what_was_fetched_ahead_does_not_come_twice_after_a_damaged_batch(stage):
+    stage.write(*numbered(5), damage=flip_last)
+    for _ in range(3):
+        stage.write(*numbered(5))
+    reader = stage.reader(max_partition_fetch_bytes=1)  # a batch in each answer
+    with pytest.raises(CorruptRecordError):
+        reader.read()
+    reader._loop.wait(lambda: False, 1.0)  # the next answer comes
+    assert reader._fetcher.has_news
+    reader.skip_corrupt()
+    assert offsets(reader) == [*range(5, 20)]
+
+
 def test_a_loop_goes_on_after_a_damaged_batch(stage):
     stage.write(*numbered(5), damage=flip_last)
     stage.write(*numbered(5))

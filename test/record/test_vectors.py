@@ -166,6 +166,16 @@ def test_damaged_records_are_an_error_or_what_the_careful_decoder_makes_of_them(
     assert refused > 50
 
 
+def test_a_field_that_reaches_into_the_next_record_is_refused():
+    payload = bytearray(batch(*[(None, b'\x05' * 20, ())] * 2).payload())
+    assert payload[5] == 40  # the length of the first value, 20
+    payload[5] = 2 * 40
+    maker = ArrowMaker(['value'])
+    maker.add(*all_of(batch(*[(None, b'', ())] * 2)), bytes(payload))
+    with pytest.raises(ProtocolError, match='reaches behind its record'):
+        maker.make()
+
+
 def test_what_was_added_is_forgotten():
     maker = ArrowMaker()
     each = all_of(batch((None, b'v', ())))

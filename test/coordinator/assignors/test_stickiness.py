@@ -210,6 +210,18 @@ def test_no_move_would_make_shares_more_even(group, data):
         assert improving_moves(cluster, left, again) == []
 
 
+def test_who_was_relieved_may_be_given_something():
+    """The loads of members that fell count too, when the others are looked at."""
+    members = [
+        member('m0', 'b'),
+        member('m1', 'abc', 'a1 a3'),
+        member('m2', 'bc'),
+        member('m3', 'abc', 'b0 b1'),
+    ]
+    cluster = Cluster(a=4, b=2, c=0)
+    assert improving_moves(cluster, members, shared(cluster, members)) == []
+
+
 @given(groups(same_topics=False))
 def test_nothing_moves_where_nothing_has_changed(group):
     cluster, members = group

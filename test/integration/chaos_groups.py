@@ -327,9 +327,7 @@ class Round:
             behind = sum(f.offset >= committed[p] for p, log in logs.items() for f in log)
             return judge_copy(logs, self.logs_of(self.output), behind)
         numbers = {p: {f.offset: f.number for f in log} for p, log in logs.items()}
-        # Who commits without waiting has not heard of the last one yet when it leaves.
-        checked = committed if self.options.commits != 'async' else None
-        return judge_group(numbers, stints_of(members.lives), checked, KEYS)
+        return judge_group(numbers, stints_of(members.lives), committed, KEYS)
 
 
 def write_down(path, members, brokers):
@@ -338,8 +336,8 @@ def write_down(path, members, brokers):
         for life in members.lives:
             events = [[each.at, each.what, *each.words] for each in life.events]
             complaints = life.complaints.decode(errors='replace')
-            told = {'name': life.name, 'killed_at': life.killed_at, 'events': events}
-            file.write(json.dumps({**told, 'complaints': complaints}) + '\n')
+            told = {'name': life.name, 'killed_at': life.killed_at, 'options': life.options}
+            file.write(json.dumps({**told, 'complaints': complaints, 'events': events}) + '\n')
         file.write(json.dumps({'brokers': brokers.times}) + '\n')
 
 

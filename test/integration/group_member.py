@@ -27,6 +27,8 @@ POLL_SECONDS = 0.2
 MAX_RECORDS = 200
 #: How long the wrong member keeps what it has committed and not seen.
 EARLY_SECONDS = 0.3
+#: How long it tries to commit before it leaves.
+END_SECONDS = 30
 
 
 def say(what, *words):
@@ -123,6 +125,10 @@ class KafkaPythonClient:
             self.partition(self.topic, each): self.offset(offset, '')
             for each, offset in offsets.items()
         }
+
+    def owned(self):
+        """Return the partitions that it has."""
+        return {each.partition for each in self.consumer.assignment()}
 
     def close(self):
         """Leave the group."""
@@ -222,6 +228,10 @@ class ConfluentClient:
     def _places(self, offsets):
         return [self.partition(self.topic, each, offset) for each, offset in offsets.items()]
 
+    def owned(self):
+        """Return the partitions that it has."""
+        return {each.partition for each in self.consumer.assignment()}
+
     def close(self):
         """Leave the group."""
         self.consumer.close()
@@ -236,6 +246,7 @@ class Member:
     def __init__(self, client, options):
         self.client, self.commits = client, options['commits']
         self.pause = options.get('pause', 0)
+        self.pending = {}  # what was handed out and is not known to be committed
 
     def go_on(self):
         """Poll once, and do with what comes what has to be done."""
@@ -251,16 +262,40 @@ class Member:
             time.sleep(EARLY_SECONDS)
         tell(records)
         time.sleep(self.pause)
+        if self.commits in ('sync', 'async'):
+            self.pending.update(offsets)
         if self.commits == 'sync':
             self.client.commit(offsets)
-            say('committed', offsets)
+            self.note(offsets)
         elif self.commits == 'async':
-            self.client.commit_async(offsets, lambda: say('committed', offsets))
+            self.client.commit_async(offsets, lambda: self.note(offsets))
         elif self.commits == 'auto':
             self.client.handed_out(offsets)
 
+    def note(self, offsets):
+        """Take note of a commit."""
+        say('committed', offsets)
+        for partition, offset in offsets.items():
+            if self.pending.get(partition) == offset:
+                del self.pending[partition]
+
     def close(self):
-        """Leave."""
+        """Leave; before it commit what is not committed because of a rebalance, or on its way."""
+        deadline = time.monotonic() + END_SECONDS
+        while time.monotonic() < deadline:
+            owned = self.client.owned()
+            left = {p: offset for p, offset in self.pending.items() if p in owned}
+            if not left:
+                break
+            try:
+                self.client.commit(left)
+                self.note(left)
+            except Exception as error:  # a rebalance is over some polls later
+                say('error', type(error).__name__, str(error)[:300])
+                records = self.client.poll()
+                tell(records)
+                for partition, offset, _, _ in records:
+                    self.pending[partition] = offset + 1
         self.client.close()
 
 

@@ -8,7 +8,6 @@ and what one committed another goes on from (group_judge.py).
 from __future__ import annotations
 
 import sys
-import time
 
 import pytest
 
@@ -162,5 +161,4 @@ def test_three_members_of_three_kinds_of_which_each_leaves_once(
             members.wait(lambda: members.share(PARTITIONS))
             records.write()
         members.wait(lambda: len(set(members.numbers_seen)) == records.count)
-        time.sleep(0.5)  # the last commits are on their way
         check(cluster, group, topic, members, records)

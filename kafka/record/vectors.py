@@ -11,8 +11,8 @@ a nanosecond for each), others one by one (about a hundred). All numbers are the
 at once, because a call of it costs as much for ten records as for a thousand. Keys and values are
 not copied one by one either: the whole buffer is shown to Arrow as one column of binaries whose odd
 items are keys and values and whose even ones are the gaps between them, and ``take`` picks the odd
-ones. ``benchmarks/consumer.py`` measures it. Everything that is believed is checked; what does not fit
-is a ``ProtocolError``, and the careful decoder tells more.
+ones. ``benchmarks/consumer.py`` measures it. Everything that is believed is checked; what does not
+fit is a ``ProtocolError``, and the careful decoder tells more.
 
 Without numpy, and for messages of magic 0 and 1, columns of Python objects are handed to Arrow.
 """

@@ -101,6 +101,7 @@ class GroupRun:
         self.is_next = self.version >= NEXT_SINCE and chance.random() < 0.6
         self.assignor = chance.choice(ASSIGNORS)
         self.commits_by = chance.choice(['itself', 'sync', 'async'])
+        self.is_committed_only = self.version >= (0, 11) and chance.random() < 0.5
         self.request_timeout = 7.0 if self.version < POLL_INTERVAL_SINCE else 3.0
         self.commit_ms = 3000
         self.brokers = chance.choice([1, 1, 2, 3])
@@ -180,8 +181,9 @@ class GroupRun:
             return
         number = chance.random()
         for share, event in (
-            (0.62, self.poll_one),
-            (0.15, self.write),
+            (0.58, self.poll_one),
+            (0.14, self.write),
+            (0.05, self.write_in_transaction),
             (0.05, self.commit_one),
             (0.03, self.seek_one),
             (0.05, self.join),
@@ -197,12 +199,12 @@ class GroupRun:
                 return
 
     def rest(self, seconds):
-        self.cluster_wait(seconds)
-
-    def cluster_wait(self, seconds):
         """Let time pass without any program doing anything."""
-        loop = self.readers[0].consumer._engine.loop
-        loop.wait(lambda: False, seconds)
+        end = self.now() + seconds
+        while self.cluster.timers.step(end):
+            for loop in list(self.loops):
+                loop.settle_alone()
+        self.cluster.advance(max(0.0, end - self.now()))
 
     def awake(self):
         return [each for each in self.readers if each.quiet_until <= self.now()]
@@ -250,23 +252,50 @@ class GroupRun:
             values.append(b'%06d' % self.count)
         self.append(partition, values)
 
-    def append(self, partition, values):
+    def write_in_transaction(self):
+        """Write some records in a transaction, which is committed or aborted, now or later."""
+        if not self.is_committed_only:
+            return
+        partition = self.chance.choice(self.cluster.state.topics[TOPIC].partitions)
+        self.count += 1
+        is_good = self.chance.random() < 0.4
+        self.append(partition, [b'%06d' % self.count], self.count, is_good)
+        producer_id, pause = self.count, self.chance.choice([0.0, 0.0, 1.0, 3.0])
+        if pause:
+            self.cluster.timers.later(pause, lambda: self.mark(partition, producer_id, is_good))
+        else:
+            self.mark(partition, producer_id, is_good)
+
+    def mark(self, partition, producer_id, is_good):
+        """End a transaction."""
+        waiting = self.cluster._brokers[0].waiting
+        append_marker(self.cluster.state, waiting, partition, producer_id, 0, is_good)
+
+    def append(self, partition, values, producer_id=-1, is_good=True):
         state = self.cluster.state
         magic = log_settings(state, TOPIC).magic
         now_ms = self.cluster.timers.clock.wall_ms()
         if magic == 2:
-            data = encode_batch([(now_ms, None, value, ()) for value in values])
+            ids = (
+                {}
+                if producer_id < 0
+                else {'producer_id': producer_id, 'producer_epoch': 0, 'base_sequence': 0}
+            )
+            rows = [(now_ms, None, value, ()) for value in values]
+            data = encode_batch(rows, transactional=producer_id >= 0, **ids)
         else:
             rows = [(n, now_ms, None, value) for n, value in enumerate(values)]
             data = encode_message_set(rows, magic=magic)
-        batch = Batch(0, len(values) - 1, now_ms, magic, data)
+        ids = (producer_id, 0, 0, True) if producer_id >= 0 else ()
+        batch = Batch(0, len(values) - 1, now_ms, magic, data, *ids)
         broker = self.cluster._brokers[0]
         done = append(state, broker.waiting, partition, [batch])
         place = self.ledger.places[TOPIC, partition.index]
-        for n, value in enumerate(values):
+        for n, value in enumerate(values if is_good else ()):
             place.wrote(done.base_offset + n, value)
-        self.note('written %s-%d %d..%d', TOPIC, partition.index, done.base_offset,
-                  done.base_offset + len(values) - 1)  # fmt: skip
+        what = 'written' if is_good else 'written to be aborted'
+        last = done.base_offset + len(values) - 1
+        self.note('%s %s-%d %d..%d', what, TOPIC, partition.index, done.base_offset, last)
 
     def options(self):
         """Return what a consumer is told."""
@@ -276,13 +305,14 @@ class GroupRun:
             'group_id': GROUP,
             'group_protocol': 'consumer' if self.is_next else 'classic',
             'auto_offset_reset': 'earliest',
+            'isolation_level': 'read_committed' if self.is_committed_only else 'read_uncommitted',
             'enable_auto_commit': self.commits_by == 'itself',
             'auto_commit_interval_ms': chance.choice([300, 1000, 5000]),
             'request_timeout_ms': int(self.request_timeout * 1000),
             'retry_backoff_ms': 100,
             'retry_backoff_max_ms': 1000,
             'reconnect_backoff_max_ms': 500,
-            'fetch_max_wait_ms': chance.choice([100, 500, 2000]),
+            'fetch_max_wait_ms': chance.choice([500, 2000]),
             'metadata_max_age_ms': 3000,
             'max_poll_records': chance.choice([1, 3, 500]),
             'fetch_max_buffered_bytes': chance.choice([2000, 1 << 20]),
@@ -324,6 +354,7 @@ class GroupRun:
     def take_one(self):
         reader = self.chance.choice(self.readers)
         self.readers.remove(reader)
+        reader.wake()
         return reader
 
     def close_one(self):
@@ -334,8 +365,14 @@ class GroupRun:
 
     def stall_one(self):
         reader = self.chance.choice(self.readers)
+        if reader.quiet_until > self.now():
+            return
         reader.quiet_until = self.now() + self.chance.choice([2.0, 8.0, 15.0])
         self.note('%r stalls until %.3f', reader, reader.quiet_until)
+        if self.chance.random() < 0.5:
+            loop = reader.consumer._engine.loop
+            loop.is_frozen = True
+            self.cluster.timers.at(reader.quiet_until, lambda: setattr(loop, 'is_frozen', False))
 
     def add_partition(self):
         topic = self.cluster.state.topics[TOPIC]
@@ -365,7 +402,7 @@ class GroupRun:
         end = self.now() + PATIENCE_SECONDS
         while not self.ledger.is_over():
             for reader in list(self.readers):
-                reader.quiet_until = 0.0
+                reader.wake()
                 reader.poll(100)
                 if reader.is_fenced:
                     self.readers.remove(reader)

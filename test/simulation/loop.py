@@ -123,6 +123,8 @@ class SimLoop(Scheduler):
         self._timers_of_all = cluster.timers
         self._is_closed = False
         self._is_running = False
+        #: Whether nothing happens here, as in a process that was stopped.
+        self.is_frozen = False
 
     def time(self):
         return self._timers_of_all.clock.monotonic()
@@ -132,9 +134,13 @@ class SimLoop(Scheduler):
 
     def call_later(self, seconds, call, *args):
         """Call something later, in the one order of all that happens."""
-        return self._timers_of_all.later(
-            seconds, lambda: None if self._is_closed else self._guarded(call, args)
-        )
+        return self._timers_of_all.later(seconds, lambda: self._due(call, args))
+
+    def _due(self, call, args):
+        if self.is_frozen:
+            self._ready.append((call, args))
+        elif not self._is_closed:
+            self._guarded(call, args)
 
     # -- from outside ----------------------------------------------------------------------------
 
@@ -191,7 +197,7 @@ class SimLoop(Scheduler):
 
     def settle_alone(self):
         """Run what is ready here."""
-        if self._is_running:
+        if self._is_running or self.is_frozen:
             return
         self._is_running = True
         try:

@@ -136,6 +136,11 @@ class Reader(ConsumerRebalanceListener):
         self.consumer.seek(partition, offset)
         self.ledger.sought(self, partition, offset)
 
+    def wake(self):
+        """Let it go on, if it was stalled."""
+        self.quiet_until = 0.0
+        self.consumer._engine.loop.is_frozen = False
+
     def close(self):
         """End it as a program should."""
         self.run.note('%r closes', self)

@@ -1,0 +1,228 @@
+"""Mistakes in the consumer and its membership, each of which the simulation has to find.
+
+Each function makes one, with a monkeypatch. Owns the mistakes; test_group_mutations.py looks for
+them, and ``python -m test.simulation.group_mutations NAME SEEDS`` tells which seeds find one.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from kafka.consumer.completed_fetch import CompletedFetch
+from kafka.consumer.fetch_session import FetchSession, Outcome, Plan
+from kafka.consumer.fetcher import Fetcher
+from kafka.consumer.partition_state import TopicPartitionState
+from kafka.consumer.polling import Polling
+from kafka.consumer.rebalancing import Rebalancing
+from kafka.coordinator.assignors import adapt, cooperative_sticky
+from kafka.coordinator.consumer_member import ConsumerMember
+from kafka.coordinator.group_settings import StepKind
+from kafka.coordinator.membership import Membership
+from kafka.coordinator.membership_848 import Membership as NextMembership
+from kafka.coordinator.membership_table import Verdict
+from kafka.record.record_columns import RecordColumns
+from kafka.structs import OffsetAndMetadata
+from test.simulation.checks import Wrong
+from test.simulation.group_runs import run_group
+
+
+def commit_one_too_many(patch):
+    real = TopicPartitionState.consumed_offset
+
+    def consumed_offset(self):
+        found = real(self)
+        return found and found._replace(offset=found.offset + 1)
+
+    patch.setattr(TopicPartitionState, 'consumed_offset', consumed_offset)
+
+
+def commit_what_was_fetched_only(patch):
+    def consumed_offset(self):
+        return None if self._position is None else OffsetAndMetadata(self.fetch_offset, '', -1)
+
+    patch.setattr(TopicPartitionState, 'consumed_offset', consumed_offset)
+
+
+def keep_fetches_after_a_seek(patch):
+    real = TopicPartitionState.seek
+
+    def seek(self, offset, epoch=-1):
+        token = self.token
+        real(self, offset, epoch)
+        self.token = token
+
+    patch.setattr(TopicPartitionState, 'seek', seek)
+
+
+def begin_at_the_beginning(patch):
+    real = TopicPartitionState.begin_at
+
+    def begin_at(self, token, committed):
+        return real(self, token, committed._replace(offset=0, leader_epoch=-1))
+
+    patch.setattr(TopicPartitionState, 'begin_at', begin_at)
+
+
+def skip_one_behind_a_fetch(patch):
+    real = TopicPartitionState.fetched
+
+    def fetched(self, next_offset, next_epoch=-1):
+        real(self, next_offset + 1, next_epoch)
+
+    patch.setattr(TopicPartitionState, 'fetched', fetched)
+
+
+def hand_out_the_whole_batch(patch):
+    patch.setattr(RecordColumns, 'since', lambda self, offset: self)
+
+
+def show_what_was_aborted(patch):
+    real = CompletedFetch.__init__
+
+    def init(self, *args, **named):
+        real(self, *args, **{**named, 'read_committed': False})
+
+    patch.setattr(CompletedFetch, '__init__', init)
+
+
+def drop_the_rest_of_a_fetch(patch):
+    patch.setattr(Fetcher, 'put_back', lambda self, fetch: self.done(fetch))
+
+
+def say_nothing_of_changes_to_a_session(patch):
+    real = FetchSession._plan_changes
+
+    def plan_changes(self):
+        plan = real(self)
+        return Plan(plan[0], plan[1], [], plan[3], plan[4])
+
+    patch.setattr(FetchSession, '_plan_changes', plan_changes)
+
+
+def go_on_with_a_session_that_is_lost(patch):
+    real = FetchSession.on_response
+
+    def on_response(self, error_code, *rest):
+        if error_code:
+            self._go_on(self.session_id, False)
+            return Outcome.FAILED
+        return real(self, error_code, *rest)
+
+    patch.setattr(FetchSession, 'on_response', on_response)
+
+
+def join_without_revoking(patch):
+    patch.setattr(Membership, '_preparation', lambda self: None)
+
+
+def keep_what_was_lost(patch):
+    real = Rebalancing._revoke
+
+    def revoke(self, step):
+        if step.kind is StepKind.LOSE:
+            self._tell_gone(set(step.partitions), True)
+        else:
+            real(self, step)
+
+    patch.setattr(Rebalancing, '_revoke', revoke)
+
+
+def tell_nobody_of_what_was_lost(patch):
+    real = Rebalancing._tell_gone
+
+    def tell_gone(self, partitions, is_lost):
+        if not is_lost:
+            real(self, partitions, is_lost)
+
+    patch.setattr(Rebalancing, '_tell_gone', tell_gone)
+
+
+def assign_before_it_is_given_back(patch):
+    for module in (adapt, cooperative_sticky):
+        patch.setattr(module, 'withhold', lambda shares, wanted, claims: shares)
+
+
+def do_not_hear_that_the_generation_is_over(patch):
+    real = Membership._on_told
+
+    def on_told(self, verdict, code):
+        if verdict not in (Verdict.LOST, Verdict.LOST_ID):
+            real(self, verdict, code)
+
+    patch.setattr(Membership, '_on_told', on_told)
+
+
+def do_not_hear_of_rebalances(patch):
+    real = Membership._on_told
+
+    def on_told(self, verdict, code):
+        if verdict is not Verdict.REBALANCE:
+            real(self, verdict, code)
+
+    patch.setattr(Membership, '_on_told', on_told)
+
+
+def acknowledge_without_revoking(patch):
+    real = ConsumerMember._do
+
+    async def do(self, kind, *rest, **named):
+        if kind is not StepKind.REVOKE:
+            await real(self, kind, *rest, **named)
+
+    patch.setattr(ConsumerMember, '_do', do)
+
+
+def stay_after_a_fence(patch):
+    patch.setattr(NextMembership, '_fence', lambda self, now: self.unanswered(self.life, now))
+
+
+def poll_longer_than_allowed(patch):
+    real = Polling._poll
+    patch.setattr(Polling, '_poll', lambda self, deadline, most: real(self, deadline + 0.5, most))
+
+
+#: So many seeds a mistake has, from the one that found it when this was written.
+MOST = 30
+#: Each mistake, and that seed.
+MUTATIONS = {
+    commit_one_too_many: 0,
+    commit_what_was_fetched_only: 1,
+    keep_fetches_after_a_seek: 1,
+    begin_at_the_beginning: 0,
+    skip_one_behind_a_fetch: 0,
+    hand_out_the_whole_batch: 1,
+    show_what_was_aborted: 0,
+    drop_the_rest_of_a_fetch: 0,
+    say_nothing_of_changes_to_a_session: 0,
+    go_on_with_a_session_that_is_lost: 3,
+    join_without_revoking: 3,
+    keep_what_was_lost: 2,
+    tell_nobody_of_what_was_lost: 2,
+    assign_before_it_is_given_back: 13,
+    do_not_hear_that_the_generation_is_over: 29,
+    do_not_hear_of_rebalances: 20,
+    acknowledge_without_revoking: 14,
+    stay_after_a_fence: 6,
+    poll_longer_than_allowed: 0,
+}
+
+
+def found_by(mutation, seeds):
+    """Return the first of some seeds that finds a mistake, and how; None if none does."""
+    with pytest.MonkeyPatch.context() as patch:
+        mutation(patch)
+        for seed in seeds:
+            try:
+                run_group(seed)
+            except Wrong as error:
+                return seed, str(error)
+    return None
+
+
+if __name__ == '__main__':
+    for each in MUTATIONS:
+        if each.__name__ in sys.argv[1:] or len(sys.argv) == 1:
+            sys.stdout.write('%s: %s\n' % (each.__name__, found_by(each, range(40))))
+            sys.stdout.flush()

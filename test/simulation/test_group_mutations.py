@@ -1,0 +1,14 @@
+"""Mistakes in the consumer and its membership are found by the simulation of groups."""
+
+from __future__ import annotations
+
+import pytest
+
+from test.simulation.group_mutations import MOST, MUTATIONS, found_by
+
+
+@pytest.mark.once
+@pytest.mark.parametrize('mutation', MUTATIONS, ids=lambda each: each.__name__)
+def test_a_mistake_is_found_by(mutation):
+    first = MUTATIONS[mutation]
+    assert found_by(mutation, range(first, first + MOST)) is not None

@@ -343,6 +343,7 @@ send_produce_request | callback
 # kafka-python 1.2.1
 KafkaConsumer | every call, and what it raises
     test_promises_of_the_calls_of_a_consumer
+KafkaConsumer | subscriptions, and what they raise
     test_promises_about_subscriptions_of_a_consumer
 KafkaProducer | options and what they do
     test_promises_of_the_producer

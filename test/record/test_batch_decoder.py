@@ -329,13 +329,18 @@ def test_batches_that_are_read_together(shape, counts):
 
 
 @pytest.mark.parametrize('shape', sorted(SHAPES))
-@pytest.mark.parametrize('count', [1, 40, 70])
+@pytest.mark.parametrize('count', [1, 40, 70, 127])
 def test_a_batch_that_takes_records_of_the_next_one_is_refused(shape, count):
     """What lies there would make sense if the border between them were one record further."""
     one, other = shaped(shape, count), [*shaped(shape, 1, count), *shaped(shape, 80)]
     with pytest.raises(ProtocolError, match='end elsewhere|reach behind'):
         group((one, count + 1), (other, 80))
     assert len(group((one, count), (shaped(shape, 80), 80)).values) == count + 80
+
+
+def test_a_single_record_too_many_is_refused():
+    with pytest.raises(ProtocolError, match='end elsewhere'):
+        group(([R(0, 0, None, b'v'), R(0, 0, None, b'w')], 1), ([], 1))
 
 
 def test_gaps_in_batches_that_are_read_together():

@@ -42,6 +42,7 @@ from kafka.errors import ProtocolError
 from kafka.record.batch_layouts import (
     CHUNK,
     PADDING,
+    TABLED_OFFSETS,
     WIDE_OFFSETS,
     RecordRun,
     Widths,
@@ -58,7 +59,7 @@ from kafka.record.header_blocks import NO_HEADERS, Headers, read_headers
 from kafka.record.record import Record
 from kafka.record.record_columns import RecordColumns
 from kafka.record.record_reader import Fields, decode_record
-from kafka.record.util import Buffer
+from kafka.record.util import Buffer, decode_varint
 
 # Widths to begin with where a record has some that no layout is made for.
 _SMALL = Widths(1, 1, 1, 1, 1)
@@ -149,6 +150,15 @@ class _Columns:
         if self.keys is not None and self.blocks is not None:
             self.keys.append(key)
             self.blocks.append(block)
+
+    def take_over(self, other: _Columns, start: int, end: int) -> None:
+        """Add records from others, of which there are keys and blocks if there are any here."""
+        self.deltas += other.deltas[start:end]
+        self.values += other.values[start:end]
+        if self.keys is not None and self.blocks is not None:
+            assert other.keys is not None and other.blocks is not None
+            self.keys += other.keys[start:end]
+            self.blocks += other.blocks[start:end]
 
     def offsets(self, starts: List[int]) -> Sequence[int]:
         """Return the offsets of the records; those are given with which the sections begin."""
@@ -294,6 +304,8 @@ def _decode_sections(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
         (_, _, key, _, block), _ = decode_record(buf, pos, stop)
         if key is not None or block != NO_HEADERS:
             columns.widen()
+        if len(columns.sections) > 1:
+            pos = _even_batches(buf, columns)
         pos = _even(buf, pos, stop, columns)
         if columns.keys is None and len(columns.values) < count:
             pos = _plain_strides(buf, pos, stop, columns)
@@ -334,6 +346,57 @@ def _even(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
             pos += run.records * run.size
         _check_end(pos, end)
     return pos
+
+
+def _even_batches(buf: bytes, columns: _Columns) -> int:
+    """
+    Decode the batches from the beginning on that are equal but for what their records hold.
+
+    Return where the last ends, 0 if there are none. A record is larger from number 64 on, because
+    its offset delta is, so there are two runs, each through all of the batches.
+    """
+    (_, wanted, size), *others = columns.sections
+    batches, many = 1, len(wanted)
+    for _, other, end in others:
+        if len(other) != many or end != (batches + 1) * (size or 0):
+            break
+        batches += 1
+    if batches < 2 or not size or many > TABLED_OFFSETS:
+        return 0
+    length, width = decode_varint(buf, 0, 5)
+    head = min(many, 64)
+    cut, stop = head * (length + width), batches * size
+    if not 0 < cut <= size:
+        return 0
+    runs = []
+    for first, last, start, end in ((0, head, 0, cut), (head, many, cut, size)):
+        if first < last:
+            data = b''.join([buf[at + start : at + end] for at in range(0, stop, size)])
+            found = _repeated_run(data, first, last, batches, columns)
+            if found is None:
+                return 0
+            runs.append((last - first, found))
+    for batch in range(batches):
+        for count, found in runs:
+            columns.take_over(found, batch * count, (batch + 1) * count)
+    return stop
+
+
+def _repeated_run(
+    data: bytes, first: int, last: int, times: int, like: _Columns
+) -> Optional[_Columns]:
+    """Decode records whose numbers begin anew so often; None if they are not all of one size."""
+    buf = data + bytes(PADDING)
+    run = measure_run(buf, 0, len(data), first, last, times)
+    deltas = None if run is None else run.deltas(buf, 0)
+    if run is None or deltas is None or (like.keys is None and not run.plain):
+        return None
+    found = _Columns([])
+    if like.keys is not None:
+        found.widen()
+    found.deltas = deltas
+    _add_run(buf, 0, run, found)
+    return found
 
 
 def _add_run(buf: bytes, pos: int, run: RecordRun, columns: _Columns) -> None:

@@ -225,15 +225,19 @@ def _fields_of_many(text: str) -> Any:
 _LEAST_RUN = 64
 
 
-def measure_run(buf: bytes, pos: int, stop: int, first: int, last: int) -> Optional[RecordRun]:
+def measure_run(
+    buf: bytes, pos: int, stop: int, first: int, last: int, times: int = 1
+) -> Optional[RecordRun]:
     """
     Find out how many records from ``pos`` on have the same size and lengths, and offsets in order.
 
     ``first`` is the number of the record at ``pos``, ``last`` that of the record where to stop.
-    None when there are fewer than 64. A column of bytes is a slice with a step; what differs is
-    found by stripping what is equal, without Python code for each record.
+    None when there are fewer than 64. With ``times`` the numbers begin anew so often, none of them
+    is to be at 64 or 8192 in between, and it is all of the records up to ``stop`` or None. A column
+    of bytes is a slice with a step; what differs is found by stripping what is equal, without
+    Python code for each record.
     """
-    if last - first < _LEAST_RUN:
+    if (last - first) * times < _LEAST_RUN:
         return None
     widths = widths_at(buf, pos)
     if widths is None or not widths.headers:
@@ -242,7 +246,7 @@ def measure_run(buf: bytes, pos: int, stop: int, first: int, last: int) -> Optio
     raw = buf[pos] if widths.size == 1 else buf[pos] | buf[pos + 1] << 8
     size = known.sizes[widths.size - 1][raw]
     end = 64 if first < 64 else TABLED_OFFSETS if first < TABLED_OFFSETS else last
-    count = min((stop - pos) // size, min(end, last) - first)
+    count = whole = min((stop - pos) // size, (min(end, last) - first) * times)
     offset_at = pos + widths.size + 1 + widths.delta
     key_at = offset_at + widths.offset
     key = known.keys[buf[key_at]]
@@ -258,7 +262,7 @@ def measure_run(buf: bytes, pos: int, stop: int, first: int, last: int) -> Optio
     for start in equal:
         column = buf[start : pos + count * size : size]
         count = len(column) - len(column.lstrip(column[:1]))
-    if count < _LEAST_RUN:
+    if count < _LEAST_RUN or (times > 1 and (count < whole or pos + count * size != stop)):
         return None
     planes: Sequence[bytes] = known.offset_bytes
     start = first
@@ -266,7 +270,7 @@ def measure_run(buf: bytes, pos: int, stop: int, first: int, last: int) -> Optio
         planes, start = wide_offsets(first // CHUNK).planes, first % CHUNK
     for place in range(widths.offset):
         column = buf[offset_at + place : pos + count * size : size]
-        if column != planes[place][start : start + count]:
+        if column != planes[place][start : start + count // times] * times:
             return None
     skipped = key_at + 1 - pos
     if plain:

@@ -475,6 +475,7 @@ def _full_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     values = columns.values
     add_value, add_delta = values.append, columns.deltas.append
     add_key, add_block = columns.keys.append, columns.blocks.append
+    key_sizes, lengths = tables().keys, tables().lengths
     widths = widths_at(buf, pos)
     if widths is None or not widths.headers:
         return pos
@@ -490,7 +491,7 @@ def _full_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
             while True:
                 delta = deltas[delta]
                 if offset == wanted and delta is not None:
-                    null_key = key_size == 1
+                    null_key, key_raw = key_size == 1, key_size
                     unpack, raw, step = by_key[key_size][size]
                     key, length, value, block, size, delta_, offset, key_size = unpack(buf, pos)
                     if length == raw:
@@ -500,6 +501,17 @@ def _full_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
                         add_delta(delta)
                         delta = delta_
                         pos += step
+                        break
+                    # Mostly only the headers have another length; nothing but their place is wrong.
+                    start = pos + key_sizes[key_raw] + (1 if raw < 256 else 2)
+                    behind = start + lengths[raw >= 256][length]
+                    if behind < pos + step - ahead_bytes:
+                        add_block(buf[behind : pos + step - ahead_bytes])
+                        add_key(None if null_key else key)
+                        add_value(buf[start:behind])
+                        add_delta(delta)
+                        pos += step
+                        size, delta, offset, key_size = ahead(buf, pos - ahead_bytes)
                         break
                 pos -= ahead_bytes
                 tries += 1

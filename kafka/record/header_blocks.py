@@ -228,24 +228,30 @@ def _fields_of_many(text: str) -> Any:
     return struct.Struct('<' + _AT_ONCE * text).unpack_from
 
 
+# How far behind its length a value ends, by the byte of the length; never where that has two bytes
+# or is that of null.
+_ENDS = [1 + (size >> 1) if not size & 0x81 else 1 << 40 for size in range(256)]
+
+
 def _any_sizes(blocks: List[bytes], parts: List[bytes]) -> Optional[List[List[bytes]]]:
     """Return the values of each header if the names are the same, and no value is long or null."""
     columns = []
+    behind = list(map(len, blocks))
     ends: Sequence[int] = [0] * len(blocks)
-    for part in parts:
-        column: List[bytes] = []
-        starts, ends = ends, []
-        add_value, add_end, width = column.append, ends.append, len(part)
-        for raw, start in zip(blocks, starts):
-            start += width
-            if not raw.startswith(part, start - width) or start >= len(raw):
-                return None
-            size = raw[start]
-            end = start + 1 + (size >> 1)
-            if size & 0x81:
-                return None
-            add_value(raw[start + 1 : end])
-            add_end(end)
-        columns.append(column)
+    try:
+        for part in parts:
+            column: List[bytes] = []
+            starts, ends = ends, []
+            add_value, add_end, width = column.append, ends.append, len(part)
+            for raw, start in zip(blocks, starts):
+                at = start + width
+                if raw[start:at] != part:
+                    return None
+                end = at + _ENDS[raw[at]]
+                add_value(raw[at + 1 : end])
+                add_end(end)
+            columns.append(column)
+    except IndexError:  # a block ends before the length of a value
+        return None
     # Nothing lies behind the last one, and none reaches behind its block.
-    return columns if list(map(len, blocks)) == ends else None
+    return columns if behind == ends else None

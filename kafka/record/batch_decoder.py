@@ -45,6 +45,7 @@ from kafka.record.batch_layouts import (
     TABLED_OFFSETS,
     WIDE_OFFSETS,
     RecordRun,
+    Stride,
     Widths,
     layout,
     measure_run,
@@ -469,6 +470,14 @@ def _plain_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     return pos - ahead_bytes
 
 
+def _stride_at(buf: bytes, pos: int) -> Optional[Stride]:
+    """Return how to read records like the one at ``pos``, None for one that is too unusual."""
+    widths = widths_at(buf, pos)
+    if widths is None or not widths.headers:
+        return None
+    return stride(widths._replace(length=0), True)
+
+
 def _full_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     """Decode records of any kind; stop early where strides do not fit."""
     assert columns.keys is not None and columns.blocks is not None
@@ -476,15 +485,14 @@ def _full_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     add_value, add_delta = values.append, columns.deltas.append
     add_key, add_block = columns.keys.append, columns.blocks.append
     key_sizes, lengths = tables().keys, tables().lengths
-    widths = widths_at(buf, pos)
-    if widths is None or not widths.headers:
+    this = other = _stride_at(buf, pos)
+    if this is None or other is None:
         return pos
-    this = other = stride(widths._replace(length=0), True)
     ahead, ahead_bytes, deltas, by_key = this
     pos += ahead_bytes
     size, delta, offset, key_size = ahead(buf, pos - ahead_bytes)
     misses = 0
-    for first, offsets, end in columns.left():
+    for first, offsets, end_of_section in columns.left():
         first -= len(values)  # the number of a record is this and its index
         for wanted in offsets:
             tries = 0
@@ -502,11 +510,11 @@ def _full_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
                         delta = delta_
                         pos += step
                         break
-                    # Mostly only the headers have another length; nothing but their place is wrong.
+                    # Mostly only the headers have another length, and all before them is right.
                     start = pos + key_sizes[key_raw] + (1 if raw < 256 else 2)
-                    behind = start + lengths[raw >= 256][length]
-                    if behind < pos + step - ahead_bytes:
-                        add_block(buf[behind : pos + step - ahead_bytes])
+                    behind, end = start + lengths[raw >= 256][length], pos + step - ahead_bytes
+                    if behind < end:
+                        add_block(buf[behind:end])
                         add_key(None if null_key else key)
                         add_value(buf[start:behind])
                         add_delta(delta)
@@ -524,15 +532,13 @@ def _full_strides(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
                     misses += 1
                     if misses > 8 + (len(values) >> 3):
                         return pos
-                    widths = widths_at(buf, pos)
-                    if widths is not None and widths.headers:
-                        this = stride(widths._replace(length=0), True)
+                    this = _stride_at(buf, pos) or this
                 ahead, ahead_bytes, deltas, by_key = this
                 pos += ahead_bytes
                 size, delta, offset, key_size = ahead(buf, pos - ahead_bytes)
                 if tries == 3:
                     break
-        _check_end(pos - ahead_bytes, end)
+        _check_end(pos - ahead_bytes, end_of_section)
     return pos - ahead_bytes
 
 

@@ -354,7 +354,7 @@ class Driving(Scheduler):
             if self._is_over():  # closed by a call in the turn: nobody would end the rest
                 return
             now, seen = self.time(), self._turns
-            if self._lazy or self._is_owed():
+            if self._lazy or self._ready:
                 self._alert_until = max(self._alert_until, now + ALERT)
             self._rest(now)
 
@@ -365,6 +365,9 @@ class Driving(Scheduler):
         if self._turn.locked():
             return False
         return self._is_owed() or self._next_due <= now or self._heartbeat() <= now
+
+    def _is_due_before(self, until: float) -> bool:
+        return self._is_owed() or min(self._next_due, self._heartbeat()) < until
 
     def _heartbeat(self) -> float:
         """Return when somebody has to look at the sockets."""
@@ -388,11 +391,14 @@ class Driving(Scheduler):
         if now < self._alert_until:
             self._bell.acquire(timeout=LONG_NAP if self._turn.locked() else NAP)
             return
-        until = min(self._next_due, self._heartbeat(), now + SLICE)
+        # Who has the turn does what is due, and tells when it leaves it.
+        until = now + SLICE
+        if not self._turn.locked():
+            until = min(until, self._next_due, self._heartbeat())
         self._rests_until = until
         try:
             # Told that it rests; now look again.
-            if self._lazy or (self._is_owed() and not self._turn.locked()):
+            if self._lazy or (not self._turn.locked() and self._is_due_before(until)):
                 return
             self._bell.acquire(timeout=max(0.0, until - now))
         finally:

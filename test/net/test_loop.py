@@ -63,6 +63,22 @@ def test_a_call_without_anything_left_behind_starts_no_thread(loop):
     assert threads_named('test-network-thread') == []
 
 
+def test_an_answer_that_is_awaited_for_long_keeps_no_thread_awake(loop, monkeypatch):
+    """A consumer always awaits one: neither who polls nor the background may nap meanwhile."""
+    rests = []
+    monkeypatch.setattr(loop, '_rest', lambda now, rest=loop._rest: rests.append(rest(now)))
+    loop.start()
+    until(lambda: rests or loop._rests_until)
+    loop.owed += 1
+    loop.call_later(0.01, int)  # so that something is overdue where the last turn was left
+    loop.wait(lambda: False, 0.001)
+    turns, rested = loop._turns, len(rests)
+    loop.wait(lambda: False, 0.2)
+    loop.owed -= 1
+    assert loop._turns - turns < 10
+    assert len(rests) - rested < 10
+
+
 @pytest.mark.parametrize('timeout', [0.05, 0.3])
 def test_the_time_out_is_kept_within_a_tenth(loop, timeout):
     began = time.monotonic()

@@ -123,7 +123,7 @@ class BrokerLink:
 
     def __repr__(self) -> str:
         return '<BrokerLink %s %s:%s %s in_flight=%d queued=%d>' % (
-            'bootstrap' if self.node_id is None else 'node %d' % self.node_id,
+            'bootstrap' if self.node_id is None else 'node %s' % self.node_id,
             self.host,
             self.port,
             self.state.value,

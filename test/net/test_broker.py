@@ -337,6 +337,17 @@ def test_a_produce_without_acknowledgement_waits_for_no_answer(sim):
     assert len(sim.asked('PRODUCE')) == 1
 
 
+def test_a_link_to_a_broker_that_is_only_a_bootstrap_server_can_be_closed_in_mid_request(sim):
+    sim.link.node_id = 'bootstrap-0'  # as ClusterMetadata calls those whose ids are not known yet
+    sim.loop.run(sim.link.ready(), 10)
+    asking = sim.loop.spawn(sim.link.request(ASK, 5))
+    sim.loop.wait(lambda: sim.link.in_flight, 5)
+    sim.link.close()
+    sim.loop.wait(lambda: asking.done, 5)
+    assert isinstance(asking.exception, Cancelled)
+    assert 'node bootstrap-0' in repr(sim.link)
+
+
 # ---------------------------------------------------------------- time
 
 

@@ -100,7 +100,7 @@ class GroupRun:
         self.rate = chance.choice([0.0, 0.2, 0.5, 1.0])
         self.is_next = self.version >= NEXT_SINCE and chance.random() < 0.6
         self.assignor = chance.choice(ASSIGNORS)
-        self.commits_by = chance.choice(['itself', 'sync', 'async'])
+        self.commits_by = chance.choice(['itself', 'marks', 'sync', 'async'])
         self.is_committed_only = self.version >= (0, 11) and chance.random() < 0.5
         self.request_timeout = 7.0 if self.version < POLL_INTERVAL_SINCE else 3.0
         self.commit_ms = 3000
@@ -219,7 +219,7 @@ class GroupRun:
         if reader.is_fenced:
             self.readers.remove(reader)
             reader.close()
-        elif self.commits_by != 'itself' and self.chance.random() < 0.3:
+        elif self.commits_by in ('sync', 'async') and self.chance.random() < 0.3:
             self.commit(reader)
 
     def commit(self, reader):
@@ -306,7 +306,7 @@ class GroupRun:
             'group_protocol': 'consumer' if self.is_next else 'classic',
             'auto_offset_reset': 'earliest',
             'isolation_level': 'read_committed' if self.is_committed_only else 'read_uncommitted',
-            'enable_auto_commit': self.commits_by == 'itself',
+            'enable_auto_commit': self.commits_by in ('itself', 'marks'),
             'auto_commit_interval_ms': chance.choice([300, 1000, 5000]),
             'request_timeout_ms': int(self.request_timeout * 1000),
             'retry_backoff_ms': 100,
@@ -315,7 +315,7 @@ class GroupRun:
             'fetch_max_wait_ms': chance.choice([500, 2000]),
             'metadata_max_age_ms': 3000,
             'max_poll_records': chance.choice([1, 3, 500]),
-            'fetch_max_buffered_bytes': chance.choice([2000, 1 << 20]),
+            'fetch_max_buffered_bytes': chance.choice([1000, 1 << 20]),
             'connections_max_idle_ms': 540000,
         }
         if self.version < TOLD_SINCE:  # asked in trouble, such a broker may seem to be an older one
@@ -407,7 +407,7 @@ class GroupRun:
                 if reader.is_fenced:
                     self.readers.remove(reader)
                     reader.close()
-                elif self.commits_by != 'itself':
+                elif self.commits_by in ('sync', 'async'):
                     self.commit(reader)
             self.ledger.check()
             if self.now() > end:

@@ -19,15 +19,22 @@ from test.simulation.loop import SimLoop
 
 #: So much longer than it was told a call may take, in seconds.
 SLACK = 0.15
+#: No batch is larger; one of them comes whatever the budget is.
+BATCH_BYTES = 500
 
 
 class SimConsumer(KafkaConsumer):
     """KafkaConsumer in a loop of a simulation."""
 
     _world = None  # of the run: cluster, and the loops of all
+    steps = 0  # of rebalances, that it has taken
 
     def _new_loop(self, client_id):
         return SimLoop(*self._world)
+
+    def _do(self, step):
+        self.steps += 1
+        super()._do(step)
 
     @classmethod
     def of(cls, cluster, loops, *topics, **options):
@@ -52,7 +59,6 @@ class Reader(ConsumerRebalanceListener):
         self.member_id = ''
         self.quiet_until = 0.0
         self.is_fenced = False
-        self.steps = 0
         self.errors = []
         self.consumer = SimConsumer.of(run.cluster, run.loops, **options)
         self.consumer.subscribe(topics, listener=self)
@@ -66,18 +72,15 @@ class Reader(ConsumerRebalanceListener):
     # ------------------------------------------------------------ as a listener
 
     def on_partitions_assigned(self, partitions):
-        self.steps += 1
         self.member_id = self.consumer.group_metadata().member_id
         self.run.note('%r assigned %s', self, sorted(partitions))
         self.ledger.assigned(self, partitions)
 
     def on_partitions_revoked(self, partitions):
-        self.steps += 1
         self.run.note('%r revoked %s', self, sorted(partitions))
         self.ledger.gone(self, partitions)
 
     def on_partitions_lost(self, partitions):
-        self.steps += 1
         self.run.note('%r lost %s', self, sorted(partitions))
         self.ledger.gone(self, partitions)
 
@@ -85,7 +88,7 @@ class Reader(ConsumerRebalanceListener):
 
     def poll(self, timeout_ms):
         """Poll once, and tell what came."""
-        began, steps = self._now(), self.steps
+        began, steps = self._now(), self.consumer.steps
         try:
             found = self.consumer.poll(timeout_ms=timeout_ms)
         except (FencedInstanceIdError, UnreleasedInstanceIdError):
@@ -95,14 +98,18 @@ class Reader(ConsumerRebalanceListener):
             found = {}
         took = self._now() - began
         # Each step may commit, for as long as a request may take.
-        allowed = timeout_ms / 1000 + SLACK + (1 + self.steps - steps) * 0.05
-        if self.steps > steps:
-            allowed += (self.steps - steps) * (self.run.request_timeout * 1.1 + 1.0)
+        steps = self.consumer.steps - steps
+        allowed = timeout_ms / 1000 + SLACK + steps * (self.run.request_timeout * 1.1 + 1.05)
         if took > allowed:
             self.ledger.wrong('%r polled %.3f s, not %.3f', self, took, timeout_ms / 1000)
+        used = self.consumer._engine.fetcher._parked.used
+        if used > self.consumer.config['fetch_max_buffered_bytes'] + self.run.brokers * BATCH_BYTES:
+            self.ledger.wrong('%r has %d bytes of fetches', self, used)
         for partition, records in found.items():
             self.run.note('%r got %s %s', self, partition, [each.offset for each in records])
             self.ledger.handed(self, partition, records)
+            if self.run.commits_by == 'marks':
+                self.consumer.task_done(records[-1])
         return found
 
     def commit(self):

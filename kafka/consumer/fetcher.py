@@ -41,6 +41,8 @@ from kafka.consumer.fetch_session import FetchSession, Outcome
 from kafka.consumer.parked_fetches import ParkedFetches
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import (
+    Cancelled,
+    IllegalStateError,
     KafkaError,
     TopicAuthorizationFailedError,
     UnknownBrokerIdError,
@@ -423,7 +425,8 @@ class Fetcher:
         with self._lock:
             self._places.avoid(node_id)
         self._pool.refresh()
-        if not error.retriable:
+        # A connection that this client closed itself, to look for the cluster anew, says nothing.
+        if not error.retriable and not isinstance(error, (Cancelled, IllegalStateError)):
             self._raise([error])
 
     def _pause(self, node: _Node, now: float) -> None:

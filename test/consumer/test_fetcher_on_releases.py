@@ -239,3 +239,18 @@ def test_records_in_pieces_come_in_order(rig_of):
     while rig.take(3):
         pass
     assert rig.got == rig.sent
+
+
+@pytest.mark.parametrize('is_under_way', [True, False])
+def test_a_connection_that_the_pool_closed_by_itself_raises_nothing(rig_of, is_under_way):
+    rig = rig_of()
+    rig.begin_all()
+    rig.rest(0.2)
+    link = rig.pool.link(0)
+    link.close()  # as the pool does when it looks for the cluster anew
+    if not is_under_way:
+        rig.loop.run(rig.fetcher._connect(0, rig.fetcher._nodes[0], link), 5)
+    rig.rest(0.5)
+    assert not rig.fetcher.errors
+    fill(rig, 1)
+    rig.drain()

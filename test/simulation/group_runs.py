@@ -27,6 +27,8 @@ from test.simulation.reader import Reader
 from test.simulation.trouble import Trouble
 
 TOPIC = 't'
+#: One that is deleted and made anew.
+OTHER, OTHERS = 'x', 2
 GROUP = 'readers'
 RELEASES = [
     '0.9',
@@ -106,6 +108,8 @@ class GroupRun:
         self.commit_ms = 3000
         self.brokers = chance.choice([1, 1, 2, 3])
         self.partitions = chance.choice([1, 2, 3, 5])
+        self.batches = self.brokers if self.version >= (0, 10, 1) else 6
+        self.topics = [TOPIC, OTHER] if chance.random() < 0.4 else [TOPIC]
         self.readers = []
         self.loops = []
         self.begun = 0
@@ -139,7 +143,8 @@ class GroupRun:
                 brokers=self.brokers,
                 version=self.release,
                 seed=self.seed,
-                topics={TOPIC: self.partitions},
+                topics={TOPIC: self.partitions, OTHER: OTHERS},
+                auto_create_topics=False,
                 group_consumer_session_timeout_ms=6000,
                 group_consumer_heartbeat_interval_ms=2000,
             ) as self.cluster:
@@ -159,6 +164,8 @@ class GroupRun:
         self.ledger = Ledger(self.cluster, GROUP)
         for index in range(self.partitions):
             self.ledger.add(TOPIC, index)
+        for index in range(OTHERS if OTHER in self.topics else 0):
+            self.ledger.add(OTHER, index, is_loose=True)
         for _ in range(self.chance.choice([0, 3, 10])):
             self.write()
         self.trouble = Trouble(self.cluster, self.chance, TOPIC, [GROUP], self.rate)
@@ -181,7 +188,7 @@ class GroupRun:
             return
         number = chance.random()
         for share, event in (
-            (0.58, self.poll_one),
+            (0.55, self.poll_one),
             (0.14, self.write),
             (0.05, self.write_in_transaction),
             (0.05, self.commit_one),
@@ -190,6 +197,8 @@ class GroupRun:
             (0.02, self.close_one),
             (0.02, self.kill_one),
             (0.02, self.stall_one),
+            (0.01, self.make_anew),
+            (0.02, self.write_other),
             (0.02, self.add_partition),
             (0.02, self.delete_records),
         ):
@@ -237,7 +246,7 @@ class GroupRun:
         for reader in self.awake():
             for partition in sorted(reader.consumer.assignment()):
                 place = self.ledger.places[partition]
-                if reader in place.holds:
+                if reader in place.holds and not place.is_loose:
                     log = place.log
                     reader.seek(partition, self.chance.randint(log.start_offset, log.end_offset))
                     return
@@ -273,7 +282,7 @@ class GroupRun:
 
     def append(self, partition, values, producer_id=-1, is_good=True):
         state = self.cluster.state
-        magic = log_settings(state, TOPIC).magic
+        magic = log_settings(state, partition.topic).magic
         now_ms = self.cluster.timers.clock.wall_ms()
         if magic == 2:
             ids = (
@@ -290,12 +299,12 @@ class GroupRun:
         batch = Batch(0, len(values) - 1, now_ms, magic, data, *ids)
         broker = self.cluster._brokers[0]
         done = append(state, broker.waiting, partition, [batch])
-        place = self.ledger.places[TOPIC, partition.index]
+        place = self.ledger.places[partition.topic, partition.index]
         for n, value in enumerate(values if is_good else ()):
             place.wrote(done.base_offset + n, value)
         what = 'written' if is_good else 'written to be aborted'
         last = done.base_offset + len(values) - 1
-        self.note('%s %s-%d %d..%d', what, TOPIC, partition.index, done.base_offset, last)
+        self.note('%s %s-%d %d..%d', what, partition.topic, partition.index, done.base_offset, last)
 
     def options(self):
         """Return what a consumer is told."""
@@ -341,7 +350,7 @@ class GroupRun:
         if len(self.readers) >= MOST_READERS:
             return
         try:
-            reader = Reader(self, self.begun, [TOPIC], self.options())
+            reader = Reader(self, self.begun, self.topics, self.options())
         except NoBrokersAvailable:
             self.note('nobody answers')
             return
@@ -383,6 +392,37 @@ class GroupRun:
             self.ledger.add(TOPIC, len(topic.partitions) - 1)
             self.note('a partition more')
 
+    def write_other(self):
+        """Write to the topic that is made anew, if it is there."""
+        topic = self.cluster.state.topics.get(OTHER)
+        if OTHER in self.topics and topic is not None:
+            self.count += 1
+            self.append(self.chance.choice(topic.partitions), [b'%06d' % self.count])
+
+    def make_anew(self):
+        """Delete a topic, and create it again."""
+        if OTHER not in self.topics or OTHER not in self.cluster.state.topics:
+            return
+        self.note('%s is deleted', OTHER)
+        self.cluster.state.drop_topic(OTHER)
+        for index in range(OTHERS):
+            self.cluster._brokers[0].waiting.touch(('partition', OTHER, index))
+        pause = self.chance.choice([0.0, 0.0, 1.0, 4.0])
+        if pause:
+            self.cluster.timers.later(pause, self.create_other)
+        else:
+            self.create_other()
+
+    def create_other(self):
+        """Create the topic that was deleted, where that can be."""
+        if not self.cluster.state.alive:
+            self.cluster.timers.later(1.0, self.create_other)
+            return
+        self.note('%s is made anew', OTHER)
+        self.cluster.state.create_topic(OTHER, OTHERS)
+        for index in range(OTHERS):
+            self.ledger.made_anew(OTHER, index)
+
     def delete_records(self):
         partition = self.chance.choice(self.cluster.state.topics[TOPIC].partitions)
         offset = self.chance.randint(partition.log.start_offset, partition.log.end_offset)
@@ -399,6 +439,11 @@ class GroupRun:
         if not self.readers:
             self.join()
         self.write()
+        while OTHER not in self.cluster.state.topics:
+            self.rest(1.0)
+        self.ledger.forgive()
+        for _ in range(3):
+            self.write_other()
         end = self.now() + PATIENCE_SECONDS
         while not self.ledger.is_over():
             for reader in list(self.readers):

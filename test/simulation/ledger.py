@@ -17,12 +17,15 @@ class Place:
 
     Attributes: values: by offset, of records that readers may see; offsets: theirs, in order;
     handed: offsets that anybody was handed out; skipped: that somebody stepped over by a seek;
-    commits: offsets as they were committed, in order; holds: by member, those who have it.
+    commits: offsets as they were committed, in order; holds: by member, those who have it;
+    is_loose: whether it may be deleted and made anew: then readers may be anywhere.
     """
 
-    def __init__(self, log):
+    def __init__(self, log, is_loose):
         self.log = log
+        self.is_loose = is_loose
         self.values = {}
+        self.former = {}  # of those that had its name
         self.offsets = []
         self.handed = set()
         self.skipped = set()
@@ -40,6 +43,8 @@ class Place:
 
     def unread(self, end):
         """Return the records below an offset that nobody was handed out."""
+        if self.is_loose:
+            return []  # what was committed of a former log may lie behind them
         seen = self.handed
         return [each for each in self.between(0, end) if each not in seen | self.skipped]
 
@@ -50,11 +55,13 @@ class Place:
 
 class Hold:
     """A member has a partition. Attributes: next: the offset that it has to be handed out next,
-    None until the first; since: how many commits there were when it got it.
+    None until the first; since: how many commits there were when it got it; is_old: whether it is
+    of a topic that was deleted, of which the group knows nothing any more.
     """
 
     def __init__(self, since):
         self.next = None
+        self.is_old = False
         self.since = since
 
 
@@ -71,10 +78,25 @@ class Ledger:
         self._put = self._offsets._put
         self._offsets._put = self._committed
 
-    def add(self, topic, index):
+    def add(self, topic, index, is_loose=False):
         """Keep a partition from now on."""
         log = self._cluster.state.topics[topic].partitions[index].log
-        self.places[topic, index] = Place(log)
+        self.places[topic, index] = Place(log, is_loose)
+
+    def made_anew(self, topic, index):
+        """Note that a partition is another one from now on; who had the old one, has it."""
+        old = self.places[topic, index]
+        self.add(topic, index, is_loose=True)
+        self.places[topic, index].holds = old.holds
+        for hold in old.holds.values():
+            hold.is_old = True
+        self.places[topic, index].former = {**old.former, **old.values}
+
+    def forgive(self):
+        """Demand of topics that were made anew no more than what is written from now on."""
+        for place in self.places.values():
+            if place.is_loose:
+                place.skipped.update(place.offsets)
 
     def wrong(self, text, *values):
         """Note that something does not hold; the first counts."""
@@ -93,6 +115,8 @@ class Ledger:
         if group != self.group or place is None:
             return
         place.commits.append(stored.offset)
+        if place.is_loose:
+            return
         if stored.offset > place.log.end_offset:
             self.wrong('%d was committed of %s-%d, whose log ends at %d',
                        stored.offset, *key, place.log.end_offset)  # fmt: skip
@@ -108,6 +132,8 @@ class Ledger:
             for other in place.holds:
                 if other is member:
                     self.wrong('%r was assigned %s-%d twice', member, *key)
+                elif place.holds[other].is_old or other.is_late():
+                    pass  # the group may have gone on without it
                 elif self.is_in_group(member.member_id) and self.is_in_group(other.member_id):
                     self.wrong('%r was assigned %s-%d, which %r has', member, *key, other)
             place.holds[member] = Hold(len(place.commits))
@@ -143,11 +169,15 @@ class Ledger:
         for record in records:
             offset = record.offset
             value = place.values.get(offset)
+            if place.is_loose and record.value in place.former.values():
+                continue
             if value != record.value:
                 self.wrong('%r was handed out %s-%d offset %d with %r, not %r',
                            member, *key, offset, record.value, value)  # fmt: skip
             starts = [hold.next] if hold.next is not None else self._starts(place, hold)
-            if not any(start <= offset and not place.between(start, offset) for start in starts):
+            if not place.is_loose and not any(
+                start <= offset and not place.between(start, offset) for start in starts
+            ):
                 self.wrong('%r was handed out %s-%d offset %d, and should have been from %s on',
                            member, *key, offset, starts)  # fmt: skip
             hold.next = offset + 1

@@ -13,14 +13,26 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
     RebalanceInProgressError,
+    UnknownTopicOrPartitionError,
     UnreleasedInstanceIdError,
 )
 from test.simulation.loop import SimLoop
 
 #: So much longer than it was told a call may take, in seconds.
 SLACK = 0.15
-#: No batch is larger; one of them comes whatever the budget is.
+#: After so many seconds without a poll nobody has to be waited for: the shortest session, and the
+#: shortest max_poll_interval_ms.
+LATE = 6.0
+#: No batch is larger; one of them comes whatever the budget is, in older releases one of each
+#: partition.
 BATCH_BYTES = 500
+#: How commits may fail: also while a topic is deleted.
+_COMMITS_FAIL = (
+    CommitFailedError,
+    RebalanceInProgressError,
+    KafkaTimeoutError,
+    UnknownTopicOrPartitionError,
+)
 
 
 class SimConsumer(KafkaConsumer):
@@ -58,6 +70,7 @@ class Reader(ConsumerRebalanceListener):
         self.instance = options.get('group_instance_id')
         self.member_id = ''
         self.quiet_until = 0.0
+        self.polled_at = run.now()
         self.is_fenced = False
         self.errors = []
         self.consumer = SimConsumer.of(run.cluster, run.loops, **options)
@@ -86,6 +99,10 @@ class Reader(ConsumerRebalanceListener):
 
     # ------------------------------------------------------------ what it does
 
+    def is_late(self):
+        """Tell whether it has not polled for so long that the group may have gone on without it."""
+        return self._now() - self.polled_at > LATE
+
     def poll(self, timeout_ms):
         """Poll once, and tell what came."""
         began, steps = self._now(), self.consumer.steps
@@ -96,14 +113,15 @@ class Reader(ConsumerRebalanceListener):
                 raise
             self.is_fenced = True
             found = {}
-        took = self._now() - began
+        self.polled_at = self._now()
+        took = self.polled_at - began
         # Each step may commit, for as long as a request may take.
         steps = self.consumer.steps - steps
         allowed = timeout_ms / 1000 + SLACK + steps * (self.run.request_timeout * 1.1 + 1.05)
         if took > allowed:
             self.ledger.wrong('%r polled %.3f s, not %.3f', self, took, timeout_ms / 1000)
         used = self.consumer._engine.fetcher._parked.used
-        if used > self.consumer.config['fetch_max_buffered_bytes'] + self.run.brokers * BATCH_BYTES:
+        if used > self.consumer.config['fetch_max_buffered_bytes'] + self.run.batches * BATCH_BYTES:
             self.ledger.wrong('%r has %d bytes of fetches', self, used)
         for partition, records in found.items():
             self.run.note('%r got %s %s', self, partition, [each.offset for each in records])
@@ -117,7 +135,7 @@ class Reader(ConsumerRebalanceListener):
         began = self._now()
         try:
             self.consumer.commit(timeout_ms=self.run.commit_ms)
-        except (CommitFailedError, RebalanceInProgressError, KafkaTimeoutError) as error:
+        except _COMMITS_FAIL as error:
             self.run.note('%r could not commit: %r', self, error)
             return False
         except FencedInstanceIdError:

@@ -6,8 +6,8 @@ import pytest
 
 from test.simulation.group_runs import run_group
 
-#: Together 60, from 0 on: about twelve seconds of one core.
-PIECES, SIZE = 6, 10
+#: Together 300, from 0 on: about 45 seconds of one core.
+PIECES, SIZE = 30, 10
 
 
 @pytest.mark.once

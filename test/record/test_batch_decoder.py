@@ -338,6 +338,36 @@ def test_a_batch_that_takes_records_of_the_next_one_is_refused(shape, count):
     assert len(group((one, count), (shaped(shape, 80), 80)).values) == count + 80
 
 
+@pytest.mark.parametrize('shape', ['of one size', 'of one size with keys'])
+def test_equal_batches_are_refused_if_one_holds_more_than_it_says(shape):
+    one = shaped(shape, 64)
+    with pytest.raises(ProtocolError, match='end elsewhere'):
+        group((one, 64), ([*one, one[0]], 64))
+    # From number 64 on, the records would make sense were the border one record further.
+    first = shaped(shape, 100)
+    late = [*first, first[64]]
+    early = [*first[:64], *first[65:], first[0], first[0]]
+    pad = len(encode(late)) - len(encode(early))
+    early[-1] = early[-1]._replace(value=early[-1].value + b'v' * pad)
+    assert len(encode(early)) == len(encode(late))
+    with pytest.raises(ProtocolError, match='end elsewhere'):
+        group((late, 100), (early, 100))
+
+
+@pytest.mark.parametrize('shape', ['of one size', 'of one size with keys'])
+def test_equal_batches_of_which_one_has_another_record_are_read(shape):
+    for place in (0, 5, 63, 64, 99):
+        changed = shaped(shape, 100)
+        odd = changed[place]
+        changed[place] = odd._replace(value=odd.value[:-1], timestamp=odd.timestamp + 4000)
+        assert len(encode(changed)) == len(encode(shaped(shape, 100)))
+        batches = [shaped(shape, 100), changed, shaped(shape, 100)]
+        columns = group(*((records, 100) for records in batches))
+        records = [record for records in batches for record in records]
+        assert list(columns.values) == [r.value for r in records]
+        assert list(columns.timestamps) == [r.timestamp for r in records]
+
+
 def test_a_single_record_too_many_is_refused():
     with pytest.raises(ProtocolError, match='end elsewhere'):
         group(([R(0, 0, None, b'v'), R(0, 0, None, b'w')], 1), ([], 1))

@@ -29,7 +29,6 @@ from typing import NamedTuple, Optional
 from servers.releases import chosen
 from test.integration.chaos import (
     PARTITIONS,
-    PATIENCE_SECONDS,
     SLOW,
     ChaosKiller,
     IdempotentProgram,
@@ -48,8 +47,8 @@ from test.integration.judges import BrokerOffsets
 MEMBERS = 4
 #: Who commits how, by place.
 COMMITS = ('sync', 'async', 'auto', 'sync')
-#: How long the members may take for what is left when all was sent and all were killed.
-END_SECONDS = PATIENCE_SECONDS
+#: How long nothing may happen when all was sent, before the members are taken for finished.
+STUCK_SECONDS = 60
 
 
 class Sending(IdempotentProgram):
@@ -105,6 +104,16 @@ class MemberKiller(threading.Thread):
                 self.members.replace(place)
         except Exception as error:  # told by the main thread
             self.error = error
+
+    def end(self):
+        """Let it kill the rest, as long as members get on; then end it."""
+        last, changed_at = -1, time.monotonic()
+        while self.is_alive() and time.monotonic() < changed_at + STUCK_SECONDS:
+            self.join(0.5)
+            if self.handed_out() != last:
+                last, changed_at = self.handed_out(), time.monotonic()
+        self.gives_up.set()
+        self.join()
 
     def handed_out(self):
         """Return how many records were handed out, some more than once."""
@@ -279,9 +288,7 @@ class Round:
             brokers.gives_up.set()
             brokers.join()
         self.cluster.restart_killed()
-        killer.join(END_SECONDS)
-        killer.gives_up.set()
-        killer.join()
+        killer.end()
         for error in (brokers.error, killer.error):
             if error is not None:
                 raise error
@@ -299,7 +306,7 @@ class Round:
         """Wait until the members have read everything, or do not get on any more."""
         ends = {p: log[-1].offset + 1 if log else 0 for p, log in logs.items()}
         last, changed_at = None, time.monotonic()
-        while time.monotonic() < changed_at + END_SECONDS / 5:
+        while time.monotonic() < changed_at + STUCK_SECONDS:
             now = self.state_of(members)
             if self.options.transactions:
                 if now == ends:

@@ -394,6 +394,7 @@ class HelpedCopier:
     def __init__(self, client, options):
         self.client, self.options = client, options
         self.producer = self.once = None
+        self.last = []
 
     def go_on(self):
         """Copy what a poll brings; begin with new objects where the old ones are finished."""
@@ -404,8 +405,10 @@ class HelpedCopier:
             self.once = ExactlyOnce(
                 self.client.consumer, self.producer, poll_timeout_ms=POLL_SECONDS * 1000
             )
+        self.last = []
         try:
-            self.once.step(self.transform)
+            if self.once.step(self.transform):
+                tell(self.last)
         except Exception:
             if 'finished' in repr(self.once):  # fenced: the next one begins as a new program would
                 self.producer.close(timeout=0)
@@ -414,6 +417,7 @@ class HelpedCopier:
 
     def transform(self, records):
         """Return what goes out for records."""
+        self.last = [(each.partition, each.offset, each.key, each.value) for each in records]
         return [(self.options['output'], each.value, each.key) for each in records]
 
     def close(self):

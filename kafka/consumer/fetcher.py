@@ -188,6 +188,11 @@ class Fetcher:
         if looks:
             self._loop.call_lazily(self.look)
 
+    def forget(self) -> None:
+        """Let go of all that was fetched, taken or not; its partitions were rewound."""
+        with self._lock:
+            self._parked.clear()
+
     def has_news(self) -> bool:
         """Tell whether take() would give something, or an error waits."""
         with self._lock:

@@ -12,6 +12,7 @@ import math
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from kafka.consumer.call_checks import check_whole, seconds_of
+from kafka.consumer.partition_state import Phase
 from kafka.consumer.rebalancing import Rebalancing
 from kafka.consumer.shell import Course
 from kafka.coordinator.commits import AutoCommitState
@@ -63,6 +64,9 @@ class Polling(Rebalancing):
             began, figures = self._now(), self._engine.figures
             try:
                 records = self._poll(began + seconds, most)
+            except (KeyboardInterrupt, SystemExit):
+                self._tear()
+                raise
             finally:
                 if figures is not None:
                     figures.polled(began, self._now())
@@ -84,6 +88,17 @@ class Polling(Rebalancing):
                 return records
             has_waited = True
             engine.wait(self._has_news, max(0.0, min(left, self._until_commit())))
+
+    def _tear(self) -> None:
+        """Fetch anew what was on its way to the program when Ctrl-C came: it may be in no place."""
+        engine = self._engine
+        with engine.lock:
+            for state in engine.subscription.assignment.values():
+                if state.phase is Phase.FETCHING:
+                    state.rewind()
+        self._held.clear()
+        engine.fetcher.forget()
+        engine.nudge()
 
     def _has_news(self) -> bool:
         return self._wakes or bool(self._ended) or self._engine.has_news()
@@ -136,22 +151,25 @@ class Polling(Rebalancing):
 
     def _take(self, most: float) -> Dict[TopicPartition, List[ConsumerRecord]]:
         """Take up to so many records; an error comes behind the records before it."""
-        records: Dict[TopicPartition, List[ConsumerRecord]] = {}
+        found: List[Tuple[TopicPartition, int, List[ConsumerRecord], int, int]] = []
         count = 0
         while count < most:
             try:
-                found = self._take_some(None if most == math.inf else int(most - count))
+                some = self._take_some(None if most == math.inf else int(most - count))
             except Exception:
                 # The same call raises it again: the position stays.
-                if records:
-                    return records
+                if count:
+                    break
                 raise
-            if found is None:
+            if some is None:
                 break
-            partition, token, taken, end, epoch = found
+            found.append(some)
+            count += len(some[2])
+        records: Dict[TopicPartition, List[ConsumerRecord]] = {}
+        # Positions move when all is at hand: what Ctrl-C keeps from the program comes again.
+        for partition, token, taken, end, epoch in found:
             if self._consumed(partition, token, end, epoch) and taken:
                 self._count(partition, len(taken))
-                count += len(taken)
                 if partition in records:
                     records[partition] += taken
                 else:
@@ -244,6 +262,9 @@ class Polling(Rebalancing):
                     self._messages = records
                     for record in records:
                         return record
+            except (KeyboardInterrupt, SystemExit):
+                self._tear()
+                raise
             finally:
                 if figures is not None:
                     figures.polled(began, self._now())

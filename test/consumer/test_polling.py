@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.errors import IllegalStateError, WakeupError
 from kafka.testing import Cluster
 from test.consumer.modern import FIRST, SECOND, consumer_of, poll_until, values, write
@@ -182,3 +183,21 @@ def test_interceptors_see_what_is_handed_out(cluster):
         assert poll_until(made, 3)[2].value == b'22'
         made.seek(FIRST, 3)
         assert next(made).value == b'33'
+
+
+def test_ctrl_c_in_the_middle_of_a_poll_loses_no_record(consumer, monkeypatch):
+    """It may come when a fetch has given its records, before anybody has them."""
+    whole = CompletedFetch.take
+
+    def torn(fetch, most=None):
+        whole(fetch, most)
+        raise KeyboardInterrupt
+
+    found = poll_until(consumer, 5, max_records=5)
+    monkeypatch.setattr(CompletedFetch, 'take', torn)
+    with pytest.raises(KeyboardInterrupt):
+        poll_until(consumer, 1, max_records=5)
+    monkeypatch.setattr(CompletedFetch, 'take', whole)
+    assert consumer.position(FIRST) == 5
+    assert consumer._engine.fetcher._parked.used == 0
+    assert values(found + poll_until(consumer, 95)) == list(range(100))

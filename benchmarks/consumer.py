@@ -97,7 +97,7 @@ class Ours:
     def lists(self, count: int) -> int:
         """Read lists."""
         total, poll = 0, self.consumer.poll
-        while count:
+        while count > 0:
             for records in poll(1000, max_records=AT_A_TIME).values():
                 count -= len(records)
                 for record in records:
@@ -118,7 +118,7 @@ class Ours:
     def full_lists(self, count: int) -> int:
         """Read lists, all of each record."""
         total, poll = 0, self.consumer.poll
-        while count:
+        while count > 0:
             for records in poll(1000, max_records=AT_A_TIME).values():
                 count -= len(records)
                 for record in records:
@@ -162,7 +162,7 @@ class Ours:
     def checksum(self, count: int) -> int:
         """Return a number that depends on all of so many records, in whatever order."""
         total = 0
-        while count:
+        while count > 0:
             for records in self.consumer.poll(1000, max_records=AT_A_TIME).values():
                 count -= len(records)
                 total += sum(
@@ -219,7 +219,7 @@ class Polling:
 
     def _messages(self, count: int) -> Iterator[Any]:
         poll = self.consumer.poll
-        while count:
+        while count > 0:
             message = poll(1.0)
             if message is not None and message.error() is None:
                 count -= 1
@@ -291,7 +291,7 @@ class Consuming(Polling):
     """confluent-kafka, a thousand a call."""
 
     def _messages(self, count: int) -> Iterator[Any]:
-        while count:
+        while count > 0:
             for message in self.consumer.consume(min(count, AT_A_TIME), 1.0):
                 if message.error() is None:
                     count -= 1

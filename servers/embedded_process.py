@@ -20,7 +20,7 @@ NUM_PARTITIONS = 2
 OFFSETS_TOPIC_PARTITIONS = 5
 #: Tests wait for it. Kafka's own is 10 s, before 2.8 a minute.
 TRANSACTION_ABORT_INTERVAL_MS = 500
-#: Of groups of the next generation, as common.properties has them.
+#: Of groups of the next generation, as servers.cluster has them.
 GROUP_SESSION_MS = 8000
 GROUP_HEARTBEAT_MS = 1000
 

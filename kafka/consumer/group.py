@@ -35,7 +35,6 @@ from kafka.quiet import be_quiet
 from kafka.topic_maps import TopicDict
 
 log = logging.getLogger('kafka.consumer.kafka')
-be_quiet()
 
 OLD, MODERN = '0.9.5', 'modern'
 ENVIRONMENT_VARIABLE = 'KAFKA_LEGACY_DIALECT'
@@ -273,6 +272,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
     # ------------------------------------------------------------ the modern one
 
     def _open_modern(self, configs: Mapping[str, Any]) -> None:
+        be_quiet()  # as releases after 0.9.5 are
         self.config = options = config.resolve(config.CONSUMER, configs)
         self._most = options['max_poll_records']
         self._reads_committed = options['isolation_level'] == 'read_committed'

@@ -107,7 +107,7 @@ def of_real(
     about = broker_release(release)
 
     def ask(part: List[Case]) -> Recording:
-        with RealCluster(releases()[release]) as cluster:
+        with RealCluster(releases()[release], settings={}) as cluster:
             return run(part, cluster.address(0), about, patience)
 
     def ask_secured(part: List[Case]) -> Recording:

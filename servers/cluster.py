@@ -41,8 +41,8 @@ ZOOKEEPER_SESSION_SECONDS = (
 CREATES_TOPICS = (0, 10, 1)  # first release with the CreateTopics API
 
 
-#: Tests do not wait for members that were killed: the session of groups of the next generation is the
-#: coordinator's, not a client's. Unless other settings are given; older releases ignore these.
+#: Tests do not wait for members that were killed: the session of groups of the next generation is
+#: the coordinator's, not a client's. Unless other settings are given; older releases ignore these.
 IMPATIENT = {
     'group.consumer.min.session.timeout.ms': '6000',
     'group.consumer.session.timeout.ms': '8000',

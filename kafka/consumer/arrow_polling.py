@@ -48,7 +48,11 @@ class ArrowPolling(Polling):
         with self._guard:
             self._check_open()
             self._stop_course()
-            return self._poll_arrow(self._now() + seconds, maker)
+            try:
+                return self._poll_arrow(self._now() + seconds, maker)
+            except (KeyboardInterrupt, SystemExit):
+                self._tear()
+                raise
 
     def _poll_arrow(self, deadline: float, maker: ArrowMaker) -> Any:
         engine, has_waited = self._engine, False
@@ -77,17 +81,9 @@ class ArrowPolling(Polling):
         fetch = engine.fetcher.take()
         if fetch is None:
             return None
-        try:
-            batch = take_arrow(fetch, maker)
-        except Exception:
-            self._failed = fetch
-            engine.fetcher.put_back(fetch)
-            raise
-        if fetch.is_done:
-            engine.fetcher.done(fetch)
-        else:
-            engine.fetcher.put_back(fetch)
-        self._consumed(fetch.partition, fetch.token, fetch.position, fetch.last_epoch)
+        batch = self._taken(fetch, lambda: take_arrow(fetch, maker))
+        if not self._consumed(fetch.partition, fetch.token, fetch.position, fetch.last_epoch):
+            return self._take_arrow(maker)  # it was moved meanwhile, and this is not what is wanted
         return batch
 
 

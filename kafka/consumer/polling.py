@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from kafka.consumer.call_checks import check_whole, seconds_of
 from kafka.consumer.partition_state import Phase
@@ -188,8 +188,14 @@ class Polling(Rebalancing):
         fetch = engine.fetcher.take()
         if fetch is None:
             return None
+        taken: List[Any] = self._taken(fetch, lambda: fetch.take(most))
+        return fetch.partition, fetch.token, taken, fetch.position, fetch.last_epoch
+
+    def _taken(self, fetch: Any, take: Callable[[], Any]) -> Any:
+        """Take something of a fetch, and give the fetch back unless it is emptied."""
+        engine = self._engine
         try:
-            taken: List[Any] = fetch.take(most)
+            taken = take()
         except Exception:
             self._failed = fetch
             engine.fetcher.put_back(fetch)
@@ -198,7 +204,7 @@ class Polling(Rebalancing):
             engine.fetcher.done(fetch)
         else:
             engine.fetcher.put_back(fetch)
-        return fetch.partition, fetch.token, taken, fetch.position, fetch.last_epoch
+        return taken
 
     def _take_held(
         self, most: Optional[int]

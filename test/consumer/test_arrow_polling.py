@@ -122,3 +122,34 @@ def test_a_closed_consumer_has_none(make):
     consumer.close()
     with pytest.raises(IllegalStateError):
         consumer.poll_arrow()
+
+
+def test_ctrl_c_in_the_middle_of_a_poll_loses_no_record(cluster, make, way, monkeypatch):
+    write(log(cluster), *numbered(20))
+    consumer, whole = make(), arrow_polling.take_arrow
+
+    def torn(fetch, maker):
+        whole(fetch, maker)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(arrow_polling, 'take_arrow', torn)
+    with pytest.raises(KeyboardInterrupt):
+        polled(consumer, 20)
+    monkeypatch.setattr(arrow_polling, 'take_arrow', whole)
+    assert polled(consumer, 20)[0] == list(range(20))
+
+
+def test_what_was_moved_while_it_was_taken_is_not_handed_out(cluster, make, way, monkeypatch):
+    """A reset in a turn of the loop counts more than what was fetched before it."""
+    write(log(cluster), *numbered(20))
+    consumer, whole = make(), arrow_polling.take_arrow
+
+    def moved(fetch, maker):
+        batch = whole(fetch, maker)
+        monkeypatch.setattr(arrow_polling, 'take_arrow', whole)
+        with consumer._engine.lock:
+            consumer._engine.subscription.seek(T0, 15)
+        return batch
+
+    monkeypatch.setattr(arrow_polling, 'take_arrow', moved)
+    assert polled(consumer, 5)[0] == list(range(15, 20))

@@ -39,9 +39,9 @@ def environment(monkeypatch):
 
 
 class StandIn:
-    """An engine that reaches nobody. Attributes: made, closed: all that were."""
+    """An engine that reaches nobody. Attributes: made, closed: all that were in this test."""
 
-    made, closed = [], []
+    made, closed = [], []  # those of a class of its own for each test: see engines()
 
     def __init__(self, config, make, loop):
         self.lock = threading.Lock()
@@ -65,10 +65,10 @@ class StandIn:
 
 @pytest.fixture(autouse=True)
 def engines(monkeypatch):
-    monkeypatch.setattr(group, 'Engine', StandIn)
-    monkeypatch.setattr(StandIn, 'made', [])
-    monkeypatch.setattr(StandIn, 'closed', [])
-    return StandIn
+    """Return the class of this test's engines; those of others may be collected meanwhile."""
+    own = type('StandIn', (StandIn,), {'made': [], 'closed': []})
+    monkeypatch.setattr(group, 'Engine', own)
+    return own
 
 
 def undecided(**configs):

@@ -159,11 +159,13 @@ class Committing(Shell):
             self._engine.loop.call_threadsafe(member.commit_refused, error, who)
 
     def _check_stable(self) -> None:
-        """Refuse commits of a member in the middle of a rebalance, but for those of its steps."""
+        """Refuse commits of who is no member now, but for those in the steps of a rebalance."""
         engine, member = self._engine, self._engine.member
         if member is None or self._in_step or member.can_commit:
             return
         if engine.subscription.partitions_auto_assigned():
+            if member.error is not None:
+                raise member.error.with_traceback(None)
             raise CommitInRebalanceError(
                 'group %s is being rebalanced: poll() until that is over, then commit what this'
                 ' member still has' % self.config['group_id']

@@ -247,6 +247,8 @@ class OffsetLookups:
     def topic_error(self, partition: TopicPartition) -> Optional[KafkaError]:
         """Return what brokers said of the topic last, None for nothing."""
         error = self._pool.cluster.topic_errors.get(partition.topic)
+        if error is TopicAuthorizationFailedError:
+            return error({partition.topic})  # as programs know it since 1.0
         return None if error is None else error(partition.topic)
 
     # ------------------------------------------------------------ one leader, once

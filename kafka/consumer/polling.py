@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from kafka.consumer.call_checks import check_whole, seconds_of
 from kafka.consumer.partition_state import Phase
@@ -101,7 +101,10 @@ class Polling(Rebalancing):
         engine.nudge()
 
     def _has_news(self) -> bool:
-        return self._wakes or bool(self._ended) or self._engine.has_news()
+        if self._wakes or self._ended or self._engine.has_news():
+            return True
+        forbidden, invalid = self._refused_topics()
+        return bool(forbidden or invalid)
 
     def _until_commit(self) -> float:
         """Return the seconds until something is due that only this thread does."""
@@ -123,29 +126,35 @@ class Polling(Rebalancing):
         if member is not None and engine.subscription.partitions_auto_assigned():
             member.polled(engine.loop.time())
             self._do_steps()
+        if self._ended:
+            self._tell_ended()  # of commits that failed, too, before what fails is raised here
         error = engine.next_error()
         if error is not None:
-            raise error
+            # It may stand, and be raised by every poll: each adds to its traceback.
+            raise error.with_traceback(None)
         self._check_topics()
-        if self._ended:
-            self._tell_ended()
         self._commit_if_due()
 
     def _check_topics(self) -> None:
         """Raise, each time, what brokers said about topics that are to be read."""
-        cluster = self._engine.pool.cluster
-        if not cluster.unauthorized_topics and not cluster.invalid_topics:
-            return
-        wanted = set(self._engine.subscription.subscription or ())
-        wanted.update(str(each.topic) for each in self._engine.subscription.assignment)
-        forbidden = wanted & cluster.unauthorized_topics
-        invalid = wanted & cluster.invalid_topics
+        forbidden, invalid = self._refused_topics()
         if forbidden or invalid:
             self._engine.loop.call_threadsafe(self._engine.pool.refresh)
         if forbidden:
             raise TopicAuthorizationFailedError(forbidden)
         if invalid:
             raise InvalidTopicError(', '.join(sorted(invalid)))
+
+    def _refused_topics(self) -> Tuple[Set[str], Set[str]]:
+        """Return what is to be read and may not be, and what has a name that none can have."""
+        engine, cluster = self._engine, self._engine.pool.cluster
+        unauthorized, invalid = cluster.unauthorized_topics, cluster.invalid_topics
+        if not unauthorized and not invalid:
+            return unauthorized, invalid
+        with engine.lock:
+            wanted = set(engine.subscription.subscription or ())
+            wanted.update(str(each.topic) for each in engine.subscription.assignment)
+        return wanted & unauthorized, wanted & invalid
 
     # ------------------------------------------------------------ taking
 

@@ -175,7 +175,7 @@ class Verbs(ArrowPolling):
                 if found is None and error is None and engine.errors:
                     error = engine.errors.popleft()
                 if found is None and error is not None:
-                    raise error
+                    raise error.with_traceback(None)
             return found
 
     def seek(self, partition: TopicPartition, offset: Any) -> None:

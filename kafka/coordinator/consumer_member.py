@@ -23,6 +23,7 @@ from kafka.coordinator.membership_848 import Action, Membership, Plan, State
 from kafka.coordinator.rebalance_log import RebalanceLog
 from kafka.errors import (
     BrokerResponseError,
+    GroupAuthorizationFailedError,
     IllegalStateError,
     KafkaError,
     UnknownBrokerIdError,
@@ -381,6 +382,8 @@ class ConsumerMember(Member):
         if error.stage is not None and not error.retriable:
             self.errors.append(error)  # credentials, certificates: those may become others
             self._on_change()
+        elif isinstance(error, GroupAuthorizationFailedError):
+            self._denied(error)
         elif not error.retriable and not isinstance(error, _OF_LINKS):
             self._fail(error)
             return
@@ -394,6 +397,8 @@ class ConsumerMember(Member):
         verdict = machine.answered(life, response, now)
         self._note_identity()
         action, error = verdict.action, verdict.error
+        if action is Action.GO_ON:
+            self.error = None
         if action is Action.REFIND:
             self._pool.forget_coordinator(GROUP, self.settings.group_id)
         elif action is Action.REJOIN:
@@ -409,13 +414,24 @@ class ConsumerMember(Member):
             self._on_change()
         elif action is Action.SURFACE:
             assert error is not None
-            self.errors.append(error)
-            self._on_change()
+            if isinstance(error, GroupAuthorizationFailedError):
+                self._denied(error)
+            else:
+                self.errors.append(error)
+                self._on_change()
         elif action is Action.FAIL:
             assert error is not None
             self._failed(error)
         elif target != machine.target and machine.plan is None:
             self._end_work()  # what it waits for may not be wanted any more
+
+    def _denied(self, error: KafkaError) -> None:
+        """Let the program hear that it has no right to the group, which it may be given yet."""
+        if self._machine.epoch > 0:
+            self.errors.append(error)
+        else:
+            self.error = error
+        self._on_change()
 
     def _fail(self, error: KafkaError) -> None:
         if self._machine.takes_part:

@@ -140,11 +140,12 @@ _ACTIONS: Mapping[int, Action] = {
     16: Action.REFIND,  # NOT_COORDINATOR
     25: Action.REJOIN,  # UNKNOWN_MEMBER_ID
     29: Action.SURFACE,  # TOPIC_AUTHORIZATION_FAILED: rights may come
+    30: Action.SURFACE,  # GROUP_AUTHORIZATION_FAILED: likewise
     110: Action.REJOIN,  # FENCED_MEMBER_EPOCH
     -1: Action.SURFACE,  # UNKNOWN_SERVER_ERROR
 }
 
-#: What to do about errors that end a membership; the others say enough.
+#: What to do about errors that somebody has to see to; the others say enough.
 _ADVICE: Mapping[int, str] = {
     30: 'let its user READ the group',
     35: 'group_protocol="consumer" needs brokers of Kafka 4.0 or later that have it switched on',

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Tuple
 
-from kafka.errors import KafkaError, for_code
+from kafka.errors import AuthorizationError, KafkaError, for_code
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.settings import NetSettings
 from kafka.net.tasks import Task
@@ -75,7 +75,9 @@ class Coordinators:
         response = await link.request(request, version=version)
         answer = _answer_for(response, key) if version >= SEVERAL_FROM else response
         if answer.error_code:
-            raise for_code(answer.error_code)('the coordinator of %s' % key)
+            kind = for_code(answer.error_code)
+            advice = ': this user may not use it' if issubclass(kind, AuthorizationError) else ''
+            raise kind('the coordinator of %s%s' % (key, advice))
         cluster = self._pool.cluster
         known = cluster.broker_metadata(answer.node_id)
         if known is None or (known.host, known.port) != (answer.host, answer.port):

@@ -296,7 +296,7 @@ def test_a_topic_that_is_not_allowed_stands_until_it_is():
     consumer.pool.topic_codes['c'] = 29
     consumer.learn()
     consumer.assign('c-0')
-    assert consumer.positions.take_error() == TopicAuthorizationFailedError('c')
+    assert consumer.positions.take_error() == TopicAuthorizationFailedError({'c'})
     consumer.pool.lead('c-0', 2)
     consumer.pool.log = {'c-0': 8}
     del consumer.pool.topic_codes['c']

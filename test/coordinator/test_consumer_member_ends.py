@@ -98,6 +98,37 @@ def test_a_missing_right_is_told_once_for_each_answer():
     assert len(driven.member.errors) == 1
 
 
+def test_who_may_not_join_is_told_by_every_poll_and_joins_when_it_may():
+    driven = Driven()
+    driven.poll()
+    driven.take(code=30)
+    assert isinstance(driven.member.error, GroupAuthorizationFailedError)
+    assert not driven.member.can_commit
+    driven.loop.advance(10)
+    assert driven.waiting[0][0].member_epoch == 0
+    driven.take(1, {'a': [0]})
+    assert driven.member.error is None
+    assert driven.step(StepKind.ASSIGN).owned == {A0}
+
+
+def test_a_member_that_may_read_its_group_no_more_is_told_once_for_each_answer():
+    driven = joined()
+    driven.beat(code=30)
+    assert isinstance(driven.member.errors.pop(), GroupAuthorizationFailedError)
+    assert driven.member.error is None
+    assert driven.member.can_commit
+
+
+def test_who_may_not_find_the_coordinator_finds_it_when_it_may():
+    driven = Driven()
+    driven.pool.unreachable = [GroupAuthorizationFailedError('g')]
+    driven.poll()
+    assert isinstance(driven.member.error, GroupAuthorizationFailedError)
+    driven.loop.advance(10)
+    driven.take(1, {'a': [0]})
+    assert driven.member.error is None
+
+
 def test_another_pattern_cures_a_bad_one():
     driven = Driven(pattern=SubscriptionPattern('('))
     driven.poll()

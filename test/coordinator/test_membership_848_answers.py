@@ -265,7 +265,7 @@ def test_answers_to_a_former_life_mean_nothing():
 # ---------------------------------------------------------------- errors that end it
 
 
-@pytest.mark.parametrize('code', [24, 30, 35, 42, 69, 81, 82, 111, 112, 128])
+@pytest.mark.parametrize('code', [24, 35, 42, 69, 81, 82, 111, 112, 128])
 def test_errors_that_end_the_membership(code):
     driven = stable()
     driven.wait()
@@ -313,6 +313,7 @@ def test_errors_say_what_to_do(code, class_, text):
         (16, Action.REFIND),
         (25, Action.REJOIN),
         (29, Action.SURFACE),
+        (30, Action.SURFACE),
         (89, Action.RETRY),
         (110, Action.REJOIN),
         (31999, Action.SURFACE),

@@ -1,0 +1,207 @@
+"""What a consumer may not read is told by each call, and it reads on when it may.
+
+On embedded brokers, by both protocols; test_consumer_permissions.py has real ones.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kafka import KafkaProducer
+from kafka.errors import (
+    CommitFailedError,
+    GroupAuthorizationFailedError,
+    TopicAuthorizationFailedError,
+)
+from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.testing import Cluster
+from test.consumer.modern import SECONDS, consumer_of, poll_until
+
+pytestmark = pytest.mark.once
+
+ME = 'ANONYMOUS'
+#: Far below what calls are given: who is refused needs not wait.
+AT_ONCE = 10
+OPEN = TopicPartition('open', 0)
+#: Releases, each with a protocol of its groups.
+BOTH = [('0.9.0', 'classic'), ('2.8', 'classic'), ('4.4', 'classic'), ('4.4', 'consumer')]
+
+
+@pytest.fixture(params=BOTH, ids='-'.join)
+def protocol(request):
+    return request.param
+
+
+@pytest.fixture
+def cluster(protocol):
+    topics = {'open': 1, 'seen': 1, 'hidden': 1}
+    with Cluster(version=protocol[0], authorizer=True, topics=topics) as made:
+        made.allow(ME, 'Write', 'Read', 'Describe', topic='open')
+        made.allow(ME, 'Describe', topic='seen')
+        made.allow(ME, 'Read', 'Describe', group='own')
+        yield made
+
+
+@pytest.fixture
+def consume(cluster, protocol):
+    made = []
+
+    def give(*topics, **options):
+        options = {'heartbeat_interval_ms': 200, 'group_protocol': protocol[1], **options}
+        made.append(consumer_of(cluster, *topics, **options))
+        return made[-1]
+
+    yield give
+    for consumer in made:
+        consumer.close(timeout_ms=1000)
+
+
+def write_one(cluster, topic):
+    cluster.allow(ME, 'Write', 'Describe', 'Read', topic=topic)
+    options = {'bootstrap_servers': cluster.bootstrap, 'enable_idempotence': False}
+    with KafkaProducer(**options) as producer:
+        producer.send(topic, b'7', partition=0).get(SECONDS)
+
+
+def refused(kind, *calls):
+    """Make each call twice; all are refused at once, and not one by a group that went on."""
+    for call in calls:
+        for _ in range(2):
+            began = time.monotonic()
+            with pytest.raises(kind) as caught:
+                call()
+            assert time.monotonic() - began < AT_ONCE
+            assert not isinstance(caught.value, CommitFailedError)
+    return caught.value
+
+
+def read_on(consumer, kind):
+    """Poll, whatever is still refused, until a record comes."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        try:
+            return poll_until(consumer, 1)[0].value
+        except kind:
+            time.sleep(0.01)  # a program would as well
+    raise AssertionError('it was told to the end')
+
+
+@pytest.mark.parametrize('topic', ['seen', 'hidden'])
+def test_a_subscribed_topic_that_may_not_be_read(cluster, consume, topic):
+    consumer = consume(topic, consumer_timeout_ms=SECONDS * 1000)
+    kind = TopicAuthorizationFailedError
+    error = refused(kind, lambda: consumer.poll(SECONDS * 1000), lambda: next(consumer))
+    assert error.args == ({topic},)
+    write_one(cluster, topic)
+    assert read_on(consumer, kind) == b'7'
+
+
+@pytest.mark.parametrize('topic', ['seen', 'hidden'])
+def test_an_assigned_topic_that_may_not_be_read(cluster, consume, topic):
+    consumer = consume()
+    consumer.assign([TopicPartition(topic, 0)])
+    kind = TopicAuthorizationFailedError
+    error = refused(kind, lambda: consumer.poll(SECONDS * 1000))
+    assert error.args == ({topic},)
+    write_one(cluster, topic)
+    assert read_on(consumer, kind) == b'7'
+
+
+def test_offsets_of_a_topic_that_may_not_be_seen(consume):
+    consumer, hidden = consume(group_id='own'), TopicPartition('hidden', 0)
+    consumer.assign([hidden])
+    refused(
+        TopicAuthorizationFailedError,
+        lambda: consumer.position(hidden),
+        lambda: consumer.end_offsets([hidden]),
+        lambda: consumer.beginning_offsets([hidden]),
+        lambda: consumer.partitions_for_topic('hidden'),
+        lambda: consumer.commit({hidden: OffsetAndMetadata(1, '')}),
+    )
+
+
+def test_others_are_read_while_one_topic_of_a_member_may_not_be(cluster, consume):
+    """Each poll tells of it; who goes on polling all the same gets the others' records."""
+    write_one(cluster, 'open')
+    consumer = consume('open', 'hidden', group_id='own')
+    refused(TopicAuthorizationFailedError, lambda: consumer.poll(SECONDS * 1000))
+    consumer.subscribe(['open'])
+    assert read_on(consumer, TopicAuthorizationFailedError) == b'7'
+
+
+def test_a_group_that_may_not_be_joined(cluster, consume):
+    write_one(cluster, 'open')
+    consumer = consume('open', group_id='theirs', consumer_timeout_ms=SECONDS * 1000)
+    kind = GroupAuthorizationFailedError
+    error = refused(
+        kind,
+        lambda: consumer.poll(SECONDS * 1000),
+        lambda: next(consumer),
+        lambda: consumer.committed(OPEN),
+        lambda: consumer.commit({OPEN: OffsetAndMetadata(1, '')}),
+    )
+    assert 'theirs' in str(error)
+    cluster.allow(ME, 'Read', 'Describe', group='theirs')
+    assert read_on(consumer, kind) == b'7'
+    consumer.commit()
+    assert consumer.committed(OPEN) == 1
+
+
+def test_offsets_of_a_group_that_may_not_be_used_by_who_assigns_itself(cluster, consume):
+    consumer = consume(group_id='theirs')
+    consumer.assign([OPEN])
+    kind = GroupAuthorizationFailedError
+    refused(
+        kind,
+        lambda: consumer.poll(SECONDS * 1000),
+        lambda: consumer.position(OPEN),
+        lambda: consumer.committed(OPEN),
+        lambda: consumer.commit({OPEN: OffsetAndMetadata(1, '')}),
+    )
+    future = consumer.commit_async({OPEN: OffsetAndMetadata(1, '')})
+    deadline = time.monotonic() + SECONDS
+    while not future.is_done and time.monotonic() < deadline:
+        with pytest.raises(kind):
+            consumer.poll(50)
+    assert isinstance(future.exception, kind)
+    write_one(cluster, 'open')
+    cluster.allow(ME, 'Read', 'Describe', group='theirs')
+    assert read_on(consumer, kind) == b'7'
+
+
+def test_a_group_that_a_member_may_not_use_any_more(cluster, consume):
+    write_one(cluster, 'open')
+    consumer = consume('open', group_id='own')
+    assert len(poll_until(consumer, 1)) == 1
+    cluster.deny(ME, 'All', group='own')
+    refused(
+        GroupAuthorizationFailedError,
+        lambda: consumer.commit(),
+        lambda: consumer.poll(SECONDS * 1000),
+    )
+    began = time.monotonic()
+    consumer.close()
+    assert time.monotonic() - began < AT_ONCE
+
+
+def test_an_error_that_is_told_again_and_again_does_not_grow(consume):
+    consumer, depths = consume('open', group_id='theirs'), []
+    for _ in range(3):
+        with pytest.raises(GroupAuthorizationFailedError) as caught:
+            consumer.poll(SECONDS * 1000)
+        depths.append(len(caught.traceback))
+    assert depths[1] == depths[2]
+
+
+def test_a_commit_for_a_topic_that_may_only_be_seen(consume):
+    consumer = consume(group_id='own')
+    consumer.assign([OPEN])
+    seen = TopicPartition('seen', 0)
+    refused(
+        TopicAuthorizationFailedError,
+        lambda: consumer.commit({seen: OffsetAndMetadata(1, '')}),
+    )
+    consumer.commit({OPEN: OffsetAndMetadata(0, '')})
+    assert consumer.committed(OPEN) == 0

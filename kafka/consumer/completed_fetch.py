@@ -234,7 +234,7 @@ class CompletedFetch:
         kind = type(error) if isinstance(error, UnsupportedCodecError) else CorruptRecordError
         return kind(
             'cannot read the records at offset %d of partition %s of topic %r, as node %s sent '
-            'them: %s; seek behind them to go on without them'
+            'them: %s; skip_corrupt() goes on without them'
             % (offset, self.partition.partition, self.partition.topic, self.node_id, error)
         )
 

@@ -16,7 +16,7 @@ from kafka.consumer.partition_state import Phase
 from kafka.consumer.rebalancing import Rebalancing
 from kafka.consumer.shell import Course
 from kafka.coordinator.commits import AutoCommitState
-from kafka.errors import InvalidTopicError, TopicAuthorizationFailedError
+from kafka.errors import InvalidTopicError, KafkaError, TopicAuthorizationFailedError
 from kafka.structs import ConsumerRecord, TopicPartition
 
 __all__ = ['Polling']
@@ -38,6 +38,7 @@ class Polling(Rebalancing):
     _course_size = 0
     _reads_committed = False
     _failed: Any = None  # the fetch with what could not be handed out last
+    _told_of: Any = None  # the record of which the log has told that it could not be
     #: Whether it has begun to read, as the consumer of its era.
     _has_polled = False
 
@@ -53,8 +54,10 @@ class Polling(Rebalancing):
             NoOffsetForPartitionError, OffsetOutOfRangeError, LogTruncationError without a policy
             for resets; TopicAuthorizationFailedError, GroupAuthorizationFailedError, InvalidTopic-
             Error; CorruptRecordError for what cannot be read, naming its place, each time until
-            somebody seeks; what a deserializer raises, likewise; FencedInstanceIdError and other
-            ends of a membership; ArgumentValueError, ArgumentTypeError for arguments.
+            somebody seeks or calls skip_corrupt(); what a deserializer raises, likewise;
+            FencedInstanceIdError and other ends of a membership; ArgumentValueError,
+            ArgumentTypeError for arguments. Both of the former have an attribute ``failed_at``,
+            (TopicPartition, offset).
         """
         seconds = seconds_of(timeout_ms, 0.0)
         most = self._most if max_records is None else check_whole(max_records, 'max_records', 1)
@@ -205,15 +208,30 @@ class Polling(Rebalancing):
         engine = self._engine
         try:
             taken = take()
-        except Exception:
+        except Exception as error:
             self._failed = fetch
             engine.fetcher.put_back(fetch)
+            self._locate(error, fetch)
             raise
         if fetch.is_done:
             engine.fetcher.done(fetch)
         else:
             engine.fetcher.put_back(fetch)
         return taken
+
+    def _locate(self, error: Any, fetch: Any) -> None:
+        """Let an error say where it was; the text of what a program's code raised stays."""
+        partition, offset = fetch.partition, fetch.failed_at
+        if offset is None:
+            return
+        if not isinstance(error, KafkaError):
+            text = 'raised for the record at offset %d of partition %d of topic %r'
+            note = text % (offset, partition.partition, str(partition.topic))
+            error.__notes__ = [*getattr(error, '__notes__', ()), note]  # shown from 3.11 on
+            if self._told_of != (partition, offset):
+                self._told_of = partition, offset
+                log.error('%s was %s: seek behind it to go on without it', _name(error), note)
+        error.failed_at = partition, offset
 
     def _take_held(
         self, most: Optional[int]
@@ -327,6 +345,10 @@ class Polling(Rebalancing):
             self._count(partition, len(records))
         self._course = Course(partition, token, records, iterator, end, epoch)
         return iterator
+
+
+def _name(error: BaseException) -> str:
+    return type(error).__name__
 
 
 def _known(epoch: Optional[int]) -> int:

@@ -225,24 +225,29 @@ class Verbs(ArrowPolling):
 
         self._move(wanted, move)
 
-    def skip_corrupt(self, partition: TopicPartition) -> int:
+    def skip_corrupt(self, partition: Optional[TopicPartition] = None) -> int:
         """Step over the batch that poll() could not read, giving up its records.
 
+        Arguments: partition: of the batch; None for the one that was met last.
         Returns: the offset of the next record to be handed out.
         Raises: IllegalStateError unless the last poll() or iteration raised for a batch of this
-            partition that cannot be read; a record that a deserializer refuses is stepped over by
-            seek().
+            partition that cannot be read, and stands there still; a record that a deserializer
+            refuses is stepped over by seek().
         """
-        check_partition(partition)
+        if partition is not None:
+            check_partition(partition)
         with self._guard:
-            fetch = self._failed
-            if fetch is None or fetch.partition != partition:
-                raise IllegalStateError(
-                    'no batch of %s was met that cannot be read' % where(partition)
-                )
+            self._check_open()
+            fetch, of = self._failed, '' if partition is None else ' of ' + where(partition)
+            if (
+                fetch is None
+                or partition not in (None, fetch.partition)
+                or not self._counts(fetch.partition, fetch.token)
+            ):
+                raise IllegalStateError('no batch%s was met that cannot be read' % of)
             offset: int = fetch.skip_corrupt()
             self._failed = None
-            self.seek(partition, offset)
+            self.seek(fetch.partition, offset)
             return offset
 
     def _seek_to(self, partitions: Iterable[TopicPartition], strategy: str) -> None:

@@ -1,0 +1,150 @@
+"""What cannot be read in a log is named, stepped over deliberately, and holds nobody for ever."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kafka.errors import CorruptRecordError, IllegalStateError
+from kafka.testing import Cluster
+from test.consumer.bounded import flip_last, numbered, offsets, write
+from test.consumer.modern import FIRST, SECOND, consumer_of, poll_until
+
+pytestmark = pytest.mark.once
+
+RELEASES = ['0.11', '4.4']
+#: More than a batch may expand to.
+BOMB_BYTES = 135_000_000
+
+
+@pytest.fixture(params=RELEASES)
+def cluster(request):
+    with Cluster(version=request.param, topics={'t': 2}) as made:
+        yield made
+
+
+@pytest.fixture
+def log_of(cluster):
+    return lambda partition: cluster.state.topics['t'].partitions[partition].log
+
+
+@pytest.fixture
+def damaged(log_of):
+    """Offsets 5 to 9 of partition 0 are a batch with a wrong checksum."""
+    write(log_of(0), *numbered(5))
+    write(log_of(0), *numbered(5), damage=flip_last)
+    write(log_of(0), *numbered(5))
+
+
+@pytest.fixture
+def consumer(cluster):
+    with consumer_of(cluster, consumer_timeout_ms=30000) as made:
+        made.assign([FIRST])
+        yield made
+
+
+def raises(consumer, how='poll'):
+    """Go on until something cannot be read; return the error and what came before."""
+    found = []
+    with pytest.raises(CorruptRecordError) as caught:
+        while True:
+            if how == 'next':
+                found.append(next(consumer))
+            else:
+                for records in getattr(consumer, how)(timeout_ms=30000).values():
+                    found += records
+    return caught.value, found
+
+
+@pytest.mark.usefixtures('damaged')
+@pytest.mark.parametrize('how', ['poll', 'next'])
+def test_a_damaged_batch_is_named_each_time_and_stepped_over(consumer, how):
+    error, found = raises(consumer, how)
+    assert offsets(found) == [0, 1, 2, 3, 4]
+    for _ in range(2):
+        for part in ('offset 5', 'partition 0', "topic 't'", 'skip_corrupt()'):
+            assert part in str(error)
+        assert error.failed_at == (FIRST, 5)
+        assert consumer.position(FIRST) == 5
+        error, found = raises(consumer, how)
+        assert found == []
+    assert consumer.skip_corrupt(FIRST) == consumer.position(FIRST) == 10
+    assert offsets(poll_until(consumer, 5)) == [10, 11, 12, 13, 14]
+
+
+@pytest.mark.usefixtures('damaged')
+def test_only_what_cannot_be_read_is_stepped_over(consumer):
+    def refused(*arguments):
+        with pytest.raises(IllegalStateError):
+            consumer.skip_corrupt(*arguments)
+
+    refused()
+    raises(consumer)
+    refused(SECOND)
+    consumer.seek(FIRST, 0)
+    refused(FIRST)
+    raises(consumer)
+    assert consumer.skip_corrupt() == 10
+    refused()
+
+
+@pytest.mark.usefixtures('damaged')
+def test_others_are_read_while_the_damaged_partition_is_paused(log_of, consumer):
+    write(log_of(1), *numbered(3))
+    consumer.assign([FIRST, SECOND])
+    consumer.pause(SECOND)
+    raises(consumer)
+    consumer.pause(FIRST)
+    consumer.resume(SECOND)
+    assert offsets(poll_until(consumer, 3)) == [0, 1, 2]
+    consumer.resume(FIRST)
+    assert raises(consumer)[0].failed_at == (FIRST, 5)
+
+
+@pytest.mark.usefixtures('damaged')
+def test_what_stands_before_a_damaged_batch_is_all_that_is_committed(cluster):
+    with consumer_of(cluster, 't', group_id='g') as made:
+        raises(made)
+    with consumer_of(cluster, 't', group_id='g') as made:
+        assert made.committed(FIRST) == 5
+        raises(made)
+        made.skip_corrupt()
+        assert offsets(poll_until(made, 5))[0] == 10
+
+
+def test_without_check_crcs_a_batch_is_taken_as_it_is(cluster, log_of):
+    write(log_of(0), b'good', damage=lambda data: data.replace(b'good', b'gold'))
+    with consumer_of(cluster, check_crcs=False) as made:
+        made.assign([FIRST])
+        assert [each.value for each in poll_until(made, 1)] == [b'gold']
+
+
+def test_a_bomb_is_not_unpacked(log_of, consumer):
+    write(log_of(0), bytes(BOMB_BYTES), codec=1)
+    write(log_of(0), b'behind')
+    error, _ = raises(consumer)
+    assert 'expands to more than' in str(error)
+    assert error.failed_at == (FIRST, 0)
+    assert consumer.skip_corrupt() == 1
+    assert [each.value for each in poll_until(consumer, 1)] == [b'behind']
+
+
+def test_what_a_deserializer_refuses_is_named_and_not_stepped_over_as_corrupt(
+    cluster, log_of, caplog
+):
+    write(log_of(0), b'1', b'two', b'3')
+    with consumer_of(cluster, value_deserializer=int) as made:
+        made.assign([FIRST])
+        poll_until(made, 1)
+        for _ in range(2):
+            with pytest.raises(ValueError, match='two') as caught, caplog.at_level(logging.ERROR):
+                made.poll(timeout_ms=30000)
+            place = "offset 1 of partition 0 of topic 't'"
+            assert any(place in note for note in caught.value.__notes__)
+            assert caught.value.failed_at == (FIRST, 1)
+        assert [place in each.getMessage() for each in caplog.records] == [True]
+        with pytest.raises(IllegalStateError):
+            made.skip_corrupt(FIRST)
+        made.seek(FIRST, 2)
+        assert poll_until(made, 1)[0].value == 3

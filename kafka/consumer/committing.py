@@ -81,8 +81,8 @@ class Committing(Shell):
             if not self._done:
                 return consumed
             return {
-                partition: OffsetAndMetadata(offset + 1, '', -1)
-                for partition, offset in self._done.items()
+                partition: behind
+                for partition, behind in self._done.items()
                 if partition in engine.subscription.assignment
             }
 
@@ -234,7 +234,11 @@ class Committing(Shell):
             if partition not in self._engine.subscription.assignment:
                 log.warning('%s is not assigned: its record is not marked', where(partition))
                 return False
-        self._done[partition] = message.offset
+        # With the epoch whoever begins there finds out whether the log was cut below it (KIP-320).
+        epoch = getattr(message, 'leader_epoch', None)
+        self._done[partition] = OffsetAndMetadata(
+            message.offset + 1, '', -1 if epoch is None else epoch
+        )
         return True
 
 
@@ -245,4 +249,5 @@ def _name(topic: Any) -> str:
 def _is_stored(state: Any, offset: OffsetAndMetadata) -> bool:
     if state is None or state.committed is None:
         return False
-    return bool(state.committed.offset == offset.offset)
+    # Behind a record of another epoch the log was cut and written anew.
+    return bool(state.committed._replace(metadata=offset.metadata) == offset)

@@ -238,7 +238,10 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
                     each: None if state.committed is None else state.committed.offset
                     for each, state in states.items()
                 },
-                'task_done': {each: self._done.get(each) for each in states},
+                'task_done': {
+                    each: self._done[each].offset - 1 if each in self._done else None
+                    for each in states
+                },
             }
         maps = {name: TopicDict(column.items()) for name, column in found.items()}
         return maps if group is None else maps[group]

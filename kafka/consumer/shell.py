@@ -13,7 +13,7 @@ from kafka.consumer.call_checks import ConsumerClosedError
 from kafka.consumer.engine import Engine
 from kafka.consumer.one_thread import OneThread
 from kafka.errors import WakeupError
-from kafka.structs import ConsumerRecord, TopicPartition
+from kafka.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
 
 __all__ = ['Course', 'Shell']
 
@@ -47,8 +47,8 @@ class Shell:
         self._course: Optional[Course] = None
         # Taken from fetches, then held back by pause(): by partition, with the token.
         self._held: Dict[TopicPartition, Tuple[int, List[ConsumerRecord], int, int]] = {}
-        # Offsets of what was marked as done, by partition.
-        self._done: Dict[TopicPartition, int] = {}
+        # What is behind the records that were marked as done, by partition.
+        self._done: Dict[TopicPartition, OffsetAndMetadata] = {}
         # Callbacks of commits that ended, for the thread that polls.
         self._ended: Deque[Callable[[], Any]] = deque()
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from kafka import OffsetAndMetadata, TopicPartition
+from kafka.consumer.committing import _is_stored
 from kafka.errors import CommitFailedError, UnknownTopicOrPartitionError
 from kafka.testing import Cluster
 from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until, values, write
@@ -146,6 +148,22 @@ def test_marks_are_what_is_committed_once_there_are_any(cluster):
         assert stored(cluster).offset == 5
         made.task_done(records[6])
     assert stored(cluster).offset == 7
+
+
+def test_marks_are_committed_with_the_epoch_of_their_record(cluster):
+    """Without it nobody could tell whether the log was cut below them."""
+    with member(cluster) as made:
+        (record,) = poll_until(made, 1, max_records=1)
+        made.task_done(record._replace(leader_epoch=7))
+        made.commit()
+        assert (stored(cluster).offset, stored(cluster).leader_epoch) == (1, 7)
+        assert made.offsets('task_done')[FIRST] == 0
+
+
+@pytest.mark.parametrize('known, is_stored', [(3, False), (4, True), (-1, True), (None, True)])
+def test_an_offset_behind_a_record_of_another_epoch_is_not_stored_yet(known, is_stored):
+    state = SimpleNamespace(committed=OffsetAndMetadata(10, 'x', known))
+    assert _is_stored(state, OffsetAndMetadata(10, '', 4)) is is_stored
 
 
 def test_an_interceptor_learns_of_commits(cluster):

@@ -39,22 +39,30 @@ hypothesis.settings.load_profile(
 def pytest_collection_modifyitems(config, items):
     """Leave out what another part has of the tests without brokers (``KAFKA_TEST_PART=1/2``).
 
-    The tests of one file stay together. Those on brokers are divided by cluster, in
-    test/integration/conftest.py.
+    The tests of one file stay together, unless they are marked ``apart``: those are dealt out last.
+    Tests on brokers are divided by cluster, in test/integration/conftest.py.
     """
     number, parts = map(int, os.environ.get('KAFKA_TEST_PART', '1/1').split('/'))
     if parts == 1:
         return
-    sizes = collections.Counter(item.path for item in items if not _is_on_brokers(item))
+    sizes = collections.Counter(_room(item) for item in items if not _is_on_brokers(item))
     loads, place = [0] * parts, {}
-    for path, size in sorted(sizes.items(), key=lambda each: (-each[1], str(each[0]))):
-        place[path] = loads.index(min(loads))
-        loads[place[path]] += size
-    others = [item for item in items if not _is_on_brokers(item) and place[item.path] != number - 1]
+    for room, size in sorted(sizes.items(), key=lambda each: (each[0][1], -each[1], *each[0])):
+        place[room] = loads.index(min(loads))
+        loads[place[room]] += size
+    others = [
+        item for item in items if not _is_on_brokers(item) and place[_room(item)] != number - 1
+    ]
     if others:
         config.hook.pytest_deselected(items=others)
         left_out = set(map(id, others))
         items[:] = [item for item in items if id(item) not in left_out]
+
+
+def _room(item):
+    """Return what stays together with a test: its file, and its name where it may be apart."""
+    is_apart = item.get_closest_marker('apart') is not None
+    return str(item.path), item.name if is_apart else ''
 
 
 def _is_on_brokers(item):

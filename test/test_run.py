@@ -334,6 +334,19 @@ def test_parts_share_the_tests_without_brokers(monkeypatch):
     ]
 
 
+def test_tests_that_may_be_apart_are_shared_by_all_parts(monkeypatch):
+    items = [Item('seeds.py', 'apart', name='test[%d]' % n) for n in range(6)]
+    parts = []
+    for part in ('1/2', '2/2'):
+        monkeypatch.setenv('KAFKA_TEST_PART', part)
+        kept = [Item('a.py'), *items, Item('a.py'), Item('b.py'), Item('c.py')]
+        hook = SimpleNamespace(pytest_deselected=lambda items: None)
+        top_conftest.pytest_collection_modifyitems(SimpleNamespace(hook=hook), kept)
+        parts.append([item.name for item in kept if item.path == 'seeds.py'])
+    assert [len(each) for each in parts] == [3, 3]
+    assert sorted(parts[0] + parts[1]) == sorted(item.name for item in items)
+
+
 def test_tests_on_brokers_are_in_each_part_without_them(monkeypatch):
     """They are divided elsewhere."""
     monkeypatch.setenv('KAFKA_TEST_PART', '2/2')
@@ -344,10 +357,10 @@ def test_tests_on_brokers_are_in_each_part_without_them(monkeypatch):
 
 
 class Item:
-    """What the division looks at: the file of a test, and its markers."""
+    """What the division looks at: the file of a test, its name, and its markers."""
 
-    def __init__(self, path, *markers):
-        self.path, self.markers = path, markers
+    def __init__(self, path, *markers, name='test'):
+        self.path, self.markers, self.name = path, markers, name
 
     def get_closest_marker(self, name):
         return name if name in self.markers else None

@@ -206,12 +206,16 @@ class MemorySocket:
 
     Arguments: network: what it is part of; broker: the other end; number: of the connection;
     address: how the client called the broker.
+
+    Attributes: number; on_ready: called whenever ``is_ready`` has become true by something that
+    arrived, for who has many connections and would rather be told than look; None for nothing.
     """
 
     def __init__(
         self, network: Network, broker: Broker, number: int, address: Tuple[str, int]
     ) -> None:
         self.number = number
+        self.on_ready: Optional[Callable[[], None]] = None
         self._network = network
         self._address = address
         self._timeout: Optional[float] = None
@@ -368,6 +372,7 @@ class MemorySocket:
         self._network.note(self.number, 'broken')
         self._network.forget(self)
         self.connection.close()
+        self._tell()
 
     def _at_broker(self, data: bytes) -> None:
         self._network.when_awake(self.connection.broker, lambda: self._receive(data))
@@ -385,6 +390,11 @@ class MemorySocket:
             self._arrived.append(data)
         else:
             self._is_ended = True
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.on_ready is not None:
+            self.on_ready()
 
 
 class MemoryCluster(Cluster):

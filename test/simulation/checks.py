@@ -1,10 +1,14 @@
 """What must hold at the end of a simulation, read from the logs of the brokers themselves.
 
-Owns the reading of a log as a reader of committed records sees it, and the comparison with what the
-producer was told.
+Owns the reading of a log as a reader of committed records sees it, the comparison with what the
+producer was told, and the hearing of what the package complains of about itself.
 """
 
 from __future__ import annotations
+
+import contextlib
+import gc
+import logging
 
 from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 from kafka.record.memory_records import MemoryRecords
@@ -14,6 +18,50 @@ ABORT_MARKER = b'\x00\x00\x00\x00'
 
 class Wrong(AssertionError):
     """Something does not hold."""
+
+
+class Complaints(logging.Handler):
+    """What the package logs of errors in itself, and what cannot be logged as it is said."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def emit(self, record):
+        try:
+            text = record.getMessage()
+        except (TypeError, ValueError) as error:
+            self.found.append(('%r %% %r' % (record.msg, record.args), error))
+            return
+        if record.levelno >= logging.ERROR and record.exc_info and record.exc_info[1] is not None:
+            self.found.append((text, record.exc_info[1]))
+
+
+@contextlib.contextmanager
+def hearing(seed):
+    """Raise Wrong at the end of a block for what the package has complained of in it.
+
+    Every twentieth seed all that is logged is read, otherwise errors only, which costs less; and
+    nobody else is told of trouble that is wanted. Rubbish is collected behind the block.
+    """
+    complaints = Complaints()
+    logger = logging.getLogger('kafka')
+    before = logger.level, logger.propagate, gc.isenabled()
+    logger.setLevel(logging.DEBUG if seed % 20 == 0 else logging.ERROR)
+    logger.propagate = False
+    logger.addHandler(complaints)
+    gc.disable()
+    try:
+        yield
+    finally:
+        logger.removeHandler(complaints)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
+        if before[2]:
+            gc.enable()
+    if complaints.found:
+        text, error = complaints.found[0]
+        raise Wrong('%s: %r' % (text, error)) from error
 
 
 def committed(log, may_hang):

@@ -14,6 +14,7 @@ from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.fetch_session import FetchSession, Outcome, Plan
 from kafka.consumer.fetcher import Fetcher
 from kafka.consumer.partition_state import TopicPartitionState
+from kafka.consumer.partition_state import Verdict as Judgement
 from kafka.consumer.polling import Polling
 from kafka.consumer.rebalancing import Rebalancing
 from kafka.coordinator.assignors import adapt, cooperative_sticky
@@ -178,6 +179,28 @@ def stay_after_a_fence(patch):
     patch.setattr(NextMembership, '_fence', lambda self, now: self.unanswered(self.life, now))
 
 
+def doubt_no_position(patch):
+    patch.setattr(TopicPartitionState, 'doubt', lambda self: False)
+
+
+def take_every_position_for_valid(patch):
+    def judge(self, asked, end):
+        self.spare_validation(asked)
+        return Judgement.VALID
+
+    patch.setattr(TopicPartitionState, 'judge', judge)
+
+
+def commit_without_epochs(patch):
+    real = TopicPartitionState.consumed_offset
+
+    def consumed_offset(self):
+        found = real(self)
+        return found and found._replace(leader_epoch=-1)
+
+    patch.setattr(TopicPartitionState, 'consumed_offset', consumed_offset)
+
+
 def poll_longer_than_allowed(patch):
     real = Polling._poll
     patch.setattr(Polling, '_poll', lambda self, deadline, most: real(self, deadline + 0.5, most))
@@ -205,6 +228,9 @@ MUTATIONS = {
     do_not_hear_of_rebalances: 52,
     acknowledge_without_revoking: 22,
     stay_after_a_fence: 72,
+    doubt_no_position: 0,
+    take_every_position_for_valid: 0,
+    commit_without_epochs: 0,
     poll_longer_than_allowed: 0,
 }
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import random
 import sys
 
@@ -21,10 +20,11 @@ from kafka.testing import MemoryCluster
 from kafka.testing.logs.appending import append, append_marker
 from kafka.testing.logs.log_settings import log_settings
 from kafka.testing.logs.partition_log import Batch
-from test.simulation.checks import Wrong
+from test.simulation.checks import Wrong, hearing
 from test.simulation.ledger import Ledger
 from test.simulation.reader import Reader
 from test.simulation.trouble import Trouble
+from test.simulation.truncation import TRUNCATIONS_ARE_TOLD_SINCE, lose_the_end
 
 TOPIC = 't'
 #: One that is deleted and made anew.
@@ -53,18 +53,6 @@ MOST_READERS = 4
 #: So long trouble lasts, and so long everything may take to come to its end afterwards.
 TROUBLE_SECONDS = 20.0
 PATIENCE_SECONDS = 120.0
-
-
-class Complaints(logging.Handler):
-    """What the package logs of errors in itself."""
-
-    def __init__(self):
-        super().__init__(logging.ERROR)
-        self.found = []
-
-    def emit(self, record):
-        if record.exc_info and record.exc_info[1] is not None:
-            self.found.append((record.getMessage(), record.exc_info[1]))
 
 
 @contextlib.contextmanager
@@ -110,6 +98,11 @@ class GroupRun:
         self.partitions = chance.choice([1, 2, 3, 5])
         self.batches = self.brokers if self.version >= (0, 10, 1) else 6
         self.topics = [TOPIC, OTHER] if chance.random() < 0.4 else [TOPIC]
+        self.loses_ends = (
+            self.version >= TRUNCATIONS_ARE_TOLD_SINCE
+            and not self.is_committed_only
+            and chance.random() < 0.5
+        )
         self.readers = []
         self.loops = []
         self.begun = 0
@@ -135,30 +128,21 @@ class GroupRun:
 
     def go(self):
         """Do it all. Raises Wrong."""
-        complaints = Complaints()
-        logger = logging.getLogger('kafka')
-        logger.addHandler(complaints)
-        try:
-            with seeded(self.seed), MemoryCluster(
-                brokers=self.brokers,
-                version=self.release,
-                seed=self.seed,
-                topics={TOPIC: self.partitions, OTHER: OTHERS},
-                auto_create_topics=False,
-                group_consumer_session_timeout_ms=6000,
-                group_consumer_heartbeat_interval_ms=2000,
-            ) as self.cluster:
-                try:
-                    self._go()
-                finally:
-                    for reader in list(self.readers):
-                        self.readers.remove(reader)
-                        reader.die()
-        finally:
-            logger.removeHandler(complaints)
-        if complaints.found:
-            text, error = complaints.found[0]
-            raise Wrong('%s: %r' % (text, error)) from error
+        with hearing(self.seed), seeded(self.seed), MemoryCluster(
+            brokers=self.brokers,
+            version=self.release,
+            seed=self.seed,
+            topics={TOPIC: self.partitions, OTHER: OTHERS},
+            auto_create_topics=False,
+            group_consumer_session_timeout_ms=6000,
+            group_consumer_heartbeat_interval_ms=2000,
+        ) as self.cluster:
+            try:
+                self._go()
+            finally:
+                for reader in list(self.readers):
+                    self.readers.remove(reader)
+                    reader.die()
 
     def _go(self):
         self.ledger = Ledger(self.cluster, GROUP)
@@ -224,7 +208,9 @@ class GroupRun:
             self.rest(0.5)
             return
         reader = self.chance.choice(awake)
-        reader.poll(self.chance.choice([0, 50, 200, 500]))
+        found = reader.poll(self.chance.choice([0, 50, 200, 500]))
+        if found and self.loses_ends and self.chance.random() < 0.4:
+            self.lose_end(self.chance.choice(sorted(found)))
         if reader.is_fenced:
             self.readers.remove(reader)
             reader.close()
@@ -243,6 +229,8 @@ class GroupRun:
             self.commit(self.chance.choice(awake))
 
     def seek_one(self):
+        if self.loses_ends:
+            return  # nobody can tell whether the log was cut below an offset that was made up
         for reader in self.awake():
             for partition in sorted(reader.consumer.assignment()):
                 place = self.ledger.places[partition]
@@ -255,11 +243,12 @@ class GroupRun:
         """Write some records to a partition."""
         topic = self.cluster.state.topics[TOPIC]
         partition = self.chance.choice(topic.partitions)
-        values = []
-        for _ in range(self.chance.choice([1, 2, 5])):
-            self.count += 1
-            values.append(b'%06d' % self.count)
-        self.append(partition, values)
+        self.append(partition, self.values(self.chance.choice([1, 2, 5])))
+
+    def values(self, number):
+        """Return so many values that were not written before."""
+        first, self.count = self.count + 1, self.count + number
+        return [b'%06d' % value for value in range(first, first + number)]
 
     def write_in_transaction(self):
         """Write some records in a transaction, which is committed or aborted, now or later."""
@@ -326,6 +315,7 @@ class GroupRun:
             'max_poll_records': chance.choice([1, 3, 500]),
             'fetch_max_buffered_bytes': chance.choice([1000, 1 << 20]),
             'connections_max_idle_ms': 540000,
+            'metrics_enabled': chance.random() < 0.2,
         }
         if self.version < TOLD_SINCE:  # asked in trouble, such a broker may seem to be an older one
             options['api_version'] = self.version
@@ -430,6 +420,18 @@ class GroupRun:
         self.cluster._brokers[0].waiting.touch(('partition', TOPIC, partition.index))
         self.note('%d begins at %d', partition.index, offset)
 
+    def lose_end(self, key):
+        """Let a log lose its last records, in an election that is not clean."""
+        place = self.ledger.places[key]
+        partition = self.cluster.state.topics[key[0]].partitions[key[1]]
+        found = None if place.is_loose else lose_the_end(self.cluster, partition, self.chance)
+        if found is None:
+            return
+        self.note('%s-%d loses what was from %d on, epoch %d', *key, *found)
+        place.cut(partition.log, *found)
+        if self.chance.random() < 0.6:  # so that nobody notices by the end alone
+            self.append(partition, self.values(self.chance.choice([1, 5, 20])))
+
     # ------------------------------------------------------------ the end
 
     def finish(self):
@@ -452,7 +454,7 @@ class GroupRun:
                 if reader.is_fenced:
                     self.readers.remove(reader)
                     reader.close()
-                elif self.commits_by in ('sync', 'async'):
+                elif self.commits_by in ('sync', 'async') and self.chance.random() < 0.4:
                     self.commit(reader)
             self.ledger.check()
             if self.now() > end:

@@ -17,8 +17,9 @@ class Place:
 
     Attributes: values: by offset, of records that readers may see; offsets: theirs, in order;
     handed: offsets that anybody was handed out; skipped: that somebody stepped over by a seek;
-    commits: offsets as they were committed, in order; holds: by member, those who have it;
-    is_loose: whether it may be deleted and made anew: then readers may be anywhere.
+    commits: where readers have to go on by what was committed, in order; holds: by member, those
+    who have it; is_loose: whether it may be deleted and made anew: then readers may be anywhere;
+    lost: values that were there until the log was cut.
     """
 
     def __init__(self, log, is_loose):
@@ -31,10 +32,33 @@ class Place:
         self.skipped = set()
         self.commits = []
         self.holds = {}
+        self.lost = set()
+        self._cuts = []  # the epoch that began with each, and where
 
     def wrote(self, offset, value):
         self.values[offset] = value
         self.offsets.append(offset)
+
+    def cut(self, log, end, epoch):
+        """Note that the log ends at an offset where a leader of a new epoch goes on.
+
+        Whoever was behind that has to come back, and what was handed out of there does not count.
+        """
+        self.log = log
+        kept = bisect_left(self.offsets, end)
+        self.lost.update(self.values.pop(offset) for offset in self.offsets[kept:])
+        del self.offsets[kept:]
+        self.handed = {offset for offset in self.handed if offset < end}
+        self.skipped = {offset for offset in self.skipped if offset < end}
+        self._cuts.append((epoch, end))
+        self.commits = [min(offset, end) for offset in self.commits]
+        for hold in self.holds.values():
+            if hold.next is not None:
+                hold.next = min(hold.next, end)
+
+    def stands_for(self, offset, epoch):
+        """Return where a reader goes on from an offset behind a record of an epoch."""
+        return min([offset, *(end for began, end in self._cuts if began > epoch)])
 
     def between(self, first, end):
         """Return the records from one offset up to another that are still there to be read."""
@@ -114,21 +138,25 @@ class Ledger:
         place = self.places.get(key)
         if group != self.group or place is None:
             return
-        place.commits.append(stored.offset)
+        offset = place.stands_for(stored.offset, stored.leader_epoch)
+        place.commits.append(offset)
         if place.is_loose:
             return
-        if stored.offset > place.log.end_offset:
+        if offset > place.log.end_offset:
             self.wrong('%d was committed of %s-%d, whose log ends at %d',
-                       stored.offset, *key, place.log.end_offset)  # fmt: skip
-        unread = place.unread(stored.offset)
+                       offset, *key, place.log.end_offset)  # fmt: skip
+        unread = place.unread(offset)
         if unread:
             self.wrong('%d was committed of %s-%d, but %s were never handed out',
-                       stored.offset, *key, unread[:5])  # fmt: skip
+                       offset, *key, unread[:5])  # fmt: skip
 
     def assigned(self, member, partitions):
         """Note that a member was told that it has partitions."""
         for key in sorted(partitions):
-            place = self.places[key]
+            place = self.places.get(key)
+            if place is None:
+                self.wrong('%r was assigned %s-%d, which it does not want', member, *key)
+                continue
             for other in place.holds:
                 if other is member:
                     self.wrong('%r was assigned %s-%d twice', member, *key)
@@ -141,7 +169,7 @@ class Ledger:
     def gone(self, member, partitions):
         """Note that a member was told that it has lost partitions, or gives them back."""
         for key in sorted(partitions):
-            if self.places[key].holds.pop(member, None) is None:
+            if key in self.places and self.places[key].holds.pop(member, None) is None:
                 self.wrong('%r was told that %s-%d goes, and never had it', member, *key)
 
     def ended(self, member):
@@ -170,6 +198,8 @@ class Ledger:
             offset = record.offset
             value = place.values.get(offset)
             if place.is_loose and record.value in place.former.values():
+                continue
+            if record.value in place.lost:  # fetched before the log was cut
                 continue
             if value != record.value:
                 self.wrong('%r was handed out %s-%d offset %d with %r, not %r',

@@ -35,6 +35,8 @@ class SimTransport:
         self._sock = sock
         self._reader = None
         self._on_data = self._on_broken = None
+        self._is_told = False  # a look at the socket is due
+        sock.on_ready = self._look_soon
 
     def __repr__(self):
         return '<SimTransport to %s:%s>' % self.peername
@@ -54,6 +56,7 @@ class SimTransport:
         if self.is_closed:
             raise KafkaConnectionError('the connection to %s:%s is closed' % self.peername)
         self._reader = Waiter()
+        self._look_soon()
         try:
             return await self._reader
         finally:
@@ -63,22 +66,28 @@ class SimTransport:
         if self.is_closed:
             raise KafkaConnectionError('the connection to %s:%s is closed' % self.peername)
         self._on_data, self._on_broken = on_data, on_broken
+        self._look_soon()
 
-    def poll(self):
+    def _look_soon(self):
+        """Look at the socket in the next turn, if there is anything to be seen."""
+        if not self._is_told and self._sock.is_ready:
+            self._is_told = True
+            self._loop.call_soon(self._look)
+
+    def _look(self):
         """Give what has arrived to who reads."""
+        self._is_told = False
+        if self.is_closed or not self._sock.is_ready:
+            return
         if self._on_data is not None:
-            if self._sock.is_ready:
-                self._tell()
-            return
-        reader = self._reader
-        if reader is None or reader.done or not self._sock.is_ready:
-            return
-        try:
-            data = self._sock.recv(READ_BYTES)
-        except OSError as error:
-            reader.fail(self._broken(error))
-        else:
-            reader.wake(data)
+            self._tell()
+        elif self._reader is not None and not self._reader.done:
+            try:
+                data = self._sock.recv(READ_BYTES)
+            except OSError as error:
+                self._reader.fail(self._broken(error))
+            else:
+                self._reader.wake(data)
 
     def _tell(self):
         try:
@@ -88,6 +97,8 @@ class SimTransport:
             self._loop.call_soon(self._on_broken, self._broken(error))
         else:
             self._on_data(data)
+            if data:  # behind the end of the stream there is nothing more
+                self._look_soon()
 
     def _broken(self, error):
         broken = KafkaConnectionError(
@@ -101,6 +112,7 @@ class SimTransport:
             self.is_closed = True
             self.expecting = False
             self._on_data = None
+            self._sock.on_ready = None
             self._sock.close()
             self._loop.transports.pop(self, None)
             if self._reader is not None:
@@ -121,13 +133,13 @@ class SimLoop(Scheduler):
         self.transports = {}
         self._cluster = cluster
         self._timers_of_all = cluster.timers
+        #: Seconds of the virtual clock.
+        self.time = cluster.timers.clock.monotonic
+        self._turns = 0  # in which something ran
         self._is_closed = False
         self._is_running = False
         #: Whether nothing happens here, as in a process that was stopped.
         self.is_frozen = False
-
-    def time(self):
-        return self._timers_of_all.clock.monotonic()
 
     def wall(self):
         return self._timers_of_all.clock.wall_ms() / 1000
@@ -140,6 +152,7 @@ class SimLoop(Scheduler):
         if self.is_frozen:
             self._ready.append((call, args))
         elif not self._is_closed:
+            self._turns += 1
             self._guarded(call, args)
 
     # -- from outside ----------------------------------------------------------------------------
@@ -172,15 +185,19 @@ class SimLoop(Scheduler):
             raise IllegalStateError('the client is closed')
         end = math.inf if timeout is None else self.time() + timeout
         self._settle()
+        if ask():
+            return True
         for _ in range(MAX_STEPS):
-            if ask():
-                return True
-            if not self._cluster.timers.step(end):
+            turns = self._turns
+            if not self._timers_of_all.step(end):
                 if end == math.inf:
                     raise IllegalStateError('it is waited for ever: nothing is due')
-                self._cluster.advance(end - self.time())
+                self._timers_of_all.advance(end - self.time())
                 return bool(ask())
             self._settle()
+            # What is waited for changes in turns of this loop, as in earnest.
+            if self._turns != turns and ask():
+                return True
         raise IllegalStateError('it is waited for, and much happens, but not that')
 
     def step(self):
@@ -193,7 +210,8 @@ class SimLoop(Scheduler):
     def _settle(self):
         """Run what is ready here and in the fellows, until nothing is."""
         for loop in tuple(self.fellows):
-            loop.settle_alone()
+            if loop._ready:
+                loop.settle_alone()
 
     def settle_alone(self):
         """Run what is ready here."""
@@ -201,11 +219,8 @@ class SimLoop(Scheduler):
             return
         self._is_running = True
         try:
-            while True:
-                for transport in list(self.transports):
-                    transport.poll()
-                if not self._ready:
-                    return
+            while self._ready:
+                self._turns += 1
                 self._run_ready()
         finally:
             self._is_running = False

@@ -21,6 +21,7 @@ from test.simulation.checks import (
     check_partition,
     check_producer,
     committed,
+    hearing,
 )
 from test.simulation.producer import Options, SimulatedProducer
 from test.simulation.trouble import Trouble
@@ -88,7 +89,7 @@ class Run:
 
     def go(self):
         """Do it all. Raises Wrong."""
-        with MemoryCluster(
+        with hearing(self.seed), MemoryCluster(
             brokers=3,
             version=self.release,
             seed=self.seed,

@@ -7,6 +7,7 @@ import pytest
 from test.simulation.group_mutations import MOST, MUTATIONS, found_by
 
 
+@pytest.mark.apart
 @pytest.mark.once
 @pytest.mark.parametrize('mutation', MUTATIONS, ids=lambda each: each.__name__)
 def test_a_mistake_is_found_by(mutation):

@@ -6,10 +6,11 @@ import pytest
 
 from test.simulation.runs import run
 
-#: Together 2,000, from 0 on: about a minute and a half of one core.
+#: Together 2,000, from 0 on.
 PIECES, SIZE = 40, 50
 
 
+@pytest.mark.apart
 @pytest.mark.once
 @pytest.mark.parametrize('piece', range(PIECES))
 def test_seeds(piece):

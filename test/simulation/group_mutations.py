@@ -17,6 +17,7 @@ from kafka.consumer.partition_state import TopicPartitionState
 from kafka.consumer.partition_state import Verdict as Judgement
 from kafka.consumer.polling import Polling
 from kafka.consumer.rebalancing import Rebalancing
+from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors import adapt, cooperative_sticky
 from kafka.coordinator.consumer_member import ConsumerMember
 from kafka.coordinator.group_settings import StepKind
@@ -201,6 +202,25 @@ def commit_without_epochs(patch):
     patch.setattr(TopicPartitionState, 'consumed_offset', consumed_offset)
 
 
+def look_for_topics_once(patch):
+    real = SubscriptionState.change_subscription
+
+    def change_subscription(self, topics):
+        return not self.subscription and real(self, topics)
+
+    patch.setattr(SubscriptionState, 'change_subscription', change_subscription)
+
+
+def match_inside_of_names(patch):
+    real = SubscriptionState.subscribe
+
+    def subscribe(self, topics=(), pattern=None, listener=None):
+        pattern = '.*' + pattern if isinstance(pattern, str) else pattern
+        real(self, topics, pattern, listener)
+
+    patch.setattr(SubscriptionState, 'subscribe', subscribe)
+
+
 def poll_longer_than_allowed(patch):
     real = Polling._poll
     patch.setattr(Polling, '_poll', lambda self, deadline, most: real(self, deadline + 0.5, most))
@@ -231,6 +251,8 @@ MUTATIONS = {
     doubt_no_position: 0,
     take_every_position_for_valid: 0,
     commit_without_epochs: 0,
+    look_for_topics_once: 0,
+    match_inside_of_names: 0,
     poll_longer_than_allowed: 0,
 }
 

@@ -12,6 +12,7 @@ import hashlib
 import random
 import sys
 
+from kafka import SubscriptionPattern
 from kafka.errors import KafkaError, NoBrokersAvailable
 from kafka.record.default_records import encode_batch
 from kafka.record.legacy_records import encode_message_set
@@ -29,6 +30,8 @@ from test.simulation.truncation import TRUNCATIONS_ARE_TOLD_SINCE, lose_the_end
 TOPIC = 't'
 #: One that is deleted and made anew.
 OTHER, OTHERS = 'x', 2
+#: Those that come while readers follow a pattern, of two partitions each, and one that is none.
+MORE, UNWANTED = ['t1', 't2'], 'not'
 GROUP = 'readers'
 RELEASES = [
     '0.9',
@@ -103,6 +106,8 @@ class GroupRun:
             and not self.is_committed_only
             and chance.random() < 0.5
         )
+        self.has_patterns = chance.random() < 0.25
+        self.names = [TOPIC]  # of those that stay
         self.readers = []
         self.loops = []
         self.begun = 0
@@ -132,7 +137,7 @@ class GroupRun:
             brokers=self.brokers,
             version=self.release,
             seed=self.seed,
-            topics={TOPIC: self.partitions, OTHER: OTHERS},
+            topics={TOPIC: self.partitions, OTHER: OTHERS, UNWANTED: 1},
             auto_create_topics=False,
             group_consumer_session_timeout_ms=6000,
             group_consumer_heartbeat_interval_ms=2000,
@@ -172,7 +177,8 @@ class GroupRun:
             return
         number = chance.random()
         for share, event in (
-            (0.55, self.poll_one),
+            (0.54, self.poll_one),
+            (0.01, self.add_topic),
             (0.14, self.write),
             (0.05, self.write_in_transaction),
             (0.05, self.commit_one),
@@ -241,8 +247,8 @@ class GroupRun:
 
     def write(self, is_last=False):
         """Write some records to a partition."""
-        topic = self.cluster.state.topics[TOPIC]
-        partition = self.chance.choice(topic.partitions)
+        topics = self.cluster.state.topics
+        partition = self.chance.choice([p for name in self.names for p in topics[name].partitions])
         self.append(partition, self.values(self.chance.choice([1, 2, 5])))
 
     def values(self, number):
@@ -329,6 +335,15 @@ class GroupRun:
             options['group_instance_id'] = 'static-%d' % chance.randrange(MOST_READERS)
         return options
 
+    def wanted(self):
+        """Return what a program subscribes to."""
+        if not self.has_patterns:
+            return {'topics': self.topics}
+        text = '[tx]' if OTHER in self.topics else 't'
+        if self.is_next and self.chance.random() < 0.5:
+            return {'pattern': SubscriptionPattern(text + '.*')}
+        return {'pattern': text}
+
     def may_be_fenced(self, reader):
         return any(
             each is not reader and each.instance == reader.instance
@@ -340,7 +355,7 @@ class GroupRun:
         if len(self.readers) >= MOST_READERS:
             return
         try:
-            reader = Reader(self, self.begun, self.topics, self.options())
+            reader = Reader(self, self.begun, self.wanted(), self.options())
         except NoBrokersAvailable:
             self.note('nobody answers')
             return
@@ -381,6 +396,17 @@ class GroupRun:
             state.add_partition(topic, nodes)
             self.ledger.add(TOPIC, len(topic.partitions) - 1)
             self.note('a partition more')
+
+    def add_topic(self):
+        """Create one more topic that readers look for."""
+        name = next((each for each in MORE if each not in self.names), None)
+        if name is None or not self.has_patterns or not self.cluster.state.alive:
+            return
+        self.cluster.state.create_topic(name, 2)
+        self.names.append(name)
+        for index in range(2):
+            self.ledger.add(name, index)
+        self.note('there is a topic %s', name)
 
     def write_other(self):
         """Write to the topic that is made anew, if it is there."""

@@ -58,12 +58,13 @@ class SimConsumer(KafkaConsumer):
 class Reader(ConsumerRebalanceListener):
     """One program with one consumer, and its listener.
 
-    Arguments: run; number: of the program, in the order they began; topics; options.
+    Arguments: run; number: of the program, in the order they began; wanted: what it
+    subscribes to, as subscribe() takes it; options.
     Attributes: member_id: what the group called it when it was told last; quiet_until: the time
     before which it does not poll; is_fenced: whether another has taken its place.
     """
 
-    def __init__(self, run, number, topics, options):
+    def __init__(self, run, number, wanted, options):
         self.run = run
         self.ledger = run.ledger
         self.number = number
@@ -74,7 +75,7 @@ class Reader(ConsumerRebalanceListener):
         self.is_fenced = False
         self.errors = []
         self.consumer = SimConsumer.of(run.cluster, run.loops, **options)
-        self.consumer.subscribe(topics, listener=self)
+        self.consumer.subscribe(listener=self, **wanted)
 
     def __repr__(self):
         return '<Reader %d %s>' % (self.number, self.member_id)

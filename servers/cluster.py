@@ -239,6 +239,12 @@ class Cluster(Brokers):
         """The ids of the processes that run now."""
         return {process.popen.pid for process in self._processes}
 
+    def segment(self, topic: str, partition: int, node: int = 0) -> Path:
+        """The file in which a broker keeps the first records of a partition."""
+        assert self._folder is not None
+        log = '%s-%d' % (topic, partition)
+        return self._folder / ('data-%d' % node) / log / ('%020d.log' % 0)
+
     def wait_ready(self, seconds: Optional[float] = None) -> None:
         """Wait until every running broker lists all running brokers (0.8: has said ``started``)."""
         self._wait('the brokers to be ready', lambda: all(map(self._is_ready, self.nodes)), seconds)

@@ -75,6 +75,8 @@ COLUMN = {
     'test_consumer_records': 'KafkaConsumer',
     'test_consumer_offsets': 'KafkaConsumer',
     'test_consumer_clusters': 'KafkaConsumer',
+    'test_consumer_bad_input': 'KafkaConsumer',
+    'test_consumer_permissions': 'TLS',
     'test_bounded_reader': 'KafkaConsumer',
     'test_consumer_groups': 'groups',
     'test_consumer_membership': 'groups',
@@ -90,7 +92,12 @@ COLUMN = {
     'test_secured_producer': 'TLS',
 }
 # Column of tests that are marked with it -> the files that have some.
-_SECURED = ('test_security', 'test_security_evented', 'test_secured_producer')
+_SECURED = (
+    'test_security',
+    'test_security_evented',
+    'test_secured_producer',
+    'test_consumer_permissions',
+)
 ASSIGNORS = ('range', 'roundrobin', 'sticky', 'cooperative-sticky')
 MARKED = {
     'transactions': ('test_secured_producer', 'test_transactions'),

@@ -115,7 +115,13 @@ class Verbs(ArrowPolling):
         figures = self._engine.figures
         if figures is not None:
             figures.assignment_changed(self.assignment())
-        self._engine.loop.call_threadsafe(self._engine.following.subscribed)
+        engine, member = self._engine, self._engine.member
+        engine.loop.call_threadsafe(engine.following.subscribed)
+        if member is not None and member.error is not None:
+            # Which may be cured by that: the next poll is not to raise what was.
+            taken: List[bool] = []
+            engine.loop.call_threadsafe(taken.append, True)
+            engine.wait(lambda: taken, 1.0)
 
     def _leave(self, reason: str, seconds: float) -> None:
         member = self._engine.member

@@ -15,7 +15,12 @@ from kafka.net.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.sasl import AbstractTokenProvider
 from kafka.net.settings import NetSettings, parse_servers
-from kafka.protocol.admin.acls import AclCreation, CreateAclsRequest
+from kafka.protocol.admin.acls import (
+    AclCreation,
+    CreateAclsRequest,
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+)
 from kafka.testing.security.certificates import make_certificate
 from kafka.testing.security.sasl.oauthbearer import unsigned_token
 from servers.brokers import HOST
@@ -44,8 +49,8 @@ NAMES = ('SSL', 'SASL_PLAINTEXT', 'SASL_SSL', EXPIRED)
 FORBIDDEN, READ_ONLY, FORBIDDEN_ID = 'forbidden', 'read-only', 'forbidden-id'
 #: Who may not use these, and who may not produce idempotently; names of certificates.
 MALLORY, OSCAR = 'mallory', 'oscar'
-TOPIC, CLUSTER, TRANSACTIONAL_ID = 2, 4, 5  # types of resources
-ALL, WRITE, IDEMPOTENT_WRITE = 2, 4, 12
+TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5  # types of resources
+ANY, ALL, READ, WRITE, IDEMPOTENT_WRITE = 1, 2, 3, 4, 12
 DENY, ALLOW = 2, 3
 EVERYBODY = '*'
 HAS_ACL_API = (0, 11)
@@ -172,20 +177,40 @@ class SecuredCluster(Cluster):
             _acl(TOPIC, '*', 'CN=' + OSCAR, DENY, WRITE),  # who may write may do that too (KIP-679)
         )
 
+    def deny(self, kind, name, who=MALLORY, operation=ALL):
+        """Forbid somebody something from now on; brokers hear of it soon. Since HAS_ACL_API."""
+        self._create_acls(_acl(kind, name, 'CN=' + who, DENY, operation))
+
+    def grant(self, kind, name, who=MALLORY):
+        """Take back all that was denied of it; brokers hear of it soon."""
+        everything = DeleteAclsFilter(
+            resource_type_filter=kind,
+            resource_name_filter=name,
+            principal_filter='User:CN=' + who,
+            host_filter=None,
+            operation=ANY,
+            permission_type=DENY,
+        )
+        answer = self._ask(DeleteAclsRequest(filters=[everything]))
+        assert {each.error_code for each in answer.filter_results} == {0}, answer
+
     def _create_acls(self, *creations):
+        answer = self._ask(CreateAclsRequest(creations=list(creations)))
+        assert {each.error_code for each in answer.results} == {0}, answer
+
+    def _ask(self, request):
         loop = Loop()
         pool = Pool(loop, NetSettings(servers=parse_servers(self.bootstrap)))
 
-        async def create():
+        async def ask():
             await pool.bootstrap(SECONDS)
-            return await pool.send(CreateAclsRequest(creations=list(creations)))
+            return await pool.send(request)
 
         try:
-            answer = loop.run(create(), 2 * SECONDS)
+            return loop.run(ask(), 2 * SECONDS)
         finally:
             loop.call_threadsafe(pool.close)
             loop.close()
-        assert {each.error_code for each in answer.results} == {0}, answer
 
     # ------------------------------------------------------------ settings
 

@@ -130,15 +130,19 @@ def _commit_one(
     metadata = asked.committed_metadata
     if metadata is None and call.state.release.version >= (0, 10):
         metadata = ''
+    code = NONE
     if len(metadata or '') > call.state.defaults.offset_metadata_max_bytes:
-        return OFFSET_METADATA_TOO_LARGE
+        code = OFFSET_METADATA_TOO_LARGE
+        if call.version == 0 or call.state.release.version >= (0, 9):
+            return code
+        # 0.8.2 tells that, and remembers the offset and its text all the same.
     index, offset = asked.partition_index, asked.committed_offset
     if call.version == 0:
         if not offsets.has_room_in_zookeeper(request.group_id, topic, index):
             return UNKNOWN_SERVER_ERROR
         offsets.commit_to_zookeeper(request.group_id, topic, index, offset)
         return NONE
-    if not offsets.has_room(request.group_id, topic, index, metadata):
+    if not code and not offsets.has_room(request.group_id, topic, index, metadata):
         return COORDINATOR_NOT_AVAILABLE
     now_ms = call.state.timers.clock.wall_ms()
     committed_ms = asked.commit_timestamp if asked.commit_timestamp >= 0 else now_ms
@@ -153,7 +157,7 @@ def _commit_one(
         committed_ms,
         expires_ms=-1 if retention < 0 else now_ms + retention,
     )
-    return NONE
+    return code
 
 
 # ------------------------------------------------------------ fetch

@@ -48,6 +48,10 @@ EPOCHS_FROM_VERSION = 9
 #: Errors of a partition that leave it in the answer as it is.
 _REPLICA_NOT_AVAILABLE = 9
 
+#: An older epoch that is told for so many seconds, and no newer one, is that of another topic of the
+#: same name: before 2.8 they have no ids.
+OLDER_SECONDS = 30.0
+
 GROUP, TRANSACTION, SHARE_GROUP = 0, 1, 2
 
 
@@ -111,6 +115,7 @@ class ClusterMetadata:
         self._partitions: Dict[str, _Partitions] = {}
         self._topic_ids: Dict[str, bytes] = {}
         self._topic_names: Dict[bytes, str] = {}  # the same, the other way round
+        self._older: Dict[Tuple[str, int], float] = {}  # since when an older epoch is told
         self._by_broker: Optional[Dict[int, Set[TopicPartition]]] = None
         self._coordinators: Dict[Tuple[int, str], int] = {}
         self._listeners: List[Callable[[ClusterMetadata], Any]] = []
@@ -410,8 +415,22 @@ class ClusterMetadata:
                 self._topic_names[topic_id] = name
             if _get(topic, 'is_internal', False):
                 self.internal_topics = self.internal_topics | {name}
-            kept[name] = _partitions(topic.partitions, known, version >= EPOCHS_FROM_VERSION)
+            has_epochs = version >= EPOCHS_FROM_VERSION
+            if has_epochs and known and topic_id == NO_ID:
+                known = self._not_outlived(name, topic.partitions, known)
+            kept[name] = _partitions(topic.partitions, known, has_epochs)
         return recreated
+
+    def _not_outlived(self, name: str, answers: Iterable[Any], known: _Partitions) -> _Partitions:
+        """Return what is known of partitions but for those of a topic that seems to be no more."""
+        left = dict(known)
+        for each in answers:
+            key, before = (name, each.partition_index), known.get(each.partition_index)
+            if before is None or not 0 <= each.leader_epoch < before.leader_epoch:
+                self._older.pop(key, None)
+            elif self._clock() - self._older.setdefault(key, self._clock()) >= OLDER_SECONDS:
+                del left[each.partition_index], self._older[key]
+        return left
 
     def _note_error(self, name: str, code: int) -> None:
         self.unauthorized_topics = _with(

@@ -231,6 +231,27 @@ def test_an_older_epoch_is_ignored_where_epochs_are_right(cluster, version, lead
     assert cluster.leader_for_partition(('t', 0)) == leader
 
 
+@pytest.mark.parametrize(
+    'topic_id, between, known',
+    [(bytes(16), 5, 2), (b'i' * 16, 5, 6), (bytes(16), 6, 6)],
+    ids=['nothing newer is told', 'the topic has an id', 'meanwhile the newer one is told'],
+)
+def test_an_older_epoch_is_believed_when_nothing_else_is_told(
+    cluster, clock, topic_id, between, known
+):
+    """Brokers before 2.8 have no ids, by which a topic that was made anew could be known."""
+
+    def told(epoch):
+        cluster.replace(answer(topic('t', partition(0, epoch=epoch), topic_id=topic_id)), 9)
+        return cluster.leader_epoch_for_partition(('t', 0))
+
+    assert [told(6), told(2)] == [6, 6]
+    clock.now += 29
+    assert told(between) == 6
+    clock.now += 2
+    assert told(2) == known
+
+
 def test_an_epoch_that_cannot_be_trusted_is_not_kept(cluster):
     cluster.replace(answer(topic('t', partition(0, 0, 5))), 8)
     assert cluster.leader_epoch_for_partition(('t', 0)) == -1

@@ -211,7 +211,9 @@ class FetchSession:
         told = self._told
         for partition in self._changed:
             wanted, before = self._wanted.get(partition), told.get(partition)
-            if before is not None and (wanted is None or wanted.topic_id != before.topic_id):
+            # Where the session goes by names, one made anew is named again, or it would be forgotten.
+            is_other = wanted is None or self._by_id and wanted.topic_id != before.topic_id
+            if before is not None and is_other:
                 forgotten.append((partition, before.topic_id))
                 del told[partition]
                 before = None

@@ -130,6 +130,16 @@ def test_a_topic_made_anew_is_forgotten_and_asked_for_in_one_request():
     assert plan.forgotten == [(A, ID)] and plan.partitions == [(A, wanted(topic_id=OTHER_ID))]
 
 
+def test_a_topic_made_anew_is_only_asked_for_where_it_goes_by_its_name():
+    """Brokers add first and forget then, and the name is the same."""
+    session = session_of(A, topic_id=ID)
+    session.plan(True, False)
+    session.on_response(0, 7, [A])
+    session.want(A, wanted(topic_id=OTHER_ID))
+    plan = session.plan(True, False)
+    assert plan.forgotten == [] and plan.partitions == [(A, wanted(topic_id=OTHER_ID))]
+
+
 def test_ids_are_used_when_all_have_one():
     session = session_of(A, topic_id=ID)
     assert session.all_have_ids

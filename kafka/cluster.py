@@ -48,8 +48,8 @@ EPOCHS_FROM_VERSION = 9
 #: Errors of a partition that leave it in the answer as it is.
 _REPLICA_NOT_AVAILABLE = 9
 
-#: An older epoch that is told for so many seconds, and no newer one, is that of another topic of the
-#: same name: before 2.8 they have no ids.
+#: An older epoch that is told for so many seconds, and no newer one, is that of another topic of
+#: the same name: before 2.8 they have no ids.
 OLDER_SECONDS = 30.0
 
 GROUP, TRANSACTION, SHARE_GROUP = 0, 1, 2

@@ -212,8 +212,9 @@ class FetchSession:
         for partition in self._changed:
             wanted, before = self._wanted.get(partition), told.get(partition)
             # Where the session goes by names, one made anew would be forgotten by its name.
-            is_other = wanted is None or self._by_id and wanted.topic_id != before.topic_id
-            if before is not None and is_other:
+            if before is not None and (
+                wanted is None or self._by_id and wanted.topic_id != before.topic_id
+            ):
                 forgotten.append((partition, before.topic_id))
                 del told[partition]
                 before = None

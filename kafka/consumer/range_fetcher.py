@@ -238,6 +238,7 @@ class RangeFetcher:
             }
         except KafkaError as failure:
             error = failure
+            self._pool.refresh()  # again and again: nobody may have taken its place yet
         lost: List[RangeState] = []
         with self._lock:
             del self._asking[node_id]

@@ -130,6 +130,23 @@ def test_a_broker_that_comes_back_is_asked_again():
         stage.close()
 
 
+def test_a_leader_that_others_believe_alive_for_a_while_is_asked_about_again():
+    """What is known of the leader right after it died is of no use."""
+    stage = Stage(brokers=2, topics={'t': 1}, replication_factor=2)
+    try:
+        stage.write(*numbered(5))
+        reader = stage.reader()
+        reader.ranges()
+        leader = stage.cluster.leader('t', 0)
+        stage.cluster.network.deafen(stage.cluster._brokers[leader])
+        stage.cluster.timers.later(5.0, lambda: stage.cluster.kill(leader))
+        began = reader._loop.time()
+        assert len(list(reader)) == 5
+        assert reader._loop.time() - began < 10
+    finally:
+        stage.close()
+
+
 # ------------------------------------------------------------ ends without records
 
 

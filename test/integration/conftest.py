@@ -248,6 +248,16 @@ def topic(cluster, new_name):
 
 
 @pytest.fixture
+def wide(cluster, new_name):
+    """The name of a new topic with four partitions, for groups."""
+    from test.integration.consuming import PARTITIONS  # late, as in client()
+
+    name = new_name()
+    cluster.create_topic(name, PARTITIONS)
+    return name
+
+
+@pytest.fixture
 def client(cluster):
     """A client of 0.9.5 for the cluster."""
     from kafka import KafkaClient  # late: what the chosen releases are can be told without it

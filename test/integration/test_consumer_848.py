@@ -11,14 +11,18 @@ import time
 
 import pytest
 
-from kafka import ConsumerRebalanceListener
 from kafka.errors import CommitFailedError, FencedInstanceIdError, KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.integration.consuming import (
+    PARTITIONS,
     SECONDS,
+    Notes,
     nothing_comes,
+    numbered,
     offsets,
+    owned,
     places,
+    share,
     take,
     until,
     values,
@@ -28,16 +32,6 @@ from test.integration.judges import BrokerOffsets
 from test.integration.oracles import Confluent
 
 pytestmark = [pytest.mark.integration, pytest.mark.releases(since='4.0')]
-
-PARTITIONS = 4
-
-
-@pytest.fixture
-def wide(cluster, new_name):
-    """The name of a topic with four partitions."""
-    name = new_name()
-    cluster.create_topic(name, PARTITIONS)
-    return name
 
 
 @pytest.fixture
@@ -56,43 +50,6 @@ def join(consume, wide, group):
         return consumer
 
     return give
-
-
-class Notes(ConsumerRebalanceListener):
-    """Notes what it is told: ('assigned', 'revoked' or 'lost', partitions, thread)."""
-
-    def __init__(self):
-        self.told = []
-
-    def note(self, what, partitions):
-        found = {each.partition for each in partitions}
-        self.told.append((what, found, threading.current_thread()))
-
-    def on_partitions_revoked(self, revoked):
-        self.note('revoked', revoked)
-
-    def on_partitions_assigned(self, assigned):
-        self.note('assigned', assigned)
-
-    def on_partitions_lost(self, lost):
-        self.note('lost', lost)
-
-    def of(self, what):
-        return [found for kind, found, _ in self.told if kind == what]
-
-
-def owned(consumer):
-    return {each.partition for each in consumer.assignment()}
-
-
-def share(*members, count=PARTITIONS):
-    parts = [len(each.assignment()) for each in members]
-    every = set().union(*(each.assignment() for each in members))
-    return sum(parts) == len(every) == count and max(parts) - min(parts) <= 1
-
-
-def numbered(count, start=0):
-    return {p: [b'%d' % n for n in range(start, start + count)] for p in range(PARTITIONS)}
 
 
 def test_a_member_alone_reads_everything(join, wide, fill):

@@ -10,7 +10,6 @@ import threading
 
 import pytest
 
-from kafka import ConsumerRebalanceListener
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
@@ -18,10 +17,15 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from kafka.errors import IllegalStateError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.integration.consuming import (
+    PARTITIONS,
     SECONDS,
+    Notes,
     nothing_comes,
+    numbered,
     offsets,
+    owned,
     places,
+    share,
     take,
     until,
     values,
@@ -31,7 +35,6 @@ from test.integration.oracles import Confluent
 
 pytestmark = [pytest.mark.integration, pytest.mark.releases(since='0.9')]
 
-PARTITIONS = 4
 ASSIGNORS = {
     'range': RangePartitionAssignor,
     'roundrobin': RoundRobinPartitionAssignor,
@@ -41,14 +44,6 @@ ASSIGNORS = {
 each_assignor = pytest.mark.parametrize(
     'assignor', [pytest.param(n, marks=pytest.mark.column('group %s' % n)) for n in ASSIGNORS]
 )
-
-
-@pytest.fixture
-def wide(cluster, new_name):
-    """The name of a topic with four partitions."""
-    name = new_name()
-    cluster.create_topic(name, PARTITIONS)
-    return name
 
 
 @pytest.fixture
@@ -69,44 +64,6 @@ def join(consume, wide, group):
         return consumer
 
     return give
-
-
-class Notes(ConsumerRebalanceListener):
-    """Notes what it is told: ('assigned' or 'revoked', partitions, thread)."""
-
-    def __init__(self):
-        self.told = []
-
-    def note(self, what, partitions):
-        found = {each.partition for each in partitions}
-        self.told.append((what, found, threading.current_thread()))
-
-    def on_partitions_revoked(self, revoked):
-        self.note('revoked', revoked)
-
-    def on_partitions_assigned(self, assigned):
-        self.note('assigned', assigned)
-
-    def on_partitions_lost(self, lost):
-        self.note('lost', lost)
-
-    def of(self, what):
-        return [found for kind, found, _ in self.told if kind == what]
-
-
-def owned(consumer):
-    return {each.partition for each in consumer.assignment()}
-
-
-def share(*members, count=PARTITIONS):
-    """Whether each has some, as many as the others, none has what another has, none is missing."""
-    parts = [len(each.assignment()) for each in members]
-    every = set().union(*(each.assignment() for each in members))
-    return sum(parts) == len(every) == count and max(parts) - min(parts) <= 1
-
-
-def numbered(count, start=0):
-    return {p: [b'%d' % n for n in range(start, start + count)] for p in range(PARTITIONS)}
 
 
 # --- every assignor -----------------------------------------------------------------------------

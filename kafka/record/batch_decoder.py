@@ -50,6 +50,7 @@ from kafka.record.batch_layouts import (
     layout,
     measure_run,
     offsets_between,
+    stretches,
     stride,
     tables,
     widths_at,
@@ -299,22 +300,13 @@ def _decode_guarded(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
 
 def _decode_sections(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     """Decode the sections of columns, the fastest way first; return the position behind them."""
-    count = sum(map(len, map(itemgetter(1), columns.sections)))
-    if count > 2 and columns.sections[-1][0] <= WIDE_OFFSETS - CHUNK:
-        formats.allow(count)
-        (_, _, key, _, block), _ = decode_record(buf, pos, stop)
-        if key is not None or block != NO_HEADERS:
-            columns.widen()
-        if len(columns.sections) > 1:
-            pos = _even_batches(buf, columns)
-        pos = _even(buf, pos, stop, columns)
-        if columns.keys is None and len(columns.values) < count:
-            pos = _plain_strides(buf, pos, stop, columns)
-        if len(columns.values) < count:
-            columns.widen()
-            pos = _full_strides(buf, pos, stop, columns)
-        if len(columns.values) < count:
-            pos = _layouts(buf, pos, stop, columns)
+    sections = columns.sections
+    counts = list(map(len, map(itemgetter(1), sections)))
+    if sum(counts) > 2 and sections[-1][0] <= WIDE_OFFSETS - CHUNK:
+        formats.allow(sum(counts))
+        for last in stretches(counts, [end or 0 for _, _, end in sections]):
+            columns.sections = sections[:last]
+            pos = _decode_stretch(buf, pos, stop, columns)
         return pos
     columns.widen()
     for first, wanted, end in columns.left():
@@ -322,6 +314,25 @@ def _decode_sections(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
             fields, pos = decode_record(buf, pos, stop)
             columns.append(fields, number)
         _check_end(pos, end)
+    return pos
+
+
+def _decode_stretch(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
+    """Decode what is left, the fastest way first; return the position behind it."""
+    count = sum(map(len, map(itemgetter(1), columns.sections)))
+    (_, _, key, _, block), _ = decode_record(buf, pos, stop)
+    if key is not None or block != NO_HEADERS:
+        columns.widen()
+    if len(columns.sections) > 1:
+        pos = _even_batches(buf, pos, columns)
+    pos = _even(buf, pos, stop, columns)
+    if columns.keys is None and len(columns.values) < count:
+        pos = _plain_strides(buf, pos, stop, columns)
+    if len(columns.values) < count:
+        columns.widen()
+        pos = _full_strides(buf, pos, stop, columns)
+    if len(columns.values) < count:
+        pos = _layouts(buf, pos, stop, columns)
     return pos
 
 
@@ -349,33 +360,33 @@ def _even(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     return pos
 
 
-def _even_batches(buf: bytes, columns: _Columns) -> int:
+def _even_batches(buf: bytes, pos: int, columns: _Columns) -> int:
     """
-    Decode the batches from the beginning on that are equal but for what their records hold.
+    Decode the next batches that are equal but for what their records hold.
 
-    Return where the last ends, 0 if there are none. A record is larger from number 64 on, because
-    its offset delta is, so there are two runs, each through all of the batches.
+    Return where the last ends, ``pos`` if there are none. A record is larger from number 64 on,
+    because its offset delta is, so there are two runs, each through all of the batches.
     """
-    (_, wanted, size), *others = columns.sections
-    batches, many = 1, len(wanted)
+    (_, wanted, end), *others = columns.left()
+    batches, many, size = 1, len(wanted), (end or 0) - pos
     for _, other, end in others:
-        if len(other) != many or end != (batches + 1) * (size or 0):
+        if len(other) != many or end != pos + (batches + 1) * size:
             break
         batches += 1
-    if batches < 2 or not size or many > TABLED_OFFSETS:
-        return 0
-    length, width = decode_varint(buf, 0, 5)
+    if batches < 2 or size <= 0 or many > TABLED_OFFSETS:
+        return pos
+    length, behind = decode_varint(buf, pos, 5)
     head = min(many, 64)
-    cut, stop = head * (length + width), batches * size
+    cut, stop = head * (behind - pos + length), pos + batches * size
     if not 0 < cut <= size:
-        return 0
+        return pos
     runs = []
     for first, last, start, end in ((0, head, 0, cut), (head, many, cut, size)):
         if first < last:
-            data = b''.join([buf[at + start : at + end] for at in range(0, stop, size)])
+            data = b''.join([buf[at + start : at + end] for at in range(pos, stop, size)])
             found = _repeated_run(data, first, last, batches, columns)
             if found is None:
-                return 0
+                return pos
             runs.append((last - first, found))
     for batch in range(batches):
         for count, found in runs:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from itertools import groupby
+from operator import sub
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union, cast
 
 from kafka.record.formats import formats
@@ -278,6 +280,32 @@ def measure_run(
     else:
         text = '%dx%ds%dx%ds%ds' % (skipped, key, widths.length, value, widths.headers)
     return RecordRun(count, size, text, widths.size + 1, widths.delta, null_keys, plain)
+
+
+# --- stretches: batches of one size
+
+# They are not worth being told apart if they have fewer records together.
+_LEAST_ALIKE = 128
+
+
+def stretches(counts: Sequence[int], ends: Sequence[int]) -> List[int]:
+    """
+    Return where stretches of batches end: of those of one size and number of records, of others.
+
+    ``counts`` has the number of records of each batch, ``ends`` the position behind it.
+    """
+    found = [0]
+    was_alike, place = True, 0
+    for (records, _), some in groupby(zip(counts, map(sub, ends, [0, *ends]))):
+        batches = len(list(some))
+        place += batches
+        is_alike = batches > 1 and batches * records >= _LEAST_ALIKE
+        if is_alike or was_alike:
+            found.append(place)
+        else:
+            found[-1] = place
+        was_alike = is_alike
+    return found[1:]
 
 
 # --- strides: one unpack for the fields of a record and the numbers of the next one

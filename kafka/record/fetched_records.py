@@ -35,7 +35,7 @@ Header = Tuple[int, ...]
 
 # Batches with more records are decoded alone, a thousand at a time.
 _FEW_RECORDS = 500
-# Of so many records, or of bytes after decompression, no more are decoded together.
+# No more records, or about so many bytes after decompression, are decoded together.
 _ENOUGH_RECORDS = 1000
 _ENOUGH_BYTES = 1 << 18
 
@@ -315,7 +315,7 @@ class FetchedRecords:
                 base, _, epoch, _, _, attributes, _, time, append_time, _, _, _, count = found
                 if epoch != group.leader_epoch or attributes & TIMESTAMP_TYPE_MASK != kind:
                     break
-                if records and count > _FEW_RECORDS:
+                if records and count > min(_FEW_RECORDS, _ENOUGH_RECORDS - records):
                     break
                 data: Buffer = self._view[pos + HEADER.size : self._end]
                 if attributes & CODEC_MASK:

@@ -167,6 +167,9 @@ def read_headers(blocks: List[bytes]) -> Tuple[Sequence[Headers], Sequence[int]]
 
     Raises ``ProtocolError`` for anything malformed.
     """
+    first = blocks[0] if blocks else NO_HEADERS
+    if blocks and first == blocks[-1] and blocks.count(first) == len(blocks):
+        return [HEADERS[first]] * len(blocks), [HEADER_SIZES[first]] * len(blocks)
     if len(blocks) < _LEAST_BLOCKS or 4 * len(set(blocks)) <= len(blocks):
         return list(map(HEADERS.__getitem__, blocks)), list(map(HEADER_SIZES.__getitem__, blocks))
     found = _equal_names(blocks)

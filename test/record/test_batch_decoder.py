@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from kafka.record.batch_decoder import (
     decode_marks,
     decode_records,
 )
-from kafka.record.batch_layouts import measure_run
+from kafka.record.batch_layouts import measure_run, stretches
 from kafka.record.formats import formats
 from kafka.record.record import Record
 from kafka.record.record_reader import decode_record
@@ -366,6 +367,42 @@ def test_equal_batches_of_which_one_has_another_record_are_read(shape):
         records = [record for records in batches for record in records]
         assert list(columns.values) == [r.value for r in records]
         assert list(columns.timestamps) == [r.timestamp for r in records]
+
+
+@pytest.mark.parametrize('shape', ['of one size', 'of one size with keys'])
+def test_equal_batches_are_read_as_runs_whatever_stands_between_them(shape, monkeypatch):
+    found = []
+
+    def counted(buf, pos, columns):
+        before = len(columns.values)
+        end = way(buf, pos, columns)
+        found.append(len(columns.values) - before)
+        return end
+
+    way = batch_decoder._even_batches
+    monkeypatch.setattr(batch_decoder, '_even_batches', counted)
+    odd = [shaped('with anything', 9), shaped('with anything', 7)]
+    one, other = shaped(shape, 100), shaped(shape, 130)
+    batches = [one, one, *odd, other, other, other, one, odd[0]]
+    columns = group(*((records, len(records)) for records in batches))
+    assert list(columns.values) == [r.value for records in batches for r in records]
+    assert [each for each in found if each] == [200, 390]
+
+
+@pytest.mark.parametrize(
+    'sizes, ends',
+    [
+        ([(9, 50)], [1]),
+        ([(9, 50)] * 14, [14]),
+        ([(9, 50)] * 15, [15]),
+        ([(70, 500)] * 2 + [(70, 501)] * 2, [2, 4]),
+        ([(70, 500), (70, 501), (71, 501), (9, 50), (9, 50)], [5]),
+        ([(70, 500), (70, 501), (70, 501), (9, 50), (9, 51)], [1, 3, 5]),
+    ],
+)
+def test_stretches_of_equal_batches(sizes, ends):
+    counts, bytes_ = zip(*sizes)
+    assert stretches(counts, list(accumulate(bytes_))) == ends
 
 
 def test_a_single_record_too_many_is_refused():

@@ -85,6 +85,15 @@ def test_that_one_of_another_kind_is_not_overlooked():
             assert same([*many[:place], other, *many[place + 1 :]])
 
 
+def test_that_one_of_another_kind_is_not_overlooked_among_equal_ones():
+    many = [(('h', b'v'),)] * 40
+    for other in ((), (('h', b'w'),), (('h', None),), (('h', b'v'), ('h', b'v'))):
+        for place in (0, 1, 20, 39):
+            assert same([*many[:place], other, *many[place + 1 :]])
+    read, sizes = read_headers([block(each) for each in many])
+    assert (list(read), list(sizes)) == (many, [2] * 40)
+
+
 def test_that_damage_is_found_among_many():
     blocks = [block(found) for found in traces(40)]
     for place in (0, 39):

@@ -8,7 +8,7 @@ with the leader epoch that 2.1 added at the end.
 from __future__ import annotations
 
 from itertools import repeat
-from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 
 class _Fields(NamedTuple):
@@ -49,4 +49,44 @@ def make_records(columns: Sequence[Iterable[Any]]) -> List[ConsumerRecord]:
 
     No Python code is run for each of them; the call of ConsumerRecord itself takes twice as long.
     """
-    return list(map(tuple.__new__, repeat(ConsumerRecord), zip(*columns)))
+    return list(_made(columns))
+
+
+def _made(columns: Sequence[Iterable[Any]]) -> Iterator[ConsumerRecord]:
+    return map(tuple.__new__, repeat(ConsumerRecord), zip(*columns))
+
+
+class LazyRecords:
+    """
+    Records of one partition, each made when it is asked for.
+
+    One that is dropped before the next is made takes the place of that in memory, and the cyclic
+    collector never hears of it: a list of them takes twice as long.
+
+    Attributes: iterator: over the records, for one pass; its ``next`` is all in C.
+    """
+
+    __slots__ = ('_ahead', '_leader_epoch', '_offsets', 'iterator')
+
+    def __init__(
+        self, columns: Sequence[Iterable[Any]], offsets: Sequence[int], epoch: int
+    ) -> None:
+        """Take 13 columns, none shorter than ``offsets``, which tell where in them one is."""
+        # It alone knows how many are left.
+        self._ahead = iter(offsets)
+        self._offsets = offsets
+        self._leader_epoch = epoch
+        self.iterator = _made([*columns[:2], self._ahead, *columns[3:]])
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def left(self) -> int:
+        """Return how many were not asked for yet."""
+        hint: int = self._ahead.__length_hint__()  # type: ignore[attr-defined]
+        return hint
+
+    def last(self) -> Optional[Tuple[int, int]]:
+        """Return offset and leader epoch of the one that was handed out last; None before that."""
+        place = len(self._offsets) - self.left() - 1
+        return (self._offsets[place], self._leader_epoch) if place >= 0 else None

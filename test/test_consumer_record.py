@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from itertools import repeat
 
 import pytest
 
-from kafka.consumer_record import ConsumerRecord, make_records
+from kafka.consumer_record import ConsumerRecord, LazyRecords, make_records
 from kafka.structs import ConsumerRecord as FromStructs
 
 VALUES = ('t', 3, 17, 1600, 0, b'k', b'v', [('h', b'1')], None, 1, 1, 2, 5)
@@ -86,3 +87,34 @@ def test_that_what_stands_behind_the_value_may_be_left_out():
 def test_that_it_has_no_other_attributes():
     with pytest.raises(AttributeError):
         made().other = 1
+
+
+def lazy(offsets):
+    count = len(offsets)
+    headers = [[] for _ in offsets]
+    columns = [repeat('t'), repeat(3), offsets, *([None] * count for _ in range(4)), headers]
+    return LazyRecords([*columns, *(repeat(-1) for _ in range(5))], offsets, 5)
+
+
+def test_that_each_is_made_when_it_is_asked_for():
+    records = lazy([4, 7])
+    one = next(records.iterator)
+    assert type(one) is ConsumerRecord
+    assert one == ConsumerRecord('t', 3, 4, None, None, None, None, [], -1, -1, -1, -1, -1)
+    assert [each.offset for each in records.iterator] == [7]
+
+
+@pytest.mark.parametrize('offsets', [[4, 7, 8], range(4, 7)])
+def test_that_those_made_when_asked_for_know_how_far_they_are(offsets):
+    records = lazy(offsets)
+    assert (records.left(), records.last(), len(records)) == (3, None, 3)
+    for place, offset in enumerate(offsets):
+        next(records.iterator)
+        assert (records.left(), records.last(), len(records)) == (2 - place, (offset, 5), 3)
+    assert next(records.iterator, None) is None
+    assert (records.left(), records.last()) == (0, (offset, 5))
+
+
+def test_that_none_to_be_made_is_none():
+    records = lazy([])
+    assert (records.left(), records.last(), list(records.iterator)) == (0, None, [])

@@ -62,7 +62,6 @@ class ArrowPolling(Polling):
             while batch is not None and not batch.num_rows:
                 batch = self._take_arrow(maker)
             if batch is not None:
-                engine.nudge_lazily()
                 return batch
             left = deadline - self._now()
             if left <= 0 and has_waited:

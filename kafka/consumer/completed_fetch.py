@@ -13,17 +13,23 @@ from __future__ import annotations
 import sys
 from functools import partial
 from itertools import repeat
-from typing import Any, Iterable, List, Optional, Tuple
+from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 from kafka.codec import DEFAULT_LIMIT_BYTES
 from kafka.consumer.deserializers import Deserializer, adapt_deserializer
-from kafka.consumer_record import ConsumerRecord, make_records
+from kafka.consumer_record import ConsumerRecord, LazyRecords, make_records
 from kafka.errors import CorruptRecordError, IllegalStateError, KafkaError, UnsupportedCodecError
 from kafka.protocol.fetch import PartitionData
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.fetched_records import FetchedRecords
 from kafka.record.record_columns import RecordColumns
 from kafka.structs import TopicPartition
+
+# Each record gets a copy.
+_NO_HEADERS: List[Any] = []
+
+#: Columns, in the order of the fields of a ConsumerRecord.
+Fields = Sequence[Iterable[Any]]
 
 
 class CompletedFetch:
@@ -126,7 +132,8 @@ class CompletedFetch:
             columns = self._ahead(bool(taken), room)
             if columns is None:
                 break
-            records, error = self._made(columns)
+            fields, _, error = self._fields(columns)
+            records = make_records(fields)
             if not records and not taken and error is not None:
                 self.failed_at = columns.offsets[0]
                 raise error
@@ -136,6 +143,27 @@ class CompletedFetch:
             if error is not None:
                 return taken
             room -= len(records)
+        self._settle()
+        return taken
+
+    def take_lazily(self, max_records: int) -> Optional[LazyRecords]:
+        """
+        Hand out the next records, each to be made when it is asked for; None if nothing is left.
+
+        They are at most so many, and about a thousand. Position and errors as those of
+        :meth:`take`: the position moves behind all of them at once.
+        """
+        self.failed_at = None
+        columns, taken = self._ahead(False, max_records), None
+        if columns is not None:
+            fields, count, error = self._fields(columns)
+            if error is not None and not count:
+                self.failed_at = columns.offsets[0]
+                raise error
+            taken = LazyRecords(fields, columns.offsets[:count], columns.leader_epoch)
+            self._move(columns, count)
+            if error is not None:
+                return taken
         self._settle()
         return taken
 
@@ -240,10 +268,14 @@ class CompletedFetch:
 
     # ------------------------------------------------------------ making records
 
-    def _made(self, columns: RecordColumns) -> Tuple[List[ConsumerRecord], Optional[Exception]]:
-        """Return records, up to the first that a deserializer refuses, and what that raised."""
+    def _fields(self, columns: RecordColumns) -> Tuple[Fields, int, Optional[Exception]]:
+        """
+        Return the 13 columns of records, and how many they are.
+
+        They end at the first that a deserializer refuses; what that raised comes with them.
+        """
         count = len(columns.values)
-        headers: Iterable[Any] = map(list, repeat((), count))
+        headers: Iterable[Any] = map(list.copy, repeat(_NO_HEADERS, count))
         if columns.headers is not None:
             headers = map(list, columns.headers)
         keys: Iterable[Any] = repeat(None, count) if columns.keys is None else columns.keys
@@ -258,25 +290,23 @@ class CompletedFetch:
             if read_value is not None:
                 some = columns.values[:count]
                 values, failure = self._deserialized(read_value, headers, some, count)
-                error = failure or error
-        records = make_records(
-            (
-                repeat(self.partition.topic),
-                repeat(self.partition.partition),
-                columns.offsets,
-                repeat(None) if columns.timestamps is None else columns.timestamps,
-                repeat(columns.timestamp_type),
-                keys,
-                values,
-                headers,
-                repeat(None) if columns.checksums is None else columns.checksums,
-                repeat(-1) if columns.keys is None else _sizes(columns.keys),
-                _sizes(columns.values),
-                repeat(-1) if columns.header_sizes is None else columns.header_sizes,
-                repeat(columns.leader_epoch),
-            )
+                error, count = failure or error, len(values)
+        fields: Fields = (
+            repeat(self.partition.topic),
+            repeat(self.partition.partition),
+            columns.offsets,
+            repeat(None) if columns.timestamps is None else columns.timestamps,
+            repeat(columns.timestamp_type),
+            keys,
+            values,
+            headers,
+            repeat(None) if columns.checksums is None else columns.checksums,
+            repeat(-1) if columns.keys is None else _sizes(columns.keys),
+            _sizes(columns.values),
+            repeat(-1) if columns.header_sizes is None else columns.header_sizes,
+            repeat(columns.leader_epoch),
         )
-        return records, error
+        return fields, count, error
 
     def _deserialized(
         self, deserializer: Deserializer, headers: Iterable[Any], data: Iterable[Any], count: int

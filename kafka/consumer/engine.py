@@ -229,10 +229,6 @@ class Engine:
         """Let the next turn look, from any thread."""
         self.loop.call_threadsafe(self.look)
 
-    def nudge_lazily(self) -> None:
-        """Let a turn look within some milliseconds, from any thread; cheap."""
-        self.loop.call_lazily(self.fetcher.look)
-
     def has_news(self) -> bool:
         """Tell whether the thread that polls has something to do."""
         member = self.member

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from kafka.consumer.call_checks import check_whole, seconds_of
 from kafka.consumer.partition_state import Phase
 from kafka.consumer.rebalancing import Rebalancing
-from kafka.consumer.shell import Course
+from kafka.consumer.shell import Course, ListedRecords
 from kafka.coordinator.commits import AutoCommitState
 from kafka.errors import InvalidTopicError, KafkaError, TopicAuthorizationFailedError
 from kafka.structs import ConsumerRecord, TopicPartition
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 # Iteration takes as many records at once as it handed out in this time, so that a program that is
 # slow with each record takes part in its group all the same.
 _COURSE_SECONDS = 1.0
+#: And never more; so many are decoded together.
+_COURSE_RECORDS = 1000
 #: The longest wait at a stretch: until then some other thread may have closed the consumer.
 _LONG = 3600.0
 
@@ -33,6 +36,7 @@ _LONG = 3600.0
 class Polling(Rebalancing):
     """A base of the modern KafkaConsumer, of no use alone."""
 
+    _pid: int  # of the process that made it
     _most: float  # records in a poll
     _course_began = 0.0
     _course_size = 0
@@ -84,7 +88,6 @@ class Polling(Rebalancing):
             self._attend()
             records = self._take(most)
             if records:
-                engine.nudge_lazily()
                 return records
             left = deadline - self._now()
             if left <= 0 and has_waited:
@@ -123,6 +126,8 @@ class Polling(Rebalancing):
         engine = self._engine
         self._has_polled = True
         self._check_wakeup()
+        if self._pid != os.getpid():  # what a fork has taken along is the parent's
+            engine.nudge()  # raises
         if not engine.has_begun:
             engine.loop.call_threadsafe(engine.search)
         member = engine.member
@@ -192,12 +197,11 @@ class Polling(Rebalancing):
         self, most: Optional[int]
     ) -> Optional[Tuple[TopicPartition, int, List[ConsumerRecord], int, int]]:
         """Take records of one partition; None when nothing is parked."""
-        engine = self._engine
         if self._held:
             held = self._take_held(most)
             if held is not None:
                 return held
-        fetch = engine.fetcher.take()
+        fetch = self._engine.fetcher.take()
         if fetch is None:
             return None
         taken: List[Any] = self._taken(fetch, lambda: fetch.take(most))
@@ -304,8 +308,10 @@ class Polling(Rebalancing):
 
     def _course_length(self) -> int:
         """Return how many records iteration takes at once."""
-        now, most = self._now(), 1000 if self._most == math.inf else int(self._most)
+        now, most = self._now(), int(min(self._most, _COURSE_RECORDS))
         if self._course_size:
+            if 'max_poll_records' not in self.config.given:
+                most = _COURSE_RECORDS  # its default bounds lists
             seconds = max(now - self._course_began, 1e-6)
             allowed = self._course_size * _COURSE_SECONDS / seconds
             most = max(1, min(most, int(allowed)))
@@ -317,34 +323,45 @@ class Polling(Rebalancing):
         engine, has_waited = self._engine, False
         while True:
             self._attend()
-            found = self._take_some(most)
-            if found is not None:
-                if not self._counts(*found[:2]):
+            course = self._take_course(most)
+            if course is not None:
+                if not self._counts(course.partition, course.token):
                     continue
-                return self._begin_course(*found)
+                return self._begin_course(course)
             left = deadline - self._now()
             if left <= 0 and has_waited:
                 return None
             has_waited = True
             engine.wait(self._has_news, max(0.0, min(left, self._until_commit())))
 
-    def _begin_course(
-        self,
-        partition: TopicPartition,
-        token: int,
-        records: List[ConsumerRecord],
-        end: int,
-        epoch: int,
-    ) -> Iterator[ConsumerRecord]:
-        if self._interceptors and records:
-            records = self._intercepted({partition: records}).get(partition, [])
-        self._engine.nudge_lazily()
-        iterator = iter(records)
-        self._course_size = len(records)
-        if records:
-            self._count(partition, len(records))
-        self._course = Course(partition, token, records, iterator, end, epoch)
-        return iterator
+    def _take_course(self, most: int) -> Optional[Course]:
+        """Take records of one partition for iteration; None when nothing is parked."""
+        if self._held:
+            held = self._take_held(most)
+            if held is not None:
+                partition, token, records, end, epoch = held
+                return Course(partition, token, ListedRecords(records), end, epoch)
+        fetch = self._engine.fetcher.take()
+        if fetch is None:
+            return None
+        lazy: Any = self._taken(fetch, lambda: fetch.take_lazily(most))
+        taken = ListedRecords([]) if lazy is None else lazy
+        return Course(fetch.partition, fetch.token, taken, fetch.position, fetch.last_epoch)
+
+    def _begin_course(self, course: Course) -> Iterator[ConsumerRecord]:
+        records = course.records
+        if self._interceptors:
+            found = list(records.iterator)
+            if found:
+                shown = self._intercepted({course.partition: found})
+                found = shown.get(course.partition, [])
+            records = ListedRecords(found)
+            course = course._replace(records=records)
+        self._course_size = records.left()
+        if self._course_size:
+            self._count(course.partition, self._course_size)
+        self._course = course
+        return records.iterator
 
 
 def _name(error: BaseException) -> str:

@@ -7,15 +7,42 @@ iteration has under way, and the exact position that follows from them.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from kafka.consumer.call_checks import ConsumerClosedError
 from kafka.consumer.engine import Engine
 from kafka.consumer.one_thread import OneThread
+from kafka.consumer_record import LazyRecords
 from kafka.errors import WakeupError
 from kafka.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
 
-__all__ = ['Course', 'Shell']
+__all__ = ['Course', 'ListedRecords', 'Shell']
+
+
+class ListedRecords:
+    """Records that are all there, beside those that are made when they are asked for.
+
+    Attributes: iterator: over the records, for one pass.
+    """
+
+    __slots__ = ('_records', 'iterator')
+
+    def __init__(self, records: List[ConsumerRecord]) -> None:
+        self._records = records
+        self.iterator = iter(records)
+
+    def left(self) -> int:
+        """Return how many were not asked for yet."""
+        hint: int = self.iterator.__length_hint__()  # type: ignore[attr-defined]
+        return hint
+
+    def last(self) -> Optional[Tuple[int, Optional[int]]]:
+        """Return offset and leader epoch of the one that was handed out last; None before that."""
+        place = len(self._records) - self.left() - 1
+        if place < 0:
+            return None
+        record = self._records[place]
+        return record.offset, record.leader_epoch
 
 
 class Course(NamedTuple):
@@ -23,15 +50,9 @@ class Course(NamedTuple):
 
     partition: TopicPartition
     token: int  # of the partition's state when they were taken
-    records: List[ConsumerRecord]
-    iterator: Iterator[ConsumerRecord]
+    records: Union[LazyRecords, ListedRecords]
     end: int  # the position behind them, behind what is skipped too
     epoch: int
-
-    def left(self) -> int:
-        """Return how many were not handed out."""
-        hint: int = self.iterator.__length_hint__()  # type: ignore[attr-defined]
-        return hint
 
 
 class Shell:
@@ -73,13 +94,10 @@ class Shell:
         course = self._course
         if course is None:
             return
-        left = course.left()
-        if left:
-            last = len(course.records) - left - 1
-            if last < 0:
-                return
-            record = course.records[last]
-            self._consumed(course.partition, course.token, record.offset + 1, record.leader_epoch)
+        if course.records.left():
+            last = course.records.last()
+            if last is not None:
+                self._consumed(course.partition, course.token, last[0] + 1, last[1])
         else:
             self._course = None
             self._consumed(course.partition, course.token, course.end, course.epoch)
@@ -108,8 +126,8 @@ class Shell:
         self._sync()
         course, self._course = self._course, None
         self._messages = iter(())
-        if course is not None and course.left():
-            rest = course.records[len(course.records) - course.left() :]
+        rest = [] if course is None else list(course.records.iterator)
+        if course is not None and rest:
             self._held[course.partition] = course.token, rest, course.end, course.epoch
 
     # ------------------------------------------------------------ waking up

@@ -344,6 +344,34 @@ def test_that_a_missing_package_is_told(monkeypatch):
         fetch(data, check_crcs=False).take()
 
 
+# --- records that are made when they are asked for
+
+
+def test_that_records_made_later_move_the_position_at_once():
+    fetched = fetch(batch(0), batch(3))
+    one, two = fetched.take_lazily(2), fetched.take_lazily(9)
+    assert (fetched.position, fetched.is_done, fetched.last_epoch) == (6, True, 4)
+    assert offsets(two.iterator) == [2, 3, 4, 5] and offsets(one.iterator) == [0, 1]
+    assert fetched.take_lazily(9) is None
+
+
+def test_that_records_made_later_end_before_one_that_is_refused():
+    fetched = fetch(batch(0, [b'1', b'2', b'x', b'4']), value_deserializer=int)
+    assert [each.value for each in fetched.take_lazily(9).iterator] == [1, 2]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="invalid literal .* b'x'"):
+            fetched.take_lazily(9)
+        assert (fetched.position, fetched.failed_at, fetched.is_done) == (2, 2, False)
+
+
+def test_that_records_made_later_end_before_a_corrupt_batch():
+    fetched = fetch(batch(0), broken(batch(3)))
+    assert offsets(fetched.take_lazily(9).iterator) == [0, 1, 2] and not fetched.is_done
+    with pytest.raises(CorruptRecordError, match='offset 3'):
+        fetched.take_lazily(9)
+    assert fetched.failed_at == 3
+
+
 # --- columns
 
 

@@ -146,6 +146,10 @@ def test_that_what_is_taken_is_what_was_written(log, data, read_committed):
     while not fetch.is_done:
         position, count = fetch.position, data.draw(st.sampled_from([1, 2, 3, 7, 40, None]))
         some = fetch.take(count)
+        if count and data.draw(st.booleans()):
+            lazy = fetch.take_lazily(count)
+            some += [] if lazy is None else list(lazy.iterator)
+            count *= 2
         assert len(some) <= (count or len(some)) and (some or fetch.is_done)
         if some:
             assert position <= some[0].offset and fetch.position > some[-1].offset

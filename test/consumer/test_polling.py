@@ -15,6 +15,13 @@ from test.consumer.modern import FIRST, SECOND, consumer_of, poll_until, values,
 pytestmark = pytest.mark.once
 
 
+class Interceptor:
+    """One that changes nothing."""
+
+    def on_consume(self, records):
+        return records
+
+
 @pytest.fixture
 def cluster():
     with Cluster(version='4.4', topics={'t': 2, 'empty': 1}) as made:
@@ -75,6 +82,25 @@ def test_poll_and_iteration_lose_and_repeat_nothing(consumer):
     found += [next(consumer) for _ in range(3)]
     found += poll_until(consumer, 92)
     assert values(found) == list(range(100))
+
+
+@pytest.mark.parametrize('options', [{}, {'interceptors': [Interceptor]}])
+def test_the_position_is_behind_the_last_record_of_iteration(cluster, options):
+    with consumer_of(cluster, **options) as made:
+        made.assign([FIRST])
+        for number in range(99):
+            assert int(next(made).value) == number
+            assert made.position(FIRST) == number + 1
+        made.position(FIRST)
+        assert values(poll_until(made, 1)) == [99]
+
+
+def test_iteration_takes_no_more_at_once_than_max_poll_records_where_it_is_set(cluster):
+    with consumer_of(cluster, max_poll_records=7) as made:
+        made.assign([FIRST])
+        for _ in range(99):
+            next(made)
+            assert made._course_size <= 7
 
 
 def test_a_seek_between_two_records_of_iteration_is_followed(consumer):

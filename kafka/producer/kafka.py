@@ -107,7 +107,7 @@ class KafkaProducer(Placing):
         self._largest = min(config['max_request_size'], config['buffer_memory'])
         self._forked = False
         self._fast: Dict[Any, TopicQueue] = {}
-        self._loop = Loop(name='%s-network-thread' % config['client_id'])
+        self._loop = self._new_loop(config['client_id'])
         self._pool = Pool(self._loop, NetSettings.from_options(config))
         self._cluster = Beginning(self._loop, self._pool)
         try:
@@ -123,6 +123,10 @@ class KafkaProducer(Placing):
         )
         self._closed = False
         _open.add(self)
+
+    def _new_loop(self, client_id: str) -> Any:
+        """Return a loop; where the simulation puts its own."""
+        return Loop(name='%s-network-thread' % client_id)
 
     def _begin(self) -> None:
         """Start the thread; find out what the brokers are unless that was said."""

@@ -1,6 +1,6 @@
 """Run the simulation of a producer: ``python -m test.simulation --seeds 2000``, or ``--seed 7``.
 
-With ``--groups`` that of the members of a group.
+With ``--groups`` that of the members of a group, with ``--copies`` that of ExactlyOnce.
 
 Prints how to repeat a run that failed, and ends with status 1 then. What it prints last is the
 history of the runs, a digest: it is the same wherever the same seeds are run.
@@ -16,6 +16,7 @@ import sys
 import time
 
 from test.simulation.checks import Wrong
+from test.simulation.copy_runs import run_copy
 from test.simulation.group_runs import run_group
 from test.simulation.runs import run
 
@@ -27,12 +28,15 @@ def main(arguments=None):
     parser.add_argument('--first', type=int, default=0)
     parser.add_argument('--seed', type=int, help='only this one')
     parser.add_argument('--groups', action='store_true', help='of groups, not of producers')
+    parser.add_argument('--copies', action='store_true', help='of programs that copy exactly once')
     parser.add_argument('--verbose', action='store_true', help='print what happens in a group')
     parser.add_argument('--most', type=int, default=10, help='failures after which it ends')
     given = parser.parse_args(arguments)
     seeds = range(given.first, given.first + given.seeds) if given.seed is None else [given.seed]
     logging.getLogger('kafka').addHandler(logging.NullHandler())  # of trouble that is wanted
-    one = functools.partial(run_group, verbose=given.verbose) if given.groups else run
+    one = run
+    if given.groups or given.copies:
+        one = functools.partial(run_copy if given.copies else run_group, verbose=given.verbose)
     failed, start, history = [], time.process_time(), hashlib.sha256()
     for seed in seeds:
         try:

@@ -1,14 +1,12 @@
 """Mistakes in the consumer and its membership, each of which the simulation has to find.
 
 Each function makes one, with a monkeypatch. Owns the mistakes; test_group_mutations.py looks for
-them, and ``python -m test.simulation.group_mutations NAME SEEDS`` tells which seeds find one.
+them, and ``python -m test.simulation.group_mutations NAME ...`` tells which seed finds one.
 """
 
 from __future__ import annotations
 
 import sys
-
-import pytest
 
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.fetch_session import FetchSession, Outcome, Plan
@@ -26,8 +24,8 @@ from kafka.coordinator.membership_848 import Membership as NextMembership
 from kafka.coordinator.membership_table import Verdict
 from kafka.record.record_columns import RecordColumns
 from kafka.structs import OffsetAndMetadata
-from test.simulation.checks import Wrong
 from test.simulation.group_runs import run_group
+from test.simulation.mutations import search
 
 
 def commit_one_too_many(patch):
@@ -256,21 +254,5 @@ MUTATIONS = {
     poll_longer_than_allowed: 0,
 }
 
-
-def found_by(mutation, seeds):
-    """Return the first of some seeds that finds a mistake, and how; None if none does."""
-    with pytest.MonkeyPatch.context() as patch:
-        mutation(patch)
-        for seed in seeds:
-            try:
-                run_group(seed)
-            except Wrong as error:
-                return seed, str(error)
-    return None
-
-
 if __name__ == '__main__':
-    for each in MUTATIONS:
-        if each.__name__ in sys.argv[1:] or len(sys.argv) == 1:
-            sys.stdout.write('%s: %s\n' % (each.__name__, found_by(each, range(40))))
-            sys.stdout.flush()
+    search(MUTATIONS, run_group, sys.argv[1:])

@@ -7,25 +7,17 @@ machine's clock, chance that no seed made, or the order of a set.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import random
-import sys
 
 from kafka import SubscriptionPattern
-from kafka.errors import KafkaError, NoBrokersAvailable
-from kafka.record.default_records import encode_batch
-from kafka.record.legacy_records import encode_message_set
-from kafka.structs import TopicPartition
+from kafka.errors import NoBrokersAvailable
 from kafka.testing import MemoryCluster
-from kafka.testing.logs.appending import append, append_marker
-from kafka.testing.logs.log_settings import log_settings
-from kafka.testing.logs.partition_log import Batch
 from test.simulation.checks import Wrong, hearing
 from test.simulation.ledger import Ledger
 from test.simulation.reader import Reader
 from test.simulation.trouble import Trouble
 from test.simulation.truncation import TRUNCATIONS_ARE_TOLD_SINCE, lose_the_end
+from test.simulation.world import World, seeded
 
 TOPIC = 't'
 #: One that is deleted and made anew.
@@ -58,26 +50,7 @@ TROUBLE_SECONDS = 20.0
 PATIENCE_SECONDS = 120.0
 
 
-@contextlib.contextmanager
-def seeded(seed):
-    """Let all chance come from a seed, also of those who make their own."""
-    real, source = random.Random, random.Random('chance %s' % seed)
-
-    class Seeded(real):
-        def __init__(self, x=None):
-            super().__init__(source.random() if x is None else x)
-
-    state = random.getstate()
-    random.seed('module %s' % seed)
-    random.Random = Seeded
-    try:
-        yield
-    finally:
-        random.Random = real
-        random.setstate(state)
-
-
-class GroupRun:
+class GroupRun(World):
     """One run.
 
     Attributes: readers: the programs that live; history: a digest of all that happened, once it is
@@ -85,9 +58,8 @@ class GroupRun:
     """
 
     def __init__(self, seed, verbose=False):
-        self.seed = seed
-        self.verbose = verbose
-        self.chance = chance = random.Random('group %d' % seed)
+        chance = random.Random('group %d' % seed)
+        super().__init__(seed, chance, verbose)
         self.release = chance.choice(RELEASES)
         self.version = tuple(int(part) for part in self.release.split('.'))
         self.rate = chance.choice([0.0, 0.2, 0.5, 1.0])
@@ -109,27 +81,13 @@ class GroupRun:
         self.has_patterns = chance.random() < 0.25
         self.names = [TOPIC]  # of those that stay
         self.readers = []
-        self.loops = []
         self.begun = 0
-        self.count = 0
         self.taken = {}  # instance ids that were taken over, with who had them
-        self.digest = hashlib.sha256()
-        self.history = ''
 
     def __repr__(self):
         how = 'consumer protocol' if self.is_next else self.assignor
         words = 'seed', self.seed, self.release, how, 'commits by', self.commits_by, self.rate
         return '<GroupRun %s>' % ' '.join(map(str, words))
-
-    def now(self):
-        return self.cluster.timers.clock.monotonic()
-
-    def note(self, text, *values):
-        """Note what happened."""
-        line = '%9.3f %s' % (self.now(), text % values)
-        self.digest.update(line.encode())
-        if self.verbose:
-            sys.stdout.write(line + '\n')
 
     def go(self):
         """Do it all. Raises Wrong."""
@@ -197,14 +155,6 @@ class GroupRun:
                 event()
                 return
 
-    def rest(self, seconds):
-        """Let time pass without any program doing anything."""
-        end = self.now() + seconds
-        while self.cluster.timers.step(end):
-            for loop in list(self.loops):
-                loop.settle_alone()
-        self.cluster.advance(max(0.0, end - self.now()))
-
     def awake(self):
         return [each for each in self.readers if each.quiet_until <= self.now()]
 
@@ -251,55 +201,18 @@ class GroupRun:
         partition = self.chance.choice([p for name in self.names for p in topics[name].partitions])
         self.append(partition, self.values(self.chance.choice([1, 2, 5])))
 
-    def values(self, number):
-        """Return so many values that were not written before."""
-        first, self.count = self.count + 1, self.count + number
-        return [b'%06d' % value for value in range(first, first + number)]
-
     def write_in_transaction(self):
         """Write some records in a transaction, which is committed or aborted, now or later."""
         if not self.is_committed_only:
             return
         partition = self.chance.choice(self.cluster.state.topics[TOPIC].partitions)
-        self.count += 1
         is_good = self.chance.random() < 0.4
-        self.append(partition, [b'%06d' % self.count], self.count, is_good)
-        producer_id, pause = self.count, self.chance.choice([0.0, 0.0, 1.0, 3.0])
-        if pause:
-            self.cluster.timers.later(pause, lambda: self.mark(partition, producer_id, is_good))
-        else:
-            self.mark(partition, producer_id, is_good)
+        self.append_in_transaction(partition, is_good, self.chance.choice([0.0, 0.0, 1.0, 3.0]))
 
-    def mark(self, partition, producer_id, is_good):
-        """End a transaction."""
-        waiting = self.cluster._brokers[0].waiting
-        append_marker(self.cluster.state, waiting, partition, producer_id, 0, is_good)
-
-    def append(self, partition, values, producer_id=-1, is_good=True):
-        state = self.cluster.state
-        magic = log_settings(state, partition.topic).magic
-        now_ms = self.cluster.timers.clock.wall_ms()
-        if magic == 2:
-            ids = (
-                {}
-                if producer_id < 0
-                else {'producer_id': producer_id, 'producer_epoch': 0, 'base_sequence': 0}
-            )
-            rows = [(now_ms, None, value, ()) for value in values]
-            data = encode_batch(rows, transactional=producer_id >= 0, **ids)
-        else:
-            rows = [(n, now_ms, None, value) for n, value in enumerate(values)]
-            data = encode_message_set(rows, magic=magic)
-        ids = (producer_id, 0, 0, True) if producer_id >= 0 else ()
-        batch = Batch(0, len(values) - 1, now_ms, magic, data, *ids)
-        broker = self.cluster._brokers[0]
-        done = append(state, broker.waiting, partition, [batch])
+    def wrote(self, partition, first_offset, values):
         place = self.ledger.places[partition.topic, partition.index]
-        for n, value in enumerate(values if is_good else ()):
-            place.wrote(done.base_offset + n, value)
-        what = 'written' if is_good else 'written to be aborted'
-        last = done.base_offset + len(values) - 1
-        self.note('%s %s-%d %d..%d', what, partition.topic, partition.index, done.base_offset, last)
+        for offset, value in enumerate(values, first_offset):
+            place.wrote(offset, value)
 
     def options(self):
         """Return what a consumer is told."""
@@ -422,7 +335,7 @@ class GroupRun:
         self.note('%s is deleted', OTHER)
         self.cluster.state.drop_topic(OTHER)
         for index in range(OTHERS):
-            self.cluster._brokers[0].waiting.touch(('partition', OTHER, index))
+            self.cluster.waiting.touch(('partition', OTHER, index))
         pause = self.chance.choice([0.0, 0.0, 1.0, 4.0])
         if pause:
             self.cluster.timers.later(pause, self.create_other)
@@ -443,7 +356,7 @@ class GroupRun:
         partition = self.chance.choice(self.cluster.state.topics[TOPIC].partitions)
         offset = self.chance.randint(partition.log.start_offset, partition.log.end_offset)
         partition.log.delete_before(offset)
-        self.cluster._brokers[0].waiting.touch(('partition', TOPIC, partition.index))
+        self.cluster.waiting.touch(('partition', TOPIC, partition.index))
         self.note('%d begins at %d', partition.index, offset)
 
     def lose_end(self, key):
@@ -519,4 +432,4 @@ def run_group(seed, verbose=False):
     return made
 
 
-__all__ = ['GroupRun', 'KafkaError', 'TopicPartition', 'append_marker', 'run_group']
+__all__ = ['GroupRun', 'run_group']

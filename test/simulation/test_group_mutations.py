@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from test.simulation.group_mutations import MOST, MUTATIONS, found_by
+from test.simulation.group_mutations import MOST, MUTATIONS
+from test.simulation.group_runs import run_group
+from test.simulation.mutations import found_by
 
 
 @pytest.mark.apart
@@ -12,4 +14,4 @@ from test.simulation.group_mutations import MOST, MUTATIONS, found_by
 @pytest.mark.parametrize('mutation', MUTATIONS, ids=lambda each: each.__name__)
 def test_a_mistake_is_found_by(mutation):
     first = MUTATIONS[mutation]
-    assert found_by(mutation, range(first, first + MOST)) is not None
+    assert found_by(mutation, range(first, first + MOST), run_group) is not None

@@ -27,6 +27,8 @@ from test.producer.test_sequences_by_model import walk
 from test.simulation import loop
 from test.simulation.__main__ import main
 from test.simulation.checks import Wrong
+from test.simulation.copy_runs import run_copy
+from test.simulation.group_runs import run_group
 from test.simulation.runs import run
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +63,22 @@ def test_a_seed_repeats_in_another_process(hash_seed):
         check=True,
     )
     here = hashlib.sha256(b''.join(run(seed).history.encode() for seed in SEEDS))
+    assert ended.stdout.split()[-1].decode() == here.hexdigest()[:16]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize('kind, run_one', [('--groups', run_group), ('--copies', run_copy)])
+def test_a_seed_of_a_group_repeats_in_another_process(kind, run_one):
+    ended = subprocess.run(
+        [sys.executable, '-m', 'test.simulation', kind, '--seeds', '4'],
+        capture_output=True,
+        env=dict(os.environ, PYTHONHASHSEED='3'),
+        cwd=ROOT,
+        timeout=120,
+        check=True,
+    )
+    random.seed(3)
+    here = hashlib.sha256(b''.join(run_one(seed).history.encode() for seed in range(4)))
     assert ended.stdout.split()[-1].decode() == here.hexdigest()[:16]
 
 

@@ -94,6 +94,28 @@ class Trouble:
             self._next()
         self._cluster.timers.later(seconds, self.end)
 
+    def begin_for_copies(self, seconds):
+        """Let go wrong for so many seconds what programs meet that copy in transactions.
+
+        Before 4.0 nothing is done that comes after its client has closed the connection, for the
+        same reason as with EndTxn: it may come in the next transaction, of the same epoch.
+        """
+        chance, rate = self._chance, self._rate
+        if self._cluster.state.release.version < ENDS_ARE_TOLD_APART_SINCE:
+            for api in ['Produce', 'AddPartitionsToTxn', 'AddOffsetsToTxn', 'TxnOffsetCommit']:
+                self._cluster.control(api, self._lose_what_comes_late)
+        if rate:
+            faults = self._cluster.faults
+            anything = [DropRequest(), DropResponse(), Delay(chance.uniform(0.01, 5.0))]
+            faults.schedule([*anything, Throttle(200), Cut(), Hang()], 0.03 * rate)
+            answers = [*anything, DropResponse(), *map(Error, COORDINATOR_CODES)]
+            for api in [*TRANSACTION_APIS, 'TxnOffsetCommit', *GROUP_APIS]:
+                faults.schedule(answers, 0.1 * rate, api)
+            produce = [*anything, *map(Error, PRODUCE_CODES)]
+            faults.schedule(produce, 0.1 * rate, 'Produce')
+            self._next()
+        self._cluster.timers.later(seconds, self.end)
+
     def end(self):
         """Let all be well from now on."""
         if not self._is_over:

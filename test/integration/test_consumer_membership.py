@@ -282,7 +282,7 @@ def test_a_coordinator_that_is_killed_costs_no_member_its_partitions(
     one, two = make(notes), make()
     until(lambda: share(one, two), one, two)
     revoked = list(notes.revoked)
-    # Before 0.11 a broker that takes over reads the groups up to what it, as a follower, knew of the
+    # Before 0.11 a broker that takes over reads groups up to what it, as a follower, knew of the
     # high watermark, which is behind by a fetch: it loses a group that is younger than that.
     ripe = time.monotonic() + 2
     until(lambda: time.monotonic() > ripe, one, two)

@@ -1,4 +1,4 @@
-"""The programs in the README do what they say."""
+"""The programs in the README, and in the page about reading, do what they say."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from kafka import KafkaProducer, SimpleClient, SimpleConsumer
+from kafka import KafkaConsumer, KafkaProducer, SimpleClient, SimpleConsumer, TopicPartition
+from kafka.consumer.reader import BoundedReader
 
 pytestmark = [pytest.mark.integration, pytest.mark.releases(some=('4.4.0',), since='0.8.1')]
 
 ROOT = Path(__file__).resolve().parents[2]
+CONSUMING = 'docs/consuming.rst'
 
 
-def run(cluster, name):
-    """Run the program of the README that imports a name; return what it prints."""
-    text = (ROOT / 'README.rst').read_text(encoding='utf-8')
+def run(cluster, name, page='README.rst', more='import .*'):
+    """Run the program of a page that imports a name; return what it prints."""
+    text = (ROOT / page).read_text(encoding='utf-8')
     blocks = re.findall(r'\.\. code:: python\n\n((?:    .*\n|\n)+)', text)
-    (code,) = [block for block in blocks if re.search(r'import .*\b%s\b' % name, block)]
+    (code,) = [block for block in blocks if re.search(r'%s\b%s\b' % (more, name), block)]
     program = re.sub(r'(?m)^    ', '', code)
     assert '127.0.0.1:9092' in program
     done = subprocess.run(
@@ -56,3 +58,34 @@ def test_the_records_of_the_producer_are_stored(cluster):
     found = {each.message.value for each in consumer}
     client.close()
     assert found >= {b'one', *(b'%d' % number for number in range(2, 1000))}
+
+
+@pytest.fixture
+def numbers(cluster):
+    """Write five records and return how many the topic has now."""
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+        producer.send_many('numbers', [b'%d' % number for number in range(5)]).get(timeout=30)
+    with BoundedReader('numbers', bootstrap_servers=cluster.bootstrap) as reader:
+        return sum(each.length for each in reader.ranges())
+
+
+def test_lists_bring_every_record(cluster, numbers):
+    printed = run(cluster, 'max_records', CONSUMING, more='')
+    assert len(re.findall(rb"b'\w+'", printed)) == numbers
+    with KafkaConsumer(bootstrap_servers=cluster.bootstrap, group_id='lists') as consumer:
+        places = [TopicPartition('numbers', n) for n in consumer.partitions_for_topic('numbers')]
+        assert sum(consumer.committed(each) or 0 for each in places) == numbers
+
+
+@pytest.mark.releases(since='2.5')
+def test_records_are_transformed_once(cluster, numbers):
+    assert re.fullmatch(rb'[1-9]\d* transactions\n', run(cluster, 'ExactlyOnce', CONSUMING))
+    options = {'bootstrap_servers': cluster.bootstrap, 'isolation_level': 'read_committed'}
+    with BoundedReader('doubled', **options) as doubled, BoundedReader('numbers', **options) as of:
+        assert sorted(each.value for each in doubled) == sorted(each.value * 2 for each in of)
+
+
+def test_ranges_are_read_to_their_ends(cluster, numbers):
+    pytest.importorskip('pyarrow')
+    printed = run(cluster, 'BoundedReader', CONSUMING)
+    assert printed.endswith(b'%d records\n%d rows\n' % (numbers, numbers))

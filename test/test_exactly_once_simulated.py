@@ -133,7 +133,6 @@ class Program:
             yield 'out', record.value, None, None, record.partition
 
     def end(self):
-        self.offsets.close()
         self.writer.close()
 
 

@@ -29,7 +29,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/cli/program.py: _report': 'what an excepthook of the program raises is shown too',
     'kafka/consumer/completed_fetch.py: CompletedFetch._deserialized': 'raised by the next take()',
     'kafka/consumer/processes.py: check_sendable': 'what a foreign object raises when pickled',
-    'kafka/coordinator/classic_member.py: _of': 'told as the failure of an assignor of the program',
+    'kafka/coordinator/member_assignors.py: _of': 'told as the failure of the assignor',
     'kafka/exchange.py: abandon': 'a connection that a program brought along may fail in any way',
     'kafka/blocking_verbs.py: BlockingVerbs._send_broker_unaware_request': 'any failure: next host',
     'kafka/client_async.py: EventedClient._run_tasks': 'a task of the program: its future fails',

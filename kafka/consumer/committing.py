@@ -13,13 +13,9 @@ from typing import Any, Callable, Dict, Mapping, Optional
 from kafka.consumer.call_checks import check_offsets, check_partition, seconds_of, where
 from kafka.consumer.shell import Shell
 from kafka.coordinator.commits import AutoCommit
-from kafka.errors import (
-    CommitInRebalanceError,
-    IllegalStateError,
-    KafkaError,
-)
+from kafka.errors import IllegalStateError, KafkaError
 from kafka.future import Future
-from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ['Committing']
 
@@ -32,8 +28,6 @@ class Committing(Shell):
     """A base of the modern KafkaConsumer, of no use alone."""
 
     _auto: Optional[AutoCommit]
-    #: Whether a step of a rebalance is being done, when commits are as the old generation's.
-    _in_step = False
 
     # ------------------------------------------------------------ asked for
 
@@ -89,13 +83,8 @@ class Committing(Shell):
     def _commit_now(self, offsets: Offsets, seconds: float) -> None:
         engine = self._engine
         assert engine.commits is not None
-        began, identity = engine.loop.time(), engine.identity()
-        self._check_stable()
-        try:
-            engine.run(engine.commits.commit(offsets, engine.who(), seconds), seconds)
-        except KafkaError as error:
-            self._refused(error, identity)
-            raise
+        began, standing = engine.loop.time(), engine.standing(offsets)
+        engine.run(engine.commits.commit(offsets, standing, seconds), seconds)
         self._note(offsets, engine.loop.time() - began)
 
     def _commit_later(
@@ -107,14 +96,12 @@ class Committing(Shell):
     ) -> None:
         """Commit in turns; what follows is done by the thread that polls."""
         engine = self._engine
-        identity, who, began = engine.identity(), engine.who(), engine.loop.time()
+        standing, began = engine.standing(offsets), engine.loop.time()
         seconds = self._default_timeout()
 
         def finish(error: Optional[KafkaError]) -> None:
             if error is None:
                 self._note(offsets, engine.loop.time() - began)
-            else:
-                self._refused(error, identity)
             tell(error)
             if error is None:
                 future.success(offsets)
@@ -125,9 +112,7 @@ class Committing(Shell):
             error: Optional[KafkaError] = None
             try:
                 assert engine.commits is not None
-                if offsets:
-                    self._check_stable()
-                    await engine.commits.commit(offsets, who, seconds, retries)
+                await engine.commits.commit(offsets, standing, seconds, retries)
             except KafkaError as failure:
                 error = failure
             self._ended.append(lambda: finish(error))
@@ -151,25 +136,6 @@ class Committing(Shell):
                     log.exception('on_commit() of an interceptor failed')
 
     _interceptors: Any = ()
-
-    def _refused(self, error: KafkaError, who: ConsumerGroupMetadata) -> None:
-        """Let the membership hear what a commit was refused with."""
-        member = self._engine.member
-        if member is not None:
-            self._engine.loop.call_threadsafe(member.commit_refused, error, who)
-
-    def _check_stable(self) -> None:
-        """Refuse commits of who is no member now, but for those in the steps of a rebalance."""
-        engine, member = self._engine, self._engine.member
-        if member is None or self._in_step or member.can_commit:
-            return
-        if engine.subscription.partitions_auto_assigned():
-            if member.error is not None:
-                raise member.error.with_traceback(None)
-            raise CommitInRebalanceError(
-                'group %s is being rebalanced: poll() until that is over, then commit what this'
-                ' member still has' % self.config['group_id']
-            )
 
     def _tell_ended(self) -> None:
         """Call the callbacks of commits that have ended."""

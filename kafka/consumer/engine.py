@@ -13,7 +13,7 @@ import logging
 import math
 import threading
 from collections import deque
-from typing import Any, Callable, Coroutine, Deque, Dict, List, Optional, TypeVar
+from typing import Any, Callable, Coroutine, Deque, Dict, Iterable, List, Optional, TypeVar
 
 from kafka import config as options
 from kafka.consumer.completed_fetch import CompletedFetch
@@ -28,6 +28,7 @@ from kafka.coordinator.classic_member import ClassicMember
 from kafka.coordinator.consumer_member import ConsumerMember
 from kafka.coordinator.member import GroupSettings, Member
 from kafka.coordinator.offset_commits import OffsetCommits
+from kafka.coordinator.standing import Standing
 from kafka.errors import IllegalStateError, KafkaError
 from kafka.net.beginning import Beginning
 from kafka.net.pool import Pool
@@ -205,11 +206,11 @@ class Engine:
         who = self.member.identity if isinstance(self.member, ConsumerMember) else None
         return await self.commits.fetch(partitions, timeout, who)
 
-    def who(self) -> Any:
-        """Return as whom commits are made: a KIP-848 member is asked anew before each try."""
-        if isinstance(self.member, ConsumerMember):
-            return self.member.identity
-        return self.identity()
+    def standing(self, partitions: Iterable[TopicPartition]) -> Any:
+        """Return as whom offsets of partitions are committed, as OffsetCommits.commit() has it."""
+        if self.member is None or not self.subscription.partitions_auto_assigned():
+            return self.identity()
+        return Standing(self.loop, self.member, self.subscription, self.lock, partitions)
 
     def identity(self) -> ConsumerGroupMetadata:
         """Return who this consumer is to its group."""
@@ -285,6 +286,6 @@ class Engine:
         self.loop.close(max(0.1, min(seconds, 5.0)))
 
     def _end(self) -> None:
-        for part in (self.member, self.commits, self.positions, self.fetcher):
+        for part in (self.member, self.positions, self.fetcher):
             if part is not None:
                 part.close()

@@ -37,11 +37,9 @@ class Rebalancing(Committing):
             if not step.begin():
                 continue  # withdrawn, and another one, if any, has taken its place
             self._stop_course()
-            self._in_step = True
             try:
                 self._do(step)
             finally:
-                self._in_step = False
                 step.finish()
                 if member.step is step:
                     # It goes on in a turn; a step that follows is seen by the next poll at latest.

@@ -2,11 +2,12 @@
 
 Owns who is asked when, waiting, back-off, heartbeats, and the steps that are put up for the thread
 that polls. Does not own: what has to be done and what an answer means (membership.py), requests
-(group_calls.py), assigning (group_leader.py, assignors), commits (offset_commits.py).
+(group_calls.py), assigning (group_leader.py, member_assignors.py), commits (offset_commits.py),
+LeaveGroup (leaving.py).
 
 One coroutine goes through the rebalances; it sleeps while the member is stable. What is due later
-is one timer (heartbeats: heartbeat_sender.py). All goes over a connection of its own, because a
-broker parks JoinGroup and SyncGroup, and everything behind them (Pool.group_link()).
+is one timer (heartbeats: heartbeat_sender.py). JoinGroup and SyncGroup go over a connection of
+their own, because a broker parks them, and everything behind them (Pool.group_link()).
 """
 
 from __future__ import annotations
@@ -14,26 +15,21 @@ from __future__ import annotations
 import logging
 import math
 import random
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
-from kafka.coordinator.assignors.adapt import (
-    Assignor,
-    GroupSubscription,
-    decode_assignment,
-    decode_subscription,
-)
+from kafka.coordinator.assignors.adapt import Assignor
 from kafka.coordinator.group_calls import (
-    PROTOCOL_TYPE,
     join_request,
     join_seconds,
-    leave_request,
     rebalance_seconds,
     session_seconds,
     sync_request,
 )
 from kafka.coordinator.group_leader import GroupLeader
 from kafka.coordinator.heartbeat_sender import HeartbeatSender
+from kafka.coordinator.leaving import say_goodbye
 from kafka.coordinator.member import GroupSettings, Member, Step
+from kafka.coordinator.member_assignors import AssignorError, MemberAssignors, subscriptions_of
 from kafka.coordinator.membership import Membership, Need, StepPlan, Who
 from kafka.coordinator.membership_table import Call, Reason, State, Verdict, error_of, verdict_of
 from kafka.coordinator.rebalance_log import RebalanceLog
@@ -47,9 +43,9 @@ from kafka.errors import (
 )
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.routes import GROUP
-from kafka.net.tasks import Task, Timer, Waiter
+from kafka.net.tasks import Event, Task, Timer, Waiter
 from kafka.protocol.api import choose_version
-from kafka.protocol.group import JoinGroupRequest, LeaveGroupRequest
+from kafka.protocol.group import JoinGroupRequest
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
 __all__ = ['AssignorError', 'ClassicMember']
@@ -61,12 +57,6 @@ _STATES = {
     State.FAILED: '<unjoined>',
     State.STABLE: '<stable>',
 }
-#: While one of these is on its way, its connection answers nothing else.
-_PARKED = (State.JOINING, State.SYNCING)
-
-
-class AssignorError(KafkaError):
-    """An assignor that the program brought along raised; the cause has what."""
 
 
 class ClassicMember(Member):
@@ -92,10 +82,9 @@ class ClassicMember(Member):
         self._pool = pool
         self._subscription = subscription
         self._lock = lock
-        self._assignors = list(assignors)
+        self._assignors = MemberAssignors(assignors)
         self._chance = chance or random.Random()
-        self._is_cooperative = all(each.is_cooperative for each in self._assignors)
-        self._membership = Membership(settings, self._is_cooperative)
+        self._membership = Membership(settings, self._assignors.is_cooperative)
         self._leader = GroupLeader(loop, pool, settings)
         self._heartbeats = HeartbeatSender(
             loop, pool, settings, self._membership, self._backoff, self._on_heartbeat
@@ -108,6 +97,8 @@ class ClassicMember(Member):
         self._waiter: Optional[Waiter[None]] = None  # of the coroutine
         self._is_woken = False
         self._is_closed = False
+        self._parking: Any = None  # the link that JoinGroup or SyncGroup is on its way over
+        self._moved = Event()  # raised and lowered at once, for commits that wait
         self._timer: Optional[Timer] = None
         self._plan: Optional[StepPlan] = None  # of the step that is up
         self._answer: Any = None  # to the last JoinGroup
@@ -128,6 +119,16 @@ class ClassicMember(Member):
     def is_stable(self) -> bool:
         """See Member.is_stable."""
         return self._membership.state is State.STABLE
+
+    @property
+    def can_commit(self) -> bool:
+        """See Member.can_commit."""
+        return self._membership.takes_commits
+
+    @property
+    def commits_held_only(self) -> bool:
+        """See Member.commits_held_only."""
+        return not self.is_stable
 
     def identity(self) -> ConsumerGroupMetadata:
         """See Member.identity()."""
@@ -171,16 +172,24 @@ class ClassicMember(Member):
             self._membership.on_commit(sender, code)
             self._changed()
 
+    async def until_commits(self, refused: Optional[ConsumerGroupMetadata] = None) -> bool:
+        """See Member.until_commits()."""
+        member = self._membership
+        was = None if refused is None else Who(refused.generation_id, refused.member_id)
+        while not member.takes_commits or member.who == was:
+            if self._is_closed or not member.is_asking:
+                return False
+            await self._moved.wait()
+        return True
+
     async def leave(self, reason: str, timeout: float) -> None:
         """See Member.leave()."""
-        is_parked = self._membership.state in _PARKED
         self._end_course()
         who = self._membership.leave()
         self._drop_step()
         self._leader.resign(self._read_topics() or ())
         self._show()
-        if who.member_id and self.settings.group_instance_id is None:
-            await self._send_leave(who, reason, timeout, is_parked)
+        await say_goodbye(self._loop, self._pool, self.settings, who, reason, timeout)
 
     def close(self) -> None:
         """See Member.close()."""
@@ -189,6 +198,7 @@ class ClassicMember(Member):
         self._is_closed = True
         self._end_course()
         self._drop_step()
+        self._moved.set()
         if self._membership.is_started:
             self._pool.cluster.remove_listener(self._on_metadata)
         if self._timer is not None:
@@ -241,6 +251,8 @@ class ClassicMember(Member):
         if self._plan is not None and member.next_step() != self._plan:
             if self.step is not None and self.step.withdraw():
                 self.step = None
+        self._moved.set()
+        self._moved.clear()
         has_news = member.error is not self.error or member.adopted != self.rebalances
         self.error, self.rebalances = member.error, member.adopted
         self._arm()
@@ -251,6 +263,9 @@ class ClassicMember(Member):
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
+        link, self._parking = self._parking, None
+        if link is not None:  # nobody waits there, and brokers before 2.3 would never answer
+            link.close()
 
     def _drop_step(self) -> None:
         step, self.step, self._plan = self.step, None, None
@@ -307,13 +322,14 @@ class ClassicMember(Member):
                     self.figures.rebalanced(self._loop.time() - self._began_at)
 
     async def _link(self) -> Any:
-        """Return the link to the coordinator; None if that could not be had, which is dealt with.
+        """Return the link for what is parked; None if it could not be had, which is dealt with.
 
         What is needed may be something else afterwards.
         """
         try:
             link = await self._loop.within(
-                self.settings.request_timeout, self._pool.group_link(self.settings.group_id)
+                self.settings.request_timeout,
+                self._pool.group_link(self.settings.group_id, parks=True),
             )
         except KafkaError as error:
             await self._on_unreachable(error)
@@ -367,8 +383,7 @@ class ClassicMember(Member):
         except (AssignorError, UnsupportedVersionError) as error:
             if not isinstance(error, AssignorError):
                 link.close()  # who is behind it may be told wrongly, or be updated by then
-            member.refuse(error)
-            await self._pause()
+            await self._refuse(error)
             return
         self._leader.resign(member.topics or ())
         self._note_times(version)
@@ -391,18 +406,13 @@ class ClassicMember(Member):
         member.rebalance_timeout = seconds
 
     def _subscriptions(self) -> Any:
-        member = self._membership
-        topics, generation = sorted(member.topics or ()), member.who.generation
-        owned = sorted(member.owned) if self._is_cooperative else []
-        rack = self.settings.client_rack or None
-        return [
-            (each.name, _of(each, each.subscription, topics, owned, generation, rack))
-            for each in self._assignors
-        ]
+        member, rack = self._membership, self.settings.client_rack or None
+        topics, generation = member.topics or frozenset(), member.who.generation
+        return self._assignors.subscriptions(topics, member.owned, generation, rack)
 
     async def _ask(self, link: Any, request: Any, seconds: float, version: Optional[int]) -> Any:
         """Return the answer to JoinGroup or SyncGroup, None if there is none."""
-        began = self._loop.time()
+        began, self._parking = self._loop.time(), link
         try:
             answer = await link.request(request, seconds, version)
             if self.figures is not None:
@@ -416,8 +426,17 @@ class ClassicMember(Member):
             else:
                 self._membership.refuse(error)
             self._show()
+        finally:
+            if self._parking is link:
+                self._parking = None
         await self._pause()
         return None
+
+    async def _refuse(self, error: KafkaError) -> None:
+        """Give the try to join up; the next is made when the program has heard of it."""
+        self._membership.refuse(error)
+        self._show()
+        await self._pause()
 
     async def _on_join(self, answer: Any) -> None:
         member = self._membership
@@ -425,18 +444,12 @@ class ClassicMember(Member):
         verdict = member.on_join(answer.error_code, who, self._loop.time())
         if verdict is Verdict.GOOD:
             self._answer = answer
-            self._assignor = self._chosen(answer)
+            self._assignor = self._assignors.chosen(answer)
             if self._assignor is None:
                 text = 'group %s has the protocol %s of type %s, which this member does not know'
                 told = (self.settings.group_id, answer.protocol_name, answer.protocol_type)
                 member.fail(InconsistentGroupProtocolError(text % told))
         await self._follow(verdict, 'JoinGroup', answer.error_code)
-
-    def _chosen(self, answer: Any) -> Optional[Assignor]:
-        if answer.protocol_type not in (None, PROTOCOL_TYPE):
-            return None
-        named = [each for each in self._assignors if each.name == answer.protocol_name]
-        return named[0] if named else None
 
     async def _follow(self, verdict: Verdict, what: str, code: int) -> None:
         """Do what an answer to JoinGroup or SyncGroup demands of who sends."""
@@ -462,8 +475,7 @@ class ClassicMember(Member):
                 given = await self._lead(assignor, answer)
             except (AssignorError, ProtocolError) as error:
                 if self._is_still(who):
-                    member.refuse(error)
-                    await self._pause()
+                    await self._refuse(error)
                 return
         link = await self._link()
         if link is None or not self._is_still(who):
@@ -482,36 +494,24 @@ class ClassicMember(Member):
 
         Raises AssignorError; ProtocolError for a member whose subscription cannot be read.
         """
-        members: Dict[str, GroupSubscription] = {
-            each.member_id: decode_subscription(
-                each.metadata, each.member_id, each.group_instance_id
-            )
-            for each in answer.members
-        }
+        members = subscriptions_of(answer)
         await self._leader.watch(members, self._membership.topics or ())
         if answer.skip_assignment:
             return {}
-        given: Dict[str, bytes] = _of(assignor, assignor.assign, self._pool.cluster, members)
-        return given
+        return self._assignors.share(assignor, self._pool.cluster, members)
 
     async def _on_sync(self, assignor: Assignor, answer: Any) -> None:
-        member, assigned, code = self._membership, [], answer.error_code
+        member, code = self._membership, answer.error_code
+        assigned: Sequence[TopicPartition] = ()
         if not code:
             try:
-                assigned = self._read_assignment(assignor, answer.assignment)
+                generation = member.who.generation
+                assigned = self._assignors.read(assignor, answer.assignment, generation)
             except (AssignorError, ProtocolError) as error:
-                member.refuse(error)
-                await self._pause()
+                await self._refuse(error)
                 return
         verdict = member.on_sync(code, set(assigned), self._loop.time())
         await self._follow(verdict, 'SyncGroup', code)
-
-    def _read_assignment(self, assignor: Assignor, data: bytes) -> List[TopicPartition]:
-        if not data:  # the leader has forgotten this member
-            return []
-        assigned = decode_assignment(data)
-        _of(assignor, assignor.on_assignment, data, self._membership.who.generation)
-        return assigned
 
     # ------------------------------------------------------------ time
 
@@ -558,43 +558,7 @@ class ClassicMember(Member):
             round(settings.rebalance_timeout * 1000),
         )
         who = self._membership.expire()
-        if who.member_id and settings.group_instance_id is None:
-            self._loop.spawn(self._send_leave(who, text, settings.request_timeout, False))
+        self._loop.spawn(
+            say_goodbye(self._loop, self._pool, settings, who, text, settings.request_timeout)
+        )
         self._changed()
-
-    # ------------------------------------------------------------ leaving
-
-    async def _send_leave(self, who: Who, reason: str, timeout: float, is_parked: bool) -> None:
-        """Tell the coordinator, within so many seconds, that a dynamic member is gone.
-
-        Arguments: is_parked: whether a call of it is parked, behind which nothing would be read.
-        """
-        try:
-            await self._loop.within(timeout, self._leaving(who, reason, is_parked))
-        except KafkaError as error:
-            log.info(
-                'group=%s: the coordinator was not told that %s leaves, and notices it after'
-                ' session_timeout_ms=%d: %s',
-                self.settings.group_id,
-                who.member_id,
-                round(self.settings.session_timeout * 1000),
-                error,
-            )
-
-    async def _leaving(self, who: Who, reason: str, is_parked: bool) -> None:
-        pool, group_id = self._pool, self.settings.group_id
-        if is_parked:
-            link = pool.link(await pool.coordinator(GROUP, group_id))
-            await link.ready()
-        else:
-            link = await pool.group_link(group_id)
-        version = choose_version(LeaveGroupRequest, link.versions.ranges)
-        await link.request(leave_request(self.settings, who, reason, version), None, version)
-
-
-def _of(assignor: Assignor, call: Callable[..., Any], *args: Any) -> Any:
-    """Return what an assignor returns. Raises AssignorError for whatever it raises."""
-    try:
-        return call(*args)
-    except Exception as error:
-        raise AssignorError('the assignor %s failed: %r' % (assignor.name, error)) from error

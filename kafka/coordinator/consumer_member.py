@@ -128,6 +128,10 @@ class ConsumerMember(Member):
         """Return who it is to the group now; the epoch stands where classic groups have another."""
         return self._identity
 
+    def commits_as(self) -> Callable[[], ConsumerGroupMetadata]:
+        """Return what tells it: a commit of an epoch that is over is tried again in the next."""
+        return self.identity
+
     # ------------------------------------------------------------ for the engine
 
     def start(self) -> None:
@@ -302,7 +306,7 @@ class ConsumerMember(Member):
         """Send the heartbeat that is due, or find out where to first."""
         if self._finding is not None:
             return
-        link = self._link_at_hand()
+        link = self._pool.group_link_at_hand(self.settings.group_id)
         if link is None:
             self._finding = self._loop.spawn(self._find())
             self._finding.add_done_callback(self._found)
@@ -320,14 +324,6 @@ class ConsumerMember(Member):
             lambda response, error: self._on_answer(life, now, response, error),
             self.settings.request_timeout,
         )
-
-    def _link_at_hand(self) -> Any:
-        """Return the connection to the coordinator, None unless it is known and connected."""
-        node_id = self._pool.cluster.coordinator(GROUP, self.settings.group_id)
-        if node_id is None or self._pool.cluster.broker_metadata(node_id) is None:
-            return None
-        link = self._pool.coordinator_link(node_id)
-        return link if link.is_ready else None
 
     def _version(self, link: Any) -> int:
         """Return the version of heartbeats to a broker. Raises UnsupportedVersionError."""

@@ -51,39 +51,38 @@ class HeartbeatSender:
 
     def send(self, now: float) -> None:
         """Send one; without a coroutine while the coordinator is connected."""
-        who = self._membership.who
-        self._membership.heartbeats.sent(now)
-        cluster, group_id = self._pool.cluster, self._settings.group_id
-        node = cluster.coordinator(GROUP, group_id)
-        if node is not None and cluster.broker_metadata(node) is not None:
-            link = self._pool.coordinator_link(node)
-            if link.is_ready:
-                self._submit(link, who)
-                return
-        self._loop.spawn(self._find_and_send(who))
+        who, number = self._membership.who, self._membership.heartbeats.sent(now)
+        link = self._pool.group_link_at_hand(self._settings.group_id)
+        if link is not None:
+            self._submit(link, who, number)
+        else:
+            self._loop.spawn(self._find_and_send(who, number))
 
-    async def _find_and_send(self, who: Who) -> None:
+    async def _find_and_send(self, who: Who, number: int) -> None:
         settings = self._settings
         try:
             link = await self._loop.within(
                 settings.request_timeout, self._pool.group_link(settings.group_id)
             )
         except KafkaError as error:
-            self._on_outcome(None, who, None, error)
+            self._on_outcome(None, who, number, None, error)
         else:
-            self._submit(link, who)
+            self._submit(link, who, number)
 
-    def _submit(self, link: Any, who: Who) -> None:
+    def _submit(self, link: Any, who: Who, number: int) -> None:
         settings = self._settings
         seconds = min(settings.request_timeout, settings.session_timeout)
-        link.submit(heartbeat_request(settings, who), partial(self._on_outcome, link, who), seconds)
+        call = partial(self._on_outcome, link, who, number)
+        link.submit(heartbeat_request(settings, who), call, seconds)
 
-    def _on_outcome(self, link: Any, who: Who, response: Any, error: Optional[KafkaError]) -> None:
+    def _on_outcome(
+        self, link: Any, who: Who, number: int, response: Any, error: Optional[KafkaError]
+    ) -> None:
         if isinstance(error, UnsupportedVersionError):
             # It let this member in. Brokers of 0.9 do not say what they are, and are taken for
             # older ones when a connection breaks while that is tried out.
             link.close()
-        if who != self._membership.who:
+        if who != self._membership.who or not self._membership.heartbeats.counts(number):
             return
         verdict = Verdict.REFIND
         if error is None:

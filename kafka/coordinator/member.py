@@ -13,7 +13,7 @@ poll holds the rebalance up until the group goes on without it.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Callable, Deque, FrozenSet, Iterable, List, Optional
+from typing import Any, Callable, Deque, FrozenSet, Iterable, List, Optional, Union
 
 from kafka.coordinator.group_settings import GroupSettings, StepKind
 from kafka.errors import KafkaError
@@ -138,8 +138,13 @@ class Member:
 
     @property
     def can_commit(self) -> bool:
-        """Whether the group takes commits of the program now, outside of steps."""
+        """Whether the group takes commits now, as far as it knows."""
         return self.is_stable
+
+    @property
+    def commits_held_only(self) -> bool:
+        """Whether only what is read here may be committed now: others may get the rest."""
+        return False
 
     def identity(self) -> ConsumerGroupMetadata:
         """Return who it is to the group now, as commits and transactions name it."""
@@ -158,6 +163,18 @@ class Member:
     def rejoin(self, reason: str) -> None:
         """Ask the group for a rebalance (KIP-568). Arguments: reason: for logs, here and there."""
         raise NotImplementedError
+
+    def commits_as(self) -> Union[ConsumerGroupMetadata, Callable[[], ConsumerGroupMetadata]]:
+        """Return as whom to commit now; a function where each try has to ask anew."""
+        return self.identity()
+
+    async def until_commits(self, refused: Optional[ConsumerGroupMetadata] = None) -> bool:
+        """Return True once the group takes commits, of another than who was refused.
+
+        False when that would take the thread that polls, or the membership has ended. Whoever asks
+        bounds the time.
+        """
+        return refused is None and self.can_commit
 
     def commit_refused(
         self, error: KafkaError, who: Optional[ConsumerGroupMetadata] = None

@@ -83,11 +83,12 @@ class Heartbeats:
         self._interval = interval
         self._sent_at = -math.inf
         self._is_under_way = False
+        self._stretch = 0
         self.took: Optional[float] = None
 
     def begin(self, now: float) -> None:
         """Note that the group has just heard of the member."""
-        self._is_under_way = False
+        self.stop()
         self.answered_at = now
         self.due = now + self._interval
 
@@ -101,11 +102,23 @@ class Heartbeats:
         behind = self._sent_at + self._interval
         return behind if behind > now else now + self._interval
 
-    def sent(self, now: float) -> None:
-        """Note that one is on its way: no other is due before its answer."""
+    def sent(self, now: float) -> int:
+        """Note that one is on its way: no other is due before its answer.
+
+        Returns a number for counts().
+        """
         self._is_under_way = True
         self._sent_at = now
         self.due = math.inf
+        return self._stretch
+
+    def counts(self, number: int) -> bool:
+        """Tell whether the answer to one still means anything.
+
+        JoinGroup and SyncGroup go another way, and may be answered first: what was said before them
+        is of a time that is over.
+        """
+        return number == self._stretch
 
     def answered(self, now: float) -> None:
         """Note that the coordinator has heard it."""
@@ -119,13 +132,19 @@ class Heartbeats:
         self.due = now + pause
 
     def stop(self) -> None:
-        """Let none be due."""
+        """Let none be due, and let no answer count to one that is on its way."""
         self._is_under_way = False
+        self._stretch += 1
         self.due = math.inf
 
 
 #: Where the member is in a generation and no call that a broker parks is on its way.
 _BEATING = frozenset([State.PREPARING, State.COMPLETING, State.ADOPTING, State.STABLE])
+#: Where the group takes commits of a member. Brokers refuse them from their answer to JoinGroup on
+#: until the assignment is there, and while JoinGroup is parked take them as of the old generation.
+_COMMITTING = frozenset([State.PREPARING, State.JOINING, State.ADOPTING, State.STABLE])
+#: Where the next thing that happens is an answer of the coordinator.
+_ASKING = frozenset([State.JOINING, State.COMPLETING, State.SYNCING])
 #: Where another rebalance can only be noted, for the end of this one.
 _REBALANCING = frozenset([State.JOINING, State.COMPLETING, State.SYNCING, State.ADOPTING])
 
@@ -168,6 +187,7 @@ class Membership:
         self._may_join = False  # the program has polled, and was not told of an error since
         self._is_prepared = False  # what has to be given up before JoinGroup was
         self._is_lost = False  # what is owned was that of a generation that is over
+        self._has_asked = False  # to join the next generation, and not heard whether it did
         self._has_given_up = False  # the assignment took something away
         self._assigned = _NOTHING  # what is adopted now
         self._joined_topics: Optional[FrozenSet[str]] = None  # those of the last JoinGroup
@@ -307,6 +327,7 @@ class Membership:
     def joining(self) -> None:
         """Take note that JoinGroup is sent, with the topics that are wanted now."""
         self._move(Event.ASK_TO_JOIN)
+        self._has_asked = True
         self._is_prepared = True
         self._has_given_up = False
         self._again = None
@@ -318,6 +339,7 @@ class Membership:
         verdict = verdict_of(Call.JOIN, code)
         if verdict is Verdict.GOOD:
             self.who, self.error = who, None
+            self._has_asked = False
             self.heartbeats.begin(now)
             self._move(Event.JOINED)
         elif verdict is Verdict.TAKE_ID:
@@ -380,6 +402,18 @@ class Membership:
         """Whether the group expects heartbeats now."""
         return self.state in _BEATING and self.who.generation >= 0
 
+    @property
+    def takes_commits(self) -> bool:
+        """Whether the group takes commits of this member, as who it is now."""
+        return self.state in _COMMITTING and self.who.generation >= 0
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a rebalance goes on that needs nothing of the thread that polls now."""
+        if self.state in _ASKING:
+            return True
+        return self.state is State.PREPARING and self.next_step() is None
+
     def on_heartbeat(self, who: Who, code: int, now: float) -> Verdict:
         """Take the answer to a heartbeat that was sent as somebody."""
         if who != self.who or not self.is_beating:
@@ -395,6 +429,8 @@ class Membership:
     def on_commit(self, who: Optional[Who], code: int) -> Verdict:
         """Take what a commit was refused with, sent as somebody, None for who it is now."""
         if not self.is_beating or (who is not None and who != self.who):
+            return Verdict.IGNORE
+        if self._has_asked:  # it may be in the next generation already: the next answer tells
             return Verdict.IGNORE
         verdict = verdict_of(Call.COMMIT, code)
         self._on_told(verdict, code)
@@ -445,6 +481,7 @@ class Membership:
 
     def _forget(self, drops_id: bool) -> None:
         self.who = NOBODY if drops_id else Who(-1, self.who.member_id)
+        self._has_asked = False
         self.heartbeats.stop()
         self._again = None
 

@@ -1,8 +1,8 @@
 """Committing offsets and asking for them: the conversation with whoever keeps those of a group.
 
 Owns who is asked, in which version, waiting and back-off. What is said, and what answers mean, is
-in offset_messages.py and offset_verdicts.py; when a consumer commits by itself in commits.py. Does
-not own: which offsets, whether the member may commit now, callbacks of programs.
+in offset_messages.py and offset_verdicts.py; when a consumer commits by itself in commits.py, as
+whom a member does in standing.py. Does not own: which offsets, callbacks of programs.
 
 Offsets are kept in ZooKeeper (0.8.1, where any broker takes them) or by the coordinator of the
 group (from 0.8.2 on). Both places exist side by side up to 3.9 and do not know of each other. The
@@ -17,7 +17,6 @@ import random
 from typing import Any, Awaitable, Callable, Dict, Iterable, Mapping, Optional, Set, Type, Union
 
 from kafka.coordinator.commits import CommitOrder
-from kafka.coordinator.coordinator_link import CoordinatorLink
 from kafka.coordinator.offset_messages import (
     commit_request,
     committed_codes,
@@ -33,9 +32,11 @@ from kafka.coordinator.offset_verdicts import (
     fetch_trouble,
     named,
 )
+from kafka.coordinator.standing import Standing, Who
 from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.refreshing import metadata_request
+from kafka.net.routes import GROUP
 from kafka.net.tasks import Event
 from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import MetadataRequest
@@ -45,8 +46,6 @@ from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartiti
 __all__ = ['OffsetCommits']
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
-#: Who commits: as it was at the call, or what tells it anew for each try.
-Who = Union[ConsumerGroupMetadata, Callable[[], ConsumerGroupMetadata]]
 
 NOBODY = ConsumerGroupMetadata()
 #: Says of a version that the broker does not serve it: offsets in ZooKeeper where there is none.
@@ -60,8 +59,7 @@ class OffsetCommits:
 
     Arguments: loop, pool: of the consumer, bootstrapped; group_id; request_timeout: seconds of one
         call; retry_backoff, retry_backoff_max: seconds between tries; chance: of the jitter;
-        is_zookeeper: whether offsets belong in ZooKeeper where there is one (api_version 0.8.1);
-        link: the CoordinatorLink to use; None for one of its own, which close() closes.
+        is_zookeeper: whether offsets belong in ZooKeeper where there is one (api_version 0.8.1).
     """
 
     def __init__(
@@ -74,7 +72,6 @@ class OffsetCommits:
         retry_backoff_max: float,
         chance: Optional[random.Random] = None,
         is_zookeeper: bool = False,
-        link: Any = None,
     ) -> None:
         self.group_id = group_id
         self._loop = loop
@@ -84,23 +81,20 @@ class OffsetCommits:
         self._retry_backoff_max = retry_backoff_max
         self._chance = chance or random.Random()
         self._is_zookeeper = is_zookeeper
-        self._own_link = link is None
-        self._link = link or CoordinatorLink(loop, pool, group_id, chance)
         self._order = CommitOrder()
         self._ended: Dict[int, Event] = {}
 
     def __repr__(self) -> str:
         return '<OffsetCommits of group %s %r>' % (self.group_id, self._order)
 
-    def close(self) -> None:
-        """Close the connection of its own; what waits fails."""
-        if self._own_link:
-            self._link.close()
-
     # ------------------------------------------------------------ commit
 
     async def commit(
-        self, offsets: Offsets, who: Optional[Who], timeout: float, retries: bool = True
+        self,
+        offsets: Offsets,
+        who: Union[Standing, Who, None],
+        timeout: float,
+        retries: bool = True,
     ) -> None:
         """Store offsets for the group.
 
@@ -108,7 +102,8 @@ class OffsetCommits:
             offsets: {TopicPartition: OffsetAndMetadata}; nothing is asked for none.
             who: the member that commits; None outside of a membership; or a function that tells it,
                 which is asked before each try: then a commit that came too early for the member's
-                epoch (KIP-848) is tried again with the next one.
+                epoch (KIP-848) is tried again with the next one. With a Standing it waits while the
+                group rebalances, and goes on in the next generation.
             timeout: seconds for all of it.
             retries: whether what may succeed later is tried again; each error is raised otherwise.
 
@@ -130,16 +125,57 @@ class OffsetCommits:
         self._ended[number] = Event()
         left: Dict[TopicPartition, OffsetAndMetadata] = dict(offsets)
         try:
-            await self._repeat(
-                lambda is_first: self._commit_once(number, left, who, is_first),
-                lambda: 'the commit of %s' % named(left),
-                timeout,
-                retries,
-                callable(who),
-            )
+            if isinstance(who, Standing):
+                await self._commit_through(number, left, who, timeout, retries)
+            else:
+                await self._commit_as(number, left, who, timeout, retries, True)
         finally:
             self._order.end(number)
             self._ended.pop(number).set()
+
+    async def _commit_through(
+        self,
+        number: int,
+        left: Dict[TopicPartition, OffsetAndMetadata],
+        standing: Standing,
+        timeout: float,
+        retries: bool,
+    ) -> None:
+        """Commit as a member, through rebalances."""
+        deadline = self._loop.time() + timeout
+        who, is_first = standing.now(left), True
+        refused: Optional[Who] = None
+        error: Optional[KafkaError] = None
+        while True:
+            if who is None:
+                seconds = max(0.0, deadline - self._loop.time())
+                who, is_first = await standing.later(left, seconds, refused, error), False
+            seconds = max(0.0, deadline - self._loop.time())
+            try:
+                await self._commit_as(number, left, who, seconds, retries, is_first)
+                return
+            except KafkaError as failure:
+                if not standing.refused(failure, who):
+                    raise
+                refused, who, error = who, None, failure
+
+    async def _commit_as(
+        self,
+        number: int,
+        left: Dict[TopicPartition, OffsetAndMetadata],
+        who: Optional[Who],
+        timeout: float,
+        retries: bool,
+        is_first: bool,
+    ) -> None:
+        """Commit what is left as somebody. Arguments: is_first: whether nothing was sent yet."""
+        await self._repeat(
+            lambda is_try: self._commit_once(number, left, who, is_first and is_try),
+            lambda: 'the commit of %s' % named(left),
+            timeout,
+            retries,
+            callable(who),
+        )
 
     async def _commit_once(
         self,
@@ -236,18 +272,18 @@ class OffsetCommits:
     async def _ready(self, request: Type[Message]) -> Any:
         """Return the connection to whoever keeps the offsets."""
         if self._is_zookeeper:
-            link = await self._link.ready_anywhere()
+            link = await self._pool.any_group_link(self.group_id)
             assert link.versions is not None  # it is connected
             lowest, highest = link.versions.ranges.get(request.api_key or 0, (0, -1))
             if lowest == 0 <= highest:
                 return link
             self._is_zookeeper = False  # there is none any more, nor will there be again
         try:
-            return await self._link.ready()
+            return await self._pool.group_link(self.group_id)
         except UnsupportedVersionError:
             # Before 0.8.2 nobody coordinates: there is ZooKeeper only.
             self._is_zookeeper = True
-            return await self._link.ready_anywhere()
+            return await self._pool.any_group_link(self.group_id)
 
     def _version(self) -> Optional[int]:
         return 0 if self._is_zookeeper else None
@@ -272,7 +308,7 @@ class OffsetCommits:
                 continue
             late = self._loop.time() >= deadline
             if trouble.action is Action.REFIND and (trouble.code is not None or not late):
-                self._link.forget()
+                self._pool.forget_coordinator(GROUP, self.group_id)
             waits = trouble.action is not Action.WAIT_EPOCH or tells_epochs
             if not trouble.may_repeat or not waits or not (retries or late):
                 raise trouble.error

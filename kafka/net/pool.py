@@ -1,10 +1,10 @@
 """All brokers of a cluster: found by the bootstrap servers, asked by what a request is about.
 
-Owns: one BrokerLink for each node, and a second one to those that coordinate a group whose member
-asks for it, the refreshing of what is known of the cluster, the finding of
+Owns: one BrokerLink for each node, the refreshing of what is known of the cluster, the finding of
 coordinators, the choice of a broker. Does not own: the knowledge itself (cluster.py), connections
-(broker.py), what answers mean to who asked, and retries of what was sent: whether a broker acted on
-a request that was lost only its sender can judge.
+(broker.py), those of groups beside the common ones (group_links.py), what answers mean to who
+asked, and retries of what was sent: whether a broker acted on a request that was lost only its
+sender can judge.
 
 A refresh is asked for by whoever needs one, and happens soon: at once after a pause, otherwise
 after a back-off that grows while answers bring nothing new. When nobody that is known can be
@@ -31,6 +31,7 @@ from kafka.errors import (
 from kafka.net.attempts import Attempt, describe, given_up, telling
 from kafka.net.broker import BrokerLink
 from kafka.net.coordinators import Coordinators
+from kafka.net.group_links import GroupLinks
 from kafka.net.link_parts import LinkState, backoff_seconds
 from kafka.net.opening import Family
 from kafka.net.racing import first_of
@@ -86,7 +87,7 @@ class Pool:
         self._chance = chance or random.Random()
         self._family = Family()
         self._links: _Links = {}
-        self._coordinator_links: _Links = {}
+        self._group_links = GroupLinks(self, self._link_of)
         self._is_closed = False
         self._features: Tuple[int, Dict[str, int]] = (-1, {})
         self._silent_since: Optional[float] = None  # first of the refreshes that failed
@@ -231,23 +232,13 @@ class Pool:
             if self._links.get(node_id) is link:
                 del self._links[node_id]
             link.close()
-        gone, self._coordinator_links = self._coordinator_links, {}
-        for link in gone.values():
-            link.close()
+        self._group_links.close()
 
     # ------------------------------------------------------------ brokers
 
     def link(self, node_id: int) -> BrokerLink:
         """Return the link to a node. Raises UnknownBrokerIdError for one that is not known."""
         return self._link_of(self._links, node_id)
-
-    def coordinator_link(self, node_id: int) -> BrokerLink:
-        """Return a second link to a node, for the calls of members to the coordinator of a group.
-
-        A broker parks JoinGroup and SyncGroup until the others have come, and answers nothing else
-        on that connection meanwhile. Who closes it gets a new one. Raises as link().
-        """
-        return self._link_of(self._coordinator_links, node_id)
 
     def _link_of(self, links: _Links, node_id: int) -> BrokerLink:
         if self._is_closed:
@@ -272,22 +263,31 @@ class Pool:
             )
         return link
 
-    async def group_link(self, group_id: str) -> BrokerLink:
-        """Return the coordinator_link() to the coordinator of a group, connected.
+    async def group_link(self, group_id: str, parks: bool = False) -> BrokerLink:
+        """Return a link to the coordinator of a group, connected, for the calls of its members.
 
-        Raises as coordinator(), and KafkaConnectionError when it cannot be reached.
+        Arguments: parks: for JoinGroup and SyncGroup, which a broker parks until the other members
+        have come, and everything behind them on that connection; another one is for the rest.
+
+        Who closes it gets a new one. Raises as coordinator(), and KafkaConnectionError when it
+        cannot be reached.
         """
-        try:
-            link = self.coordinator_link(await self.coordinator(GROUP, group_id))
-        except UnknownBrokerIdError:  # it was found once, and is listed no longer
-            self.forget_coordinator(GROUP, group_id)
-            link = self.coordinator_link(await self.coordinator(GROUP, group_id))
-        await link.ready()
-        return link
+        return await self._group_links.ready(group_id, parks)
+
+    def group_link_at_hand(self, group_id: str) -> Optional[BrokerLink]:
+        """Return what group_link() would for the rest; None unless it is known and connected."""
+        return self._group_links.at_hand(group_id)
+
+    async def any_group_link(self, group_id: str) -> BrokerLink:
+        """Return a link for a group to any broker, always the same while that is connected.
+
+        For offsets in ZooKeeper, which any broker reaches. Raises as any_ready().
+        """
+        return await self._group_links.ready_anywhere(group_id)
 
     def _all_links(self) -> List[BrokerLink]:
         spare = [self._spare] if self._spare else []
-        return [*self._links.values(), *self._coordinator_links.values(), *spare]
+        return [*self._links.values(), *self._group_links.links(), *spare]
 
     def _brokers(self) -> List[BrokerMetadata]:
         """Return the brokers in the same order in every process, which a set does not keep."""
@@ -532,7 +532,7 @@ class Pool:
     def _close_gone(self) -> None:
         """Close connections to brokers that are no longer listed."""
         known = {broker.nodeId for broker in self.cluster.brokers()}
-        for links in (self._links, self._coordinator_links):
+        for links in (self._links, *self._group_links.tables()):
             for node_id in [each for each in links if each not in known]:
                 if not links[node_id].load:
                     links.pop(node_id).close()
@@ -550,7 +550,6 @@ class Pool:
         for link in self._all_links():
             link.close()
         self._links.clear()
-        self._coordinator_links.clear()
 
 
 def _with_attempts(error: Any, attempts: List[Attempt]) -> Any:

@@ -72,12 +72,6 @@ class Pool:
 
     # of the cluster
 
-    def coordinator(self, kind, group):
-        return self.node
-
-    def broker_metadata(self, node):
-        return 'broker'
-
     def topic_of_id(self, topic_id):
         return self.names.get(topic_id)
 
@@ -86,8 +80,9 @@ class Pool:
 
     # of the pool
 
-    def coordinator_link(self, node):
-        return self.the_link
+    def group_link_at_hand(self, group):
+        known = self.node is not None and self.the_link.is_ready
+        return self.the_link if known else None
 
     async def any_ready(self):
         return self.the_link

@@ -401,10 +401,11 @@ def test_brokers_without_groups_are_told_of():
 
 def test_a_broker_that_was_taken_for_an_older_one_is_looked_at_again(world):
     reader = alone(world)
-    link = reader.pool.coordinator_link(0)
+    world.run(5)  # until it has sent one
+    link = reader.pool.group_link_at_hand('g')
     link.session.versions.ranges.pop(12)  # Heartbeat
     world.run(10)
-    assert reader.pool.coordinator_link(0) is not link
+    assert reader.pool.group_link_at_hand('g') is not link
     assert reader.told == []
     assert world.requests('HEARTBEAT')
 

@@ -8,11 +8,12 @@ import math
 import pytest
 
 from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.classic_member import AssignorError
+from kafka.coordinator.member_assignors import AssignorError
 from kafka.coordinator.membership import Heartbeats, Membership
 from kafka.errors import FencedInstanceIdError, InconsistentGroupProtocolError, ProtocolError
-from kafka.protocol.group import JoinGroupResponse, SyncGroupResponse
-from kafka.testing.errors import UNKNOWN_MEMBER_ID
+from kafka.net.link_parts import LinkState
+from kafka.protocol.group import HeartbeatResponse, JoinGroupResponse, SyncGroupResponse
+from kafka.testing.errors import REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID
 from kafka.testing.faults import Error, Hang
 from test.coordinator.group_world import World
 
@@ -223,6 +224,53 @@ def test_leaving_does_not_wait_for_a_join_that_is_parked(world):
     assert len(world.requests('LEAVE_GROUP')) == 1
 
 
+def test_who_left_while_its_join_was_parked_comes_back_on_another_connection(world):
+    """Brokers before 2.3 never answer the JoinGroup of a member that has left."""
+    world.cluster.faults.add(Hang(), 'JoinGroup', times=1)
+    reader = world.reader()
+    world.until(lambda: reader.member._membership.state.value == 'joining')
+    link = reader.member._parking
+    reader.leave()
+    assert link.state is LinkState.CLOSED
+    reader.polls = True
+    began = world.loop.time()
+    world.settle()
+    assert world.loop.time() - began < 5
+
+
+def test_a_member_has_two_connections_to_its_coordinator(world):
+    reader = alone(world)
+    world.run(5)
+    assert len(reader.pool._group_links.links()) == 2
+    world.loop.call_soon(reader.member.rejoin, 'because')
+    world.until(lambda: reader.member.rebalances == 2)
+    reader.leave()
+    assert len(reader.pool._group_links.links()) == 2
+    assert world.requests('LEAVE_GROUP')
+
+
+def test_an_answer_to_a_heartbeat_that_sync_overtook_costs_no_rebalance(world):
+    """It was given before, comes over another connection, and is of the same generation."""
+    readers = [world.reader(), world.reader()]
+    world.settle()
+    (reader,) = (
+        each for each in readers if each.member._answer.leader != each.member.identity().member_id
+    )
+    generation, rebalances = reader.member.identity().generation_id, reader.member.rebalances
+    sender, held = reader.member._heartbeats, []
+    hear = sender._on_outcome
+    sender._on_outcome = lambda *outcome: held.append(outcome)
+    world.until(lambda: held)
+    sender._on_outcome = hear
+    world.loop.call_soon(reader.member.rejoin, 'because')
+    world.until(lambda: reader.member.rebalances == rebalances + 1)
+    assert reader.member.identity().generation_id == generation
+    response, error = HeartbeatResponse(error_code=REBALANCE_IN_PROGRESS), None
+    hear(*held[0][:3], response, error)
+    world.run(5)
+    assert reader.member.rebalances == rebalances + 1
+
+
 def test_who_has_left_may_come_back_with_a_poll(world):
     reader = alone(world)
     reader.leave()
@@ -280,7 +328,7 @@ def test_a_member_that_the_leader_has_forgotten_has_nothing(world):
     world.cluster.control('SyncGroup', lambda call: SyncGroupResponse(error_code=0, assignment=b''))
     told = []
     reader = world.reader()
-    reader.member._assignors[0].on_assignment = lambda *args: told.append(args)
+    reader.member._assignors._assignors[0].on_assignment = lambda *args: told.append(args)
     world.settle()
     assert reader.told == [('revoke', []), ('assign', [])]
     assert told == []
@@ -358,7 +406,8 @@ def test_one_heartbeat_at_a_time():
 
 def test_an_idle_member_starts_no_coroutine_and_one_timer_for_each_heartbeat(world, monkeypatch):
     reader = alone(world)
-    world.run(1)
+    world.run(4)  # the first one connects
+    world.cluster.forget_requests()
     began = []
     monkeypatch.setattr(world.loop, 'spawn', lambda coroutine: began.append(coroutine))
     timers = []

@@ -93,21 +93,16 @@ class Broker:
     def refresh(self):
         self.refreshed += 1
 
-    # -- as the CoordinatorLink
-
-    async def ready(self):
+    async def group_link(self, group):
         if self.unreachable:
             raise self.unreachable.pop(0)
         return self
 
-    async def ready_anywhere(self):
+    async def any_group_link(self, group):
         return self
 
-    def forget(self):
+    def forget_coordinator(self, kind, group):
         self.forgotten += 1
-
-    def close(self):
-        raise AssertionError('it belongs to somebody else')
 
     # -- as a link
 
@@ -191,7 +186,7 @@ class Rig:
         self.loop = ManualLoop()
         self.broker = Broker(self.loop)
         self.commits = OffsetCommits(
-            self.loop, self.broker, 'g', 30.0, 0.1, 1.0, NoChance(), link=self.broker, **more
+            self.loop, self.broker, 'g', 30.0, 0.1, 1.0, NoChance(), **more
         )
 
     def begin(self, offsets, who=WHO, timeout=10.0, retries=True):
@@ -497,8 +492,7 @@ def test_a_look_up_is_made_again_with_the_next_epoch(rig):
     assert [request.groups[0].member_epoch for request, _ in rig.broker.asked] == [3, 4]
 
 
-def test_a_link_of_somebody_else_is_not_closed(rig):
-    rig.commits.close()
+def test_it_tells_what_it_is(rig):
     assert repr(rig.commits) == '<OffsetCommits of group g <CommitOrder under_way=0>>'
 
 

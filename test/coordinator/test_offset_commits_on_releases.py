@@ -66,7 +66,6 @@ class Rig:
         return [each for each in self.cluster.requests if each.api.name == api]
 
     def close(self):
-        self.commits.close()
         self.pool.close()
         self.loop.close()
         self.cluster.stop()
@@ -237,7 +236,6 @@ def test_a_member_that_nobody_knows_may_not_commit(rig_of, release):
 def test_offsets_of_the_tower_are_gone_on_from_and_back(rig_of, release):
     """Those of 0.9.5 are in ZooKeeper where brokers have one, at the coordinator otherwise."""
     rig = rig_of(release)
-    rig.commits.close()
     rig.commits = rig.made(is_zookeeper=True)
     with rig.cluster.patched():
         client = KafkaClient(rig.cluster.bootstrap)
@@ -253,6 +251,5 @@ def test_offsets_of_the_tower_are_gone_on_from_and_back(rig_of, release):
 def test_the_two_places_do_not_know_of_each_other(rig_of, release):
     rig = rig_of(release)
     rig.commit(OFFSETS)
-    rig.commits.close()
     rig.commits = rig.made(is_zookeeper=True)
     assert rig.fetch([P0]) == {P0: None}

@@ -283,8 +283,8 @@ def test_what_a_broker_parks_for_a_member_holds_nothing_else_up(sim):
     loop.run(pool.send(MetadataRequest(topics=None), node=node), 10)
     assert loop.time() - began < 1
     assert not parked.done
-    assert loop.run(pool.group_link('g'), 10) is pool.coordinator_link(node)
-    assert pool.coordinator_link(node) is not pool.link(node)
+    assert loop.run(pool.group_link('g'), 10) is pool.group_link_at_hand('g')
+    assert pool.group_link_at_hand('g') is not pool.link(node)
 
 
 HEARTBEAT = HeartbeatRequest(group_id='g', generation_id=1, member_id='m')

@@ -1,0 +1,137 @@
+"""The connections of a group: which node they lead to, when they are exchanged."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kafka.net.link_parts import LinkState
+from kafka.net.pool import Pool
+from kafka.net.settings import NetSettings, parse_servers
+from kafka.protocol.metadata import MetadataRequest
+from kafka.testing import MemoryCluster
+from kafka.testing.faults import Delay, Hang
+from test.simulation.loop import SimLoop
+
+
+@pytest.fixture
+def sim():
+    with MemoryCluster(version='4.4', brokers=3, seed=1, topics={'t': 3}) as cluster:
+        loop = SimLoop(cluster)
+        settings = NetSettings(servers=parse_servers(cluster.bootstrap))
+        pool = Pool(loop, settings, random.Random(5))
+        loop.run(pool.bootstrap(), 60)
+        cluster.move_coordinator('g', 2)
+        yield cluster, loop, pool
+        pool.close()
+        loop.close()
+
+
+def test_there_are_two_to_the_coordinator_beside_the_common_one(sim):
+    cluster, loop, pool = sim
+    rest, parking = (loop.run(pool.group_link('g', parks), 30) for parks in (False, True))
+    assert rest.is_ready
+    assert parking.is_ready
+    assert {rest.node_id, parking.node_id} == {2}
+    assert len({rest, parking, pool.link(2)}) == 3
+
+
+@pytest.mark.parametrize('parks', [False, True])
+def test_each_stays_the_same(sim, parks):
+    cluster, loop, pool = sim
+    assert loop.run(pool.group_link('g', parks), 30) is loop.run(pool.group_link('g', parks), 30)
+
+
+def test_what_is_parked_holds_the_rest_not_up(sim):
+    cluster, loop, pool = sim
+    cluster.faults.add(Hang(), 'METADATA', node=2, times=1)
+    parking = loop.run(pool.group_link('g', parks=True), 30)
+    parked = loop.spawn(parking.request(MetadataRequest(topics=None), 20))
+    loop.wait(lambda: parking.in_flight, 10)
+    rest = loop.run(pool.group_link('g'), 30)
+    assert loop.run(rest.request(MetadataRequest(topics=None)), 1).brokers
+    assert not parked.done
+
+
+@pytest.mark.parametrize('parks', [False, True])
+def test_a_coordinator_that_moved_is_found_once_it_is_forgotten(sim, parks):
+    cluster, loop, pool = sim
+    before = loop.run(pool.group_link('g', parks), 30)
+    cluster.move_coordinator('g', 0)
+    assert loop.run(pool.group_link('g', parks), 30) is before
+    pool.forget_coordinator(0, 'g')
+    assert loop.run(pool.group_link('g', parks), 30).node_id == 0
+    assert before.state is LinkState.CLOSED
+
+
+def test_who_still_waits_at_a_former_coordinator_gets_the_answer(sim):
+    cluster, loop, pool = sim
+    before = loop.run(pool.group_link('g'), 30)
+    cluster.faults.add(Delay(2.0), 'METADATA', node=2)
+    asked = loop.spawn(before.request(MetadataRequest(topics=None)))
+    loop.wait(lambda: before.in_flight, 10)
+    cluster.move_coordinator('g', 0)
+    pool.forget_coordinator(0, 'g')
+    loop.run(pool.group_link('g'), 1)
+    assert not asked.done
+    loop.wait(lambda: asked.done, 10)
+    assert asked.result().brokers
+    loop.run(pool.group_link('g'), 30)
+    assert before.state is LinkState.CLOSED
+
+
+def test_a_broken_connection_is_opened_again(sim):
+    cluster, loop, pool = sim
+    before = loop.run(pool.group_link('g'), 30)
+    cluster.kill(2)
+    cluster.restart(2)
+    loop.wait(lambda: not before.is_ready, 10)
+    assert loop.run(pool.group_link('g'), 30) is before
+
+
+def test_a_coordinator_that_metadata_do_not_list_is_asked_for_anew(sim):
+    cluster, loop, pool = sim
+    loop.run(pool.group_link('g'), 30)
+    pool.cluster._brokers = {
+        node_id: broker for node_id, broker in pool.cluster._brokers.items() if node_id != 2
+    }
+    assert loop.run(pool.group_link('g'), 30).node_id == 2
+
+
+def test_at_hand_is_only_what_is_known_and_connected(sim):
+    cluster, loop, pool = sim
+    assert pool.group_link_at_hand('g') is None
+    loop.run(pool.coordinator(0, 'g'), 30)
+    assert pool.group_link_at_hand('g') is None
+    link = loop.run(pool.group_link('g'), 30)
+    assert pool.group_link_at_hand('g') is link
+    pool.cluster.set_coordinator(0, 'g', 77)
+    assert pool.group_link_at_hand('g') is None
+
+
+def test_any_broker_is_the_same_one_while_it_is_connected(sim):
+    cluster, loop, pool = sim
+    first = loop.run(pool.any_group_link('g'), 30)
+    assert first is not pool.link(first.node_id)
+    assert all(loop.run(pool.any_group_link('g'), 30) is first for _ in range(5))
+    cluster.kill(first.node_id)
+    loop.wait(lambda: not first.is_ready, 10)
+    assert loop.run(pool.any_group_link('g'), 30).is_ready
+
+
+def test_each_group_has_its_own(sim):
+    cluster, loop, pool = sim
+    cluster.move_coordinator('h', 2)
+    link = loop.run(pool.group_link('g'), 30)
+    assert loop.run(pool.group_link('h'), 30) is not link
+    assert loop.run(pool.group_link('g'), 30) is link
+    assert link.is_ready
+
+
+def test_after_close_nothing_is_left_open(sim):
+    cluster, loop, pool = sim
+    links = [loop.run(pool.group_link('g', parks), 30) for parks in (False, True)]
+    assert repr(pool._group_links) == '<GroupLinks 2>'
+    pool.close()
+    assert {each.state for each in links} == {LinkState.CLOSED}

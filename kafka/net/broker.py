@@ -478,12 +478,9 @@ class BrokerLink:
         if first.deadline > self._loop.time():
             self._watch(first.deadline)
             return
-        self._lose(
-            KafkaTimeoutError(
-                '%s:%s did not answer %s within %.3g seconds'
-                % (self.host, self.port, type(first.message).__name__, first.timeout)
-            )
-        )
+        text = '%s:%s did not answer %s within %.3g seconds'
+        told = self.host, self.port, type(first.message).__name__, first.timeout
+        self._lose(KafkaTimeoutError(text % told))
 
     def _watch_idle(self) -> None:
         if self._settings.idle_timeout < math.inf:
@@ -589,7 +586,7 @@ class BrokerLink:
             place.waiter.wake()
 
     def close(self) -> None:
-        """Close for good; who waits gets Cancelled or IllegalStateError."""
+        """Close for good; who waits gets Cancelled."""
         if self.state is LinkState.CLOSED:
             return
         if self._connecting is not None:
@@ -597,4 +594,6 @@ class BrokerLink:
             if self._opening is not None:
                 self.attempts.extend(self._opening.give_up())
         self.state = LinkState.CLOSED
+        for place in self._queue:
+            place.waiter.fail(Cancelled('%r was closed' % self))
         self._disconnect()

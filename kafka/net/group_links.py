@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from kafka.errors import UnknownBrokerIdError
+from kafka.errors import Cancelled, UnknownBrokerIdError
 from kafka.net.broker import BrokerLink
 from kafka.net.routes import GROUP
 
@@ -77,6 +77,8 @@ class GroupLinks:
             if other is not link and not other.load:  # nobody waits at that former coordinator
                 links.pop(node_id).close()
         await link.ready()
+        if link.session is None:  # it was closed or lost before this was heard
+            raise Cancelled('%r was closed' % link)
         return link
 
     # ------------------------------------------------------------ for the pool

@@ -20,6 +20,7 @@ from typing import Any, Callable, Coroutine, Dict, List, Optional, Tuple
 
 from kafka.cluster import ClusterMetadata, Update
 from kafka.errors import (
+    Cancelled,
     IllegalStateError,
     KafkaConnectionError,
     KafkaError,
@@ -330,6 +331,8 @@ class Pool:
 
         def way(link: BrokerLink) -> Callable[[], Coroutine[Any, Any, BrokerLink]]:
             async def get_ready() -> BrokerLink:
+                if link.state is LinkState.CLOSED:  # the pool has begun anew meanwhile
+                    raise Cancelled('%r was closed' % link)
                 await link.ready()
                 return link
 

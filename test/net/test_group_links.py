@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from kafka.errors import Cancelled
 from kafka.net.link_parts import LinkState
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
@@ -97,6 +98,29 @@ def test_a_coordinator_that_metadata_do_not_list_is_asked_for_anew(sim):
         node_id: broker for node_id, broker in pool.cluster._brokers.items() if node_id != 2
     }
     assert loop.run(pool.group_link('g'), 30).node_id == 2
+
+
+def test_one_that_is_closed_while_it_connects_is_asked_for_again(sim):
+    cluster, loop, pool = sim
+    loop.run(pool.coordinator(0, 'g'), 30)
+    found = loop.spawn(pool.group_link('g'))
+    loop.wait(lambda: pool._group_links.links(), 1)
+    (link,) = pool._group_links.links()
+    link._connecting.add_done_callback(lambda task: link.close())
+    loop.wait(lambda: found.done, 10)
+    assert isinstance(found.exception, Cancelled)
+    assert loop.run(pool.group_link('g'), 30).is_ready
+
+
+def test_who_waits_for_a_turn_at_one_that_is_closed_may_ask_again(sim):
+    """Somebody may close it to be connected anew."""
+    cluster, loop, pool = sim
+    link = loop.run(pool.group_link('g'), 30)
+    link.throttled_until = loop.time() + 5
+    asked = [loop.spawn(link.request(MetadataRequest(topics=None))) for _ in range(2)]
+    loop.call_later(1, link.close)
+    loop.wait(lambda: all(each.done for each in asked), 10)
+    assert [type(each.exception) for each in asked] == [Cancelled, Cancelled]
 
 
 def test_at_hand_is_only_what_is_known_and_connected(sim):

@@ -303,6 +303,18 @@ def test_the_link_to_a_coordinator_is_closed_with_the_others(sim):
     assert not pool.is_connected
 
 
+def test_a_broker_that_is_given_up_before_its_turn_to_be_asked_is_no_mistake(sim):
+    cluster, loop, pool = sim
+    for node in NODES:
+        cluster.kill(node)
+    loop.wait(lambda: not pool.is_connected, 10)
+    ready = loop.spawn(pool.any_ready())
+    for node in NODES:
+        loop.call_soon(pool.link(node).close)
+    loop.wait(lambda: ready.done, 60)
+    assert isinstance(ready.exception, NoBrokersAvailable)
+
+
 def test_who_closes_the_link_to_a_coordinator_gets_a_new_one(sim):
     _, loop, pool = sim
     link = loop.run(pool.group_link('g'), 10)

@@ -299,6 +299,7 @@ def test_close_ends_everything(world, when):
     reader.close()
     reader.member.polled(1.0)
     assert reader.member._on_metadata not in reader.pool.cluster._listeners
+    world.run(0.1)  # until what was on its way has arrived
     world.cluster.forget_requests()
     world.run(20)
     assert world.cluster.requests == []

@@ -255,13 +255,13 @@ def test_brokers_without_the_protocol_are_named():
     assert driven.changes == 1
 
 
-def test_a_group_that_is_not_allowed_ends_the_membership():
+def test_a_group_that_is_not_allowed_is_told_of_and_asked_for_again():
     driven = Driven()
     driven.pool.unreachable = [GroupAuthorizationFailedError('g')]
     driven.poll()
     assert isinstance(driven.member.error, GroupAuthorizationFailedError)
     driven.loop.advance(100)
-    assert driven.pool.looked_up == 1
+    assert driven.pool.looked_up == 2
 
 
 def test_polls_of_a_member_that_has_failed_wake_nobody():

@@ -144,7 +144,7 @@ def test_a_text_of_4096_bytes_is_stored_and_a_longer_one_is_not(rig_of, release)
     assert len(rig.fetch([P0])[P0].metadata) == 4096
     with pytest.raises(errors.OffsetMetadataTooLargeError, match='t-0.* 4097 bytes'):
         rig.commit({P0: OffsetAndMetadata(2, 'x' * 4097, -1)})
-    assert rig.fetch([P0])[P0].offset == 1
+    assert rig.fetch([P0])[P0].offset == (2 if release == '0.8.2.2' else 1)  # it keeps both
 
 
 @pytest.mark.parametrize('release', RELEASES[1:])

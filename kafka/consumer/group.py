@@ -201,7 +201,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         return self._next_record()
 
     def commit(self, offsets: Any = None, timeout_ms: Any = None) -> bool:
-        """Commit offsets of the group, and wait for it.
+        """Commit offsets of the group, and wait for it, also for the end of a rebalance.
 
         Arguments: offsets: {TopicPartition: OffsetAndMetadata}, those of the records to be read
             next; None for what was handed out, or, once task_done() was called, for what is marked
@@ -210,8 +210,10 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         Returns: whether anything was committed.
         Raises: IllegalStateError (an AssertionError) without group_id; ArgumentTypeError and
             ArgumentValueError for other arguments; CommitFailedError when the group went on without
-            this member; KafkaTimeoutError; UnknownTopicOrPartitionError and what else brokers say;
-            in 0.9.5 KafkaConfigurationError without a group_id.
+            this member, as CommitInRebalanceError when it rebalances and poll() has to take part in
+            that first, or the member has given the partitions up; KafkaTimeoutError;
+            UnknownTopicOrPartitionError and what else brokers say; in 0.9.5
+            KafkaConfigurationError without a group_id.
         """
         if self._dialect.era == OLD:
             return Verbs09.commit(self)

@@ -46,6 +46,7 @@ EXPECTED = """
 22  -         -         -         abortable -
 25  -         -         -         abortable -
 82  -         -         -         abortable -
+27  -         -         -         abortable -
 -1  -         -         -         -         -
 9999 -        -         -         -         -
 """

@@ -65,6 +65,8 @@ from kafka.record.util import Buffer, decode_varint
 
 # Widths to begin with where a record has some that no layout is made for.
 _SMALL = Widths(1, 1, 1, 1, 1)
+# Batches of one size are read as such if they have so many records together.
+_ALIKE = 128
 
 
 class Marks(NamedTuple):
@@ -304,7 +306,7 @@ def _decode_sections(buf: bytes, pos: int, stop: int, columns: _Columns) -> int:
     counts = list(map(len, map(itemgetter(1), sections)))
     if sum(counts) > 2 and sections[-1][0] <= WIDE_OFFSETS - CHUNK:
         formats.allow(sum(counts))
-        for last in stretches(counts, [end or 0 for _, _, end in sections]):
+        for last in stretches(counts, [end or 0 for _, _, end in sections], _ALIKE):
             columns.sections = sections[:last]
             pos = _decode_stretch(buf, pos, stop, columns)
         return pos

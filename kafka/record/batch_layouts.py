@@ -284,22 +284,20 @@ def measure_run(
 
 # --- stretches: batches of one size
 
-# They are not worth being told apart if they have fewer records together.
-_LEAST_ALIKE = 128
 
-
-def stretches(counts: Sequence[int], ends: Sequence[int]) -> List[int]:
+def stretches(counts: Sequence[int], ends: Sequence[int], least: int) -> List[int]:
     """
     Return where stretches of batches end: of those of one size and number of records, of others.
 
-    ``counts`` has the number of records of each batch, ``ends`` the position behind it.
+    ``counts`` has the number of records of each batch, ``ends`` the position behind it. Batches of
+    one size are not told apart if they have fewer records together than ``least``.
     """
     found = [0]
     was_alike, place = True, 0
     for (records, _), some in groupby(zip(counts, map(sub, ends, [0, *ends]))):
         batches = len(list(some))
         place += batches
-        is_alike = batches > 1 and batches * records >= _LEAST_ALIKE
+        is_alike = batches > 1 and batches * records >= least
         if is_alike or was_alike:
             found.append(place)
         else:

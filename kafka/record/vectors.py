@@ -25,8 +25,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from kafka.errors import KafkaConfigurationError, ProtocolError
 from kafka.late_imports import import_late
-from kafka.record.batch_layouts import WRONG
+from kafka.record.batch_layouts import WRONG, stretches
 from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.even_batches import FieldArrays, even_fields
 from kafka.record.header_blocks import HEADERS, NO_HEADERS
 from kafka.record.record_columns import RecordColumns
 from kafka.record.util import decode_varint
@@ -48,6 +49,8 @@ UNITS = {'ms': 1, 'us': 1000, 'ns': 1000000}
 _PADDING = bytes(16)
 #: Fewer records of one size are not worth a comparison of columns.
 _LEAST_RUN = 32
+#: So many records in batches of one size are worth calls of numpy of their own.
+_ALIKE = 4000
 _LONG_VARINT = 63
 
 
@@ -181,14 +184,13 @@ class ArrowMaker:
         buf = b''.join([*payloads, _PADDING])
         del payloads
         try:
-            starts = _frame(np, buf, ends, counts)
-            fields = _decode(np, buf, starts, end)
+            fields = _read(np, buf, ends, counts)
         except (IndexError, struct.error):
             raise ProtocolError('the records of a batch reach behind its end') from None
         return self._assemble(np, buf, pieces, counts, fields)
 
     def _assemble(
-        self, np: Any, buf: bytes, pieces: List[_Piece], counts: List[int], fields: _Fields
+        self, np: Any, buf: bytes, pieces: List[_Piece], counts: List[int], fields: FieldArrays
     ) -> Any:
         pa = pyarrow()
 
@@ -285,10 +287,24 @@ def _steps() -> List[int]:
 _TWO_BYTES_AT = struct.Struct('<H').unpack_from
 
 
-def _frame(np: Any, buf: bytes, ends: Sequence[int], counts: Sequence[int]) -> Any:
-    """Return where each record begins, in batches that end at ``ends``."""
+def _read(np: Any, buf: bytes, ends: List[int], counts: List[int]) -> FieldArrays:
+    """Return the fields of all records, in batches that end at ``ends``."""
+    parts = []
+    first = pos = 0
+    for last in stretches(counts, ends, _ALIKE):
+        these, records = ends[first:last], counts[first:last]
+        part = even_fields(np, buf, pos, these, records) if len(these) > 1 else None
+        if part is None:
+            part = _decode(np, buf, _frame(np, buf, pos, these, records), these[-1])
+        parts.append(part)
+        first, pos = last, ends[last - 1]
+    return parts[0] if len(parts) == 1 else FieldArrays(*map(np.concatenate, zip(*parts)))
+
+
+def _frame(np: Any, buf: bytes, pos: int, ends: Sequence[int], counts: Sequence[int]) -> Any:
+    """Return where each record begins, in batches from ``pos`` on that end at ``ends``."""
     starts = np.empty(sum(counts), dtype=np.int64)
-    done = pos = 0
+    done = 0
     for end, count in zip(ends, counts):
         last = done + count
         while done < last:
@@ -344,20 +360,7 @@ def _walk(buf: bytes, pos: int, count: int) -> Tuple[List[int], int]:
 # ------------------------------------------------------------ what is in them
 
 
-class _Fields(NamedTuple):
-    """The fields of records, as arrays; sizes are -1 for None."""
-
-    timestamp_deltas: Any
-    offset_deltas: Any
-    keys: Any
-    key_sizes: Any
-    values: Any
-    value_sizes: Any
-    behind: Any  # where the headers begin
-    ends: Any
-
-
-def _decode(np: Any, buf: bytes, starts: Any, end: int) -> _Fields:
+def _decode(np: Any, buf: bytes, starts: Any, end: int) -> FieldArrays:
     """Read the numbers of all records. Raises ProtocolError, IndexError for what is malformed."""
     data = np.frombuffer(buf, dtype=np.uint8)
     ends = np.append(starts[1:], end)
@@ -370,7 +373,7 @@ def _decode(np: Any, buf: bytes, starts: Any, end: int) -> _Fields:
     has_none = data[behind] == 0
     if not (behind[has_none] + 1 == ends[has_none]).all():
         raise ProtocolError('a record goes on behind its last field')
-    return _Fields(stamps, offsets, keys, key_sizes, values, value_sizes, behind, ends)
+    return FieldArrays(stamps, offsets, keys, key_sizes, values, value_sizes, behind, ends)
 
 
 def _behind(np: Any, pos: Any, sizes: Any, ends: Any) -> Any:
@@ -400,7 +403,7 @@ def _varints(np: Any, data: Any, pos: Any) -> Tuple[Any, Any]:
     return (raw >> one).view(np.int64) ^ -(raw & one).view(np.int64), pos
 
 
-def _timestamps(np: Any, pieces: List[_Piece], column: Any, fields: _Fields) -> Any:
+def _timestamps(np: Any, pieces: List[_Piece], column: Any, fields: FieldArrays) -> Any:
     appended = [each.batch.timestamp_type for each in pieces]
     if not any(appended):
         return column([each.batch.base_timestamp for each in pieces]) + fields.timestamp_deltas
@@ -417,7 +420,7 @@ def _timestamps(np: Any, pieces: List[_Piece], column: Any, fields: _Fields) -> 
 
 
 def _binaries(
-    np: Any, pa: Any, buf: bytes, fields: _Fields, keep: Any, columns: Sequence[str]
+    np: Any, pa: Any, buf: bytes, fields: FieldArrays, keep: Any, columns: Sequence[str]
 ) -> Dict[str, Any]:
     """Return the columns of keys and values."""
     rows = len(fields.values)

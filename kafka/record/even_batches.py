@@ -1,0 +1,163 @@
+"""
+Batches of one size, whose records are of one size too, as arrays of numpy.
+
+Owns the short way for these: where each field of each record lies is computed and not looked for.
+Everything that is believed is checked, by columns of bytes through all of the batches; what does
+not fit is left to :mod:`kafka.record.vectors`, which reads any records and owns the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, NamedTuple, Optional
+
+from kafka.record.batch_layouts import TABLED_OFFSETS, tables, widths_at
+
+
+class FieldArrays(NamedTuple):
+    """The fields of records, as arrays; positions are those in the buffer, sizes are -1 for None.
+
+    ``behind`` is where the headers begin, ``ends`` where the record does.
+    """
+
+    timestamp_deltas: Any
+    offset_deltas: Any
+    keys: Any
+    key_sizes: Any
+    values: Any
+    value_sizes: Any
+    behind: Any
+    ends: Any
+
+
+class _Block(NamedTuple):
+    """So many records of each batch, ``start`` bytes behind its beginning; fields as from there."""
+
+    timestamp_deltas: Any
+    key: int
+    key_size: int
+    value: int
+    value_size: int
+    behind: int
+    start: int
+    size: int
+    records: int
+
+
+def even_fields(
+    np: Any, buf: bytes, pos: int, ends: List[int], counts: List[int]
+) -> Optional[FieldArrays]:
+    """
+    Read batches from ``pos`` on that end at ``ends`` and have so many records.
+
+    None if they are not as even as that. Offset deltas from 64 on have two bytes, so that a batch
+    has records of two sizes.
+    """
+    batches, size, records = len(ends), ends[0] - pos, counts[0]
+    if counts != [records] * batches or ends != [pos + size * n for n in range(1, batches + 1)]:
+        return None
+    head = min(records, 64)
+    if records > TABLED_OFFSETS or size <= 0:
+        return None
+    cut = head * _size_at(buf, pos)
+    blocks: List[_Block] = []
+    for first, last, start, end in ((0, head, 0, cut), (head, records, cut, size)):
+        if first < last:
+            if not start < end <= size:
+                return None
+            block = _block(np, buf, pos, batches, size, first, last, start, end)
+            if block is None:
+                return None
+            blocks.append(block)
+    if blocks[-1].start + blocks[-1].size * blocks[-1].records != size:
+        return None
+    begins = np.arange(pos, pos + batches * size, size, dtype=np.int64)[:, None]
+    starts = [np.arange(each.records, dtype=np.int64) * each.size + each.start for each in blocks]
+
+    def places(shifts: List[int]) -> Any:
+        within = np.concatenate([some + shift for some, shift in zip(starts, shifts)])
+        return (begins + within).ravel()
+
+    def sizes(numbers: List[int]) -> Any:
+        row = np.repeat(np.array(numbers, dtype=np.int64), [each.records for each in blocks])
+        return np.tile(row, batches)
+
+    return FieldArrays(
+        np.concatenate([each.timestamp_deltas for each in blocks], axis=1).ravel(),
+        np.tile(np.arange(records, dtype=np.int64), batches),
+        places([each.key for each in blocks]),
+        sizes([each.key_size for each in blocks]),
+        places([each.value for each in blocks]),
+        sizes([each.value_size for each in blocks]),
+        places([each.behind for each in blocks]),
+        places([each.size for each in blocks]),
+    )
+
+
+def _size_at(buf: bytes, pos: int) -> int:
+    """Return the size of the record at ``pos``; what is no size is negative."""
+    widths = widths_at(buf, pos)
+    if widths is None:
+        return -1
+    raw = buf[pos] if widths.size == 1 else buf[pos] | buf[pos + 1] << 8
+    return tables().sizes[widths.size - 1][raw]
+
+
+def _block(
+    np: Any,
+    buf: bytes,
+    pos: int,
+    batches: int,
+    size: int,
+    first: int,
+    last: int,
+    start: int,
+    end: int,
+) -> Optional[_Block]:
+    """Look at the records ``first`` up to ``last`` of all batches; None if they are not even."""
+    at = pos + start
+    widths, each = widths_at(buf, at), _size_at(buf, at)
+    known, records = tables(), last - first
+    if widths is None or not widths.headers or each * records != end - start:
+        return None
+    delta_at = widths.size + 1
+    offset_at = delta_at + widths.delta
+    key_at = offset_at + widths.offset
+    key = known.keys[buf[at + key_at]]
+    length_at = key_at + 1 + key
+    value_at = length_at + widths.length
+    behind = each - widths.headers
+    whole = np.frombuffer(buf, np.uint8, batches * size, pos).reshape(batches, size)
+    view = whole[:, start:end].reshape(batches, records, each)
+    for place in (*range(widths.size), key_at, *range(length_at, value_at)):
+        if not (view[:, :, place] == buf[at + place]).all():
+            return None
+    # The byte that tells whether there are headers has to be the last if there are none.
+    counts = view[:, :, behind]
+    if counts.any() if widths.headers == 1 else not counts.all():
+        return None
+    for place in range(widths.offset):  # the second of three bytes is never the second of two
+        wanted = np.frombuffer(known.offset_bytes[place][first:last], dtype=np.uint8)
+        if not (view[:, :, offset_at + place] == wanted).all():
+            return None
+    low = view[:, :, delta_at]
+    if widths.delta == 1:
+        if (low > 127).any():
+            return None
+        raw = low.astype(np.int64)
+    else:
+        high = view[:, :, delta_at + 1]
+        if (low < 128).any() or (high > 127).any():
+            return None
+        raw = (low & 127).astype(np.int64) | high.astype(np.int64) << 7
+    is_null = buf[at + key_at] == 1
+    return _Block(
+        (raw >> 1) ^ -(raw & 1),
+        length_at - key,
+        -1 if is_null else key,
+        value_at,
+        behind - value_at,
+        behind,
+        start,
+        each,
+        records,
+    )

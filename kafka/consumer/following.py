@@ -70,6 +70,8 @@ class Following:
             if is_auto and self._member is None:
                 self._assign_all(cluster, topics)
         self._want(wanted, wants_all)
+        if not wants_all:
+            self._ask_again(cluster, topics)
         counts = {topic: _count(cluster, topic) for topic in topics}
         changed, self._counts = counts != self._counts, counts
         if changed and self._member is not None:
@@ -92,6 +94,14 @@ class Following:
         )
         if every != set(subscription.assignment):
             subscription.assign_from_subscribed(sorted(every))
+
+    def _ask_again(self, cluster: Any, topics: Set[str]) -> None:
+        """Look for subscribed topics until they are there: they are made, or were just now."""
+        for topic in topics:
+            if cluster.partitions_for_topic(topic) is None:
+                error = cluster.topic_errors.get(topic)
+                if error is not None and error.retriable:
+                    self._pool.topics.want_still(topic)
 
     def _want(self, wanted: Set[Any], wants_all: bool) -> None:
         interest = self._pool.topics

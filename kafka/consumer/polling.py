@@ -17,7 +17,12 @@ from kafka.consumer.partition_state import Phase
 from kafka.consumer.rebalancing import Rebalancing
 from kafka.consumer.shell import Course, ListedRecords
 from kafka.coordinator.commits import AutoCommitState
-from kafka.errors import InvalidTopicError, KafkaError, TopicAuthorizationFailedError
+from kafka.errors import (
+    IllegalStateError,
+    InvalidTopicError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+)
 from kafka.structs import ConsumerRecord, TopicPartition
 
 __all__ = ['Polling']
@@ -281,11 +286,13 @@ class Polling(Rebalancing):
     def _next_record(self) -> ConsumerRecord:
         """Begin with the next records and return the first; called when the last were handed out.
 
-        Raises: StopIteration after consumer_timeout_ms without any, and when closed.
+        Raises: StopIteration after consumer_timeout_ms without any, and when closed; Illegal-
+            StateError (an AssertionError) where it would wait for ever, as nothing is to be read.
         """
         if self._closed:
             raise StopIteration
         with self._guard:
+            self._check_aim()
             self._sync()
             self._course = None
             began, figures = self._now(), self._engine.figures
@@ -305,6 +312,15 @@ class Polling(Rebalancing):
             finally:
                 if figures is not None:
                     figures.polled(began, self._now())
+
+    def _check_aim(self) -> None:
+        subscription = self._engine.subscription
+        if (
+            subscription.subscription is None
+            and not subscription.assignment
+            and self.config['consumer_timeout_ms'] == math.inf
+        ):
+            raise IllegalStateError('nothing is to be read: subscribe() or assign() first')
 
     def _course_length(self) -> int:
         """Return how many records iteration takes at once."""

@@ -18,6 +18,7 @@ from kafka.consumer.call_checks import (
     where,
 )
 from kafka.consumer.listener import SubscriptionPattern
+from kafka.consumer.subscription_state import NotAssignedError
 from kafka.errors import IllegalStateError, UnsupportedVersionError
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
@@ -271,7 +272,7 @@ class Verbs(ArrowPolling):
         if not wanted:
             wanted = sorted(self._engine.subscription.assignment)
             if not wanted:
-                raise IllegalStateError('no partitions are assigned')
+                raise NotAssignedError('no partitions are assigned')
         return wanted
 
     def _move(self, partitions: List[TopicPartition], change: Callable[[Any], Any]) -> None:

@@ -109,6 +109,11 @@ class Refreshing:
             if self._cluster.partitions_for_topic(topic) is None:
                 self._ask_about(topic, True)
 
+    def want_still(self, topic: str) -> None:
+        """Ask about a topic of interest again, when the back-off since the last refresh is over."""
+        if topic in self._wanted:
+            self._ask_about(topic, False)
+
     def forget(self, topic: str) -> None:
         """Lose interest in a topic; what is known of it goes with the next refresh of all."""
         self._wanted.pop(topic, None)

@@ -103,6 +103,17 @@ def test_iteration_takes_no_more_at_once_than_max_poll_records_where_it_is_set(c
             assert made._course_size <= 7
 
 
+def test_who_has_nothing_to_read_is_told_instead_of_waiting_for_ever(cluster):
+    with consumer_of(cluster) as made:
+        with pytest.raises(AssertionError, match='nothing is to be read'):
+            next(made)
+        assert made.poll(timeout_ms=10) == {}
+        made.assign([FIRST])
+        assert int(next(made).value) == 0
+    with consumer_of(cluster, consumer_timeout_ms=10) as made:
+        assert list(made) == []
+
+
 def test_a_seek_between_two_records_of_iteration_is_followed(consumer):
     next(consumer)
     consumer.seek(FIRST, 50)

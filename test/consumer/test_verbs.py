@@ -72,6 +72,26 @@ def test_a_pattern_that_matches_nothing_reads_nothing(consumer):
     assert consumer.subscription() == set()
 
 
+@pytest.mark.parametrize('group', [None, 'g'])
+def test_a_topic_that_there_is_not_is_read_soon_after_it_is_made(group):
+    """Long before metadata_max_age_ms is over."""
+    with Cluster(version='4.4', auto_create_topics=False) as cluster:
+        with consumer_of(cluster, 'late', group_id=group) as consumer:
+            assert consumer.poll(timeout_ms=300) == {}
+            cluster.create_topic('late', partitions=1)
+            write(cluster, 1, topic='late')
+            assert values(poll_until(consumer, 1, seconds=10)) == [0]
+
+
+def test_a_topic_is_made_for_who_subscribes_to_it_unless_told_not_to(cluster, consumer):
+    with consumer_of(cluster, 'not', allow_auto_create_topics=False) as other:
+        other.poll(timeout_ms=300)
+    consumer.subscribe(['made'])
+    poll_while(consumer, lambda: not consumer.assignment(), seconds=10)
+    assert 'made' in consumer.topics()
+    assert 'not' not in consumer.topics()
+
+
 def test_a_pattern_for_brokers_needs_their_protocol(consumer):
     with pytest.raises(UnsupportedVersionError, match='group_protocol'):
         consumer.subscribe(pattern=SubscriptionPattern('t.*'))
@@ -161,8 +181,10 @@ def test_what_is_not_assigned_cannot_be_moved_or_paused(consumer):
 
 
 def test_nothing_can_be_moved_where_nothing_is_assigned(consumer):
-    with pytest.raises(AssertionError, match='no partitions are assigned'):
-        consumer.seek_to_beginning()
+    for call in (consumer.seek_to_beginning, consumer.seek_to_end):
+        with pytest.raises(AssertionError, match='no partitions are assigned') as caught:
+            call()
+        assert isinstance(caught.value, ValueError)
 
 
 def test_paused_partitions_keep_their_position(consumer):

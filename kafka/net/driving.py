@@ -361,8 +361,12 @@ class Driving(Scheduler):
     def _is_over(self) -> bool:
         return self._closing
 
+    def _is_free(self) -> bool:
+        """Tell whether the turn is free, and no caller was called to take it over."""
+        return not self._turn.locked() and not self._parked
+
     def _has_work(self, now: float) -> bool:
-        if self._turn.locked():
+        if not self._is_free():
             return False
         return self._is_owed() or self._next_due <= now or self._heartbeat() <= now
 
@@ -391,14 +395,14 @@ class Driving(Scheduler):
         if now < self._alert_until:
             self._bell.acquire(timeout=LONG_NAP if self._turn.locked() else NAP)
             return
-        # Who has the turn does what is due, and tells when it leaves it.
+        # Who has the turn does what is due, and tells when it leaves it; so does who parks.
         until = now + SLICE
-        if not self._turn.locked():
+        if self._is_free():
             until = min(until, self._next_due, self._heartbeat())
         self._rests_until = until
         try:
             # Told that it rests; now look again.
-            if self._lazy or (not self._turn.locked() and self._is_due_before(until)):
+            if self._lazy or (self._is_free() and self._is_due_before(until)):
                 return
             self._bell.acquire(timeout=max(0.0, until - now))
         finally:

@@ -79,6 +79,28 @@ def test_an_answer_that_is_awaited_for_long_keeps_no_thread_awake(loop, monkeypa
     assert len(rests) - rested < 10
 
 
+def test_the_background_leaves_the_turn_to_who_was_called_to_take_it_over(loop, monkeypatch):
+    """Else it is in a poll again when that one gets to look, and both hand the turn to and fro."""
+    rests, rest = [], loop._rest
+    monkeypatch.setattr(loop, '_rest', lambda now: (rests.append(now), rest(now)))
+    loop.start()
+    loop.owed += 1
+    loop._ring()
+    until(lambda: loop._polling)
+    loop._parked.append(driving._Parked(lambda: False))
+    loop._poller.wake()
+    until(lambda: rests and not loop._turn.locked())
+    turns = loop._turns
+    for count in range(len(rests), len(rests) + 3):
+        loop._ring()
+        until(lambda count=count: len(rests) > count)
+    assert loop._turns == turns
+    loop._parked.clear()  # it passes on without having taken it
+    loop._pass_on()
+    until(lambda: loop._polling)
+    loop.owed -= 1
+
+
 @pytest.mark.parametrize('timeout', [0.05, 0.3])
 def test_the_time_out_is_kept_within_a_tenth(loop, timeout):
     began = time.monotonic()

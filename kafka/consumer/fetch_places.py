@@ -49,6 +49,7 @@ class Places:
     ) -> None:
         self.sessions: Dict[int, FetchSession] = {}
         self._leaderless: Set[str] = set()
+        self._expected: Set[int] = set()
         self._subscription = subscription
         self._cluster = cluster
         self._max_partition_bytes = max_partition_bytes
@@ -93,6 +94,11 @@ class Places:
         found, self._leaderless = self._leaderless, set()
         return found
 
+    def take_expected(self) -> Set[int]:
+        """Return nodes that will be asked once a position is found, since this was called last."""
+        found, self._expected = self._expected, set()
+        return found
+
     def _take_topic_ids(self) -> Set[Any]:
         """Note the ids of topics; return those whose id has changed: their logs begin anew."""
         found: Dict[str, bytes] = {}
@@ -134,7 +140,11 @@ class Places:
             state.leader_changed(known.leader, known.leader_epoch)
             if state.current_leader != before:
                 self._forgive(partition)
-        if not state.is_fetchable() or self._is_left_alone(partition, state, now):
+        if not state.is_fetchable():
+            if known is not None and known.leader >= 0 and not state.paused:
+                self._expected.add(known.leader)
+            return None
+        if self._is_left_alone(partition, state, now):
             return None
         if known is None or known.leader < 0:
             self._leaderless.add(str(partition.topic))

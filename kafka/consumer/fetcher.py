@@ -5,6 +5,10 @@ ahead stays within its budget. Does not own: which broker is asked for which par
 (fetch_places.py), what a broker was told (fetch_session.py), what is done about errors
 (fetch_answers.py), what waits for the program (parked_fetches.py), positions (partition_state.py).
 
+Fetches have connections of their own (Pool.fetch_link()), so that nothing else waits behind one
+that a broker keeps until there is something to tell. One is opened when the first partition of a
+broker is to be read, while its position is being found.
+
 A broker is asked again as soon as the program has begun with the last of what it sent, so that the
 next answer is on its way while that is decoded; and not before, so that a program that does not
 poll stops everything. An answer counts for a partition if its token and the offset that was asked
@@ -60,7 +64,10 @@ log = logging.getLogger(__name__)
 
 #: How long a broker is left alone that had nothing to say and said so at once, the first time.
 FIRST_PAUSE = 0.01
-#: And at most, where brokers are not to wait at all.
+#: For so long brokers do not wait longer than that while positions are being found: what is asked
+#: for next would wait until then.
+HURRY = 1.0
+#: How long such a broker is left alone at most, where brokers are not to wait at all.
 LONGEST_PAUSE = 0.1
 #: Where limits are hard (brokers before 0.10.1), a partition is asked for so many bytes at least.
 LEAST_LIMIT = 65536
@@ -147,7 +154,7 @@ class Fetcher:
         self._last_asked = -1  # the node that was asked last
         self._is_poked = False
         self._alarm: Optional[Timer] = None
-        self._hurried_until = 0.0
+        self._unsettled_since: Optional[float] = None
         self._is_closed = False
         pool.cluster.add_listener(self._on_metadata)
 
@@ -202,13 +209,6 @@ class Fetcher:
         if looks:
             self._loop.call_lazily(self.look)
         return found or bool(self.errors)
-
-    def hurry(self, seconds: float) -> None:
-        """Let brokers not wait long for so many seconds: other requests are wanted behind those.
-
-        A broker answers in order, so that what is asked behind a fetch waits as long as that does.
-        """
-        self._hurried_until = self._loop.time() + seconds
 
     def _note_changes(self) -> bool:
         """Take over which partitions have changed; return whether there were any."""
@@ -269,8 +269,14 @@ class Fetcher:
                 places.review_all(now)
             places.review(sorted(dirty), now)
             self._subscription.take_changed()  # by what was just done
-            is_unsettled = bool((dirty or is_new) and self._subscription.unsettled)
-        if is_unsettled:
+            is_unsettled = bool(self._subscription.unsettled)
+        if not is_unsettled:
+            self._unsettled_since = None
+        elif self._unsettled_since is None:
+            self._unsettled_since = now
+        for node_id in sorted(places.take_expected()):
+            self._prepare(node_id, now)
+        if is_unsettled and (dirty or is_new):
             self._on_change()
         leaderless = places.take_leaderless()
         if leaderless:
@@ -305,9 +311,7 @@ class Fetcher:
         later = [node for node in order if node > self._last_asked]
         order = later + [node for node in order if node <= self._last_asked]
         for node_id in order:
-            node = self._nodes.get(node_id)
-            if node is None:
-                node = self._nodes[node_id] = _Node()
+            node = self._node(node_id)
             if node.asked is not None or node.connecting is not None:
                 continue
             if now >= node.not_before:
@@ -315,6 +319,24 @@ class Fetcher:
             if now < node.not_before:
                 next_at = node.not_before if next_at is None else min(next_at, node.not_before)
         return next_at
+
+    def _node(self, node_id: int) -> _Node:
+        node = self._nodes.get(node_id)
+        if node is None:
+            node = self._nodes[node_id] = _Node()
+        return node
+
+    def _prepare(self, node_id: int, now: float) -> None:
+        """Connect to a broker that is about to be asked, while positions are being found."""
+        node = self._node(node_id)
+        if node.asked is not None or node.connecting is not None or now < node.not_before:
+            return
+        try:
+            link = self._pool.fetch_link(node_id)
+        except UnknownBrokerIdError:
+            return
+        if link.versions is None:
+            node.connecting = self._loop.spawn(self._connect(node_id, node, link))
 
     def _ask(self, node_id: int, node: _Node, share: int, now: float) -> None:
         """Ask a broker unless something of its last answer waits, or the budget is used up."""
@@ -325,7 +347,7 @@ class Fetcher:
         if not room:
             return
         try:
-            link = self._pool.link(node_id)
+            link = self._pool.fetch_link(node_id)
             if link.versions is None:
                 node.connecting = self._loop.spawn(self._connect(node_id, node, link))
                 return
@@ -383,7 +405,8 @@ class Fetcher:
             at_most = max(1, room // limit)
         plan = session.plan(version >= HAS_SESSIONS, version > LAST_WITH_NAMES, at_most)
         max_wait = min(settings.max_wait, settings.request_timeout / 2)
-        if now < self._hurried_until:
+        unsettled_since = self._unsettled_since
+        if unsettled_since is not None and now < unsettled_since + HURRY:
             max_wait = min(max_wait, FIRST_PAUSE)
         request = fetch_request(plan, settings, room, max_wait, limit)
         node.asked = _Asked(now, room, max_wait, limit)
@@ -531,7 +554,7 @@ class Fetcher:
         if session_id is None:
             return
         try:
-            link = self._pool.link(node_id)
+            link = self._pool.fetch_link(node_id)
         except KafkaError:  # it is gone, and its sessions with it
             return
         if link.can_send:

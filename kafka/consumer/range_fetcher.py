@@ -226,7 +226,7 @@ class RangeFetcher:
         answers: Dict[TopicPartition, PartitionData] = {}
         error: Optional[KafkaError] = None
         try:
-            link = self._pool.link(node_id)
+            link = self._pool.fetch_link(node_id)
             await link.ready()
             response = await link.request(self._request(asked, room), highest=_BY_NAME)
             if response.error_code:

@@ -32,11 +32,7 @@ class ReadingVerbs(Shell):
         seconds = seconds_of(timeout_ms, self._default_timeout())
         with self._guard:
             self._check_open()
-            self._engine.fetcher.hurry(seconds)  # answers come in order on a connection
-            try:
-                return self._engine.run(make(seconds), seconds)  # type: ignore[arg-type]
-            finally:
-                self._engine.fetcher.hurry(0.0)
+            return self._engine.run(make(seconds), seconds)  # type: ignore[arg-type]
 
     # ------------------------------------------------------------ offsets
 

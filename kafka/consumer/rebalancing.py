@@ -72,7 +72,6 @@ class Rebalancing(Committing):
         with engine.lock:
             engine.subscription.assign_from_subscribed(sorted(step.owned))
             engine.subscription.hold(step.partitions)
-        engine.fetcher.hurry(1.0)
         engine.nudge()  # their positions are looked up meanwhile
         if engine.figures is not None:
             engine.figures.assignment_changed(step.owned)

@@ -171,7 +171,6 @@ class Verbs(ArrowPolling):
             found = known()
             if found is None:
                 engine.loop.call_threadsafe(engine.search)
-                engine.fetcher.hurry(min(seconds, 1.0))
                 engine.nudge()
                 error_of = engine.positions.error_of
                 engine.wait(

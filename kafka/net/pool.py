@@ -1,10 +1,10 @@
 """All brokers of a cluster: found by the bootstrap servers, asked by what a request is about.
 
-Owns: one BrokerLink for each node, the refreshing of what is known of the cluster, the finding of
-coordinators, the choice of a broker. Does not own: the knowledge itself (cluster.py), connections
-(broker.py), those of groups beside the common ones (group_links.py), what answers mean to who
-asked, and retries of what was sent: whether a broker acted on a request that was lost only its
-sender can judge.
+Owns: one BrokerLink for each node, and one more to each that records are fetched from; the
+refreshing of what is known of the cluster, the finding of coordinators, the choice of a broker.
+Does not own: the knowledge itself (cluster.py), connections (broker.py), those of groups beside the
+common ones (group_links.py), what answers mean to who asked, and retries of what was sent: whether
+a broker acted on a request that was lost only its sender can judge.
 
 A refresh is asked for by whoever needs one, and happens soon: at once after a pause, otherwise
 after a back-off that grows while answers bring nothing new. When nobody that is known can be
@@ -88,6 +88,7 @@ class Pool:
         self._chance = chance or random.Random()
         self._family = Family()
         self._links: _Links = {}
+        self._fetch_links: _Links = {}
         self._group_links = GroupLinks(self, self._link_of)
         self._is_closed = False
         self._features: Tuple[int, Dict[str, int]] = (-1, {})
@@ -234,12 +235,23 @@ class Pool:
                 del self._links[node_id]
             link.close()
         self._group_links.close()
+        for link in self._fetch_links.values():
+            link.close()
+        self._fetch_links.clear()
 
     # ------------------------------------------------------------ brokers
 
     def link(self, node_id: int) -> BrokerLink:
         """Return the link to a node. Raises UnknownBrokerIdError for one that is not known."""
         return self._link_of(self._links, node_id)
+
+    def fetch_link(self, node_id: int) -> BrokerLink:
+        """Return another link to a node, for what fetches records.
+
+        A broker answers in order, and keeps a Fetch for as long as there is nothing to tell: what
+        is asked on that connection meanwhile would wait behind it. Raises as link().
+        """
+        return self._link_of(self._fetch_links, node_id)
 
     def _link_of(self, links: _Links, node_id: int) -> BrokerLink:
         if self._is_closed:
@@ -288,7 +300,8 @@ class Pool:
 
     def _all_links(self) -> List[BrokerLink]:
         spare = [self._spare] if self._spare else []
-        return [*self._links.values(), *self._group_links.links(), *spare]
+        beside = [*self._fetch_links.values(), *self._group_links.links()]
+        return [*self._links.values(), *beside, *spare]
 
     def _brokers(self) -> List[BrokerMetadata]:
         """Return the brokers in the same order in every process, which a set does not keep."""
@@ -535,7 +548,7 @@ class Pool:
     def _close_gone(self) -> None:
         """Close connections to brokers that are no longer listed."""
         known = {broker.nodeId for broker in self.cluster.brokers()}
-        for links in (self._links, *self._group_links.tables()):
+        for links in (self._links, self._fetch_links, *self._group_links.tables()):
             for node_id in [each for each in links if each not in known]:
                 if not links[node_id].load:
                     links.pop(node_id).close()
@@ -553,6 +566,7 @@ class Pool:
         for link in self._all_links():
             link.close()
         self._links.clear()
+        self._fetch_links.clear()
 
 
 def _with_attempts(error: Any, attempts: List[Attempt]) -> Any:

@@ -33,19 +33,21 @@ class Figures:
 class Rig:
     """A cluster with topic t, and a fetcher of its partitions, which begin at offset 0."""
 
-    def __init__(self, release='4.4.0', brokers=1, partitions=2, cluster=None, **settings):
+    def __init__(
+        self, release='4.4.0', brokers=1, partitions=2, cluster=None, net=None, **settings
+    ):
         self.cluster = MemoryCluster(
             version=release, brokers=brokers, seed=3, topics={'t': partitions}, **(cluster or {})
         )
         self.cluster.start()
         self.loop = SimLoop(self.cluster)
-        net = NetSettings(
+        settled = NetSettings(
             servers=parse_servers(self.cluster.bootstrap),
             request_timeout=3.0,
             retry_backoff=0.05,
             reconnect_backoff_max=0.5,
         )
-        self.pool = Pool(self.loop, net, random.Random(5))
+        self.pool = Pool(self.loop, settled._replace(**(net or {})), random.Random(5))
         self.loop.run(self.pool.bootstrap(), 60)
         self.loop.run(self.pool.wait_for_topic('t', 30), 60)
         self.lock = threading.Lock()

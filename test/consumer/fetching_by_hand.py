@@ -173,7 +173,7 @@ class Pool:
         self.wanted = []
         self.refreshed = 0
 
-    def link(self, node):
+    def fetch_link(self, node):
         if self.cluster.broker_metadata(node) is None:
             raise UnknownBrokerIdError(str(node))
         return self.links.setdefault(node, Link(self._loop, self.ranges))

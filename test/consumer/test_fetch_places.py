@@ -104,6 +104,23 @@ def test_nobody_needs_a_leader_for_what_is_paused(town):
     assert town.places.take_leaderless() == set()
 
 
+def test_who_will_be_asked_once_a_position_is_found_is_told_once(town):
+    assert town.places.take_expected() == set(), 'these have a position'
+    town.subscription.need_offset_reset(T0)
+    town.look()
+    assert town.places.take_expected() == {1}
+    assert town.places.take_expected() == set()
+
+
+def test_nobody_is_expected_to_be_asked_for_what_is_paused_or_has_no_leader(town):
+    for at in (T0, T1):
+        town.subscription.need_offset_reset(at)
+    town.subscription.pause(T0)
+    town.rig.leaders = {1: -1}
+    town.metadata()
+    assert town.places.take_expected() == set()
+
+
 def test_a_nearer_replica_is_asked_until_its_time_is_over(town):
     town.places.prefer(T0, town.state(), 2, 150.0)
     town.look()

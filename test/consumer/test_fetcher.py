@@ -298,7 +298,7 @@ def test_closing_without_a_session_sends_nothing():
 
 def test_a_node_that_cannot_be_reached_is_tried_again_after_a_pause():
     rig = Rig(0)
-    rig.pool.link(1).refusal = KafkaConnectionError('no')
+    rig.pool.fetch_link(1).refusal = KafkaConnectionError('no')
     rig.count = 1
     rig.metadata()
     rig.assign([0])
@@ -314,7 +314,7 @@ def test_a_node_that_cannot_be_reached_is_tried_again_after_a_pause():
 def test_what_no_retry_cures_reaches_the_program():
     rig = Rig(0)
     error = SaslAuthenticationFailedError('wrong')
-    rig.pool.link(1).refusal = error
+    rig.pool.fetch_link(1).refusal = error
     rig.count = 1
     rig.metadata()
     rig.assign([0])
@@ -439,17 +439,6 @@ def test_without_waiting_there_is_a_pause_all_the_same():
             rig.answer()
         rig.loop.advance(0.01)
     assert 8 <= len(rig.sent) <= 20, 'within a second'
-
-
-def test_a_program_in_a_hurry_has_answers_soon():
-    rig = Rig()
-    rig.fetcher.hurry(1.0)
-    rig.loop.advance(0.5)
-    rig.answer()
-    assert rig.open.request.max_wait_ms == 10
-    rig.loop.advance(0.6)
-    rig.answer()
-    assert rig.open.request.max_wait_ms == 500
 
 
 # ---------------------------------------------------------------- the budget

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.errors import RecordTooLargeError
+from kafka.errors import KafkaConnectionError, RecordTooLargeError
+from kafka.net.link_parts import LinkState
+from kafka.net.security import SecuritySettings
+from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
 from kafka.structs import TopicPartition
 from kafka.testing.errors import FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH
 from kafka.testing.faults import DropResponse, Error, Throttle
@@ -246,7 +249,7 @@ def test_a_connection_that_the_pool_closed_by_itself_raises_nothing(rig_of, is_u
     rig = rig_of()
     rig.begin_all()
     rig.rest(0.2)
-    link = rig.pool.link(0)
+    link = rig.pool.fetch_link(0)
     link.close()  # as the pool does when it looks for the cluster anew
     if not is_under_way:
         rig.loop.run(rig.fetcher._connect(0, rig.fetcher._nodes[0], link), 5)
@@ -254,3 +257,85 @@ def test_a_connection_that_the_pool_closed_by_itself_raises_nothing(rig_of, is_u
     assert not rig.fetcher.errors
     fill(rig, 1)
     rig.drain()
+
+
+# ---------------------------------------------------------------- a connection of its own
+
+
+def asks_others(rig):
+    """Return the seconds that an answer about something else takes."""
+    began = rig.loop.time()
+    rig.loop.run(rig.pool.send(MetadataRequest(topics=[MetadataRequestTopic(name='t')]), 0), 30)
+    return rig.loop.time() - began
+
+
+@pytest.mark.parametrize('release', ['0.8.2.2', '0.9.0.1', '4.4.0'])
+def test_nothing_waits_behind_a_fetch_that_a_broker_keeps(rig_of, release):
+    rig = rig_of(release, max_wait=1.4)
+    rig.begin_all()
+    rig.rest(0.5)
+    assert rig.fetcher.in_flight == 1
+    assert asks_others(rig) < 0.2
+    assert rig.cluster.requests[-1].api.name == 'METADATA'
+    assert {each.connection for each in rig.fetches} != {rig.cluster.requests[-1].connection}
+
+
+def test_a_broker_that_throttles_fetches_is_asked_other_things(rig_of):
+    rig = rig_of()
+    fill(rig, 1)
+    rig.cluster.faults.add(Throttle(5000), 'Fetch', times=1)
+    rig.begin_all()
+    rig.drain()
+    rig.rest(1.0)
+    assert len(rig.fetches) == 1 and asks_others(rig) < 0.2
+    rig.rest(5.0)
+    assert len(rig.fetches) > 1
+
+
+def test_a_connection_that_is_lost_is_made_anew_and_the_other_stays(rig_of):
+    rig = rig_of()
+    rig.begin_all()
+    rig.rest(1.0)
+    rig.pool.fetch_link(0)._lose(KafkaConnectionError('gone'))
+    before = asks_others(rig), rig.cluster.requests[-1].connection
+    fill(rig, 1)
+    rig.drain()
+    assert asks_others(rig) < 0.2 and rig.cluster.requests[-1].connection == before[1]
+    assert len({each.connection for each in rig.fetches}) == 2
+    assert not rig.fetcher.errors
+
+
+def test_a_connection_that_nobody_needs_is_closed_and_made_anew(rig_of):
+    rig = rig_of(net={'idle_timeout': 20.0})
+    rig.begin_all()
+    rig.rest(1.0)
+    for at in rig.partitions:
+        rig.subscription.pause(at)
+    rig.rest(30.0)
+    assert rig.pool.fetch_link(0).state is LinkState.DISCONNECTED and not rig.fetcher.errors
+    fill(rig, 1)
+    for at in rig.partitions:
+        rig.subscription.resume(at)
+    rig.drain()
+
+
+@pytest.mark.parametrize('mechanism', ['PLAIN', 'SCRAM-SHA-256'])
+def test_the_login_of_fetches_is_renewed(rig_of, mechanism):
+    options = {
+        'security_protocol': 'SASL_PLAINTEXT',
+        'sasl_mechanism': mechanism,
+        'sasl_plain_username': 'alice',
+        'sasl_plain_password': 'secret',
+    }
+    rig = rig_of(
+        cluster={'sasl': {'alice': 'secret'}, 'connections_max_reauth_ms': 10000},
+        net={'security': SecuritySettings.from_options(options)},
+    )
+    rig.begin_all()
+    rig.rest(60.0)
+    (of_fetches,) = {each.connection for each in rig.fetches}
+    logins = [each for each in rig.cluster.requests if each.api.name == 'SASL_HANDSHAKE']
+    assert 6 <= sum(each.connection == of_fetches for each in logins) <= 9
+    fill(rig, 1)
+    rig.drain()
+    assert not rig.fetcher.errors

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from kafka import KafkaProducer, TopicPartition
@@ -31,6 +33,17 @@ def test_the_ends_of_partitions_that_are_not_assigned(consumer):
     assert consumer.beginning_offsets([FIRST, SECOND]) == {FIRST: 0, SECOND: 0}
     assert consumer.end_offsets([FIRST, SECOND]) == {FIRST: 10, SECOND: 0}
     assert consumer.end_offsets([]) == {}
+
+
+def test_no_question_waits_behind_a_fetch_that_the_broker_keeps(cluster):
+    with consumer_of(cluster, fetch_max_wait_ms=10000) as consumer:
+        consumer.assign([FIRST])
+        poll_until(consumer, 10)
+        consumer.poll(timeout_ms=50)
+        assert consumer._engine.fetcher.in_flight == 1
+        began = time.monotonic()
+        assert consumer.end_offsets([FIRST, SECOND]) == {FIRST: 10, SECOND: 0}
+        assert time.monotonic() - began < 5
 
 
 def test_partitions_that_there_are_not_are_waited_for_and_named(consumer):

@@ -106,7 +106,7 @@ def begin_at_the_beginning(patch):
 
 
 #: So many seeds a mistake has, from the one that found it when this was written.
-MOST = 60
+MOST = 150
 #: Each mistake, and that seed.
 MUTATIONS = {
     commit_no_offsets: 0,

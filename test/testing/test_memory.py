@@ -194,6 +194,20 @@ def test_a_socket_that_does_not_block_says_so(cluster):
     assert sock.recv(1)
 
 
+def test_a_socket_tells_when_something_has_arrived(cluster):
+    sock, told = cluster.connect(), []
+    sock.on_ready = lambda: told.append(sock.is_ready)
+    sock.sendall(versions())
+    assert told == []
+    cluster.run_until(lambda: told)
+    while not sock.recv(1000):
+        pass
+    del told[:]
+    cluster.kill(0)
+    assert told == [True]
+    sock.close()
+
+
 def test_bytes_are_read_into_a_buffer(cluster):
     sock = cluster.connect()
     sock.settimeout(5)

@@ -213,7 +213,8 @@ _FETCHING: Table = table(
         anything('text'),
         'latest',
         'C',
-        "Where to begin without a committed offset: 'earliest', 'latest'. Any other word: raise.",
+        "Where to begin without a committed offset, and where one is out of range: 'earliest',"
+        " 'latest', or 'by_duration:PT1H30M', so long ago (KIP-1106). Any other word: raise.",
     ),
     Option(
         'check_crcs',

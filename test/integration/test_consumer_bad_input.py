@@ -8,6 +8,7 @@ permissions in test_consumer_permissions.py.
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -22,7 +23,15 @@ from kafka.errors import (
 )
 from kafka.record.default_records import encode_batch
 from kafka.structs import OffsetAndMetadata, TopicPartition
-from test.integration.consuming import SECONDS, nothing_comes, take, until, values
+from test.integration.consuming import (
+    SECONDS,
+    Notes,
+    nothing_comes,
+    share,
+    take,
+    until,
+    values,
+)
 from test.integration.wire import write
 
 pytestmark = [pytest.mark.integration]
@@ -33,6 +42,12 @@ by_each_protocol = pytest.mark.parametrize(
     'protocol',
     ['classic', pytest.param('consumer', marks=pytest.mark.releases(since='4.0'))],
 )
+
+#: How soon a member notices: a coordinator of KIP-848 says that itself.
+LIVELY = {
+    'classic': {'session_timeout_ms': 6000, 'heartbeat_interval_ms': 300},
+    'consumer': {},
+}
 
 
 def raises(consumer):
@@ -145,6 +160,45 @@ def test_a_commit_for_a_partition_that_there_is_not(cluster, consume, topic, gro
     assert time.monotonic() - began < AT_ONCE
     consumer.commit()
     assert consumer.committed(TopicPartition(topic, 0)) == 2
+
+
+# --- listeners ----------------------------------------------------------------------------------
+
+
+@pytest.mark.releases(since='0.10.1')  # where members say how long they may take
+@by_each_protocol
+def test_a_listener_that_blocks_for_too_long_loses_its_partitions_and_comes_back(
+    consume, wide, group, protocol
+):
+    class Blocking(Notes):
+        def on_partitions_revoked(self, revoked):
+            super().on_partitions_revoked(revoked)
+            if revoked:
+                gate.wait(SECONDS)
+
+    def give(listener=None):
+        consumer = consume(
+            group_id=group, group_protocol=protocol, max_poll_interval_ms=3000, **LIVELY[protocol]
+        )
+        consumer.subscribe([wide], listener=listener)
+        return consumer
+
+    def poll_on():
+        while not gate.is_set():
+            one.poll(100)
+
+    gate = threading.Event()
+    one = give(Blocking())
+    until(lambda: share(one), one)
+    thread = threading.Thread(target=poll_on)
+    thread.start()
+    try:
+        two = give()
+        until(lambda: share(two), two)
+    finally:
+        gate.set()
+        thread.join()
+    until(lambda: share(one, two), one, two)
 
 
 # --- patterns of brokers ------------------------------------------------------------------------

@@ -9,7 +9,7 @@ limit; what is inside a frame is the business of session.py. It follows the prot
 from __future__ import annotations
 
 import struct
-from typing import Iterable, Optional, Union
+from typing import Iterable, List, Optional, Union
 
 from kafka.errors import FrameError
 
@@ -17,6 +17,8 @@ __all__ = ['DEFAULT_MAX_FRAME_BYTES', 'FrameReader', 'frame', 'frame_length']
 
 DEFAULT_MAX_FRAME_BYTES = 100 * 1024 * 1024
 LENGTH_BYTES = 4
+#: Pieces of a frame that are as large are kept as they came, and copied once, when it is whole.
+LARGE_PIECE_BYTES = 16 * 1024
 
 _LENGTH = struct.Struct('>i')
 
@@ -60,11 +62,12 @@ class FrameReader:
     def __init__(self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
         self.max_frame_bytes = max_frame_bytes
         self._buffer = bytearray()
+        self._pieces: List[Union[bytes, bytearray]] = []  # what follows the buffer
         self._length: Optional[int] = None  # of the frame at the head, once it was read
         self._missing = LENGTH_BYTES  # of the length or the frame; less than 0: more is there
 
     def __repr__(self) -> str:
-        return '<FrameReader buffered=%d missing=%d>' % (len(self._buffer), self.missing_bytes)
+        return '<FrameReader buffered=%d missing=%d>' % (self.buffered_bytes, self.missing_bytes)
 
     @property
     def missing_bytes(self) -> int:
@@ -77,7 +80,7 @@ class FrameReader:
     @property
     def buffered_bytes(self) -> int:
         """How many bytes are held: of a frame that is not complete, or not taken yet."""
-        return len(self._buffer)
+        return len(self._buffer) + sum(map(len, self._pieces))
 
     @property
     def inside_frame(self) -> bool:
@@ -88,8 +91,21 @@ class FrameReader:
         """Add bytes as they came from the peer. Raises TypeError for anything else."""
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError('data must be bytes, not %s' % type(data).__name__)
-        self._buffer += data
+        is_inside = self._length is not None and self._missing > 0
+        if self._pieces or (is_inside and len(data) >= LARGE_PIECE_BYTES):
+            self._add_piece(data)
+        else:
+            self._buffer += data
         self._missing -= len(data)
+
+    def _add_piece(self, data: Union[bytes, bytearray, memoryview]) -> None:
+        last = self._pieces[-1] if self._pieces else None
+        if len(data) >= LARGE_PIECE_BYTES:
+            self._pieces.append(bytes(data))
+        elif isinstance(last, bytearray):  # many small ones would take more memory than they have
+            last += data
+        else:
+            self._pieces.append(bytearray(data))
 
     def next_frame(self) -> Optional[bytes]:
         """Return the next frame without its length, or None until it is complete.
@@ -108,8 +124,12 @@ class FrameReader:
                 return None
         end = LENGTH_BYTES + self._length
         with memoryview(self._buffer) as view:
-            body = bytes(view[LENGTH_BYTES:end])
+            body = b''.join([view[LENGTH_BYTES:end], *self._pieces])
         del self._buffer[:end]
+        if self._pieces:
+            self._buffer += memoryview(body)[self._length :]
+            self._pieces = []
+            body = body[: self._length]
         self._length = None
         self._missing += LENGTH_BYTES
         return body

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.errors import FrameError, KafkaConnectionError, ProtocolError
+from kafka.protocol import frames
 from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader, frame
 
 
@@ -46,6 +47,46 @@ def test_a_driver_that_reads_what_is_missing_never_reads_into_the_next_frame(bod
             got = reader.next_frame()
         assert got == body
     assert stream == b''
+
+
+@given(
+    st.lists(st.binary(max_size=20)),
+    st.lists(st.tuples(st.integers(1, 9), st.booleans(), st.sampled_from([bytes, memoryview]))),
+    st.integers(1, 5),
+)
+def test_frames_come_out_whole_whatever_pieces_are_kept(bodies, cuts, large):
+    """With a limit from which on pieces are large that is as small as the pieces are here."""
+    stream = b''.join(map(frame, bodies))
+    reader, got, there = FrameReader(), [], 0
+    before, frames.LARGE_PIECE_BYTES = frames.LARGE_PIECE_BYTES, large
+    try:
+        for size, looks, kind in [*cuts, (len(stream), True, bytes)]:
+            reader.receive_data(kind(stream[:size]))
+            there += len(stream[:size])
+            stream = stream[size:]
+            if looks:
+                some = frames_of(reader)
+                there -= sum(len(body) + 4 for body in some)
+                got += some
+            assert reader.buffered_bytes == there
+    finally:
+        frames.LARGE_PIECE_BYTES = before
+    assert got == bodies
+    assert not reader.inside_frame
+
+
+def test_large_pieces_are_kept_as_they_came_and_small_ones_together():
+    reader, piece = FrameReader(), bytes(20000)
+    body = piece + b'x' * 1000 + piece
+    assert reader.take(frame(body)[:100]) is None
+    assert reader.take(body[96:100]) is None
+    assert reader.take(piece) is None and reader._pieces[0] is piece
+    for _ in range(1000):
+        assert reader.take(b'x') is None
+    assert len(reader._pieces) == 2 and reader.buffered_bytes == 21104
+    assert reader.missing_bytes == len(body) - 21100
+    assert reader.take(piece) == body[:100] + piece + b'x' * 1000 + piece[:-100]
+    assert reader.buffered_bytes == 100
 
 
 def test_missing_bytes_first_asks_for_the_length_then_for_the_body():

@@ -29,6 +29,7 @@ from typing import (
     Any,
     Callable,
     Dict,
+    Iterable,
     Iterator,
     List,
     NamedTuple,
@@ -265,10 +266,10 @@ def decode_group(group: Group) -> RecordColumns:
     ends = list(accumulate(map(len, group.data)))
     columns = _Columns(list(zip(repeat(0), map(_WANTED.__getitem__, group.counts), ends)))
     _decode_guarded(buf, 0, ends[-1], columns)
-    stamps = list(chain.from_iterable(map(repeat, group.times, group.counts)))
+    stamps: Iterable[int] = chain.from_iterable(map(repeat, group.times, group.counts))
     if not group.is_append_time:
-        stamps = list(map(add, stamps, columns.deltas))
-    return columns.everything(columns.offsets(group.offsets), stamps, group)
+        stamps = map(add, stamps, columns.deltas)
+    return columns.everything(columns.offsets(group.offsets), list(stamps), group)
 
 
 def _decode(

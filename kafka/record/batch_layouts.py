@@ -194,6 +194,8 @@ class RecordRun(NamedTuple):
         numbers = cast(List[int], tables().deltas[self.delta_bytes - 1]).__getitem__
         first = buf[start : end : self.size]
         if self.delta_bytes == 1:
+            if not first.translate(None, _EVEN):  # none is negative, or goes on
+                return list(first.translate(_HALVES))
             return list(map(numbers, first)) if first.isascii() else None
         second = buf[start + 1 : end : self.size]
         if first.translate(None, _FROM_128) or not second.isascii() or 0 in second:
@@ -216,6 +218,8 @@ class RecordRun(NamedTuple):
 
 _AT_ONCE = 64
 _FROM_128 = bytes(range(128, 256))
+_EVEN = bytes(range(0, 128, 2))
+_HALVES = bytes(number >> 1 for number in range(256))
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ Owns these calls. None of them changes what is read.
 
 from __future__ import annotations
 
-from typing import Any, Awaitable, Callable, Dict, Iterable, Mapping, Optional, Set
+from typing import Any, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional, Set
 
 from kafka.argument_checks import ArgumentTypeError, ArgumentValueError
 from kafka.consumer.call_checks import (
@@ -16,7 +16,7 @@ from kafka.consumer.call_checks import (
     where,
 )
 from kafka.consumer.shell import Shell
-from kafka.errors import IllegalStateError
+from kafka.errors import IllegalStateError, KafkaConnectionError
 from kafka.structs import OffsetAndTimestamp, TopicPartition
 
 __all__ = ['ReadingVerbs']
@@ -155,7 +155,7 @@ class ReadingVerbs(Shell):
         Internal ones are among them unless exclude_internal_topics is set. Raises:
             KafkaTimeoutError, NoBrokersAvailable.
         """
-        cluster = self._run(lambda seconds: self._engine.pool.metadata(None, seconds), timeout_ms)
+        cluster = self._run(lambda seconds: self._metadata(None, seconds), timeout_ms)
         names: Set[str] = cluster.topics(
             exclude_internal_topics=self.config['exclude_internal_topics']
         )
@@ -173,11 +173,26 @@ class ReadingVerbs(Shell):
         cluster = self._engine.pool.cluster
         known = cluster.partitions_for_topic(topic)
         if known is None:
-            cluster = self._run(lambda seconds: self._engine.pool.metadata([topic], seconds), None)
+            cluster = self._run(lambda seconds: self._metadata([topic], seconds), None)
             known = cluster.partitions_for_topic(topic)
         if known is None and topic in cluster.unauthorized_topics:
             raise cluster.topic_errors[topic]({topic})
         return set(known or ())
+
+    async def _metadata(self, topics: Optional[List[str]], seconds: float) -> Any:
+        """Ask brokers about topics, None for all, until one answers."""
+        engine = self._engine
+        deadline, failures = engine.loop.time() + seconds, 0
+        while True:
+            left = deadline - engine.loop.time()
+            try:
+                return await engine.pool.metadata(topics, left)
+            except KafkaConnectionError:  # another may answer, or the same one once it is back
+                failures += 1
+                pause = engine.lookups.backoff(failures)
+                if pause >= left:
+                    raise
+            await engine.loop.sleep(pause)
 
     # ------------------------------------------------------------ the client
 
@@ -196,7 +211,7 @@ class ReadingVerbs(Shell):
 
         async def begun() -> None:
             if refresh:
-                await self._engine.pool.metadata()
+                await self._metadata(None, seconds_of(timeout_ms, 0.0))
 
         self._run(lambda seconds: begun(), timeout_ms)
 

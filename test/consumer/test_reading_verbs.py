@@ -7,8 +7,9 @@ import time
 import pytest
 
 from kafka import KafkaProducer, TopicPartition
-from kafka.errors import KafkaTimeoutError, UnsupportedVersionError
+from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
 from kafka.testing import Cluster
+from kafka.testing.faults import DropResponse
 from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until, write
 
 pytestmark = pytest.mark.once
@@ -79,6 +80,17 @@ def test_topics_and_their_partitions(consumer):
     assert consumer.topics() == {'t', 'u'}
     assert consumer.partitions_for_topic('t') == {0, 1}
     assert consumer.partitions_for_topic('none') == set()
+
+
+def test_topics_are_asked_for_again_when_a_connection_breaks(cluster, consumer):
+    for call in (consumer.topics, lambda: consumer.partitions_for_topic('u')):
+        cluster.faults.add(DropResponse(), 'Metadata', times=3)
+        assert call() in ({'t', 'u'}, {0})
+    with cluster.faults.add(DropResponse(), 'Metadata'):
+        began = time.monotonic()
+        with pytest.raises(KafkaError):
+            consumer.topics(timeout_ms=300)
+        assert time.monotonic() - began < 10
 
 
 def test_what_a_fetch_has_told(consumer):

@@ -106,13 +106,13 @@ def begin_at_the_beginning(patch):
 
 
 #: So many seeds a mistake has, from the one that found it when this was written.
-MOST = 150
+MOST = 300
 #: Each mistake, and that seed.
 MUTATIONS = {
     commit_no_offsets: 0,
-    do_not_go_back: 3,
-    commit_as_nobody: 4,
-    say_who_at_the_end: 4,
+    do_not_go_back: 2,
+    commit_as_nobody: 3,
+    say_who_at_the_end: 19,
     begin_at_offsets_that_may_change: 38,
     commit_behind_what_comes_next: 0,
     go_on_after_a_transform_that_failed: 0,

@@ -193,6 +193,8 @@ class CopyRun(World):
             reads['session_timeout_ms'] = 6000
             reads['heartbeat_interval_ms'] = chance.choice([500, 2000])
             reads['partition_assignment_strategy'] = [self.assignor]
+        if self.has_slots and chance.random() < 0.3:
+            reads['group_instance_id'] = 'static-%d' % slot
         writes = {
             **common,
             'transactional_id': self.name_of(slot),

@@ -33,8 +33,8 @@ __all__ = ['SocketOptions', 'Transport', 'open_transport']
 
 Bytes = Union[bytes, bytearray, memoryview]
 
-#: So many bytes are read at once.
-READ_BYTES = 128 * 1024
+#: So many bytes are read at once; memory for 128 KiB and more would be mapped anew each time.
+READ_BYTES = 120 * 1024
 #: A system call takes so many pieces at most; POSIX promises 16, everybody has 1024.
 MAX_PIECES = 512
 

@@ -52,7 +52,8 @@ _ONLY_MODERN = (
 _MODERN_VERBS = frozenset(
     """
     assign assignment beginning_offsets bootstrap bootstrap_connected commit_async committed
-    end_offsets enforce_rebalance group_metadata highwater lag last_stable_offset metrics
+    end_offsets enforce_rebalance group_metadata highwater incremental_assign
+    incremental_unassign lag last_stable_offset metrics
     offsets_for_times partitions_for_topic pause paused poll position resume seek
     seek_to_beginning seek_to_committed seek_to_end skip_corrupt subscribe subscription topics
     unsubscribe wakeup

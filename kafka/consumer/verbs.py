@@ -106,6 +106,34 @@ class Verbs(ArrowPolling):
                 engine.subscription.assign_from_user(wanted)
             self._changed_subscription()
 
+    def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions as well; those that are read keep their positions.
+
+        Raises: as assign().
+        """
+        with self._guard:
+            self._check_open()
+            more = [as_partition(each) for each in partitions]
+            if more:
+                self.assign(sorted(self.assignment().union(more)))
+
+    def incremental_unassign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions no more; the others keep their positions.
+
+        Raises: ArgumentTypeError for what is no TopicPartition; IllegalStateError for one that is
+            not assigned, and after subscribe().
+        """
+        with self._guard:
+            self._check_open()
+            gone = {as_partition(each) for each in partitions}
+            left, engine = self.assignment(), self._engine
+            if engine.subscription.subscription is not None:
+                raise IllegalStateError('this consumer reads topics: subscribe() to others')
+            for each in gone - left:
+                raise NotAssignedError('%s is not assigned to this consumer' % where(each))
+            if gone:
+                self.assign(sorted(left - gone))
+
     def assignment(self) -> Set[TopicPartition]:
         """Return the partitions that are read now; may be called by other threads (1.0)."""
         engine = self._engine
@@ -136,6 +164,8 @@ class Verbs(ArrowPolling):
 
     def enforce_rebalance(self, reason: str = '') -> None:
         """Let the group share its partitions anew with the next poll() (KIP-568).
+
+        Brokers do so for the member that leads the group; another one is told its share anew.
 
         Arguments: reason: for the brokers' logs. Raises: IllegalStateError without membership.
         """

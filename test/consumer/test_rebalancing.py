@@ -8,6 +8,7 @@ import pytest
 
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
 from kafka.consumer.rebalancing import ListenerError
+from kafka.errors import IllegalStateError
 from kafka.testing import Cluster
 from test.consumer.modern import SECONDS, consumer_of, poll_until, poll_while, write
 
@@ -146,6 +147,21 @@ def test_what_was_handed_out_is_committed_before_it_goes(cluster, protocol):
         with member(cluster, protocol) as second:
             share(first, second)
             assert second.poll(timeout_ms=300) == {}
+
+
+def test_a_rebalance_may_be_asked_for(cluster, protocol):
+    """Coordinators of KIP-848 share anew by themselves, and nobody can ask them for more."""
+    with consumer_of(cluster) as alone, pytest.raises(IllegalStateError):
+        alone.enforce_rebalance()
+    with member(cluster, protocol) as made:
+        share(made)
+        before = made.group_metadata().generation_id
+        made.enforce_rebalance('of the program')
+        if protocol == 'classic':
+            poll_while(made, lambda: made.group_metadata().generation_id == before)
+        share(made)
+        made.poll(timeout_ms=100)
+        assert made.group_metadata().state == '<stable>'
 
 
 def test_a_program_that_does_not_poll_loses_its_partitions(cluster, protocol):

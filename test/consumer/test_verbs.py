@@ -127,6 +127,47 @@ def test_what_stays_assigned_keeps_its_position(consumer):
     assert consumer.position(SECOND) == 0
 
 
+def test_partitions_may_come_and_go_one_by_one(consumer):
+    consumer.incremental_assign([FIRST])
+    poll_until(consumer, 4, max_records=4)
+    consumer.incremental_assign([SECOND, FIRST])
+    assert consumer.assignment() == {FIRST, SECOND}
+    assert consumer.position(FIRST) == 4
+    with pytest.raises(ValueError, match='not assigned'):
+        consumer.incremental_unassign([TopicPartition('u', 0), FIRST])
+    consumer.incremental_unassign([SECOND])
+    assert (consumer.assignment(), consumer.position(FIRST)) == ({FIRST}, 4)
+    for call in (consumer.incremental_assign, consumer.incremental_unassign):
+        call([])
+        with pytest.raises(TypeError):
+            call(['t'])
+    consumer.incremental_unassign([FIRST])
+    assert consumer.assignment() == set()
+    consumer.subscribe(['t'])
+    for call in (consumer.incremental_assign, consumer.incremental_unassign):
+        with pytest.raises(IllegalStateError):
+            call([FIRST])
+    assert consumer.subscription() == {'t'}
+
+
+def test_a_consumer_goes_back_to_what_is_committed(cluster):
+    with consumer_of(cluster, group_id='g', enable_auto_commit=False) as made:
+        made.assign([FIRST, SECOND])
+        poll_until(made, 20)
+        made.commit({FIRST: OffsetAndMetadata(7, '')})
+        made.seek_to_committed(FIRST)
+        assert (made.position(FIRST), made.position(SECOND)) == (7, 10)
+        assert values(poll_until(made, 3)) == [7, 8, 9]
+        made.seek_to_committed()
+        assert (made.position(FIRST), made.position(SECOND)) == (7, 0)  # by auto_offset_reset
+        with pytest.raises(IllegalStateError):
+            made.seek_to_committed(TopicPartition('u', 0))
+    with consumer_of(cluster) as made:
+        made.assign([FIRST])
+        with pytest.raises(IllegalStateError, match='group_id'):
+            made.seek_to_committed()
+
+
 def test_a_position_is_looked_up(cluster):
     with consumer_of(cluster, auto_offset_reset='latest') as made:
         made.assign([FIRST])

@@ -311,6 +311,18 @@ def test_automatic_commits_come_before_a_rebalance(join, wide, fill):
     assert nothing_comes(two, 1)
 
 
+@each_assignor
+def test_a_rebalance_may_be_asked_for(join, assignor):
+    """Of the member that leads the group: brokers tell the others what is so already."""
+    one, two = join(assignor), join(assignor)
+    until(lambda: share(one, two), one, two)
+    before = one.group_metadata().generation_id
+    for each in (one, two):
+        each.enforce_rebalance()
+    until(lambda: one.group_metadata().generation_id > before, one, two)
+    until(lambda: share(one, two), one, two)
+
+
 def test_who_has_subscribed_is_no_member_before_it_polls(join):
     one = join()
     with pytest.raises((IllegalStateError, AssertionError, ValueError)):

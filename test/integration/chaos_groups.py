@@ -38,8 +38,8 @@ from test.integration.chaos import (
 )
 from test.integration.chaos_judge import KEYS, Judgement, disorder, judge, read_log
 from test.integration.failover import CONFIG
+from test.integration.group_judge import OPEN, stints_of
 from test.integration.group_judge import judge as judge_group
-from test.integration.group_judge import stints_of
 from test.integration.group_processes import Group
 from test.integration.group_wire import group_coordinator_of
 from test.integration.judges import BrokerOffsets
@@ -312,7 +312,8 @@ class Round:
                 if now == ends:
                     return
             elif set(members.numbers_seen) >= {f.number for log in logs.values() for f in log}:
-                return
+                if are_in_hands(ends, stints_of(members.lives), self.committed()):
+                    return
             if now != last:
                 last, changed_at = now, time.monotonic()
             time.sleep(0.5)
@@ -335,6 +336,19 @@ class Round:
             return judge_copy(logs, self.logs_of(self.output), behind)
         numbers = {p: {f.offset: f.number for f in log} for p, log in logs.items()}
         return judge_group(numbers, stints_of(members.lives), committed, KEYS)
+
+
+def are_in_hands(ends, told, committed):
+    """Tell whether what is not committed was handed out to members that live: they will commit it.
+
+    What others had been handed before they were killed is handed out again, a session later.
+    """
+    last = {
+        (each.partition, each.handed[-1].offsets[-1] + 1)
+        for each in told.stints
+        if each.how == OPEN and each.handed
+    }
+    return all(committed[p] >= end or (p, end) in last for p, end in ends.items())
 
 
 def write_down(path, members, brokers):

@@ -42,6 +42,25 @@ REST = records(12, *range(5, 10))
 ALL = records(2, *range(10))
 
 
+@pytest.mark.parametrize(
+    ('lives', 'committed', 'is_so'),
+    [
+        ([member('a', 1, ALL)], 0, True),
+        ([member('a', 1, A_HALF)], 0, False),
+        ([member('a', 1, A_HALF)], 10, True),
+        ([member('a', 1, ALL, killed_at=5)], 5, False),
+        ([member('a', 1, ALL, killed_at=5)], 10, True),
+        ([member('a', 1, ALL, (3, 'revoked', [0]))], 5, False),
+        ([member('a', 1, ALL, killed_at=5), member('b', 6, REST)], 5, True),
+        ([member('a', 1, ALL, killed_at=5), member('b', 6)], 5, False),
+    ],
+)
+def test_members_are_stopped_when_those_that_live_have_what_is_not_committed(
+    lives, committed, is_so
+):
+    assert chaos_groups.are_in_hands({0: 10}, stints_of(lives), {0: committed}) is is_so
+
+
 def wrong_in(*lives, committed=None, keys=0, logs=LOG):
     found = judge(logs, stints_of(lives), committed, keys)
     return {name for name in found._fields[4:] if getattr(found, name)}

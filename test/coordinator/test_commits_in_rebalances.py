@@ -259,6 +259,24 @@ def test_a_member_that_has_lost_its_generation_commits_nothing():
         program, mine = Program(reader), min(reader.owned)
         reader.takes_steps = False
         reader.member._membership.on_heartbeat(reader.member._membership.who, 25, 0.0)
+        began = world.loop.time()
         with pytest.raises(CommitInRebalanceError):
             program.commit({mine: at(7)})
+        assert world.loop.time() - began < 1
         assert world.requests('OFFSET_COMMIT') == []
+
+
+@pytest.mark.parametrize('how', ['leave', 'close'])
+def test_who_waits_to_commit_hears_at_once_of_the_end_of_the_membership(how):
+    with World() as world:
+        first, second = parked(world, assignors=COOPERATIVE)
+        program, mine = Program(second), min(second.owned)
+        world.cluster.faults.add(Delay(5.0), 'SyncGroup', times=None)
+        first.takes_steps = True
+        world.until(lambda: second.member._membership.state is State.SYNCING)
+        task = program.begin({mine: at(7)})
+        world.run(0.5)
+        assert not task.done
+        second.leave() if how == 'leave' else second.member.close()
+        world.run(0.1)
+        assert isinstance(task.exception, CommitInRebalanceError)

@@ -8,6 +8,7 @@ committed by itself, and who is told. Does not own: requests and what brokers an
 from __future__ import annotations
 
 import logging
+import math
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from kafka.consumer.call_checks import check_offsets, check_partition, seconds_of, where
@@ -23,11 +24,17 @@ log = logging.getLogger(__name__)
 
 Offsets = Dict[TopicPartition, OffsetAndMetadata]
 
+#: So often offsets are committed by themselves that are stored already: brokers before 2.1, and all
+#: where nobody is a member, let offsets expire by their commit, after a minute at the earliest.
+AGAIN_SECONDS = 30.0
+
 
 class Committing(Shell):
     """A base of the modern KafkaConsumer, of no use alone."""
 
     _auto: Optional[AutoCommit]
+    #: When offsets that are stored are committed by themselves once more.
+    _again_at = -math.inf
 
     # ------------------------------------------------------------ asked for
 
@@ -150,12 +157,12 @@ class Committing(Shell):
         now = self._engine.loop.time()
         if auto is None or not auto.due(now):
             return
-        # Those that are stored as well: brokers before 2.1 let offsets expire by their commit.
         offsets = self._to_commit()
-        if not offsets:
+        if not offsets or (now < self._again_at and not self._not_stored(offsets)):
             auto.reset(now)
             return
         auto.began(now)
+        self._again_at = now + AGAIN_SECONDS
 
         def tell(error: Optional[KafkaError]) -> None:
             auto.ended(self._engine.loop.time(), error is None or not error.retriable)
@@ -166,7 +173,9 @@ class Committing(Shell):
 
     def _changed(self) -> Offsets:
         """Return those of the offsets to commit that are not stored yet, as far as is known."""
-        offsets = self._to_commit()
+        return self._not_stored(self._to_commit())
+
+    def _not_stored(self, offsets: Offsets) -> Offsets:
         with self._engine.lock:
             assignment = self._engine.subscription.assignment
             return {

@@ -69,6 +69,12 @@ class Places:
         """When a partition has to be looked at again, None if none has."""
         return self._alarms[0][0] if self._alarms else None
 
+    def is_due(self, now: float) -> bool:
+        """Tell whether there is anything to do or to tell although nothing has changed."""
+        if self._leaderless or self._expected:
+            return True
+        return bool(self._alarms) and self._alarms[0][0] <= now
+
     # ------------------------------------------------------------ looking at partitions
 
     def review(self, partitions: Iterable[TopicPartition], now: float) -> None:

@@ -30,7 +30,7 @@ from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Set, 
 
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.fetch_answers import merged
-from kafka.consumer.fetch_parts import FetchedParts, News, Parts
+from kafka.consumer.fetch_parts import FetchedParts, Parts
 from kafka.consumer.fetch_places import Places
 from kafka.consumer.fetch_requests import (
     HAS_SESSIONS,
@@ -212,6 +212,8 @@ class Fetcher:
 
     def _note_changes(self) -> bool:
         """Take over which partitions have changed; return whether there were any."""
+        if not self._subscription.has_changed:
+            return False
         changed = self._subscription.take_changed()
         for each in sorted(changed):  # in one order in all processes, so that a run repeats
             self._parked.restore(each)
@@ -260,7 +262,13 @@ class Fetcher:
 
     def _review(self, now: float) -> None:
         """Find out who is to be asked for what."""
-        places = self._places
+        places, subscription = self._places, self._subscription
+        if not (
+            self._dirty or self._is_new_metadata or subscription.has_changed
+            or subscription.unsettled or self._unsettled_since is not None
+            or places.is_due(now)
+        ):  # fmt: skip
+            return
         with self._lock:
             self._note_changes()
             dirty, self._dirty = self._dirty, set()
@@ -268,8 +276,8 @@ class Fetcher:
             if is_new:
                 places.review_all(now)
             places.review(sorted(dirty), now)
-            self._subscription.take_changed()  # by what was just done
-            is_unsettled = bool(self._subscription.unsettled)
+            subscription.take_changed()  # by what was just done
+            is_unsettled = bool(subscription.unsettled)
         if not is_unsettled:
             self._unsettled_since = None
         elif self._unsettled_since is None:
@@ -445,7 +453,7 @@ class Fetcher:
             self._pause(node, self._loop.time())
             failure = KafkaError('an answer of node %s was not understood: %r' % (node_id, fault))
             self._raise([failure])
-        self.poke()
+        self.look()  # in this turn: an idle consumer is to run as few as can be
 
     def _lost(self, node_id: int, node: _Node, error: KafkaError) -> None:
         """Leave a broker alone for a while that does not answer."""
@@ -486,6 +494,9 @@ class Fetcher:
             self._take_refusal(node_id, node, outcome, response, now)
             return
         node.failures = 0
+        if not parts:
+            self._take_nothing(node_id, node, asked, response, now)
+            return
         made = self._parts.make(node_id, session, parts)
         with self._lock:
             news = self._parts.take(
@@ -494,7 +505,7 @@ class Fetcher:
             if news.parked:
                 self._parked.add(news.parked)
             self._dirty |= news.changed
-        self._note_haste(node, asked, news, now)
+        self._note_haste(node, asked, news.is_progress, now)
         for is_shown, text, arguments in news.notes:
             log.log(logging.INFO if is_shown else logging.DEBUG, text, *arguments)
         if news.stale_topics:
@@ -505,6 +516,16 @@ class Fetcher:
                 node_id, now - asked.at, response.throttle_time_ms, _bytes_by_topic(parts)
             )
         if news.parked or news.is_unsettled:
+            self._on_change()
+
+    def _take_nothing(
+        self, node_id: int, node: _Node, asked: _Asked, response: FetchResponse, now: float
+    ) -> None:
+        """Take the answer that there is nothing new: most are like this where little is written."""
+        self._note_haste(node, asked, False, now)
+        if self._figures is not None:
+            self._figures.answered(node_id, now - asked.at, response.throttle_time_ms, {})
+        if self._subscription.unsettled:
             self._on_change()
 
     def _take_refusal(
@@ -522,10 +543,10 @@ class Fetcher:
         if code and (error_for_code(code).refresh_metadata or not is_at_once or code == 106):
             self._pool.refresh()
 
-    def _note_haste(self, node: _Node, asked: _Asked, news: News, now: float) -> None:
+    def _note_haste(self, node: _Node, asked: _Asked, is_progress: bool, now: float) -> None:
         """Do not ask a broker at once again that says nothing and does not wait with it."""
         longest = max(asked.max_wait, LONGEST_PAUSE)
-        if news.is_progress or (asked.max_wait and now - asked.at >= asked.max_wait / 2):
+        if is_progress or (asked.max_wait and now - asked.at >= asked.max_wait / 2):
             node.hasty = 0
             return
         node.hasty += 1

@@ -94,11 +94,12 @@ class Polling(Rebalancing):
             records = self._take(most)
             if records:
                 return records
-            left = deadline - self._now()
+            left, pause = deadline - self._now(), self._until_commit()
             if left <= 0 and has_waited:
                 return records
             has_waited = True
-            engine.wait(self._has_news, max(0.0, min(left, self._until_commit())))
+            if not engine.wait(self._has_news, max(0.0, min(left, pause))) and left <= pause:
+                return records
 
     def _tear(self) -> None:
         """Fetch anew what was on its way to the program when Ctrl-C came: it may be in no place."""

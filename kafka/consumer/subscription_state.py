@@ -168,6 +168,11 @@ class AssignedPartitions:
             if state is not None:
                 state.hold(is_held)
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether take_changed() would return anything; may be asked without the lock."""
+        return bool(self._changed)
+
     def take_changed(self) -> Set[TopicPartition]:
         """Return where what brokers are asked for may be another since this was called last.
 

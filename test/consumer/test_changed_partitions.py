@@ -35,9 +35,10 @@ CHANGES = [
 
 @pytest.mark.parametrize('change', CHANGES)
 def test_a_change_is_told_once(subscription, change):
+    assert not subscription.has_changed
     change(subscription)
-    assert subscription.take_changed() == {A}
-    assert subscription.take_changed() == set()
+    assert subscription.has_changed and subscription.take_changed() == {A}
+    assert not subscription.has_changed and subscription.take_changed() == set()
 
 
 @pytest.mark.parametrize(

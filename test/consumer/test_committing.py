@@ -10,8 +10,10 @@ import pytest
 from kafka import OffsetAndMetadata, TopicPartition
 from kafka.consumer.committing import _is_stored
 from kafka.errors import CommitFailedError, UnknownTopicOrPartitionError
-from kafka.testing import Cluster
+from kafka.testing import Cluster, MemoryCluster
+from test.consumer.bounded import write as write_to
 from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until, values, write
+from test.simulation.reader import SimConsumer
 
 pytestmark = pytest.mark.once
 
@@ -105,6 +107,23 @@ def test_the_option_is_called_where_a_commit_has_no_callback(cluster):
         poll_until(made, 10)
         made.commit_async()
         wait_for(lambda: made.poll(timeout_ms=10) == {} and told)
+
+
+def test_offsets_that_are_stored_are_committed_by_themselves_once_in_a_while():
+    """So that brokers do not let them expire, and do not hear of them with each interval."""
+    with MemoryCluster(version='4.4', seed=1, topics={'t': 2}) as cluster:
+        options = {'group_id': 'g', 'auto_commit_interval_ms': 1000, 'fetch_max_wait_ms': 5000}
+        made = SimConsumer.of(cluster, [], **options)
+        made.assign([FIRST, SECOND])
+        for _ in range(50):
+            made.poll(timeout_ms=1000)
+        commits = [each for each in cluster.requests if each.api.name == 'OFFSET_COMMIT']
+        assert len(commits) == 2
+        write_to(cluster.state.topics['t'].partitions[1].log, b'a')
+        for _ in range(9):
+            made.poll(timeout_ms=1000)
+        assert made.committed(SECOND) == 1, 'what has changed goes with the next interval'
+        made.close()
 
 
 def test_automatic_commits_have_only_what_was_handed_out(cluster):

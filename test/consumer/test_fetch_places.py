@@ -97,6 +97,20 @@ def test_topics_without_leader_are_told_once_per_look(town):
     assert town.places.take_leaderless() == {'t'} and town.places.take_leaderless() == set()
 
 
+def test_a_look_is_due_when_a_pause_is_over_or_something_waits_to_be_told(town):
+    assert not town.places.is_due(town.now)
+    town.leave_alone()
+    assert not town.places.is_due(town.now + 0.9) and town.places.is_due(town.now + 1.0)
+    town.rig.leaders = {1: -1}
+    town.metadata()
+    assert town.places.is_due(town.now)
+    town.places.take_leaderless()
+    assert not town.places.is_due(town.now)
+    town.subscription.need_offset_reset(T0)
+    town.look()
+    assert town.places.is_due(town.now)
+
+
 def test_nobody_needs_a_leader_for_what_is_paused(town):
     town.subscription.pause(T0)
     town.rig.leaders = {0: -1}

@@ -432,6 +432,23 @@ def test_a_broker_that_waits_as_it_should_is_asked_again_at_once():
         assert rig.open is not None
 
 
+def test_who_has_nothing_new_is_asked_again_in_the_turn_of_its_answer():
+    """Each turn of an idle consumer costs more than what is done in it."""
+    rig = Rig(3)
+    rig.idle()
+    rig.loop.advance(0.5)
+    rig.sent[-1].respond()
+    rig.loop._run_ready()
+    assert rig.open is not None and rig.open.asked == {}
+
+
+def test_a_look_without_reason_takes_no_lock():
+    rig = Rig(3)
+    rig.idle()
+    with rig.lock:  # of a kind that can not be taken twice
+        rig.fetcher._review(rig.loop.now)
+
+
 def test_without_waiting_there_is_a_pause_all_the_same():
     rig = Rig(max_wait=0.0)
     for _ in range(100):

@@ -60,6 +60,16 @@ def test_a_poll_without_anything_ends_in_time(cluster):
             assert timeout / 1000 <= time.monotonic() - began < timeout / 1000 + 1
 
 
+def test_a_poll_without_anything_looks_once_for_what_is_owed(cluster, monkeypatch):
+    with consumer_of(cluster, 'empty') as made:
+        made.poll(timeout_ms=100)
+        looks, attend = [], made._attend
+        monkeypatch.setattr(made, '_attend', lambda: (looks.append(1), attend()))
+        for _ in range(10):
+            made.poll(timeout_ms=10)
+        assert 10 <= len(looks) <= 13
+
+
 def test_iteration_hands_out_one_record_after_the_other(consumer):
     found = [next(consumer) for _ in range(10)]
     assert values(found) == list(range(10))

@@ -39,7 +39,7 @@ FLOOR = {
     'kafka.consumer.fetch_places': 'machines',
     'kafka.consumer.fetch_requests': 'machines',
     'kafka.consumer.fetch_session': 'machines',
-    'kafka.consumer.fetcher': 'drivers',
+    'kafka.consumer.fetching': 'drivers',
     'kafka.consumer.listener': 'machines',
     'kafka.consumer.offsets': 'drivers',
     'kafka.consumer.partition_state': 'machines',

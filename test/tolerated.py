@@ -17,8 +17,8 @@ LATE_IMPORTS: dict[str, str] = {
     'kafka/cli/program.py: kafka.cli.old_source': 'paid for by sources that fail only',
 }
 BROAD_EXCEPTS: dict[str, str] = {
-    'kafka/consumer/fetcher.py: Fetcher.look': 'logged: a mistake must not end all fetching',
-    'kafka/consumer/fetcher.py: Fetcher._answered': 'raised by the next poll: it must not be lost',
+    'kafka/consumer/fetching.py: Fetching.look': 'logged: a mistake must not end all fetching',
+    'kafka/consumer/fetching.py: Fetching._answered': 'raised by the next poll: not to be lost',
     'kafka/reporting.py: HarmlessReporter._tell': 'logged: it must not stop the turns of a client',
     'kafka/producer/kafka.py: _close_all': 'raised again once all producers are closed',
     'kafka/coordinator/consumer.py: ConsumerCoordinator._tell': 'logged, as 1.x did with listeners',

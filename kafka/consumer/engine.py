@@ -17,7 +17,7 @@ from typing import Any, Callable, Coroutine, Deque, Dict, Iterable, List, Option
 
 from kafka import config as options
 from kafka.consumer.completed_fetch import CompletedFetch
-from kafka.consumer.fetcher import Fetcher, FetchSettings
+from kafka.consumer.fetching import Fetching, FetchSettings
 from kafka.consumer.figures import figures_of
 from kafka.consumer.following import Following
 from kafka.consumer.offsets import OffsetLookups
@@ -156,7 +156,7 @@ class Engine:
             metadata_max_age=config['metadata_max_age_ms'] / 1000,
             **seconds,
         )
-        self.fetcher = Fetcher(
+        self.fetcher = Fetching(
             loop, pool, self.subscription, self.lock, settings, self._make, self.look, self.figures
         )
         self.following = Following(

@@ -1,7 +1,7 @@
 """What a consumer does about each error code of a partition in a Fetch answer: the one table of it.
 
 Owns the table, and the errors that callers get for its rows. It does not own what an answer as a
-whole is good for (fetch_session.py), nor the doing (fetcher.py). Follows the error codes of the
+whole is good for (fetch_session.py), nor the doing (fetching.py). Follows the error codes of the
 protocol guide, KIP-320, KIP-392 and KIP-516; pure.
 """
 

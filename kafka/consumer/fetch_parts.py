@@ -3,7 +3,7 @@
 Owns: which parts still count, and what records, hints and errors do to the state of a partition and
 to who is asked for it next. Does not own: the table of errors (fetch_answers.py), where partitions
 are asked for (fetch_places.py), what an answer as a whole is good for (fetch_session.py), who hears
-of it (fetcher.py). Follows KIP-320, KIP-392 and KIP-951. Pure.
+of it (fetching.py). Follows KIP-320, KIP-392 and KIP-951. Pure.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class _Answer:
 class FetchedParts:
     """Takes the parts of answers.
 
-    Arguments: subscription; cluster; places; settings; make: as Fetcher; backoff: a function of the
-    number of failures in a row that returns seconds.
+    Arguments: subscription; cluster; places; settings; make: as Fetching; backoff: a function of
+    the number of failures in a row that returns seconds.
     """
 
     def __init__(

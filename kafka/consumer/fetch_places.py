@@ -2,7 +2,7 @@
 
 Owns: where each assigned partition is asked for, and since when one that failed is left alone. Does
 not own: positions and leaders themselves (partition_state.py, cluster.py), what a broker was told
-(fetch_session.py), requests (fetcher.py). Follows KIP-320 and KIP-392, and KIP-516 for topics that
+(fetch_session.py), requests (fetching.py). Follows KIP-320 and KIP-392, and KIP-516 for topics that
 were made anew. Pure; whatever reads the subscription runs under the consumer's lock.
 
 Partitions are looked at when something about them has changed, all of them only after Metadata.

@@ -2,7 +2,7 @@
 
 Owns: how a plan of a fetch session becomes a request, of whichever version, and which partition
 each part of an answer is about. Does not own: the plan (fetch_session.py), what is done with the
-answer (fetcher.py). Pure.
+answer (fetching.py). Pure.
 """
 
 from __future__ import annotations

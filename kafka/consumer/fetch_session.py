@@ -2,7 +2,7 @@
 
 Owns: which partitions are wanted of a broker, which of them a request has to name, the id and the
 epoch of the session, and the order in which partitions have their turn. Does not own: what is
-wanted and why (fetch_places.py), requests and answers themselves (fetcher.py). Pure.
+wanted and why (fetch_places.py), requests and answers themselves (fetching.py). Pure.
 
 A broker that keeps a session knows what was asked before, so that a request names only what is new
 or no longer the same, and an answer only what is news. The cost of both is that of the changes, not

@@ -2,7 +2,7 @@
 
 Owns: the queue of what was fetched, what waits aside because its partition is paused, and the
 budget of bytes. Does not own: the records inside (completed_fetch.py), who is asked for more
-(fetcher.py). Pure; all of it under the consumer's lock.
+(fetching.py). Pure; all of it under the consumer's lock.
 
 The records of one answer are views into the same bytes. So an answer counts with all its bytes
 until the last of its fetches is done with, and the budget holds for the memory that is in use, not

@@ -2,7 +2,7 @@
 
 Owns the phases of a partition and what may follow what (TRANSITIONS), the two places in the log
 (what was handed out, what was fetched), and which late answers still count. Does not own: which
-partitions are read (subscription_state.py), the asking (positions.py, fetcher.py). Follows KIP-320
+partitions are read (subscription_state.py), the asking (positions.py, fetching.py). Follows KIP-320
 and the Java client in what a change of leaders demands.
 
 What was asked for a partition carries its token. The token changes whenever the position moves by

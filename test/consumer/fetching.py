@@ -7,7 +7,7 @@ import threading
 from functools import partial
 
 from kafka.consumer.completed_fetch import CompletedFetch
-from kafka.consumer.fetcher import Fetcher, FetchSettings
+from kafka.consumer.fetching import Fetching, FetchSettings
 from kafka.consumer.partition_state import EpochEnd
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.net.pool import Pool
@@ -54,7 +54,7 @@ class Rig:
         self.figures = Figures()
         self.subscription = SubscriptionState('earliest')
         self.settings = FetchSettings(request_timeout=3.0, retry_backoff=0.05, **settings)
-        self.fetcher = Fetcher(
+        self.fetcher = Fetching(
             self.loop,
             self.pool,
             self.subscription,

@@ -11,7 +11,7 @@ import threading
 
 from kafka.cluster import ClusterMetadata
 from kafka.consumer.completed_fetch import CompletedFetch
-from kafka.consumer.fetcher import Fetcher, FetchSettings
+from kafka.consumer.fetching import Fetching, FetchSettings
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import KafkaConnectionError, KafkaError, UnknownBrokerIdError
 from kafka.net.link_parts import Answer
@@ -227,7 +227,7 @@ class Rig:
         self.metadata()
         self.subscription = SubscriptionState(policy)
         self.settings = FetchSettings(**settings)
-        self.fetcher = Fetcher(
+        self.fetcher = Fetching(
             self.loop,
             self.pool,
             self.subscription,

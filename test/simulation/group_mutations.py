@@ -10,7 +10,7 @@ import sys
 
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.fetch_session import FetchSession, Outcome, Plan
-from kafka.consumer.fetcher import Fetcher
+from kafka.consumer.fetching import Fetching
 from kafka.consumer.partition_state import TopicPartitionState
 from kafka.consumer.partition_state import Verdict as Judgement
 from kafka.consumer.polling import Polling
@@ -88,7 +88,7 @@ def show_what_was_aborted(patch):
 
 
 def drop_the_rest_of_a_fetch(patch):
-    patch.setattr(Fetcher, 'put_back', lambda self, fetch: self.done(fetch))
+    patch.setattr(Fetching, 'put_back', lambda self, fetch: self.done(fetch))
 
 
 def say_nothing_of_changes_to_a_session(patch):

@@ -72,7 +72,7 @@ class KafkaPythonClient:
             auto_offset_reset='earliest',
             enable_auto_commit=options['commits'] == 'auto',
             auto_commit_interval_ms=200,
-            isolation_level='read_committed',
+            isolation_level=options['isolation'],
             max_poll_records=MAX_RECORDS,
             **self.of_the_group(options),
         )
@@ -164,7 +164,7 @@ class ConfluentClient:
             'enable.auto.commit': options['commits'] == 'auto',
             'enable.auto.offset.store': False,
             'auto.commit.interval.ms': 200,
-            'isolation.level': 'read_committed',
+            'isolation.level': options['isolation'],
             'topic.metadata.refresh.interval.ms': 2000,
         }
         if options['protocol'] == 'consumer':

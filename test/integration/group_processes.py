@@ -24,6 +24,7 @@ DEFAULTS = {
     'protocol': 'classic',
     'assignor': 'range',
     'commits': 'sync',
+    'isolation': 'read_committed',
     'session_ms': 6000,
     'root': str(ROOT),
 }

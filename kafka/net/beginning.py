@@ -51,9 +51,10 @@ class Beginning:
         await self._pool.wait_for_topic(name, max(0.001, deadline - self._loop.time()))
 
     def release(self) -> Tuple[int, ...]:
-        """Return the release of the brokers, as one of them shows it."""
-        for broker in self._pool.cluster.brokers():
-            versions = self._pool.versions(broker.node_id)
+        """Return the release of the brokers, as one of them shows it, or the last that did."""
+        pool = self._pool
+        found = [pool.versions(broker.node_id) for broker in pool.cluster.brokers()]
+        for versions in (*found, pool.seen_versions):  # connections may be lost by now
             if versions is not None:
                 return release_of(versions.ranges)
         return (0, 8, 0)

@@ -71,7 +71,8 @@ class Pool:
     Arguments: loop; settings; chance: for the order of servers and the jitter.
 
     Attributes: cluster: what is known, a ClusterMetadata; settings; topics: which topics are of
-    interest, and when they are asked about.
+    interest, and when they are asked about; seen_versions: what the broker serves that was
+    connected last, None before the first.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Pool:
         self._fetch_links: _Links = {}
         self._group_links = GroupLinks(self, self._link_of)
         self._is_closed = False
+        self.seen_versions: Optional[BrokerVersions] = None
         self._features: Tuple[int, Dict[str, int]] = (-1, {})
         self._silent_since: Optional[float] = None  # first of the refreshes that failed
         self._spare: Optional[BrokerLink] = None  # a bootstrap server that knows of no broker
@@ -362,6 +364,7 @@ class Pool:
 
     def _on_ready(self, link: BrokerLink) -> None:
         versions = link.versions
+        self.seen_versions = versions or self.seen_versions
         if versions is not None and versions.finalized_features_epoch > self._features[0]:
             self._features = (versions.finalized_features_epoch, versions.finalized_features)
 

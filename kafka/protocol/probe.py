@@ -11,7 +11,7 @@ connections of others whose answer has just gone out are never read again. So Me
 in version 1, which 0.10 brought. Older brokers do not look at the version, and answer in the layout
 of version 0; which of the two it is tells whether ApiVersions may follow.
 
-Releases that cannot list are told apart by what they know, asked on the same connection:
+Releases that cannot list are told apart by what they know:
 
     =======  ============  ==============  ==============
     release  Heartbeat v0  ListGroups v0   OffsetFetch v0
@@ -23,8 +23,10 @@ Releases that cannot list are told apart by what they know, asked on the same co
     =======  ============  ==============  ==============
 
 A connection may have been lost for another reason, such as having been idle for too long, so what
-is closed at the first question is asked once more. A listener with SASL closes at Metadata and
-answers ApiVersions; that is asked last.
+is closed at the first question is asked once more. So is each mark, behind Metadata on a connection
+of its own, which shows that connections work: else a 0.9 whose connection breaks in the middle
+would be an 0.8 to the client. A listener with SASL closes at Metadata and answers ApiVersions; that
+is asked last.
 
 No question changes anything on a broker. Metadata asks for a topic of a name that cannot exist: the
 empty list would fetch all topics, any good name might create one. FindCoordinator, the obvious mark
@@ -202,12 +204,25 @@ def _probe_marks(client_id: Optional[str]) -> Probe:
 def _has_mark(
     key: ApiKey, fields: Dict[str, Any], client_id: Optional[str], reconnect: bool = False
 ) -> Generator[ProbeStep, Optional[bytes], bool]:
-    """Ask version 0 of an API; False if the broker closes the connection."""
-    request = api.request_class(key)(**fields)
-    answer = yield ProbeStep(_encode(request, 0, ASK_MARK - key, client_id), reconnect)
-    if answer is not None:
-        _expect(ASK_MARK - key, answer)
-    return answer is not None
+    """Ask version 0 of an API; False if the broker closes two connections at it.
+
+    Raises KafkaConnectionError when it closes one at Metadata, which all releases answer.
+    """
+    request = _encode(api.request_class(key)(**fields), 0, ASK_MARK - key, client_id)
+    for is_again in (False, True):
+        if reconnect or is_again:
+            data = yield ProbeStep(_ask_metadata(client_id), True)
+            if data is None:
+                raise KafkaConnectionError(
+                    'connections break while the broker is asked what it knows: its release cannot'
+                    ' be told'
+                )
+            _expect(ASK_METADATA, data)
+        answer = yield ProbeStep(request, False)
+        if answer is not None:
+            _expect(ASK_MARK - key, answer)
+            return True
+    return False
 
 
 def _ask_versions(version: int, correlation_id: int, client_id: Optional[str]) -> bytes:

@@ -78,8 +78,11 @@ class Outcome(NamedTuple):
     requests: list  # api keys, in the order in which the broker read them
 
 
-def drive(broker, lose_first_connection=False):
-    """Run the probe against a scripted broker; return what came out."""
+def drive(broker, lose_first_connection=False, lost_at=()):
+    """Run the probe against a scripted broker; return what came out.
+
+    Arguments: lost_at: numbers of requests, from 0 on, whose connection breaks without an answer.
+    """
     probe = probe_versions('me')
     requests, connections = [], 1
     lost = lose_first_connection
@@ -93,7 +96,8 @@ def drive(broker, lose_first_connection=False):
         for data in iter(reader.next_frame, None):
             header = api.decode_request(data)[0]
             requests.append(header.api_key)
-            behaviour = CLOSES if lost else broker.get(header.api_key, CLOSES)
+            is_lost = lost or len(requests) - 1 in lost_at
+            behaviour = CLOSES if is_lost else broker.get(header.api_key, CLOSES)
             if behaviour is CLOSES:
                 answers.append(None)
                 break  # what follows is not read any more
@@ -108,7 +112,7 @@ def drive(broker, lose_first_connection=False):
 
 @pytest.mark.parametrize(
     ('release', 'connections', 'connected'),
-    [('0.8.0', 2, False), ('0.8.1', 2, True), ('0.8.2', 1, False), ('0.9', 1, True)],
+    [('0.8.0', 4, False), ('0.8.1', 3, True), ('0.8.2', 2, False), ('0.9', 1, True)],
 )
 def test_releases_that_cannot_list_are_inferred(release, connections, connected):
     outcome = drive(BROKERS[release])
@@ -159,9 +163,33 @@ def test_no_question_creates_a_topic():
 @pytest.mark.parametrize('release', ['0.8.2', '0.9', '0.10', '2.4', '4.4'])
 def test_a_connection_lost_for_another_reason_does_not_make_a_broker_another(release):
     """A connection that was idle for long is closed just when the question comes."""
-    outcome = drive(BROKERS[release], lose_first_connection=True)
-    assert outcome.result == drive(BROKERS[release]).result
-    assert outcome.connections == 2
+    outcome, whole = drive(BROKERS[release], lose_first_connection=True), drive(BROKERS[release])
+    assert outcome.result == whole.result
+    assert outcome.connections == whole.connections + 1
+
+
+@pytest.mark.parametrize('release', BROKERS)
+def test_a_connection_that_breaks_makes_no_broker_an_older_one(release):
+    whole = drive(BROKERS[release]).result
+    for number in range(len(drive(BROKERS[release]).requests)):
+        try:
+            found = drive(BROKERS[release], lost_at=[number]).result
+        except KafkaConnectionError:  # it is tried again
+            assert release.startswith('0.8')
+        else:
+            assert found.release == whole.release
+            assert found.versions.ranges == whole.versions.ranges
+
+
+def test_a_broker_whose_connection_breaks_at_a_mark_is_asked_on_another_one():
+    for number in (1, 2):
+        outcome = drive(BROKERS['0.9'], lost_at=[number])
+        assert (outcome.result.release, outcome.connections) == ('0.9', 2)
+
+
+def test_a_release_is_not_told_while_connections_break_at_what_all_releases_know():
+    with pytest.raises(KafkaConnectionError, match='its release cannot be told'):
+        drive(BROKERS['0.9'], lost_at=[1, 2])
 
 
 @pytest.mark.parametrize('highest', [3, 5])

@@ -243,7 +243,7 @@ MUTATIONS = {
     tell_nobody_of_what_was_lost: 3,
     assign_before_it_is_given_back: 2,
     do_not_hear_that_the_generation_is_over: 7,
-    do_not_hear_of_rebalances: 3,
+    do_not_hear_of_rebalances: 0,
     acknowledge_without_revoking: 32,
     stay_after_a_fence: 22,
     doubt_no_position: 3,

@@ -105,7 +105,7 @@ def begin_at_the_beginning(patch):
     patch.setattr(TopicPartitionState, 'begin_at', begin_at)
 
 
-#: So many seeds a mistake has, from the one that found it when this was written.
+#: So many seeds a mistake has, beside the one that found it when this was written.
 MOST = 300
 #: Each mistake, and that seed.
 MUTATIONS = {
@@ -113,7 +113,7 @@ MUTATIONS = {
     do_not_go_back: 2,
     commit_as_nobody: 3,
     say_who_at_the_end: 19,
-    begin_at_offsets_that_may_change: 38,
+    begin_at_offsets_that_may_change: 58,
     commit_behind_what_comes_next: 0,
     go_on_after_a_transform_that_failed: 0,
     copy_what_was_aborted: 0,

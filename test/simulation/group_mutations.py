@@ -224,7 +224,7 @@ def poll_longer_than_allowed(patch):
     patch.setattr(Polling, '_poll', lambda self, deadline, most: real(self, deadline + 0.5, most))
 
 
-#: So many seeds a mistake has, from the one that found it when this was written.
+#: So many seeds a mistake has, beside the one that found it when this was written.
 MOST = 150
 #: Each mistake, and that seed.
 MUTATIONS = {
@@ -245,7 +245,7 @@ MUTATIONS = {
     do_not_hear_that_the_generation_is_over: 7,
     do_not_hear_of_rebalances: 0,
     acknowledge_without_revoking: 32,
-    stay_after_a_fence: 22,
+    stay_after_a_fence: 14,
     doubt_no_position: 3,
     take_every_position_for_valid: 3,
     commit_without_epochs: 3,

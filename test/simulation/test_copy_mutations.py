@@ -13,5 +13,5 @@ from test.simulation.mutations import found_by
 @pytest.mark.once
 @pytest.mark.parametrize('mutation', MUTATIONS, ids=lambda each: each.__name__)
 def test_a_mistake_is_found_by(mutation):
-    first = MUTATIONS[mutation]
-    assert found_by(mutation, range(first, first + MOST), run_copy) is not None
+    seeds = [MUTATIONS[mutation], *range(MOST)]
+    assert found_by(mutation, seeds, run_copy) is not None

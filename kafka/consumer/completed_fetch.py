@@ -302,7 +302,7 @@ class CompletedFetch:
             headers,
             repeat(None) if columns.checksums is None else columns.checksums,
             repeat(-1) if columns.keys is None else _sizes(columns.keys),
-            _sizes(columns.values),
+            _sizes(columns.values) if columns.value_sizes is None else columns.value_sizes,
             repeat(-1) if columns.header_sizes is None else columns.header_sizes,
             repeat(columns.leader_epoch),
         )

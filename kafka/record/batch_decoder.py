@@ -60,7 +60,7 @@ from kafka.record.columns import Columns
 from kafka.record.formats import formats
 from kafka.record.header_blocks import NO_HEADERS, Headers, read_headers
 from kafka.record.record import Record
-from kafka.record.record_columns import RecordColumns
+from kafka.record.record_columns import Group, RecordColumns
 from kafka.record.record_reader import Fields, decode_record
 from kafka.record.util import Buffer, decode_varint
 
@@ -76,22 +76,6 @@ class Marks(NamedTuple):
     offsets: Sequence[int]
     timestamps: Sequence[int]
     keys: Optional[Sequence[Optional[bytes]]]
-
-
-class Group(NamedTuple):
-    """
-    Some batches whose records are read together: data, and what their headers say, by columns.
-
-    ``data`` is what follows each header, decompressed. ``times`` are those that the records'
-    deltas are added to; where ``is_append_time``, those of all records of a batch.
-    """
-
-    data: List[Buffer]
-    counts: List[int]
-    offsets: List[int]
-    times: List[int]
-    is_append_time: bool
-    leader_epoch: int
 
 
 #: Records of one batch that follow each other: the number of the first, how the offset deltas of
@@ -127,6 +111,8 @@ class _Columns:
         self.blocks: Optional[List[bytes]] = None
         #: Index of records that are not the next by their offsets, and how far off they are.
         self.odd_offsets: List[Tuple[int, int]] = []
+        #: How many records came in runs of values of one size, by that size.
+        self.run_sizes: Dict[int, int] = {}
 
     def left(self) -> List[Section]:
         """Return what is left of the sections."""
@@ -138,6 +124,11 @@ class _Columns:
                 return [(first + done, wanted[done:], end), *self.sections[place + 1 :]]
             done -= len(wanted)
         return []
+
+    def count_runs(self, sizes: Dict[int, int]) -> None:
+        """Note how many records came in runs, by the size of their values."""
+        for size, count in sizes.items():
+            self.run_sizes[size] = self.run_sizes.get(size, 0) + count
 
     def widen(self) -> None:
         """Give keys and headers columns of their own."""
@@ -193,6 +184,10 @@ class _Columns:
         sizes: Optional[Sequence[int]] = None
         if self.blocks is not None:
             headers, sizes = read_headers(self.blocks)
+        value_sizes = None
+        for size, count in self.run_sizes.items():
+            if count == len(self.values):
+                value_sizes = [size] * count
         return RecordColumns(
             offsets,
             stamps,
@@ -203,6 +198,7 @@ class _Columns:
             sizes,
             None,
             group.leader_epoch,
+            value_sizes,
         )
 
 
@@ -391,6 +387,8 @@ def _even_batches(buf: bytes, pos: int, columns: _Columns) -> int:
             if found is None:
                 return pos
             runs.append((last - first, found))
+    for _, found in runs:
+        columns.count_runs(found.run_sizes)
     for batch in range(batches):
         for count, found in runs:
             columns.take_over(found, batch * count, (batch + 1) * count)
@@ -420,6 +418,7 @@ def _add_run(buf: bytes, pos: int, run: RecordRun, columns: _Columns) -> None:
         columns.values += [None] * run.records
         return
     fields = run.fields(buf, pos)
+    columns.count_runs({run.value_bytes: run.records})
     if columns.keys is None or columns.blocks is None:
         columns.values += fields
     elif run.plain:

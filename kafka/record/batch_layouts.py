@@ -187,6 +187,7 @@ class RecordRun(NamedTuple):
     delta_bytes: int
     null_keys: bool
     plain: bool
+    value_bytes: int
 
     def deltas(self, buf: bytes, pos: int) -> Optional[List[int]]:
         """Return the timestamp deltas of a run that begins at ``pos``; None if one is too wide."""
@@ -283,7 +284,7 @@ def measure_run(
         text = '%dx%dsx' % (skipped + widths.length, value)
     else:
         text = '%dx%ds%dx%ds%ds' % (skipped, key, widths.length, value, widths.headers)
-    return RecordRun(count, size, text, widths.size + 1, widths.delta, null_keys, plain)
+    return RecordRun(count, size, text, widths.size + 1, widths.delta, null_keys, plain, value)
 
 
 # --- stretches: batches of one size

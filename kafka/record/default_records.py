@@ -15,7 +15,6 @@ from typing import Callable, Iterator, NamedTuple, Optional, Sequence, Tuple, Ty
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
 from kafka.record.batch_decoder import (
-    Group,
     Marks,
     decode_batch,
     decode_columns,
@@ -31,7 +30,7 @@ from kafka.record.batch_encoder import (
 from kafka.record.columns import Columns
 from kafka.record.crc32c import crc32c
 from kafka.record.record import Header, Record
-from kafka.record.record_columns import RecordColumns
+from kafka.record.record_columns import Group, RecordColumns
 from kafka.record.util import Buffer
 
 T = TypeVar('T')

@@ -15,7 +15,7 @@ from typing import Iterable, Iterator, NamedTuple, Optional, Set, Tuple, cast
 
 from kafka.codec import DEFAULT_LIMIT_BYTES, decompress
 from kafka.errors import ChecksumError, KafkaError, ProtocolError
-from kafka.record.batch_decoder import Group, decode_group
+from kafka.record.batch_decoder import decode_group
 from kafka.record.crc32c import crc32c
 from kafka.record.default_records import (
     ATTRIBUTES_POS,
@@ -27,7 +27,7 @@ from kafka.record.default_records import (
 )
 from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.legacy_run import MIN_MESSAGE_BYTES
-from kafka.record.record_columns import RecordColumns
+from kafka.record.record_columns import Group, RecordColumns
 from kafka.record.util import Buffer
 
 #: The fields of a BatchHeader.

@@ -13,7 +13,6 @@ from kafka.errors import ProtocolError
 from kafka.record import batch_decoder, header_blocks
 from kafka.record.batch_decoder import (
     CHUNK,
-    Group,
     decode_columns,
     decode_group,
     decode_marks,
@@ -22,6 +21,7 @@ from kafka.record.batch_decoder import (
 from kafka.record.batch_layouts import measure_run, stretches
 from kafka.record.formats import formats
 from kafka.record.record import Record
+from kafka.record.record_columns import Group
 from kafka.record.record_reader import decode_record
 from test.record import oracle
 from test.record.oracle import R, varint_bytes
@@ -327,6 +327,21 @@ def test_batches_that_are_read_together(shape, counts):
     assert list(keys) == [r.key for r in records]
     headers = [()] * len(records) if columns.headers is None else columns.headers
     assert list(headers) == [r.headers for r in records]
+    if columns.value_sizes is not None:
+        assert list(columns.value_sizes) == [len(r.value) for r in records]
+
+
+def test_the_sizes_of_values_are_known_where_all_are_of_one_size():
+    rows = [R(i, 0, b'k', b'%050d' % i, ()) for i in range(200)]
+    odd = rows[5]._replace(value=b'short')
+    for counts in ((200,), (200, 200), (64, 128)):
+        some = [(rows[:count], count) for count in counts]
+        assert list(group(*some).value_sizes or ()) == [50] * sum(counts)
+        for place in range(len(some) + 1):
+            other = [*some[:place], ([odd._replace(offset=0)], 1), *some[place:]]
+            assert group(*other).value_sizes is None
+    longer = [each._replace(value=each.value + b'!') for each in rows]
+    assert group((rows, 200), (longer, 200)).value_sizes is None
 
 
 @pytest.mark.parametrize('shape', sorted(SHAPES))

@@ -94,6 +94,7 @@ def test_that_columns_say_everything():
         [4, 4],
         None,
         4,
+        None,
     )
 
 

@@ -15,6 +15,7 @@ def test_that_a_part_has_that_of_each_column():
         [7, 8], [70, 80], 0, [None, b'c'], [b'y', None], [(), ()], [-1] * 2
     )
     assert BARE.part(0, 1) == RecordColumns(range(5, 6), None, None, None, [b'x'])
+    assert BARE._replace(value_sizes=[1, 1, 0]).part(1).value_sizes == [1, 0]
     assert BARE._replace(checksums=[1, 2, 3]).part(2).checksums == [3]
 
 

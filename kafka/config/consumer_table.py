@@ -139,7 +139,8 @@ _GROUP: Table = table(
         FLAG,
         True,
         'C',
-        'Whether patterns pass over topics such as ``__consumer_offsets``.',
+        'Whether patterns, and topics(), pass over topics such as ``__consumer_offsets``.',
+        until=(('1.2', 'C', False),),
         since='1.3',
     ),
 )

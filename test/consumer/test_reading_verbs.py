@@ -82,6 +82,17 @@ def test_topics_and_their_partitions(consumer):
     assert consumer.partitions_for_topic('none') == set()
 
 
+@pytest.mark.parametrize(
+    'options, is_told',
+    [({}, False), ({'exclude_internal_topics': False}, True), ({'dialect': '1.2.1'}, True)],
+)
+def test_internal_topics_are_told_of_to_who_wants_them(cluster, options, is_told):
+    """As 1.2.1 did to all."""
+    cluster.create_topic('__consumer_offsets', partitions=1)
+    with consumer_of(cluster, **options) as consumer:
+        assert ('__consumer_offsets' in consumer.topics()) is is_told
+
+
 def test_topics_are_asked_for_again_when_a_connection_breaks(cluster, consumer):
     for call in (consumer.topics, lambda: consumer.partitions_for_topic('u')):
         cluster.faults.add(DropResponse(), 'Metadata', times=3)

@@ -124,7 +124,7 @@ _GROUP: Table = table(
         milliseconds(0),
         5000,
         'C',
-        'How often.',
+        'How often; positions that are stored already, every 30 s.',
     ),
     Option(
         'default_offset_commit_callback',

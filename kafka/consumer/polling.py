@@ -23,7 +23,7 @@ from kafka.errors import (
     KafkaError,
     TopicAuthorizationFailedError,
 )
-from kafka.structs import ConsumerRecord, TopicPartition
+from kafka.structs import ConsumerGroupMetadata, ConsumerRecord, TopicPartition
 
 __all__ = ['Polling']
 
@@ -48,6 +48,8 @@ class Polling(Rebalancing):
     _reads_committed = False
     _failed: Any = None  # the fetch with what could not be handed out last
     _told_of: Any = None  # the record of which the log has told that it could not be
+    #: Who it was to its group when it last handed out records.
+    _handed_as: Optional[ConsumerGroupMetadata] = None
     #: Whether it has begun to read, as the consumer of its era.
     _has_polled = False
 
@@ -139,6 +141,9 @@ class Polling(Rebalancing):
         member = engine.member
         if member is not None and engine.subscription.partitions_auto_assigned():
             member.polled(engine.loop.time())
+            who = member.identity()
+            if who.generation_id >= 0:  # else what it has was handed out as whoever it was before
+                self._handed_as = who
             self._do_steps()
         if self._ended:
             self._tell_ended()  # of commits that failed, too, before what fails is raised here

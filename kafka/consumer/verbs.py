@@ -158,9 +158,17 @@ class Verbs(ArrowPolling):
             self._engine.loop.run(member.leave(reason, seconds), seconds + 1.0)
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return who this consumer is to its group, for transactions (3.0)."""
+        """Return who this consumer is to its group, for transactions (3.0).
+
+        Who it was by the last poll: once its group has gone on without it, brokers refuse offsets
+        of what it was handed out before, and would not if they came without a generation (KIP-447).
+        """
         self._check_open()
-        return self._engine.identity()
+        engine = self._engine
+        now, then = engine.identity(), self._handed_as
+        if then is None or not engine.subscription.partitions_auto_assigned():
+            return now
+        return then._replace(state=now.state)
 
     def enforce_rebalance(self, reason: str = '') -> None:
         """Let the group share its partitions anew with the next poll() (KIP-568).

@@ -176,6 +176,22 @@ def test_a_program_that_does_not_poll_loses_its_partitions(cluster, protocol):
     assert ('lost', 4) in [(what, len(partitions)) for what, partitions in listener.seen]
 
 
+def test_who_was_left_out_is_fenced_with_what_it_was_handed_out(cluster, protocol):
+    """Offsets without a generation would be taken from anybody."""
+    write(cluster, 1)
+    with member(cluster, protocol, max_poll_interval_ms=400, heartbeat_interval_ms=100) as made:
+        poll_until(made, 1)
+        before = made.group_metadata()[:3]
+        engine = made._engine
+        assert engine.wait(lambda: engine.identity().generation_id < 0, SECONDS)
+        assert made.group_metadata()[:3] == before
+        assert before[1] > 0 and before[2]
+        poll_while(made, lambda: made.group_metadata()[:3] == before)
+        assert made.group_metadata().generation_id > 0
+        made.unsubscribe()
+        assert made.group_metadata().generation_id < 0
+
+
 def test_a_member_of_a_long_handler_stays(cluster, protocol):
     options = {'session_timeout_ms': 6000, 'heartbeat_interval_ms': 100}
     cluster.state  # noqa: B018 - the cluster is up

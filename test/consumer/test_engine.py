@@ -20,9 +20,12 @@ from kafka.net.beginning import Beginning
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.testing import Cluster, MemoryCluster
-from kafka.testing.faults import Cut
+from kafka.testing.errors import LEADER_NOT_AVAILABLE
+from kafka.testing.faults import Cut, Error
+from test.consumer.bounded import write as write_to
 from test.consumer.modern import FIRST, consumer_of, poll_until, write
 from test.simulation.loop import SimLoop
+from test.simulation.reader import SimConsumer
 
 pytestmark = pytest.mark.once
 
@@ -158,3 +161,23 @@ def test_figures_tell_what_was_read():
             assert found['consumer-metrics']['last-poll-seconds-ago'] < 60
         with consumer_of(cluster, 't', metrics_enabled=False) as made:
             assert made.metrics() is None
+
+
+@pytest.mark.parametrize('how', ['subscribed', 'assigned', 'assigned, with a position'])
+def test_a_topic_whose_leaders_are_not_elected_yet_is_asked_about_until_they_are(how):
+    """Also without group, where no coordinator tells of it."""
+    with MemoryCluster(version='4.4', seed=1, topics={'t': 1}) as cluster:
+        write_to(cluster.state.topics['t'].partitions[0].log, b'a')
+        made = SimConsumer.of(cluster, [], auto_offset_reset='earliest', group_id=None)
+        fault = cluster.faults.add(Error(LEADER_NOT_AVAILABLE), 'Metadata', times=4)
+        if how == 'subscribed':
+            made.subscribe(['t'])
+        else:
+            made.assign([FIRST])
+        if how.endswith('position'):
+            made.seek(FIRST, 0)
+        found = {}
+        for _ in range(20):
+            found = found or made.poll(timeout_ms=500)
+        assert list(found) == [FIRST] and fault.hits == 4
+        made.close()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from itertools import repeat
 
 import pytest
 
-from kafka.consumer_record import ConsumerRecord, LazyRecords, make_records
+from kafka.consumer_record import ConsumerRecord, LazyRecords, RecentRecords, make_records
 from kafka.structs import ConsumerRecord as FromStructs
 
 VALUES = ('t', 3, 17, 1600, 0, b'k', b'v', [('h', b'1')], None, 1, 1, 2, 5)
@@ -89,11 +90,15 @@ def test_that_it_has_no_other_attributes():
         made().other = 1
 
 
-def lazy(offsets):
+def columns_of(offsets):
     count = len(offsets)
     headers = [[] for _ in offsets]
     columns = [repeat('t'), repeat(3), offsets, *([None] * count for _ in range(4)), headers]
-    return LazyRecords([*columns, *(repeat(-1) for _ in range(5))], offsets, 5)
+    return [*columns, *(repeat(-1) for _ in range(5))]
+
+
+def lazy(offsets):
+    return LazyRecords(columns_of(offsets), offsets, 5)
 
 
 def test_that_each_is_made_when_it_is_asked_for():
@@ -118,3 +123,42 @@ def test_that_those_made_when_asked_for_know_how_far_they_are(offsets):
 def test_that_none_to_be_made_is_none():
     records = lazy([])
     assert (records.left(), records.last(), list(records.iterator)) == (0, None, [])
+
+
+def test_that_lists_of_those_that_are_held_for_a_while_are_lists_as_others():
+    recent = RecentRecords(10, 1000)
+    for first in range(0, 50, 5):
+        count = 1 + first % 4
+        offsets = range(first, first + count)
+        made = recent.make(columns_of(offsets), count, 0)
+        assert made == make_records(columns_of(offsets)) and type(made) is list
+        assert len(recent) <= 10
+
+
+def test_that_what_takes_much_memory_is_not_held():
+    recent = RecentRecords(10, 1000)
+    for count, size, held in ((5, 500, 5), (5, 501, 0), (5, 500, 5), (6, 0, 0), (1, -1, 1)):
+        made = recent.make(columns_of(range(count)), count, size)
+        assert (len(made), len(recent)) == (count, held)
+
+
+def collections_during(make):
+    """Return how often the collector looked while lists were made, each held until the next."""
+    seen = []
+    gc.collect()
+    gc.callbacks.append(lambda phase, info: seen.append(phase))
+    try:
+        for _ in range(40):
+            records = make(columns_of(range(500)))
+        assert len(records) == 500
+    finally:
+        gc.callbacks.pop()
+    return len(seen)
+
+
+@pytest.mark.skipif(gc.get_threshold()[0] > 1000, reason='the collector of 3.13 is in no hurry')
+def test_that_the_collector_has_nothing_to_do_with_those_that_are_held():
+    recent = RecentRecords()
+    assert collections_during(lambda columns: recent.make(columns, 500, 0)) * 2 < (
+        collections_during(make_records)
+    )

@@ -17,7 +17,7 @@ from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 from kafka.codec import DEFAULT_LIMIT_BYTES
 from kafka.consumer.deserializers import Deserializer, adapt_deserializer
-from kafka.consumer_record import ConsumerRecord, LazyRecords, make_records
+from kafka.consumer_record import ConsumerRecord, LazyRecords, RecentRecords, make_records
 from kafka.errors import CorruptRecordError, IllegalStateError, KafkaError, UnsupportedCodecError
 from kafka.protocol.fetch import PartitionData
 from kafka.record.default_records import DefaultRecordBatch
@@ -49,6 +49,7 @@ class CompletedFetch:
         is_too_small: whether not even the first batch is there as a whole: brokers before 0.10.1
             cut it off where it is larger than the limit of the partition; any other broker sent
             something that is no batch.
+        recent: the RecentRecords of who takes lists again and again, None without.
         failed_at: offset at which the last call of take() met an error, None if it met none.
     """
 
@@ -95,6 +96,7 @@ class CompletedFetch:
         self.is_done = not self.size_bytes
         self.is_too_small = self._records.is_too_small
         self.failed_at: Optional[int] = None
+        self.recent: Optional[RecentRecords] = None
         self._deserializers = (
             adapt_deserializer('key_deserializer', key_deserializer),
             adapt_deserializer('value_deserializer', value_deserializer),
@@ -132,8 +134,11 @@ class CompletedFetch:
             columns = self._ahead(bool(taken), room)
             if columns is None:
                 break
-            fields, _, error = self._fields(columns)
-            records = make_records(fields)
+            fields, count, error = self._fields(columns)
+            if self.recent is None or self._deserializers != (None, None):
+                records = make_records(fields)
+            else:  # which holds nothing but bytes, and knows how many
+                records = self.recent.make(fields, count, _size_of(columns, fields))
             if not records and not taken and error is not None:
                 self.failed_at = columns.offsets[0]
                 raise error
@@ -322,6 +327,16 @@ class CompletedFetch:
         if len(done) < count:  # map() takes that of the deserializer for its own end
             return done, RuntimeError('a deserializer raised StopIteration')
         return done, None
+
+
+def _size_of(columns: RecordColumns, fields: Fields) -> int:
+    """Return the bytes that keys, values and headers have together, or a bit less."""
+    size: int = sum(fields[10])
+    if columns.keys is not None:
+        size += sum(fields[9])
+    if columns.header_sizes is not None:
+        size += sum(columns.header_sizes)
+    return size
 
 
 def _sizes(column: Iterable[Optional[bytes]]) -> List[int]:

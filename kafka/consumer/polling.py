@@ -215,6 +215,7 @@ class Polling(Rebalancing):
         fetch = self._engine.fetcher.take()
         if fetch is None:
             return None
+        fetch.recent = self._recent
         taken: List[Any] = self._taken(fetch, lambda: fetch.take(most))
         return fetch.partition, fetch.token, taken, fetch.position, fetch.last_epoch
 

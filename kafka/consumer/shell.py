@@ -12,7 +12,7 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optio
 from kafka.consumer.call_checks import ConsumerClosedError
 from kafka.consumer.engine import Engine
 from kafka.consumer.one_thread import OneThread
-from kafka.consumer_record import LazyRecords
+from kafka.consumer_record import LazyRecords, RecentRecords
 from kafka.errors import WakeupError
 from kafka.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
 
@@ -66,6 +66,7 @@ class Shell:
         self._closed = False
         self._wakes = False
         self._course: Optional[Course] = None
+        self._recent = RecentRecords()
         # Taken from fetches, then held back by pause(): by partition, with the token.
         self._held: Dict[TopicPartition, Tuple[int, List[ConsumerRecord], int, int]] = {}
         # What is behind the records that were marked as done, by partition.

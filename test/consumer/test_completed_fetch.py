@@ -9,6 +9,7 @@ import pytest
 
 from kafka.codec import MissingCodecError
 from kafka.consumer.completed_fetch import CompletedFetch
+from kafka.consumer_record import RecentRecords
 from kafka.errors import (
     CorruptRecordError,
     IllegalStateError,
@@ -342,6 +343,28 @@ def test_that_a_missing_package_is_told(monkeypatch):
     data[22] |= 4
     with pytest.raises(MissingCodecError, match=re.escape('pip install kafka-evergreen[zstd]')):
         fetch(data, check_crcs=False).take()
+
+
+# --- records that are held for a while
+
+
+@pytest.mark.parametrize(
+    'options, key, headers, held',
+    [
+        ({}, None, (), 3),
+        ({}, b'k', (), 3),
+        ({}, bytes(20), (), 0),
+        ({}, None, [('h', bytes(20))], 0),
+        ({'value_deserializer': bytes}, None, (), 0),
+        ({'key_deserializer': str}, None, (), 0),
+    ],
+)
+def test_that_those_of_few_bytes_are_held_for_a_while(options, key, headers, held):
+    data = batch(0, [b'a', b'b', None], key=key, headers=headers)
+    fetched, other = fetch(data, **options), fetch(data, **options)
+    fetched.recent = RecentRecords(10, 100)
+    assert fetched.take() == other.take()
+    assert len(fetched.recent) == held
 
 
 # --- records that are made when they are asked for

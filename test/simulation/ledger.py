@@ -160,8 +160,8 @@ class Ledger:
             for other in place.holds:
                 if other is member:
                     self.wrong('%r was assigned %s-%d twice', member, *key)
-                elif place.holds[other].is_old or other.is_late():
-                    pass  # the group may have gone on without it
+                elif place.holds[other].is_old or other.is_late() or member.is_late():
+                    pass  # the group may have gone on without it; it is told of that in this poll
                 elif self.is_in_group(member.member_id) and self.is_in_group(other.member_id):
                     self.wrong('%r was assigned %s-%d, which %r has', member, *key, other)
             place.holds[member] = Hold(len(place.commits))

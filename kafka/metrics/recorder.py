@@ -21,9 +21,11 @@ __all__ = ['Recorder', 'Row', 'put']
 #: A metric, its statistic, and what it is.
 Row = Tuple[str, Callable[[Any], Any], str]
 
-# After how many events, or how many ms, they are recorded at the latest.
+# After how many events they are recorded at the latest, or after which part of a window of time:
+# all that is recorded together is in the same window. To record costs more than what is recorded
+# where little happens.
 MOST_NOTED = 500
-LONGEST_MS = 1000.0
+WINDOW_PART = 6
 
 
 class Recorder:
@@ -38,6 +40,7 @@ class Recorder:
         self._settling = threading.RLock()
         self._noted: List[Any] = []
         self._noted_at = self._settled_at = 0.0
+        self._longest_ms = metrics.config.time_window_ms / WINDOW_PART
         self._tags = {'client-id': client_id}
 
     # ------------------------------------------------------------ what there is
@@ -75,7 +78,7 @@ class Recorder:
         noted = self._noted
         noted.append(event)
         self._noted_at = now = clock.milliseconds()
-        if len(noted) >= MOST_NOTED or not 0 <= now - self._settled_at < LONGEST_MS:
+        if len(noted) >= MOST_NOTED or not 0 <= now - self._settled_at < self._longest_ms:
             self.settle()
 
     def settle(self) -> None:

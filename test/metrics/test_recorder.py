@@ -58,10 +58,14 @@ def test_much_is_recorded_some_hundred_at_a_time(recorder):
 
 
 def test_what_is_old_is_recorded(recorder):
+    """In the window of time that it happened in: one has 30 s."""
     recorder.note(1)
-    recorder.clock[0] += 1.5
+    recorder.clock[0] += 4.9
     recorder.note(1)
-    assert recorder.recorded == [2]
+    assert recorder.recorded == []
+    recorder.clock[0] += 0.2
+    recorder.note(1)
+    assert recorder.recorded == [3]
 
 
 def test_a_clock_that_goes_back_holds_nothing_up(recorder):

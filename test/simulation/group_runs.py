@@ -394,6 +394,9 @@ class GroupRun(World):
             if self.commits_by == 'marks' and self.now() > more_at:
                 self.write_where_all_is_read()
                 more_at += MARK_SECONDS
+            if not self.readers:  # the last one was fenced
+                self.join()
+                self.rest(0.1)
             for reader in list(self.readers):
                 reader.wake()
                 reader.poll(100)

@@ -246,6 +246,8 @@ class TransactionDriver:
         return self._state.on_call_refused(ask, error)
 
     async def _ask(self, link: Any, ask: Ask) -> Step:
+        if link.versions is None:  # it was closed or lost before this was heard
+            return Step(None, refinds=True)
         lowest, highest = link.versions.ranges.get(_API_KEYS[ask.kind], (0, -1))
         if highest < ask.lowest or lowest > ask.highest:
             error = UnsupportedVersionError(

@@ -157,6 +157,14 @@ def test_cluster_without_the_feature_gets_version_1(rig):
     assert not rig.state.is_v2
 
 
+def test_a_connection_that_closes_before_it_is_asked_is_found_anew(rig):
+    versions, rig.pool.versions = rig.pool.versions, None
+    rig.loop.call_later(1.0, lambda: setattr(rig.pool, 'versions', versions))
+    rig.driver.init_transactions()
+    assert rig.asked == ['InitProducerIdRequest']
+    assert set(rig.pool.forgotten) == {(TRANSACTION, 'pay')}
+
+
 @pytest.mark.parametrize(('ranges', 'raises', 'fences', 'remembered'), [
     ({ApiKey.PRODUCE: (0, 3), ApiKey.INIT_PRODUCER_ID: (0, 0)}, False, False, 1),
     ({ApiKey.PRODUCE: (0, 8), ApiKey.INIT_PRODUCER_ID: (0, 3)}, True, False, 5),

@@ -81,6 +81,7 @@ COLUMN = {
     'test_consumer_groups': 'groups',
     'test_consumer_membership': 'groups',
     'test_chaos_groups': 'groups',
+    'test_commits_in_rebalances': 'groups',
     'test_consumer_848': 'KIP-848',
     'test_mixed_groups': 'mixed groups',
     'test_exactly_once': 'transactions consumed',

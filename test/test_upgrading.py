@@ -34,6 +34,24 @@ HELD_BY = {
         'producer/test_kafka.py',
         'test_a_pickled_producer_is_its_options',
     ),
+    '``commit()``': ('consumer/test_committing.py', 'test_what_was_handed_out_is_committed'),
+    'a call while another thread is inside': (
+        'consumer/test_one_thread.py',
+        'test_another_thread_is_told_who_is_inside',
+    ),
+    'a record that a deserializer refuses, a batch that is damaged': (
+        'consumer/test_bad_records.py',
+        'test_what_a_deserializer_refuses_is_named_and_not_stepped_over_as_corrupt',
+        'test_a_damaged_batch_is_named_each_time_and_stepped_over',
+    ),
+    '``poll()`` behind iteration': (
+        'consumer/test_polling.py',
+        'test_poll_and_iteration_lose_and_repeat_nothing',
+    ),
+    '``task_done()``, ``offsets()``': (
+        'consumer/test_committing.py',
+        'test_marks_are_what_is_committed_once_there_are_any',
+    ),
     '``async`` as an option': (
         'producer/test_base.py',
         'test_the_seventh_argument_is_the_asynchronous_flag_readable_under_both_names',

@@ -176,7 +176,7 @@ def broker_0_8():
 
 
 def test_what_costs_connections_to_find_out_is_remembered_until_an_error(monkeypatch):
-    """0.8.0 closes on Heartbeat and on OffsetFetch, twice each, so it takes the fifth connection."""
+    """0.8.0 closes on Heartbeat and on OffsetFetch, twice each: it takes the fifth connection."""
     conn, network, _ = connect(monkeypatch, *[broker_0_8() for _ in range(11)])
     ask(conn, produce())
     assert len(network.made) == 5

@@ -29,6 +29,7 @@ from typing import (
 
 from kafka.consumer.partition_state import EpochEnd
 from kafka.errors import (
+    Cancelled,
     InvalidTopicError,
     KafkaError,
     KafkaTimeoutError,
@@ -370,6 +371,8 @@ class OffsetLookups:
 
 def _highest(link: Any, request: Type[Message]) -> int:
     """Return the highest version of a request that a broker and this package have, -1: none."""
+    if link.versions is None:  # before it was heard that it is ready
+        raise Cancelled('%r was closed or lost' % link)
     highest: int = link.versions.ranges.get(request.api_key, (0, -1))[1]
     return min(highest, request.max_version)
 

@@ -248,7 +248,8 @@ class TransactionDriver:
     async def _ask(self, link: Any, ask: Ask) -> Step:
         if link.versions is None:  # it was closed or lost before this was heard
             return Step(None, refinds=True)
-        lowest, highest = link.versions.ranges.get(_API_KEYS[ask.kind], (0, -1))
+        ranges = link.versions.ranges
+        lowest, highest = ranges.get(_API_KEYS[ask.kind], (0, -1))
         if highest < ask.lowest or lowest > ask.highest:
             error = UnsupportedVersionError(
                 '%s for %s needs version %d to %d; the broker has %s'
@@ -269,7 +270,7 @@ class TransactionDriver:
             log.debug('%s for %s got no answer: %s', ask.kind.value, ask.about, error)
             return self._state.on_call_lost(ask)
         if ask.kind in (CallKind.INIT_PRODUCER_ID, CallKind.END):
-            self._learn(link.versions.ranges)
+            self._learn(ranges)
         return self._state.on_answer(ask, response)
 
     def _learn(self, ranges: Mapping[int, Any]) -> None:

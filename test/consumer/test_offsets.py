@@ -66,6 +66,16 @@ def epochs(loop, pool, wanted, timeout=10.0):
 # ------------------------------------------------------------ who is asked what
 
 
+def test_a_connection_that_is_lost_before_it_is_asked_is_made_again(loop, pool):
+    pool.log = {'a-0': 10}
+    link = pool.link(0)
+    versions, link.versions = link.versions, None
+    asking = times(loop, pool, {'a-0': -1})
+    assert not asking.after(0.0)
+    link.versions = versions
+    assert asking.outcome(5.0)[tp('a-0')].offset == 10
+
+
 def test_each_leader_is_asked_once_about_all_it_leads(loop, pool):
     pool.log = {'a-0': 10, 'a-1': 11, 'b-0': 12}
     found = times(loop, pool, {'a-0': -1, 'a-1': -2, 'b-0': 5000}).outcome()

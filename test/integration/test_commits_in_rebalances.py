@@ -82,9 +82,9 @@ def go_on(*members, until):
 
 def parked(join, fill, assignor, **options):
     """Return three members: one that does not poll, one whose join is parked, one that is new."""
-    fill({join.topic: numbered(40)})
     slow, middle = join(assignor, **options), join(assignor, **options)
     go_on(slow, middle, until=lambda: share(slow.consumer, middle.consumer))
+    fill({join.topic: numbered(40)})  # not before: the first of them would read it all
     for each in slow, middle:
         go_on(each, until=lambda each=each: each.behind.keys() >= owned(each.consumer))
     third = join(assignor, **options)

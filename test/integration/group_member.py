@@ -330,7 +330,8 @@ class Copier:
     def __init__(self, client, options):
         self.client, self.options = client, options
         self.producer = None
-        self.renew()
+        # What it still has to do, before it reads on, for a transaction that failed.
+        self.has_to_renew, self.has_to_go_back = True, False
 
     def renew(self):
         """Begin with a new producer, which ends what the last one left open."""
@@ -338,11 +339,16 @@ class Copier:
             self.producer.close(timeout=0)
         self.producer = producer_of(self.options)
         self.producer.init_transactions()
+        self.has_to_renew = False
 
     def go_on(self):
         """Copy what a poll brings, in one transaction; begin again with it if that fails."""
         from kafka.errors import KafkaError
 
+        if self.has_to_renew:
+            self.renew()
+        if self.has_to_go_back:
+            self.go_back()
         records = self.client.poll()
         if not records:
             return
@@ -360,19 +366,17 @@ class Copier:
             self.producer.commit_transaction()
         except KafkaError as error:
             say('error', type(error).__name__, str(error))
-            self.begin_again()
+            self.has_to_go_back = True
+            try:
+                self.producer.abort_transaction()
+            except KafkaError as another:
+                say('error', 'abort: %s' % type(another).__name__, str(another))
+                self.has_to_renew = True
             return
         tell(records)
 
-    def begin_again(self):
-        """Abort, and go back to what is committed."""
-        from kafka.errors import KafkaError
-
-        try:
-            self.producer.abort_transaction()
-        except KafkaError as error:
-            say('error', 'abort: %s' % type(error).__name__, str(error))
-            self.renew()
+    def go_back(self):
+        """Go back to what is committed."""
         consumer = self.client.consumer
         for each in consumer.assignment():
             found = consumer.committed(each)
@@ -381,10 +385,12 @@ class Copier:
                     consumer.seek_to_beginning(each)
                 else:
                     consumer.seek(each, found)
+        self.has_to_go_back = False
 
     def close(self):
         """Leave."""
-        self.producer.close(timeout=30)
+        if self.producer is not None:
+            self.producer.close(timeout=30)
         self.client.close()
 
 

@@ -38,6 +38,16 @@ class Complaints(logging.Handler):
 
 
 @contextlib.contextmanager
+def repeatable(made, how):
+    """Raise Wrong for whatever goes wrong with a run in a block, with the way to repeat it."""
+    try:
+        yield
+    except Exception as error:
+        text = '%r: %s: %s\nrepeat it: python -m test.simulation %s'
+        raise Wrong(text % (made, type(error).__name__, error, how)) from error
+
+
+@contextlib.contextmanager
 def hearing(seed):
     """Raise Wrong at the end of a block for what the package has complained of in it.
 

@@ -15,7 +15,7 @@ import random
 
 from kafka.errors import KafkaError, NoBrokersAvailable
 from kafka.testing import MemoryCluster
-from test.simulation.checks import Wrong, check_partition, committed, hearing
+from test.simulation.checks import Wrong, check_partition, committed, hearing, repeatable
 from test.simulation.copier import Copier
 from test.simulation.trouble import Trouble
 from test.simulation.world import World, seeded
@@ -305,16 +305,8 @@ class CopyRun(World):
 def run_copy(seed, verbose=False):
     """Make one run. Raises Wrong, or whatever else goes wrong, with the way to repeat it."""
     made = CopyRun(seed, verbose)
-    try:
+    with repeatable(made, '--copies --seed %d' % seed):
         made.go()
-    except Exception as error:
-        text = '%r: %s: %s\nrepeat it: python -m test.simulation --copies --seed %d' % (
-            made,
-            type(error).__name__,
-            error,
-            seed,
-        )
-        raise Wrong(text) from error
     return made
 
 

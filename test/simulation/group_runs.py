@@ -12,7 +12,7 @@ import random
 from kafka import SubscriptionPattern
 from kafka.errors import NoBrokersAvailable
 from kafka.testing import MemoryCluster
-from test.simulation.checks import Wrong, hearing
+from test.simulation.checks import Wrong, hearing, repeatable
 from test.simulation.ledger import Ledger
 from test.simulation.reader import Reader
 from test.simulation.trouble import Trouble
@@ -437,16 +437,8 @@ class GroupRun(World):
 def run_group(seed, verbose=False):
     """Make one run. Raises Wrong, or whatever else goes wrong, with the way to repeat it."""
     made = GroupRun(seed, verbose)
-    try:
+    with repeatable(made, '--groups --seed %d' % seed):
         made.go()
-    except Exception as error:
-        text = '%r: %s: %s\nrepeat it: python -m test.simulation --groups --seed %d' % (
-            made,
-            type(error).__name__,
-            error,
-            seed,
-        )
-        raise Wrong(text) from error
     return made
 
 

@@ -22,6 +22,7 @@ from test.simulation.checks import (
     check_producer,
     committed,
     hearing,
+    repeatable,
 )
 from test.simulation.producer import Options, SimulatedProducer
 from test.simulation.trouble import Trouble
@@ -347,14 +348,6 @@ class Run:
 def run(seed):
     """Make one run. Raises Wrong, or whatever else goes wrong, with the way to repeat it."""
     made = Run(seed)
-    try:
+    with repeatable(made, '--seed %d' % seed):
         made.go()
-    except Exception as error:
-        text = '%r: %s: %s\nrepeat it: python -m test.simulation --seed %d' % (
-            made,
-            type(error).__name__,
-            error,
-            seed,
-        )
-        raise Wrong(text) from error
     return made

@@ -22,7 +22,6 @@ lock; fetch sessions and places belong to the turns alone.
 from __future__ import annotations
 
 import logging
-import math
 import random
 from collections import deque
 from functools import partial
@@ -53,7 +52,7 @@ from kafka.errors import (
     error_for_code,
 )
 from kafka.net.link_parts import backoff_seconds
-from kafka.net.tasks import Task, Timer
+from kafka.net.tasks import Alarm, Task
 from kafka.protocol.api import choose_version
 from kafka.protocol.fetch import FetchRequest, FetchResponse
 from kafka.structs import TopicPartition
@@ -153,7 +152,7 @@ class Fetching:
         self._nodes: Dict[int, _Node] = {}
         self._last_asked = -1  # the node that was asked last
         self._is_poked = False
-        self._alarm: Optional[Timer] = None
+        self._alarm = Alarm(loop, self.poke)  # one does for all pauses
         self._unsettled_since: Optional[float] = None
         self._is_closed = False
         pool.cluster.add_listener(self._on_metadata)
@@ -245,20 +244,9 @@ class Fetching:
             # A mistake here must not end all fetching without a word.
             log.exception('the fetcher failed and goes on')
             next_at = now + PAUSE_AFTER_FAULT
-        alarm = self._places.next_alarm
-        if alarm is not None and (next_at is None or alarm < next_at):
-            next_at = alarm
-        if next_at is not None and next_at < math.inf:
-            self._wake_at(next_at)
-
-    def _wake_at(self, when: float) -> None:
-        """See to it that it looks again then, or before: one timer does for all pauses."""
-        alarm = self._alarm
-        if alarm is not None and alarm.waits:
-            if alarm.when <= when:
-                return
-            alarm.cancel()
-        self._alarm = self._loop.call_later(max(0.0, when - self._loop.time()), self.poke)
+        for when in (next_at, self._places.next_alarm):
+            if when is not None:
+                self._alarm.set(when)
 
     def _review(self, now: float) -> None:
         """Find out who is to be asked for what."""
@@ -560,8 +548,7 @@ class Fetching:
             return
         self._is_closed = True
         self._pool.cluster.remove_listener(self._on_metadata)
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._alarm.cancel()
         for node in self._nodes.values():
             if node.connecting is not None:
                 node.connecting.cancel()

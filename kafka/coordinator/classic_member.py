@@ -13,7 +13,6 @@ their own, because a broker parks them, and everything behind them (Pool.group_l
 from __future__ import annotations
 
 import logging
-import math
 import random
 from typing import Any, Callable, Dict, Optional, Sequence
 
@@ -43,7 +42,7 @@ from kafka.errors import (
 )
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.routes import GROUP
-from kafka.net.tasks import Event, Task, Timer, Waiter
+from kafka.net.tasks import Alarm, Event, Task, Waiter
 from kafka.protocol.api import choose_version
 from kafka.protocol.group import JoinGroupRequest
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
@@ -99,7 +98,7 @@ class ClassicMember(Member):
         self._is_closed = False
         self._parking: Any = None  # the link that JoinGroup or SyncGroup is on its way over
         self._moved = Event()  # raised and lowered at once, for commits that wait
-        self._timer: Optional[Timer] = None
+        self._alarm = Alarm(loop, self._on_timer)
         self._plan: Optional[StepPlan] = None  # of the step that is up
         self._answer: Any = None  # to the last JoinGroup
         self._assignor: Optional[Assignor] = None  # that the group has chosen
@@ -201,8 +200,7 @@ class ClassicMember(Member):
         self._moved.set()
         if self._membership.is_started:
             self._pool.cluster.remove_listener(self._on_metadata)
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.cancel()
 
     # ------------------------------------------------------------ what happens
 
@@ -517,14 +515,8 @@ class ClassicMember(Member):
 
     def _arm(self) -> None:
         """See to it that somebody looks when something is due next."""
-        now, timer = self._loop.time(), self._timer
-        when = self._membership.next_time(now)
-        if timer is not None and timer.waits:
-            if timer.when <= when:
-                return  # whoever looks then finds out
-            timer.cancel()
-        if when < math.inf and not self._is_closed:
-            self._timer = self._loop.call_later(when - now, self._on_timer)
+        if not self._is_closed:
+            self._alarm.set(self._membership.next_time(self._loop.time()))
 
     def _on_timer(self) -> None:
         member, now = self._membership, self._loop.time()

@@ -45,7 +45,7 @@ from kafka.net.link_parts import (
 from kafka.net.opening import Family, Opened, Opening, prepare_again
 from kafka.net.sasl import authenticate, is_step, renewal_seconds
 from kafka.net.settings import NetSettings
-from kafka.net.tasks import Task, Timer, Waiter
+from kafka.net.tasks import Alarm, Task, Timer, Waiter
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.session import (
     NEED_DATA,
@@ -117,7 +117,7 @@ class BrokerLink:
         self._queue: Deque[Place] = deque()  # who wants to send, in order
         self._steps: Optional[Waiter[Optional[Event]]] = None  # of a login that is renewed
         self._pump_timer: Optional[Timer] = None
-        self._deadline_timer: Optional[Timer] = None
+        self._deadline = Alarm(loop, self._look_at_deadlines)  # one does for all requests
         self._idle_timer: Optional[Timer] = None
         self._renewal_timer: Optional[Timer] = None
 
@@ -260,7 +260,7 @@ class BrokerLink:
         self.last_used = now
         self._in_flight.append(Pending(message, answer, now + timeout, timeout))
         self._transport.expecting = True
-        self._watch(now + timeout)
+        self._deadline.set(now + timeout)
         try:
             self._transport.write([data])
         except KafkaConnectionError as error:
@@ -461,22 +461,12 @@ class BrokerLink:
 
     # ------------------------------------------------------------ time-outs
 
-    def _watch(self, deadline: float) -> None:
-        """See to it that somebody looks at a deadline. One timer does for all requests."""
-        timer = self._deadline_timer
-        if timer is not None and timer.waits:
-            if timer.when <= deadline:
-                return
-            timer.cancel()
-        seconds = deadline - self._loop.time()
-        self._deadline_timer = self._loop.call_later(seconds, self._look_at_deadlines)
-
     def _look_at_deadlines(self) -> None:
         if not self._in_flight:
             return
         first = min(self._in_flight, key=lambda each: each.deadline)
         if first.deadline > self._loop.time():
-            self._watch(first.deadline)
+            self._deadline.set(first.deadline)
             return
         text = '%s:%s did not answer %s within %.3g seconds'
         told = self.host, self.port, type(first.message).__name__, first.timeout
@@ -568,7 +558,8 @@ class BrokerLink:
         if self.is_ready:
             self._move(LinkState.DISCONNECTED)
         transport, self._transport, self.session = self._transport, None, None
-        for timer in (self._deadline_timer, self._idle_timer, self._renewal_timer):
+        self._deadline.cancel()
+        for timer in (self._idle_timer, self._renewal_timer):
             if timer is not None:
                 timer.cancel()
         steps, self._steps = self._steps, None

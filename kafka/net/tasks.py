@@ -1,7 +1,8 @@
 """Coroutines, what they wait for, and timers: the part of a loop that has no clock and no thread.
 
-Owns: Task, Waiter, Event, Timer, and Scheduler, which keeps them in order. Does not own: who runs
-it and when (loop.py on the machine's clock and sockets, test/simulation/loop.py on a virtual one).
+Owns: Task, Waiter, Event, Timer, Alarm, and Scheduler, which keeps them in order. Does not own: who
+runs it and when (loop.py on the machine's clock and sockets, test/simulation/loop.py on a virtual
+one).
 
 The contract of a loop, which both keep, is Scheduler plus::
 
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import math
 from collections import deque
 from typing import (
     Any,
@@ -42,7 +44,7 @@ from typing import (
 
 from kafka.errors import Cancelled, IllegalStateError, KafkaTimeoutError
 
-__all__ = ['Event', 'Scheduler', 'Task', 'TaskCancelled', 'Timer', 'Waiter']
+__all__ = ['Alarm', 'Event', 'Scheduler', 'Task', 'TaskCancelled', 'Timer', 'Waiter']
 
 log = logging.getLogger(__name__)
 
@@ -163,6 +165,35 @@ class Timer:
         self._call, self._args = None, ()
         if call is not None:
             call(*args)
+
+
+class Alarm:
+    """One timer for many times: its call is made at the earliest that was asked for.
+
+    Whoever is called then asks for the next. Arguments: loop: the call's; call: what is called.
+    """
+
+    __slots__ = ('_call', '_loop', '_timer')
+
+    def __init__(self, loop: Any, call: Callable[[], Any]) -> None:
+        self._loop = loop
+        self._call = call
+        self._timer: Optional[Timer] = None
+
+    def set(self, when: float) -> None:
+        """See to it that the call is made then, or before; an infinite time asks for nothing."""
+        timer = self._timer
+        if timer is not None and timer.waits:
+            if timer.when <= when:
+                return
+            timer.cancel()
+        if when < math.inf:
+            self._timer = self._loop.call_later(max(0.0, when - self._loop.time()), self._call)
+
+    def cancel(self) -> None:
+        """Make no call; a time may be set again."""
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 class Task(Generic[T]):

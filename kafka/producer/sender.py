@@ -26,7 +26,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.net.link_parts import backoff_seconds
-from kafka.net.tasks import Task, Timer
+from kafka.net.tasks import Alarm, Task
 from kafka.producer.producer_batch import ProducerBatch, State
 from kafka.producer.record_accumulator import Plan, RecordAccumulator
 from kafka.producer.stalls import Stalls
@@ -94,7 +94,7 @@ class Sender:
         self._recorder = recorder
         self._chance = chance or random.Random()
         self._is_poked = False
-        self._alarm: Optional[Timer] = None
+        self._alarm = Alarm(loop, self.poke)  # one does for many pauses
         # Requests on the wire, by node.
         self._requests: Dict[int, int] = {}
         # Nodes to which a connection is being made.
@@ -147,16 +147,7 @@ class Sender:
             log.exception('the sender failed and goes on')
             next_at = self._loop.time() + _PAUSE_AFTER_FAULT
         if next_at is not None:
-            self._wake_at(next_at)
-
-    def _wake_at(self, when: float) -> None:
-        """See to it that the sender looks again then, or before: one timer does for many pauses."""
-        alarm = self._alarm
-        if alarm is not None and alarm.waits:
-            if alarm.when <= when:
-                return
-            alarm.cancel()
-        self._alarm = self._loop.call_later(max(0.0, when - self._loop.time()), self.poke)
+            self._alarm.set(next_at)
 
     def _look(self, now: float) -> Optional[float]:
         """Send what may be sent; return when to look again, None: when poked."""

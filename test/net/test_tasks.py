@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 
 import pytest
 
 from kafka.errors import Cancelled, IllegalStateError, KafkaTimeoutError
-from kafka.net.tasks import Event, TaskCancelled, Waiter
+from kafka.net.tasks import Alarm, Event, TaskCancelled, Waiter
 from test.manual_loop import ManualLoop
 
 
@@ -241,6 +242,42 @@ def test_cancelled_timers_do_not_pile_up(loop):
     for _ in range(5000):
         loop.call_later(1000, print).cancel()
     assert len(loop._timers) < 2000
+
+
+def test_an_alarm_calls_once_at_the_earliest_of_its_times(loop):
+    calls = []
+    alarm = Alarm(loop, lambda: calls.append(loop.time()))
+    began = loop.time()
+    for seconds in (3.0, 2.0, 5.0):
+        alarm.set(began + seconds)
+    loop.advance(10.0)
+    assert calls == [began + 2.0]
+
+
+def test_an_alarm_may_be_set_again_in_its_call_and_after_it_was_cancelled(loop):
+    calls = []
+    alarm = Alarm(loop, lambda: (calls.append(loop.time()), alarm.set(loop.time() + 1.0)))
+    began = loop.time()
+    alarm.set(began + 1.0)
+    loop.advance(2.0)
+    alarm.cancel()
+    loop.advance(2.0)
+    assert calls == [began + 1.0, began + 2.0]
+    alarm.set(began - 1.0)  # what is over is due at once
+    loop.advance(0.0)
+    assert len(calls) == 3
+
+
+def test_an_alarm_that_is_never_to_be_made_keeps_the_time_it_has(loop):
+    calls = []
+    alarm = Alarm(loop, lambda: calls.append(loop.time()))
+    alarm.set(math.inf)
+    loop.advance(100.0)
+    assert calls == []
+    alarm.set(loop.time() + 1.0)
+    alarm.set(math.inf)
+    loop.advance(1.0)
+    assert len(calls) == 1
 
 
 def test_a_call_that_fails_is_logged_and_the_next_is_made(loop, caplog):

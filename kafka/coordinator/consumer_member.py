@@ -418,8 +418,22 @@ class ConsumerMember(Member):
         elif action is Action.FAIL:
             assert error is not None
             self._failed(error)
-        elif target != machine.target and machine.plan is None:
-            self._end_work()  # what it waits for may not be wanted any more
+        elif target != machine.target:
+            self._retarget()
+
+    def _retarget(self) -> None:
+        """End what is under way for a target that is over, as far as the program is not at it.
+
+        An assignment that waits for a late program would let it take what the coordinator gives to
+        another member meanwhile. What is to be revoked is so whatever comes next.
+        """
+        machine, step = self._machine, self.step
+        if machine.plan is None:
+            self._end_work()  # the names that it waits for may not be wanted any more
+        elif machine.is_overtaken and step is not None and step.kind is StepKind.ASSIGN:
+            if step.withdraw():
+                self._end_work()
+                machine.dropped()
 
     def _denied(self, error: KafkaError) -> None:
         """Let the program hear that it has no right to the group, which it may be given yet."""
@@ -449,7 +463,7 @@ class ConsumerMember(Member):
         if self._work is not None:
             return
         machine = self._machine
-        if machine.state is State.RECONCILING:
+        if machine.can_reconcile(self._name_of):
             self._spawn_work(self._reconcile())
         elif machine.state in (State.FENCED, State.STALE, State.FATAL):
             if machine.owned:
@@ -526,6 +540,9 @@ class ConsumerMember(Member):
             await self._do(StepKind.REVOKE, plan.gone.values(), plan.kept.values(), commits=True)
             machine.revoked(plan)
         if life != machine.life:
+            return
+        if machine.is_overtaken:
+            machine.dropped()
             return
         for place in plan.new.values():
             self._pool.want_topic(place.topic)

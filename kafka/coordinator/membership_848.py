@@ -9,6 +9,11 @@ A *unit* is a partition as the coordinator names it: the id of its topic and a n
 keeps the name that its topic had when it was assigned, so that a topic that was deleted, or made
 anew, can be given back by that name.
 
+A coordinator that takes back what it gave gives it to nobody else before it has a list of what this
+member owns without that. So whatever the program may take up by a plan under way counts as owned in
+such lists, no plan begins before a list was answered, and a target that is over is acknowledged
+also where nothing of it was taken up.
+
 Each *life* begins with a join. Answers to what an earlier one asked mean nothing any more. After an
 error, or when an answer was lost, the next heartbeat tells everything anew: the coordinator sends
 an assignment only when it changed, or to who tells everything.
@@ -93,7 +98,7 @@ TRANSITIONS: Mapping[State, Mapping[Event, State]] = {
     _S.JOINING: {_E.RETARGET: _S.RECONCILING, **_OUT},
     _S.RECONCILING: {
         _E.RETARGET: _S.RECONCILING,
-        _E.SETTLE: _S.STABLE,  # the target came back before anything was done about it
+        _E.SETTLE: _S.ACKNOWLEDGING,  # what was given is taken back, and was not taken up
         _E.RECONCILED: _S.ACKNOWLEDGING,
         **_OUT,
     },
@@ -235,7 +240,8 @@ class Membership:
         self._telling = _Subscription()
         self._may_have_pattern = settings.group_instance_id is not None  # of an earlier process
         self._is_known = False  # whether the coordinator may take it for a member
-        self._is_new = True  # whether no plan of this life was carried out
+        self._has_listed = False  # whether a list of what is owned was not answered yet
+        self._owes_step = True  # whether the program is to be told of an assignment, even of none
         self._is_asking = False
         self._asked_at = -math.inf
         self._next_at = -math.inf  # when the interval is over
@@ -324,7 +330,8 @@ class Membership:
         self.target = frozenset()
         self.plan = None
         self._told = None
-        self._is_new = True
+        self._has_listed = False
+        self._owes_step = True
         self._is_asking = False
         self._hurries = False
         self._failures = 0
@@ -362,7 +369,9 @@ class Membership:
         if is_full or self._told != wants:
             self._tell_subscription(request, version)
         if is_full or self.state is State.ACKNOWLEDGING:
-            request.topic_partitions = _by_topic(self.owned)
+            may_be_taken = () if self.plan is None else self.plan.new
+            request.topic_partitions = _by_topic([*self.owned, *may_be_taken])
+            self._has_listed = True
         self._telling = wants
         self._is_asking = self._is_known = True
         self._asked_at = now
@@ -456,7 +465,7 @@ class Membership:
 
     def _take(self, response: ConsumerGroupHeartbeatResponse) -> None:
         """Take what the coordinator says of the member."""
-        self._is_asking = False
+        self._is_asking = self._has_listed = False
         self._failures = 0
         self._told = self._telling
         self.epoch = response.member_epoch
@@ -475,7 +484,7 @@ class Membership:
     # ------------------------------------------------------------ reconciliation
 
     def _look_at_target(self) -> None:
-        is_settled = not self._is_new and self.plan is None and self.target == set(self.owned)
+        is_settled = not self._owes_step and self.plan is None and self.target == set(self.owned)
         self._move(Event.SETTLE if is_settled else Event.RETARGET)
 
     @property
@@ -491,18 +500,29 @@ class Membership:
         ids = {unit[0] for unit in self.target if unit not in self.owned}
         return frozenset(topic_id for topic_id in ids if name_of(topic_id) is None)
 
+    def can_reconcile(self, name_of: NameOf) -> bool:
+        """Tell whether a reconciliation can begin now, or names have to be learnt for one."""
+        if self.state is not State.RECONCILING or self.plan is not None or self._has_listed:
+            return False
+        missing = [unit for unit in self.target if unit not in self.owned]
+        return (
+            self._owes_step
+            or self.gives_back
+            or bool(self.unknown(name_of) or self._named(missing, name_of))
+        )
+
     def reconcile(self, name_of: NameOf) -> Optional[Plan]:
         """Begin a reconciliation as far as names are known; None if nothing can be done now.
 
-        One at a time: the next is asked for when assigned() was called. What is not subscribed any
-        more is not begun with; the coordinator will soon not want it either.
+        One at a time: the next is asked for when assigned() or dropped() was called. What is not
+        subscribed any more is not begun with; the coordinator will soon not want it either.
         """
-        if self.state is not State.RECONCILING or self.plan is not None:
+        if self.state is not State.RECONCILING or self.plan is not None or self._has_listed:
             return None
         gone = {unit: place for unit, place in self.owned.items() if unit not in self.target}
         kept = {unit: place for unit, place in self.owned.items() if unit in self.target}
         new = self._named([unit for unit in self.target if unit not in self.owned], name_of)
-        if not gone and not new and not self._is_new:
+        if not gone and not new and not self._owes_step:
             return None
         self.plan = Plan(gone, new, kept)
         return self.plan
@@ -525,13 +545,28 @@ class Membership:
         for unit in plan.gone:
             self.owned.pop(unit, None)
 
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether something that the plan lets come is not the member's to take any more."""
+        return self.plan is not None and not self.target.issuperset(self.plan.new)
+
+    def dropped(self) -> None:
+        """Note that the program will not get what comes: it is told what is owned without that."""
+        assert self.plan is not None
+        # Who was told of what goes is told of what comes, as ever, even if that is nothing.
+        self._owes_step = self._owes_step or bool(self.plan.gone)
+        self._end_plan()
+
     def assigned(self, plan: Plan) -> None:
         """Note that what comes is there; if the plan still holds, it is to be acknowledged."""
         self.owned.update(plan.new)
         if plan is self.plan:
-            self.plan = None
-            self._is_new = False
-            self._move(Event.RECONCILED)
+            self._owes_step = False
+            self._end_plan()
+
+    def _end_plan(self) -> None:
+        self.plan = None
+        self._move(Event.RECONCILED)
 
     def lost(self) -> None:
         """Note that the program has dropped all it had; who was fenced joins anew."""

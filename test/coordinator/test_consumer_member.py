@@ -315,6 +315,83 @@ def test_the_newest_target_comes_after_the_one_under_way():
     assert driven.member.is_stable
 
 
+def owned(request):
+    return {(each.topic_id, n) for each in request.topic_partitions for n in each.partitions}
+
+
+def test_an_assignment_that_is_taken_back_before_the_program_polls_is_none():
+    driven = Driven()
+    driven.poll()
+    driven.take(1, {'a': [0, 1]})
+    late = driven.member.step
+    driven.beat(1, {'a': [0]})
+    assert not late.begin()
+    assert driven.member.step is None
+    assert owned(driven.take(2)) == set()  # at once: a-1 waits for this
+    step = driven.step(StepKind.ASSIGN)
+    assert (step.partitions, step.owned) == ({A0}, {A0})
+    assert owned(driven.take(2)) == {(A, 0)}
+    assert driven.member.is_stable
+    assert driven.member.rebalances == 1
+
+
+def test_an_assignment_that_the_program_is_at_is_given_back_after_it():
+    driven = Driven()
+    driven.poll()
+    driven.take(1, {'a': [0, 1]})
+    late = driven.member.step
+    assert late.begin()
+    driven.beat(1, {'a': [0]})
+    assert driven.member.step is late
+    driven.step(StepKind.ASSIGN)
+    assert owned(driven.take(1)) == {(A, 0), (A, 1)}
+    assert driven.step(StepKind.REVOKE).partitions == {A1}
+
+
+def test_what_the_program_may_take_up_is_not_told_to_be_given_up():
+    driven = Driven()
+    driven.poll()
+    driven.take(1, {'a': [0]})
+    driven.wait()
+    driven.lose()
+    assert owned(driven.beat(1, {'a': [0]})) == {(A, 0)}
+    assert driven.step(StepKind.ASSIGN).owned == {A0}
+
+
+def test_what_is_taken_back_during_a_revocation_is_not_assigned_after_it():
+    driven = joined()
+    driven.beat(2, {'a': [0], 'b': [0]})
+    driven.beat(2, {'a': [0]})
+    assert driven.step(StepKind.REVOKE).partitions == {A1}
+    assert driven.member.step is None
+    assert owned(driven.take(3)) == {(A, 0)}
+    step = driven.step(StepKind.ASSIGN)
+    assert (step.partitions, step.owned) == (set(), {A0})
+    driven.take(3)
+    assert driven.member.is_stable
+
+
+def test_what_is_not_subscribed_any_more_keeps_nobody_busy():
+    driven = joined()
+    driven.subscription.subscribe(['a'])
+    driven.member._machine.subscribe(['a'], None)
+    driven.wait()
+    driven.take(2, {'a': [0, 1], 'b': [0]})
+    assert driven.member.step is None
+    assert not driven.loop._tasks
+    assert not driven.loop._ready
+
+
+def test_more_than_is_offered_comes_after_it():
+    driven = Driven()
+    driven.poll()
+    driven.take(1, {'a': [0]})
+    driven.beat(1, {'a': [0, 1]})
+    assert driven.step(StepKind.ASSIGN).partitions == {A0}
+    driven.take(1)
+    assert driven.step(StepKind.ASSIGN).partitions == {A1}
+
+
 def test_steps_have_as_long_as_a_rebalance():
     driven = Driven()
     driven.poll()

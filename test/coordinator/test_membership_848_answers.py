@@ -16,7 +16,7 @@ from kafka.errors import (
 )
 from kafka.structs import TopicPartition
 from test.coordinator.driven_membership import A0, A1, B0, Driven, stable, units
-from test.coordinator.heartbeats import NAMES, A, C, answer
+from test.coordinator.heartbeats import NAMES, A, B, C, answer
 
 # ---------------------------------------------------------------- assignments
 
@@ -87,7 +87,7 @@ def test_what_goes_is_still_owned_until_it_is_revoked():
     driven.send()
     driven.machine.unanswered(driven.life, driven.now)
     driven.wait()
-    assert units(driven.send()) == {(A, 0), (A, 1)}
+    assert units(driven.send()) == {(A, 0), (A, 1), (B, 0)}  # and what may come counts
     driven.machine.revoked(plan)
     assert set(driven.machine.owned.values()) == {A0}
     driven.machine.assigned(plan)
@@ -133,13 +133,98 @@ def test_a_target_that_comes_before_the_acknowledgement_waits_for_it():
     assert driven.machine.state is State.RECONCILING
 
 
-def test_a_target_that_comes_back_before_anything_was_done_is_settled():
+def test_what_is_taken_back_before_anything_was_done_is_told_not_to_be_owned():
     driven = stable()
     driven.wait()
-    driven.beat(1, {'a': [0, 1], 'b': [0]})
+    driven.beat(2, {'a': [0, 1], 'b': [0]})
     driven.wait()
-    driven.beat(1, {'a': [0, 1]})
+    driven.beat(2, {'a': [0, 1]})  # nobody else gets b-0 before this member says so
+    assert driven.machine.state is State.ACKNOWLEDGING
+    assert driven.machine.due <= driven.now
+    assert units(driven.beat(3)) == {(A, 0), (A, 1)}
     assert driven.machine.state is State.STABLE
+    driven.wait()
+    assert driven.beat(3).topic_partitions is None
+
+
+# ---------------------------------------------------------------- offers
+
+
+def offering(**partitions):
+    """Return a stable member whose program may take up a-0 and a-1, and what is said here."""
+    driven = stable()
+    driven.wait()
+    driven.beat(2, partitions)
+    plan = driven.machine.reconcile(NAMES.get)
+    driven.machine.revoked(plan)
+    return driven, plan
+
+
+def test_no_plan_begins_before_a_list_of_what_is_owned_was_answered():
+    driven, plan = offering(a=[0, 1], b=[0])
+    driven.wait()
+    driven.beat(2, {'a': [0, 1], 'b': [0, 1]})
+    driven.machine.assigned(plan)
+    driven.send()  # without b-1, which may be taken back by that
+    for _ in range(2):
+        assert driven.machine.state is State.RECONCILING
+        assert not driven.machine.can_reconcile(NAMES.get)
+        assert driven.machine.reconcile(NAMES.get) is None
+        driven.machine.unanswered(driven.life, driven.now)
+    driven.wait()
+    driven.beat(2, {'a': [0, 1], 'b': [0, 1]})
+    assert driven.machine.can_reconcile(NAMES.get)
+    assert list(driven.machine.reconcile(NAMES.get).new) == [(B, 1)]
+
+
+def test_what_may_be_taken_up_at_any_moment_counts_as_owned_where_all_is_told():
+    driven, plan = offering(a=[0, 1], b=[0])
+    driven.wait()
+    driven.send()
+    driven.machine.unanswered(driven.life, driven.now)
+    driven.wait()
+    assert units(driven.send()) == {(A, 0), (A, 1), (B, 0)}
+    driven.take(2, {'a': [0, 1]})
+    assert driven.machine.is_overtaken
+    driven.machine.dropped()
+    assert units(driven.send()) == {(A, 0), (A, 1)}
+
+
+def test_what_does_not_come_any_more_is_told_at_once():
+    driven, plan = offering(a=[0, 1], b=[0, 1])
+    assert not driven.machine.is_overtaken
+    driven.wait()
+    driven.beat(2, {'a': [0, 1], 'b': [1]})
+    assert driven.machine.is_overtaken
+    driven.machine.dropped()
+    assert driven.machine.state is State.ACKNOWLEDGING
+    assert units(driven.beat(3)) == {(A, 0), (A, 1)}
+    assert list(driven.machine.reconcile(NAMES.get).new) == [(B, 1)]
+
+
+def test_more_than_was_offered_overtakes_nothing():
+    driven, plan = offering(a=[0, 1], b=[0])
+    driven.wait()
+    driven.beat(2, {'a': [0, 1], 'b': [0, 1]})
+    assert not driven.machine.is_overtaken
+
+
+def test_who_was_told_what_goes_is_told_of_the_next_assignment_though_it_brings_nothing():
+    driven, plan = offering(a=[0], b=[0])
+    driven.wait()
+    driven.beat(2, {'a': [0]})
+    driven.machine.dropped()
+    assert units(driven.beat(3)) == {(A, 0)}
+    assert driven.machine.state is State.RECONCILING
+    assert driven.machine.reconcile(NAMES.get) == ({}, {}, {(A, 0): A0})
+
+
+def test_an_offer_of_a_former_life_is_not_told():
+    driven, plan = offering(a=[0, 1], b=[0])
+    driven.machine.miss_poll()
+    driven.machine.lost()
+    driven.machine.join()
+    assert driven.send().topic_partitions == []
 
 
 def test_a_target_that_comes_back_while_something_is_done_about_it_waits_for_the_end():

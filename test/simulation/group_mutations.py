@@ -174,6 +174,10 @@ def acknowledge_without_revoking(patch):
     patch.setattr(ConsumerMember, '_do', do)
 
 
+def let_a_late_program_take_what_is_over(patch):
+    patch.setattr(ConsumerMember, '_retarget', lambda self: None)
+
+
 def stay_after_a_fence(patch):
     patch.setattr(NextMembership, '_fence', lambda self, now: self.unanswered(self.life, now))
 
@@ -245,6 +249,7 @@ MUTATIONS = {
     do_not_hear_that_the_generation_is_over: 7,
     do_not_hear_of_rebalances: 0,
     acknowledge_without_revoking: 32,
+    let_a_late_program_take_what_is_over: 2411,
     stay_after_a_fence: 14,
     doubt_no_position: 3,
     take_every_position_for_valid: 3,

@@ -160,8 +160,8 @@ class Ledger:
             for other in place.holds:
                 if other is member:
                     self.wrong('%r was assigned %s-%d twice', member, *key)
-                elif place.holds[other].is_old or other.is_late() or member.is_late():
-                    pass  # the group may have gone on without it; it is told of that in this poll
+                elif place.holds[other].is_old or other.may_be_passed_over():
+                    pass  # the group knows nothing of that one any more, or does not wait for it
                 elif self.is_in_group(member.member_id) and self.is_in_group(other.member_id):
                     self.wrong('%r was assigned %s-%d, which %r has', member, *key, other)
             place.holds[member] = Hold(len(place.commits))
@@ -226,9 +226,10 @@ class Ledger:
         return groups.consumers.get(self.group) or groups.get(self.group)
 
     def is_in_group(self, member_id):
-        """Tell whether the group has a member."""
+        """Tell whether the group has a member, and not one that said to be away (epoch -2)."""
         group = self.broker_group()
-        return group is not None and member_id in group.members
+        member = None if group is None else group.members.get(member_id)
+        return member is not None and getattr(member, 'epoch', 0) >= 0
 
     # ------------------------------------------------------------ the end
 

@@ -20,8 +20,8 @@ from test.simulation.loop import SimLoop
 
 #: So much longer than it was told a call may take, in seconds.
 SLACK = 0.15
-#: After so many seconds without a poll nobody has to be waited for: the shortest session, and the
-#: shortest max_poll_interval_ms.
+#: After so many seconds without a poll a rebalance does not wait for it: the shortest session, and
+#: the shortest max_poll_interval_ms.
 LATE = 6.0
 #: No batch is larger; one of them comes whatever the budget is, in older releases one of each
 #: partition.
@@ -100,9 +100,14 @@ class Reader(ConsumerRebalanceListener):
 
     # ------------------------------------------------------------ what it does
 
-    def is_late(self):
-        """Tell whether it has not polled for so long that the group may have gone on without it."""
-        return self._now() - self.polled_at > LATE
+    def may_be_passed_over(self):
+        """Tell whether its group may give others what it has, and have it as a member all the same.
+
+        That is so of a static member that does not come to a rebalance of the classic protocol in
+        time (KIP-345). Whoever else does not poll is put out first.
+        """
+        is_late = self._now() - self.polled_at > LATE
+        return is_late and self.instance is not None and not self.run.is_next
 
     def poll(self, timeout_ms):
         """Poll once, and tell what came."""

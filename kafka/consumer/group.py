@@ -267,8 +267,9 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
 
         May be called again. In 0.9.5 nothing is committed, and the next verb connects again.
 
-        Arguments: autocommit: whether to commit (1.3.3); timeout_ms: for all of it, None for
-            request_timeout_ms (2.1.3).
+        Arguments: autocommit: whether to commit (1.3.3); timeout_ms: for all of it (2.1.3), of
+            which a part is kept for leaving the group whatever the commit takes. None for
+            request_timeout_ms.
         """
         if self._dialect.era == OLD:
             Verbs09.close(self)
@@ -370,11 +371,17 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             engine.figures.metrics.close()
 
     def _finish(self, autocommit: bool, deadline: float) -> None:
-        """Commit and leave the group; what brokers say against it is logged."""
+        """Commit and leave the group; what brokers say against it is logged.
+
+        The commit of a member that joins has to wait for the others: leaving has its own share of
+        the time, or the group would wait for who is gone.
+        """
         self._stop_course()
         subscription = self._engine.subscription
+        left = deadline - self._now()
+        kept = min(max(0.1, left / 4), _LEAVE_SECONDS)
         if autocommit:
-            self._commit_before_rebalance(deadline - self._now())
+            self._commit_before_rebalance(left - kept)
         owned = set(subscription.assignment) if subscription.partitions_auto_assigned() else set()
         if owned and is_of_3_0(subscription.listener):
             try:
@@ -382,7 +389,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             except KafkaError as error:
                 log.error('%s', error)
         try:
-            self._leave('the consumer is closed', max(0.1, deadline - self._now()))
+            self._leave('the consumer is closed', max(kept, deadline - self._now()))
         except KafkaError as error:
             log.warning('group=%s: could not be left: %s', self.config['group_id'], error)
         self._tell_ended()
@@ -447,6 +454,8 @@ _PRISTINE = copy.deepcopy(KafkaConsumer.DEFAULT_CONFIG)
 
 #: How long a broker on this machine is looked for where nobody said where one is.
 _UNASKED_SECONDS = 0.2
+#: So much of the time of close() at most is kept for leaving the group.
+_LEAVE_SECONDS = 5.0
 
 
 class _Modern:

@@ -1,0 +1,53 @@
+"""close() of a modern consumer: how its time is shared where nobody answers, on a virtual clock."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kafka.testing import MemoryCluster
+from kafka.testing.faults import Delay, Error
+from test.consumer.bounded import numbered, write
+from test.simulation.reader import SimConsumer
+
+#: What tells the group, in each protocol.
+FAREWELLS = [('classic', 'LeaveGroup'), ('consumer', 'ConsumerGroupHeartbeat')]
+
+
+@pytest.fixture
+def cluster():
+    with MemoryCluster(version='4.4', seed=1, topics={'t': 1}) as made:
+        write(made.state.topics['t'].partitions[0].log, *numbered(5))
+        yield made
+
+
+def joined(cluster, protocol, **options):
+    made = SimConsumer.of(
+        cluster, [], 't', group_id='g', group_protocol=protocol, auto_offset_reset='earliest',
+        request_timeout_ms=40000, **options
+    )  # fmt: skip
+    made.poll(timeout_ms=10000)
+    return made
+
+
+def closed(cluster, consumer, **how):
+    """Return how long close() took."""
+    began = cluster.timers.clock.monotonic()
+    consumer.close(**how)
+    return cluster.timers.clock.monotonic() - began
+
+
+@pytest.mark.parametrize(('protocol', 'farewell'), FAREWELLS)
+def test_leaving_has_its_share_of_the_time_whatever_the_commit_takes(
+    cluster, protocol, farewell, caplog
+):
+    made = joined(cluster, protocol, retry_backoff_ms=50, retry_backoff_max_ms=50)
+    cluster.faults.add(Error(14), 'OffsetCommit', times=None)  # as while the group settles
+    cluster.faults.add(Delay(0.5), farewell, times=None)
+    group = cluster.state.groups.consumers.get('g') or cluster.state.groups.get('g')
+    assert group.members
+    with caplog.at_level(logging.DEBUG, 'kafka.coordinator'):
+        assert 3.0 < closed(cluster, made, timeout_ms=4000) <= 4.0
+    assert not group.members
+    assert 'was not told' not in caplog.text

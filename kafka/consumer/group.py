@@ -269,12 +269,18 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
 
         Arguments: autocommit: whether to commit (1.3.3); timeout_ms: for all of it (2.1.3), of
             which a part is kept for leaving the group whatever the commit takes. None for
-            request_timeout_ms.
+            request_timeout_ms, 30 s at most, and 5 s of leaving: a group that does not hear it
+            goes on without this member after its session time-out.
         """
         if self._dialect.era == OLD:
             Verbs09.close(self)
             return
-        self._close_modern(autocommit, seconds_of(timeout_ms, self._default_timeout()))
+        if timeout_ms is None:
+            longest = min(self._default_timeout(), _CLOSE_SECONDS)
+            self._close_modern(autocommit, longest, _LEAVE_SECONDS)
+        else:
+            seconds = seconds_of(timeout_ms, 0.0)
+            self._close_modern(autocommit, seconds, seconds)
 
     # ------------------------------------------------------------ the modern one
 
@@ -349,7 +355,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         named = {} if dialect.told_by is None else {'dialect': dialect.era}
         return _remake, (type(self), self._topics, {**self._given, **named})
 
-    def _close_modern(self, autocommit: bool, seconds: float) -> None:
+    def _close_modern(self, autocommit: bool, seconds: float, to_leave: float) -> None:
         if self._closed:
             return
         engine = self._engine
@@ -359,7 +365,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         deadline = self._now() + seconds
         with self._guard:
             try:
-                self._finish(autocommit, deadline)
+                self._finish(autocommit, deadline, to_leave)
             finally:
                 self._closed = True
                 self._messages = iter(())
@@ -370,7 +376,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         if engine.figures is not None:
             engine.figures.metrics.close()
 
-    def _finish(self, autocommit: bool, deadline: float) -> None:
+    def _finish(self, autocommit: bool, deadline: float, to_leave: float) -> None:
         """Commit and leave the group; what brokers say against it is logged.
 
         The commit of a member that joins has to wait for the others: leaving has its own share of
@@ -389,7 +395,8 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             except KafkaError as error:
                 log.error('%s', error)
         try:
-            self._leave('the consumer is closed', max(kept, deadline - self._now()))
+            left = max(kept, deadline - self._now())
+            self._leave('the consumer is closed', min(left, max(0.1, to_leave)))
         except KafkaError as error:
             log.warning('group=%s: could not be left: %s', self.config['group_id'], error)
         self._tell_ended()
@@ -454,8 +461,8 @@ _PRISTINE = copy.deepcopy(KafkaConsumer.DEFAULT_CONFIG)
 
 #: How long a broker on this machine is looked for where nobody said where one is.
 _UNASKED_SECONDS = 0.2
-#: So much of the time of close() at most is kept for leaving the group.
-_LEAVE_SECONDS = 5.0
+#: How long close() takes at most where nobody said how long, and leaving a group of that.
+_CLOSE_SECONDS, _LEAVE_SECONDS = 30.0, 5.0
 
 
 class _Modern:

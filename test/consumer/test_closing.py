@@ -38,6 +38,20 @@ def closed(cluster, consumer, **how):
     return cluster.timers.clock.monotonic() - began
 
 
+@pytest.mark.parametrize('protocol', ['classic', 'consumer'])
+def test_a_group_that_nobody_hears_of_is_left_soon_unless_told_otherwise(cluster, protocol):
+    quick, patient = (joined(cluster, protocol, enable_auto_commit=False) for _ in range(2))
+    cluster.pause(0)
+    assert closed(cluster, patient, timeout_ms=8000) == pytest.approx(8.0, abs=0.1)
+    assert closed(cluster, quick) == pytest.approx(5.0, abs=0.1)
+
+
+def test_closing_takes_half_a_minute_at_most_where_nobody_says_how_long(cluster):
+    made = joined(cluster, 'consumer')
+    cluster.pause(0)
+    assert closed(cluster, made) == pytest.approx(30.0, abs=1.5)
+
+
 @pytest.mark.parametrize(('protocol', 'farewell'), FAREWELLS)
 def test_leaving_has_its_share_of_the_time_whatever_the_commit_takes(
     cluster, protocol, farewell, caplog

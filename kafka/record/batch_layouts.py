@@ -33,21 +33,19 @@ class Tables:
     def __init__(self) -> None:
         """Fill the tables (under a millisecond)."""
         one = [n >> 1 if n < 128 and not n & 1 else WRONG for n in range(256)]
-        two = [WRONG] * 65536
+        two, sizes = [WRONG] * 65536, [-WRONG] * 65536
         signed: List[Optional[int]] = [None] * 65536
         for high in range(1, 128):
             low = high << 8
             first, last = high << 6, (high + 1) << 6
             two[low | 0x80 : low + 0x100 : 2] = range(first, last)
+            sizes[low | 0x80 : low + 0x100 : 2] = range(first + 2, last + 2)
             signed[low | 0x80 : low + 0x100 : 2] = range(first, last)
             signed[low | 0x81 : low + 0x100 : 2] = range(-first - 1, -last - 1, -1)
         small = [(n >> 1) ^ -(n & 1) if n < 128 else None for n in range(256)]
         #: Lengths of fields; sizes of records, the varint itself counted (wrong ones are negative).
         self.lengths = (one, two)
-        self.sizes = tuple(
-            [-WRONG if n == WRONG else n + width for n in table]
-            for width, table in ((1, one), (2, two))
-        )
+        self.sizes = ([-WRONG if n == WRONG else n + 1 for n in one], sizes)
         self.deltas = (small, signed)
         self.keys = [0 if n == 1 else one[n] for n in range(256)]
         self.offsets = [2 * n for n in range(64)]

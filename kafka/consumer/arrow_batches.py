@@ -77,12 +77,11 @@ class ArrowBatches:
 
     def _add(self, parked: Parked) -> bool:
         """Add the batches of an answer; False if it has to be read with care, and all of it."""
-        batches = self._reader.made(parked).undecoded() if has_numpy() else None
-        if batches is None:
+        raw = self._reader.made(parked).undecoded() if has_numpy() else None
+        if raw is None:
             return False
         place, stop = parked.state.partition, parked.state.stop
-        for batch, payload in batches:
-            self._maker.add(str(place.topic), place.partition, parked.offset, stop, batch, payload)
+        self._maker.add(str(place.topic), place.partition, parked.offset, stop, raw)
         return True
 
     def _by_columns(self) -> Optional[Any]:

@@ -92,10 +92,9 @@ def take_arrow(fetch: Any, maker: ArrowMaker) -> Any:
     Raises: as CompletedFetch.take_columns().
     """
     topic, partition = str(fetch.partition.topic), fetch.partition.partition
-    batches = fetch.undecoded() if has_numpy() else None
-    if batches:
-        for batch, payload in batches:
-            maker.add(topic, partition, fetch.position, _FAR, batch, payload)
+    raw = fetch.undecoded() if has_numpy() else None
+    if raw is not None and raw.headers:
+        maker.add(topic, partition, fetch.position, _FAR, raw)
         try:
             made = maker.make()
         except ProtocolError:  # which the careful way tells with its place

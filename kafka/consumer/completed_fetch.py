@@ -20,8 +20,7 @@ from kafka.consumer.deserializers import Deserializer, adapt_deserializer
 from kafka.consumer_record import ConsumerRecord, LazyRecords, RecentRecords, make_records
 from kafka.errors import CorruptRecordError, IllegalStateError, KafkaError, UnsupportedCodecError
 from kafka.protocol.fetch import PartitionData
-from kafka.record.default_records import DefaultRecordBatch
-from kafka.record.fetched_records import FetchedRecords
+from kafka.record.fetched_records import FetchedRecords, RawRecords
 from kafka.record.record_columns import RecordColumns
 from kafka.structs import TopicPartition
 
@@ -186,7 +185,7 @@ class CompletedFetch:
         self._settle()
         return columns
 
-    def undecoded(self) -> Optional[List[Tuple[DefaultRecordBatch, bytes]]]:
+    def undecoded(self) -> Optional[RawRecords]:
         """
         Return the batches with their records, decompressed; the position stays: :meth:`pass_over`.
 
@@ -195,16 +194,10 @@ class CompletedFetch:
         """
         if self.is_done or self._columns is not None:
             return None
-        found = []
         try:
-            for batch in self._make_records().batches():
-                if batch is None:
-                    return None
-                if batch.last_offset >= self.position:
-                    found.append((batch, batch.payload()))
+            return self._make_records().raw(self.position)
         except KafkaError:
             return None
-        return found
 
     def pass_over(self) -> None:
         """Go behind everything, which was read as :meth:`undecoded` returned it."""

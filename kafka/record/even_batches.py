@@ -44,38 +44,42 @@ class _Block(NamedTuple):
 
 
 def even_fields(
-    np: Any, buf: bytes, pos: int, ends: List[int], counts: List[int]
+    np: Any, buf: bytes, begins: List[int], ends: List[int], counts: List[int]
 ) -> Optional[FieldArrays]:
     """
-    Read batches from ``pos`` on that end at ``ends`` and have so many records.
+    Read batches, two or more, that lie so in the buffer and have so many records.
 
-    None if they are not as even as that. Offset deltas from 64 on have two bytes, so that a batch
-    has records of two sizes.
+    None if they are not as even as that, in size and in distance: between them lie their heads, or
+    nothing. Offset deltas from 64 on have two bytes, so that a batch has records of two sizes.
     """
-    batches, size, records = len(ends), ends[0] - pos, counts[0]
-    if counts != [records] * batches or ends != [pos + size * n for n in range(1, batches + 1)]:
+    batches, pos, records = len(ends), begins[0], counts[0]
+    size, pitch = ends[0] - pos, begins[1] - pos
+    if size <= 0 or pitch < size or records > TABLED_OFFSETS or counts != [records] * batches:
         return None
+    if begins != list(range(pos, pos + batches * pitch, pitch)):
+        return None
+    if ends != list(range(pos + size, pos + size + batches * pitch, pitch)):
+        return None
+    rows = np.ndarray((batches, size), np.uint8, buf, pos, (pitch, 1))
     head = min(records, 64)
-    if records > TABLED_OFFSETS or size <= 0:
-        return None
     cut = head * _size_at(buf, pos)
     blocks: List[_Block] = []
     for first, last, start, end in ((0, head, 0, cut), (head, records, cut, size)):
         if first < last:
             if not start < end <= size:
                 return None
-            block = _block(np, buf, pos, batches, size, first, last, start, end)
+            block = _block(np, buf, pos, start, rows[:, start:end], first, last)
             if block is None:
                 return None
             blocks.append(block)
     if blocks[-1].start + blocks[-1].size * blocks[-1].records != size:
         return None
-    begins = np.arange(pos, pos + batches * size, size, dtype=np.int64)[:, None]
+    above = np.array(begins, dtype=np.int64)[:, None]
     starts = [np.arange(each.records, dtype=np.int64) * each.size + each.start for each in blocks]
 
     def places(shifts: List[int]) -> Any:
         within = np.concatenate([some + shift for some, shift in zip(starts, shifts)])
-        return (begins + within).ravel()
+        return (above + within).ravel()
 
     def sizes(numbers: List[int]) -> Any:
         row = np.repeat(np.array(numbers, dtype=np.int64), [each.records for each in blocks])
@@ -103,21 +107,17 @@ def _size_at(buf: bytes, pos: int) -> int:
 
 
 def _block(
-    np: Any,
-    buf: bytes,
-    pos: int,
-    batches: int,
-    size: int,
-    first: int,
-    last: int,
-    start: int,
-    end: int,
+    np: Any, buf: bytes, pos: int, start: int, rows: Any, first: int, last: int
 ) -> Optional[_Block]:
-    """Look at the records ``first`` up to ``last`` of all batches; None if they are not even."""
+    """
+    Look at the records ``first`` up to ``last`` of all batches; None if they are not even.
+
+    ``rows`` has their bytes, a row for each batch; the batch at ``pos`` is the first.
+    """
     at = pos + start
     widths, each = widths_at(buf, at), _size_at(buf, at)
     known, records = tables(), last - first
-    if widths is None or not widths.headers or each * records != end - start:
+    if widths is None or not widths.headers or each * records != rows.shape[1]:
         return None
     delta_at = widths.size + 1
     offset_at = delta_at + widths.delta
@@ -126,8 +126,7 @@ def _block(
     length_at = key_at + 1 + key
     value_at = length_at + widths.length
     behind = each - widths.headers
-    whole = np.frombuffer(buf, np.uint8, batches * size, pos).reshape(batches, size)
-    view = whole[:, start:end].reshape(batches, records, each)
+    view = rows.reshape(len(rows), records, each)
     for place in (*range(widths.size), key_at, *range(length_at, value_at)):
         if not (view[:, :, place] == buf[at + place]).all():
             return None

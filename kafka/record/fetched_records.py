@@ -11,7 +11,8 @@ wanted, to ``kafka.consumer.completed_fetch``.
 from __future__ import annotations
 
 import struct
-from typing import Iterable, Iterator, NamedTuple, Optional, Set, Tuple, cast
+from itertools import accumulate
+from typing import Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, cast
 
 from kafka.codec import DEFAULT_LIMIT_BYTES, decompress
 from kafka.errors import ChecksumError, KafkaError, ProtocolError
@@ -40,6 +41,7 @@ _ENOUGH_RECORDS = 1000
 _ENOUGH_BYTES = 1 << 18
 
 _ENTRY_HEAD_BYTES = 12
+_MIN_RECORD_BYTES = 7
 _LEAST_BYTES = _ENTRY_HEAD_BYTES + MIN_MESSAGE_BYTES[0]
 # Base offset, length, leader epoch, magic, last offset delta.
 _EXTENT_AT = struct.Struct('>qiib6xi').unpack_from
@@ -61,6 +63,20 @@ class Extent(NamedTuple):
     next_offset: Optional[int]
     next_epoch: int
     end: int
+
+
+class RawRecords(NamedTuple):
+    """
+    The records of some batches of a partition as they are encoded, decompressed.
+
+    Those of each batch lie from one of ``begins`` to one of ``ends`` in the buffer; ``headers`` has
+    the fields of its BatchHeader.
+    """
+
+    buffer: Buffer
+    begins: List[int]
+    ends: List[int]
+    headers: List[Header]
 
 
 def measure(view: Buffer) -> Extent:
@@ -172,19 +188,47 @@ class FetchedRecords:
                 return columns
         return None
 
-    def batches(self) -> Iterator[Optional[DefaultRecordBatch]]:
+    def raw(self, since: int) -> Optional[RawRecords]:
         """
-        Yield the batches that are wanted, not decoded; instead of :meth:`read`, not beside it.
+        Return all batches that are wanted and reach offset ``since``, not decoded.
 
-        None stands for the first message of magic 0 or 1 and ends it. Raises ``ChecksumError`` and
-        ``ProtocolError`` where a batch cannot be read, when it is come to.
+        Instead of :meth:`read`, not beside it. Without compression nothing is copied. None where
+        there are messages of magic 0 or 1. Raises ``ChecksumError``, ``ProtocolError`` and
+        ``UnsupportedCodecError`` where a batch cannot be read.
         """
+        begins: List[int] = []
+        ends: List[int] = []
+        headers: List[Header] = []
+        codecs = 0
         while self._find():
-            if self._old is not None:
-                yield None
-                return
-            yield DefaultRecordBatch(self._view[self._pos : self._end], self._limit)
-            self._go_on(self._end)
+            header = self._header
+            if header is None:
+                return None
+            end = self._end
+            if header[0] + header[6] >= since:
+                begins.append(self._pos + HEADER.size)
+                ends.append(end)
+                headers.append(header)
+                codecs |= header[5]
+            if header[6] < -1:
+                raise ProtocolError('record batch at offset %d has negative counts' % header[0])
+            self._pos, self._header = end, None
+        found = RawRecords(self._view, begins, ends, headers)
+        if codecs & CODEC_MASK:
+            found = self._decompressed(found)
+        for header, begin, end in zip(headers, found.begins, found.ends):
+            if header[12] * _MIN_RECORD_BYTES > end - begin:
+                text = '%d records do not fit into %d bytes'
+                raise ProtocolError(text % (header[12], end - begin))
+        return found
+
+    def _decompressed(self, raw: RawRecords) -> RawRecords:
+        payloads = [
+            decompress(header[5] & CODEC_MASK, self._view[begin:end], 2, self._limit)
+            for header, begin, end in zip(raw.headers, raw.begins, raw.ends)
+        ]
+        ends = list(accumulate(map(len, payloads)))
+        return RawRecords(b''.join(payloads), [0, *ends[:-1]], ends, raw.headers)
 
     def has_more(self) -> bool:
         """

@@ -5,14 +5,16 @@ Owns what numpy and pyarrow are used for, and is the only file that knows them; 
 extra ``arrow``. Which batches are wanted is :mod:`kafka.record.fetched_records`'s, where they come
 from the reader's and the consumer's.
 
-The records of many batches are laid end to end. Where each of them begins only the one before it
-tells, so this is found in Python: a run of records of one size by comparing columns of bytes (about
-a nanosecond for each), others one by one (about a hundred). All numbers are then decoded by numpy
-at once, because a call of it costs as much for ten records as for a thousand. Keys and values are
-not copied one by one either: the whole buffer is shown to Arrow as one column of binaries whose odd
-items are keys and values and whose even ones are the gaps between them, and ``take`` picks the odd
-ones. ``benchmarks/consumer.py`` measures it. Everything that is believed is checked; what does not
-fit is a ``ProtocolError``, and the careful decoder tells more.
+Batches are read where they lie in the answer of a broker, or, where they come from several answers,
+laid end to end: memory that was not in use costs more than all that is done with it. Where each
+record begins only the one before it tells, so this is found in Python: a run of records of one size
+by comparing columns of bytes (about a nanosecond for each), others one by one (about a hundred).
+All numbers are then decoded by numpy at once, because a call of it costs as much for ten records as
+for a thousand. Keys and values are not copied one by one either: the whole buffer is shown to Arrow
+as one column of binaries whose odd items are keys and values and whose even ones are the gaps
+between them, and ``take`` picks the odd ones. ``benchmarks/consumer.py`` measures it. Everything
+that is believed is checked; what does not fit is a ``ProtocolError``, and the careful decoder tells
+more.
 
 Without numpy, and for messages of magic 0 and 1, columns of Python objects are handed to Arrow.
 """
@@ -21,13 +23,16 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from itertools import accumulate
+from operator import sub
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from kafka.errors import KafkaConfigurationError, ProtocolError
 from kafka.late_imports import import_late
 from kafka.record.batch_layouts import WRONG, stretches
-from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.default_records import TIMESTAMP_TYPE_MASK
 from kafka.record.even_batches import FieldArrays, even_fields
+from kafka.record.fetched_records import Header, RawRecords
 from kafka.record.header_blocks import HEADERS, NO_HEADERS
 from kafka.record.record_columns import RecordColumns
 from kafka.record.util import decode_varint
@@ -45,8 +50,6 @@ COLUMNS = (
 )
 DEFAULT_COLUMNS = COLUMNS[:-1]
 UNITS = {'ms': 1, 'us': 1000, 'ns': 1000000}
-#: As many bytes behind the records may be looked at.
-_PADDING = bytes(16)
 #: Fewer records of one size are not worth a comparison of columns.
 _LEAST_RUN = 32
 #: So many records in batches of one size are worth calls of numpy of their own.
@@ -117,14 +120,27 @@ def _headers_type(pa: Any) -> Any:
     return pa.list_(pa.field('element', pa.struct(fields)))  # the name that Spark wants
 
 
-class _Piece(NamedTuple):
-    """One batch in the buffer: whose it is, and which of its offsets are wanted."""
+class _Source(NamedTuple):
+    """Batches of one partition, and which of their offsets are wanted."""
 
     topic: str
     partition: int
     start: int
     stop: int
-    batch: DefaultRecordBatch
+    raw: RawRecords
+
+    @property
+    def rows(self) -> int:
+        """How many records they have."""
+        return sum(header[12] for header in self.raw.headers)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether not all offsets of all batches are wanted."""
+        return any(
+            header[0] < self.start or header[0] + header[6] >= self.stop
+            for header in self.raw.headers
+        )
 
 
 class ArrowMaker:
@@ -142,31 +158,22 @@ class ArrowMaker:
         self.schema = schema(self.columns, timestamp_unit)
         self.size_bytes = 0
         self._unit = timestamp_unit
-        self._pieces: List[_Piece] = []
-        self._payloads: List[bytes] = []
+        self._sources: List[_Source] = []
 
     def __repr__(self) -> str:
-        return '<ArrowMaker of %d batches, %d bytes>' % (len(self._pieces), self.size_bytes)
+        return '<ArrowMaker of %d sources, %d bytes>' % (len(self._sources), self.size_bytes)
 
     # ------------------------------------------------------------ of batches, by numpy
 
-    def add(
-        self,
-        topic: str,
-        partition: int,
-        start: int,
-        stop: int,
-        batch: DefaultRecordBatch,
-        payload: bytes,
-    ) -> None:
-        """Add the records of a batch, from offset ``start`` up to ``stop``, decompressed."""
-        self.size_bytes += len(payload)
-        self._payloads.append(payload)
-        self._pieces.append(_Piece(topic, partition, start, stop, batch))
+    def add(self, topic: str, partition: int, start: int, stop: int, raw: RawRecords) -> None:
+        """Add the records of batches of a partition, from offset ``start`` up to ``stop``."""
+        if raw.headers:
+            self.size_bytes += sum(raw.ends) - sum(raw.begins)
+            self._sources.append(_Source(topic, partition, start, stop, raw))
 
     def drop(self) -> None:
         """Forget what was added."""
-        self.size_bytes, self._pieces, self._payloads = 0, [], []
+        self.size_bytes, self._sources = 0, []
 
     def make(self) -> Any:
         """
@@ -174,37 +181,41 @@ class ArrowMaker:
 
         Raises ``ProtocolError`` for records that are malformed.
         """
-        pieces, payloads = self._pieces, self._payloads
+        sources, np = self._sources, _package('numpy')
         self.drop()
-        np, counts = _package('numpy'), [each.batch.record_count for each in pieces]
-        ends, end = [], 0
-        for payload in payloads:
-            end += len(payload)
-            ends.append(end)
-        buf = b''.join([*payloads, _PADDING])
-        del payloads
+        if not sources:
+            nothing = [pyarrow().array([], type=each.type) for each in self.schema]
+            return pyarrow().RecordBatch.from_arrays(nothing, schema=self.schema)
+        buf, shifts = _one_buffer(np, [each.raw.buffer for each in sources])
         try:
-            fields = _read(np, buf, ends, counts)
+            parts = [
+                part
+                for source, shift in zip(sources, shifts)
+                for part in _read(np, buf, shift, source.raw)
+            ]
         except (IndexError, struct.error):
             raise ProtocolError('the records of a batch reach behind its end') from None
-        return self._assemble(np, buf, pieces, counts, fields)
+        if len(parts) == 1:
+            return self._assemble(np, buf, sources, parts[0])
+        return self._assemble(np, buf, sources, FieldArrays(*map(np.concatenate, zip(*parts))))
 
-    def _assemble(
-        self, np: Any, buf: bytes, pieces: List[_Piece], counts: List[int], fields: FieldArrays
-    ) -> Any:
+    def _assemble(self, np: Any, buf: bytes, sources: List[_Source], fields: FieldArrays) -> Any:
         pa = pyarrow()
+        headers = [header for each in sources for header in each.raw.headers]
+        records, rows = [header[12] for header in headers], [each.rows for each in sources]
 
-        def column(values: List[int], type_: Any = None) -> Any:
-            return np.repeat(np.array(values, dtype=type_ or np.int64), counts)
+        def column(values: List[int]) -> Any:
+            return np.repeat(np.array(values, dtype=np.int64), records)
 
-        offsets = column([each.batch.base_offset for each in pieces]) + fields.offset_deltas
+        def wide(values: List[int], type_: Any = None) -> Any:
+            return np.repeat(np.array(values, dtype=type_ or np.int64), rows)
+
+        offsets = column([header[0] for header in headers])
+        offsets += fields.offset_deltas
         keep = None
-        if any(
-            each.batch.base_offset < each.start or each.batch.last_offset >= each.stop
-            for each in pieces
-        ):
-            first = column([each.start for each in pieces])
-            behind = column([each.stop for each in pieces])
+        if any(each.is_cut for each in sources):
+            first = wide([each.start for each in sources])
+            behind = wide([each.stop for each in sources])
             keep = np.flatnonzero((offsets >= first) & (offsets < behind))
             if len(keep) == len(offsets):
                 keep = None
@@ -217,14 +228,14 @@ class ArrowMaker:
             if name == 'offset':
                 made[name] = pa.array(chosen(offsets))
             elif name == 'partition':
-                made[name] = pa.array(chosen(column([each.partition for each in pieces], np.int32)))
+                partitions = wide([each.partition for each in sources], np.int32)
+                made[name] = pa.array(chosen(partitions))
             elif name == 'timestamp_type':
-                types = [each.batch.timestamp_type for each in pieces]
-                made[name] = pa.array(chosen(column(types, np.int32)))
+                made[name] = pa.array(chosen(column(_types(headers)).astype(np.int32)))
             elif name == 'timestamp':
-                made[name] = self._timestamps(chosen(_timestamps(np, pieces, column, fields)))
+                made[name] = self._timestamps(chosen(_timestamps(np, headers, column, fields)))
             elif name == 'topic':
-                made[name] = _topics(np, pa, pieces, counts, keep)
+                made[name] = _topics(np, pa, [each.topic for each in sources], rows, keep)
             elif name == 'headers':
                 made[name] = _headers(np, pa, buf, chosen(fields.behind), chosen(fields.ends))
         made.update(_binaries(np, pa, buf, fields, keep, self.columns))
@@ -287,25 +298,43 @@ def _steps() -> List[int]:
 _TWO_BYTES_AT = struct.Struct('<H').unpack_from
 
 
-def _read(np: Any, buf: bytes, ends: List[int], counts: List[int]) -> FieldArrays:
-    """Return the fields of all records, in batches that end at ``ends``."""
-    parts = []
-    first = pos = 0
-    for last in stretches(counts, ends, _ALIKE):
-        these, records = ends[first:last], counts[first:last]
-        part = even_fields(np, buf, pos, these, records) if len(these) > 1 else None
+def _one_buffer(np: Any, buffers: List[Any]) -> Tuple[bytes, List[int]]:
+    """Return a buffer that has all of the others, and how far from its beginning each of them."""
+    owner = memoryview(buffers[0]).obj
+    if isinstance(owner, bytes) and all(memoryview(each).obj is owner for each in buffers):
+        begin = _address(np, owner)
+        return owner, [_address(np, each) - begin for each in buffers]
+    ends = list(accumulate(map(len, buffers)))
+    return b''.join(buffers), [0, *ends[:-1]]
+
+
+def _address(np: Any, buffer: Any) -> int:
+    address: int = np.frombuffer(buffer, dtype=np.uint8).__array_interface__['data'][0]
+    return address
+
+
+def _read(np: Any, buf: bytes, shift: int, raw: RawRecords) -> List[FieldArrays]:
+    """Return the fields of all records, by parts; they lie so much further on in the buffer."""
+    begins, ends = ([place + shift for place in each] for each in (raw.begins, raw.ends))
+    counts = [header[12] for header in raw.headers]
+    parts, first = [], 0
+    for last in stretches(counts, list(accumulate(map(sub, ends, begins))), _ALIKE):
+        place = begins[first:last], ends[first:last], counts[first:last]
+        part = even_fields(np, buf, *place) if last > first + 1 else None
         if part is None:
-            part = _decode(np, buf, _frame(np, buf, pos, these, records), these[-1])
+            part = _decode(np, buf, *_frame(np, buf, *place))
         parts.append(part)
-        first, pos = last, ends[last - 1]
-    return parts[0] if len(parts) == 1 else FieldArrays(*map(np.concatenate, zip(*parts)))
+        first = last
+    return parts
 
 
-def _frame(np: Any, buf: bytes, pos: int, ends: Sequence[int], counts: Sequence[int]) -> Any:
-    """Return where each record begins, in batches from ``pos`` on that end at ``ends``."""
+def _frame(
+    np: Any, buf: bytes, begins: Sequence[int], ends: Sequence[int], counts: Sequence[int]
+) -> Tuple[Any, Any]:
+    """Return where each record begins and ends, in batches that lie so in the buffer."""
     starts = np.empty(sum(counts), dtype=np.int64)
     done = 0
-    for end, count in zip(ends, counts):
+    for pos, end, count in zip(begins, ends, counts):
         last = done + count
         while done < last:
             size, run = _measure(buf, pos, end, last - done)
@@ -319,7 +348,9 @@ def _frame(np: Any, buf: bytes, pos: int, ends: Sequence[int], counts: Sequence[
             done += run
         if pos != end:
             raise ProtocolError('the records of a batch do not fill it')
-    return starts
+    stops = np.append(starts[1:], ends[-1])
+    stops[np.cumsum(counts) - 1] = ends
+    return starts, stops
 
 
 def _measure(buf: bytes, pos: int, end: int, left: int) -> Tuple[int, int]:
@@ -343,7 +374,7 @@ def _walk(buf: bytes, pos: int, count: int) -> Tuple[List[int], int]:
         for _ in range(count):
             add(pos)
             pos += steps[at(buf, pos)[0]]
-        if pos < len(buf):
+        if pos <= len(buf):
             return found, pos
     except struct.error:  # a size of other than one or two bytes; it leads far away
         pass
@@ -360,10 +391,9 @@ def _walk(buf: bytes, pos: int, count: int) -> Tuple[List[int], int]:
 # ------------------------------------------------------------ what is in them
 
 
-def _decode(np: Any, buf: bytes, starts: Any, end: int) -> FieldArrays:
+def _decode(np: Any, buf: bytes, starts: Any, ends: Any) -> FieldArrays:
     """Read the numbers of all records. Raises ProtocolError, IndexError for what is malformed."""
     data = np.frombuffer(buf, dtype=np.uint8)
-    ends = np.append(starts[1:], end)
     _, pos = _varints(np, data, starts)
     stamps, pos = _varints(np, data, pos + 1)
     offsets, pos = _varints(np, data, pos)
@@ -403,16 +433,17 @@ def _varints(np: Any, data: Any, pos: Any) -> Tuple[Any, Any]:
     return (raw >> one).view(np.int64) ^ -(raw & one).view(np.int64), pos
 
 
-def _timestamps(np: Any, pieces: List[_Piece], column: Any, fields: FieldArrays) -> Any:
-    appended = [each.batch.timestamp_type for each in pieces]
+def _types(headers: List[Header]) -> List[int]:
+    """Return 1 for batches whose timestamps are those of the broker, 0 for others."""
+    return [int(header[5] & TIMESTAMP_TYPE_MASK > 0) for header in headers]
+
+
+def _timestamps(np: Any, headers: List[Header], column: Any, fields: FieldArrays) -> Any:
+    appended = _types(headers)
+    # The latest one of a batch stands for all that its broker has stamped.
+    stamps = column([header[8 if by_broker else 7] for header, by_broker in zip(headers, appended)])
     if not any(appended):
-        return column([each.batch.base_timestamp for each in pieces]) + fields.timestamp_deltas
-    stamps = column(
-        [
-            each.batch.max_timestamp if each.batch.timestamp_type else each.batch.base_timestamp
-            for each in pieces
-        ]
-    )
+        return stamps + fields.timestamp_deltas
     return stamps + np.where(column(appended), 0, fields.timestamp_deltas)
 
 
@@ -453,13 +484,11 @@ def _binaries(
     return made
 
 
-def _topics(np: Any, pa: Any, pieces: List[_Piece], counts: List[int], keep: Any) -> Any:
-    names = sorted({each.topic for each in pieces})
+def _topics(np: Any, pa: Any, topics: List[str], rows: List[int], keep: Any) -> Any:
+    names = sorted(set(topics))
     if len(names) == 1:
-        return pa.repeat(
-            pa.scalar(names[0], pa.string()), sum(counts) if keep is None else len(keep)
-        )
-    which = np.repeat(np.array([names.index(each.topic) for each in pieces]), counts)
+        return pa.repeat(pa.scalar(names[0], pa.string()), sum(rows) if keep is None else len(keep))
+    which = np.repeat(np.array([names.index(each) for each in topics]), rows)
     return pa.array(names, type=pa.string()).take(pa.array(which if keep is None else which[keep]))
 
 

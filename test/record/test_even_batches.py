@@ -11,6 +11,7 @@ from kafka.errors import ProtocolError
 from kafka.record import vectors
 from kafka.record.default_records import DefaultRecordBatch, encode_batch
 from kafka.record.even_batches import FieldArrays, even_fields
+from kafka.record.fetched_records import RawRecords
 
 np = pytest.importorskip('numpy')
 
@@ -26,14 +27,17 @@ def payload(count, key=b'key', size=50, headers=(), time=int):
 
 def read(payloads, counts, ends=None):
     """Return what is read the short way and the long way; None where it is not read."""
-    buf = b''.join([*payloads, vectors._PADDING])
+    buf = b''.join([*payloads, bytes(16)])
     ends = list(accumulate(map(len, payloads))) if ends is None else ends
+    return both_ways(buf, [0, *ends[:-1]], ends, counts)
+
+
+def both_ways(buf, *place):
     try:
-        starts = vectors._frame(np, buf, 0, ends, counts)
-        long = vectors._decode(np, buf, starts, ends[-1])
+        long = vectors._decode(np, buf, *vectors._frame(np, buf, *place))
     except (ProtocolError, IndexError):
         long = None
-    return even_fields(np, buf, 0, ends, counts), long
+    return even_fields(np, buf, *place), long
 
 
 def is_same(one, other):
@@ -120,6 +124,24 @@ def test_that_borders_elsewhere_are_left_to_others():
         assert read([some + more] * 3, [64] * 3) == (None, None)
 
 
+@pytest.mark.parametrize('count', [63, 65])
+def test_that_something_may_lie_between_them(count):
+    some = payload(count, time=bool)
+    buf = b'before' + (some + b'between') * 2 + some
+    begins = [6 + number * (len(some) + 7) for number in range(3)]
+    ends = [begin + len(some) for begin in begins]
+    short, long = both_ways(buf, begins, ends, [count] * 3)
+    assert short is not None and is_same(short, long)
+
+
+def test_that_distances_that_are_not_even_are_left_to_others():
+    some = payload(64, time=bool)
+    buf = some + b'1' + some + b'12' + some
+    begins = [0, len(some) + 1, 2 * len(some) + 3]
+    short, long = both_ways(buf, begins, [begin + len(some) for begin in begins], [64] * 3)
+    assert short is None and long is not None
+
+
 def test_that_offsets_elsewhere_are_left_to_others():
     for offset in (b'\x80\x80\x00', b'\x80\x00', b'\x02'):
         one = bytes([2 * (9 + len(offset)), 0, 0]) + offset + b'\x01\x08four\0'
@@ -166,9 +188,10 @@ def test_that_they_are_read_beside_others(monkeypatch):
     odd = [payload(3, size=9), payload(4, size=7)]
     payloads = [odd[0], *[payload(1000, time=bool)] * 4, *odd, *[payload(500, None, time=bool)] * 9]
     counts = [3, *[1000] * 4, 3, 4, *[500] * 9]
-    buf = b''.join([*payloads, vectors._PADDING])
+    buf = b''.join(payloads)
     ends = list(accumulate(map(len, payloads)))
-    fields = vectors._read(np, buf, ends, counts)
-    starts = vectors._frame(np, buf, 0, ends, counts)
-    assert is_same(fields, vectors._decode(np, buf, starts, ends[-1]))
+    begins, headers = [0, *ends[:-1]], [(0,) * 12 + (count,) for count in counts]
+    parts = vectors._read(np, buf, 0, RawRecords(buf, begins, ends, headers))
+    fields = map(np.concatenate, zip(*parts))
+    assert is_same(fields, vectors._decode(np, buf, *vectors._frame(np, buf, begins, ends, counts)))
     assert [each is None for each in found] == [False, True, False]

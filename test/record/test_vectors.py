@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kafka.errors import KafkaConfigurationError, ProtocolError
 from kafka.record import vectors
 from kafka.record.default_records import HEADER, DefaultRecordBatch, encode_batch
+from kafka.record.fetched_records import FetchedRecords, RawRecords
 from kafka.record.legacy_records import LegacyRecordBatch, encode_message_set
 from kafka.record.vectors import COLUMNS, ArrowMaker, schema
 
@@ -33,8 +34,14 @@ def made(*pieces, columns=COLUMNS, unit='ms'):
     """Return an Arrow batch of (topic, partition, start, stop, batch)."""
     maker = ArrowMaker(columns, unit)
     for piece in pieces:
-        maker.add(*piece, piece[-1].payload())
+        maker.add(*piece[:-1], raw(piece[-1]))
     return maker.make()
+
+
+def raw(*batches):
+    """Return the records of batches as they lie in an answer."""
+    data = b''.join(bytes(each._buffer) for each in batches)
+    return FetchedRecords(data, check_crcs=False).raw(0)
 
 
 def carefully(*pieces, columns=COLUMNS, unit='ms'):
@@ -171,23 +178,64 @@ def test_a_field_that_reaches_into_the_next_record_is_refused():
     assert payload[5] == 40  # the length of the first value, 20
     payload[5] = 2 * 40
     maker = ArrowMaker(['value'])
-    maker.add(*all_of(batch(*[(None, b'', ())] * 2)), bytes(payload))
+    maker.add('t', 0, 0, 1, with_payload(bytes(payload), batch(*[(None, b'', ())] * 2)))
     with pytest.raises(ProtocolError, match='reaches behind its record'):
         maker.make()
 
 
 def test_what_was_added_is_forgotten():
     maker = ArrowMaker()
-    each = all_of(batch((None, b'v', ())))
-    maker.add(*each, b'nonsense')
+    *place, each = all_of(batch((None, b'v', ())))
+    maker.add(*place, with_payload(b'nonsense', each))
     assert maker.size_bytes == 8
     with pytest.raises(ProtocolError):
         maker.make()
-    maker.add(*each, b'nonsense')
+    maker.add(*place, with_payload(b'nonsense', each))
     maker.drop()
-    maker.add(*each, each[-1].payload())
+    maker.add(*place, raw(each))
     assert maker.make().num_rows == 1
     assert maker.size_bytes == 0
+    assert maker.make().num_rows == 0
+
+
+@pytest.mark.parametrize('count', [3, 80, 2500])
+def test_batches_are_read_where_they_lie(count):
+    """Of several partitions in one answer, with what lies between them, and of several answers."""
+    some = [
+        batch(*[(b'k', b'%06d' % number, ())] * count, base_offset=number * count)
+        for number in range(5)
+    ]
+    pieces = [all_of(each, 'tu'[number > 2], number // 2) for number, each in enumerate(some)]
+    whole = b'??'.join([b'head', *(bytes(each._buffer) for each in some), b'tail'])
+    view, maker, other, pos = memoryview(whole), ArrowMaker(COLUMNS), ArrowMaker(COLUMNS), 6
+    for piece in pieces:
+        part = view[pos : pos + len(piece[-1]._buffer)]
+        maker.add(*piece[:-1], FetchedRecords(part).raw(0))
+        other.add(*piece[:-1], FetchedRecords(bytes(part)).raw(0))
+        pos += len(part) + 2
+    found = maker.make()
+    found.validate(full=True)
+    assert found.to_pylist() == carefully(*pieces) == other.make().to_pylist()
+
+
+@pytest.mark.parametrize('codec', [0, 1])
+@pytest.mark.parametrize('batches', [1, 2, 40])
+def test_batches_of_one_size_in_a_row(batches, codec):
+    some = [
+        batch(*[(None, b'%090d' % number, ())] * 200, base_offset=200 * number, codec=codec)
+        for number in range(batches)
+    ]
+    maker = ArrowMaker(COLUMNS)
+    maker.add('t', 0, 150, 200 * batches - 7, raw(*some))
+    found = maker.make()
+    assert found.to_pylist() == carefully(
+        *[('t', 0, 150, 200 * batches - 7, each) for each in some]
+    )
+
+
+def with_payload(payload, like):
+    """Return records that are called those of a batch."""
+    return RawRecords(payload, [0], [len(payload)], [tuple(like.header)])
 
 
 @pytest.mark.parametrize(

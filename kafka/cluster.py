@@ -369,6 +369,12 @@ class ClusterMetadata:
         self.cluster_id = _get(metadata, 'cluster_id', None) or self.cluster_id
         recreated = self._take_topics(metadata.topics, version, kept)
         self._partitions, self._by_broker = kept, None
+        if self._older:  # of what is gone nothing older can be told
+            self._older = {
+                (name, index): since
+                for (name, index), since in self._older.items()
+                if index in kept.get(name, ())
+            }
         self._coordinators = {
             known: node_id
             for known, node_id in self._coordinators.items()

@@ -252,6 +252,20 @@ def test_an_older_epoch_is_believed_when_nothing_else_is_told(
     assert told(2) == known
 
 
+@pytest.mark.parametrize(
+    'gone',
+    [[], [topic('t', error=3)], [topic('t', partition(0, epoch=1))]],
+    ids=['the topic is not listed', 'the topic is unknown', 'it has fewer partitions'],
+)
+def test_nothing_is_kept_of_older_epochs_of_what_is_gone(cluster, gone):
+    for epoch in (6, 2):
+        some = topic('t', partition(0, epoch=1), partition(1, epoch=epoch))
+        cluster.replace(answer(some, topic('u', partition(0, epoch=epoch))), 9)
+    assert set(cluster._older) == {('t', 1), ('u', 0)}
+    cluster.replace(answer(*gone, topic('u', partition(0, epoch=2))), 9)
+    assert set(cluster._older) == {('u', 0)}
+
+
 def test_an_epoch_that_cannot_be_trusted_is_not_kept(cluster):
     cluster.replace(answer(topic('t', partition(0, 0, 5))), 8)
     assert cluster.leader_epoch_for_partition(('t', 0)) == -1

@@ -95,6 +95,7 @@ class CompletedFetch:
         self.is_done = not self.size_bytes
         self.is_too_small = self._records.is_too_small
         self.failed_at: Optional[int] = None
+        self.is_put_off = False  # whether what others have goes before it, once
         self.recent: Optional[RecentRecords] = None
         self._deserializers = (
             adapt_deserializer('key_deserializer', key_deserializer),

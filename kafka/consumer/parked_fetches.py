@@ -103,9 +103,19 @@ class ParkedFetches:
             elif not state.is_fetchable():
                 self._count(queue.popleft(), -1)
                 self._aside.setdefault(fetch.partition, []).append(fetch)
+            elif fetch.is_put_off:
+                fetch.is_put_off = False
+                self._put_behind(fetch.partition)
             else:
                 return fetch
         return None
+
+    def _put_behind(self, partition: TopicPartition) -> None:
+        """Let what others have go before what there is of a partition, whose order stays."""
+        mine = [fetch for fetch in self._queue if fetch.partition == partition]
+        for fetch in mine:
+            self._queue.remove(fetch)
+        self._queue.extend(mine)
 
     def take(self) -> Optional[CompletedFetch]:
         """Hand out what is next; its bytes count until done()."""

@@ -64,8 +64,9 @@ class Polling(Rebalancing):
         Raises: WakeupError; IllegalStateError when closed, and while another thread is inside;
             NoOffsetForPartitionError, OffsetOutOfRangeError, LogTruncationError without a policy
             for resets; TopicAuthorizationFailedError, GroupAuthorizationFailedError, InvalidTopic-
-            Error; CorruptRecordError for what cannot be read, naming its place, each time until
-            somebody seeks or calls skip_corrupt(); what a deserializer raises, likewise;
+            Error; CorruptRecordError for what cannot be read, naming its place, again and again
+            until somebody seeks or calls skip_corrupt(), and between what has come of other
+            partitions is handed out; what a deserializer raises, likewise;
             FencedInstanceIdError and other ends of a membership; ArgumentValueError,
             ArgumentTypeError for arguments. Both of the former have an attribute ``failed_at``,
             (TopicPartition, offset).
@@ -187,6 +188,7 @@ class Polling(Rebalancing):
             except Exception:
                 # The same call raises it again: the position stays.
                 if count:
+                    self._failed.is_put_off = False  # the next one does, before anything else
                     break
                 raise
             if some is None:
@@ -226,6 +228,7 @@ class Polling(Rebalancing):
             taken = take()
         except Exception as error:
             self._failed = fetch
+            fetch.is_put_off = True  # or nobody would be served before somebody sees to it
             engine.fetcher.put_back(fetch)
             self._locate(error, fetch)
             raise

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import time
 
 import pytest
 
 from kafka.errors import CorruptRecordError, IllegalStateError
-from kafka.testing import Cluster
+from kafka.testing import Cluster, MemoryCluster
 from test.consumer.bounded import flip_last, numbered, offsets, write
-from test.consumer.modern import FIRST, SECOND, consumer_of, poll_until
+from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until
+from test.simulation.reader import SimConsumer
 
 pytestmark = pytest.mark.once
 
@@ -100,6 +103,38 @@ def test_others_are_read_while_the_damaged_partition_is_paused(log_of, consumer)
     assert offsets(poll_until(consumer, 3)) == [0, 1, 2]
     consumer.resume(FIRST)
     assert raises(consumer)[0].failed_at == (FIRST, 5)
+
+
+@pytest.mark.usefixtures('damaged')
+@pytest.mark.parametrize('how', ['poll', 'next'])
+def test_others_are_read_while_nobody_sees_to_the_damaged_batch(log_of, consumer, how):
+    consumer.assign([FIRST, SECOND])
+    for end in (0, 3, 6):
+        error, _ = raises(consumer, how)
+        assert error.failed_at == (FIRST, 5)
+        assert (consumer.position(FIRST), consumer.position(SECOND)) == (5, end)
+        write(log_of(1), *numbered(3))
+        deadline = time.monotonic() + SECONDS
+        while consumer.position(SECOND) < end + 3:
+            assert time.monotonic() < deadline
+            with contextlib.suppress(CorruptRecordError):
+                next(consumer) if how == 'next' else consumer.poll(timeout_ms=100)
+
+
+def test_what_cannot_be_read_is_told_of_before_more_of_others_is_handed_out():
+    with MemoryCluster(version='4.4', seed=1, topics={'t': 2}) as cluster:
+        damaged, good = (each.log for each in cluster.state.topics['t'].partitions)
+        write(damaged, *numbered(5), damage=flip_last)
+        made = SimConsumer.of(cluster, [], auto_offset_reset='earliest')
+        made.assign([FIRST, SECOND])
+        for _ in range(3):
+            assert raises(made)[1] == []
+            write(good, *numbered(3))
+            made._engine.loop.wait(lambda: False, 5.0)  # it comes while the program does not poll
+            assert offsets(made.poll(timeout_ms=0)[SECOND])[0] % 3 == 0
+            write(good, *numbered(3))
+            made._engine.loop.wait(lambda: False, 5.0)
+        made.close()
 
 
 @pytest.mark.usefixtures('damaged')

@@ -25,6 +25,7 @@ class Fetch:
         self.node_id = node_id
         self.size_bytes = size_bytes
         self.token = token
+        self.is_put_off = False
 
 
 @pytest.fixture
@@ -92,6 +93,33 @@ def test_what_is_put_back_is_next(parked, states):
     states[A].fetchable = True
     parked.restore(A)
     assert [parked.take(), parked.take()] == [first, second]
+
+
+def test_what_is_put_off_goes_behind_others_once_and_stays_in_order(parked):
+    first, second, other = Fetch(A), Fetch(A), Fetch(B)
+    parked.add([first, second, other])
+    parked.put_back(parked.take())
+    first.is_put_off = True
+    assert parked.first() is other is parked.first()
+    assert parked.waiting(1) == 2
+    assert [parked.take() for _ in range(4)] == [other, first, second, None]
+
+
+def test_what_is_put_off_comes_where_there_is_nothing_else(parked):
+    fetch = Fetch(A)
+    parked.add([fetch])
+    fetch.is_put_off = True
+    assert parked.take() is fetch
+
+
+def test_what_is_put_off_and_paused_waits_aside_all_the_same(parked, states):
+    fetch, other = Fetch(A), Fetch(B)
+    parked.add([fetch, other])
+    fetch.is_put_off, states[A].fetchable = True, False
+    assert parked.take() is other
+    states[A].fetchable = True
+    parked.restore(A)
+    assert parked.take() is fetch
 
 
 def test_what_is_put_back_does_not_wait_to_be_begun(parked, states):

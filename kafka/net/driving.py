@@ -13,9 +13,7 @@ one of them to take over.
 timer is due, or a transport expects an answer (``owed``). It is started when a caller leaves
 something behind, or calls without waiting. When callers come it gives way. When nothing is owed it
 rests, without the turn, until the next timer; for as long as anything is connected it looks once
-a second whether a broker has hung up. While a caller has the turn it rests until shortly after the
-time of that caller is up: a caller whose time is up leaves the turn without waking it, as most
-come again at once, and to change threads each time costs more than all they do.
+a second whether a broker has hung up.
 
 **Lazy calls** come from programs that send and do not wait. The first one wakes the background
 thread, or ends the poll. For the next 50 ms nobody sleeps for longer than a millisecond, and calls
@@ -53,8 +51,6 @@ NAP = 0.001
 LONG_NAP = 0.005
 #: Seconds for which that goes on after the last of them.
 ALERT = 0.05
-#: Seconds for which nobody need run turns when the time of a caller is up.
-LINGER = 0.02
 #: Seconds after which somebody looks at connections that nobody uses.
 HEARTBEAT = 1.0
 #: Seconds after which ready calls no longer have precedence over sockets.
@@ -114,7 +110,6 @@ class Driving(Scheduler):
         # Held by whoever runs turns: guards tasks, timers and all that coroutines touch.
         self._turn = threading.Lock()
         self._driver: Optional[int] = None  # the thread in the turn
-        self._drives_until = 0.0  # when the time of the last caller in it is up, or was
         self._parked: List[_Parked] = []
         self._turns = 0
         self._polling = NO_POLL
@@ -230,7 +225,7 @@ class Driving(Scheduler):
 
     def _drive(self, done: Callable[[], Any], deadline: float, interrupts: Interrupts) -> None:
         """Run turns, which this thread holds, until something is done; leave the turn."""
-        self._driver, self._drives_until = threading.get_ident(), deadline
+        self._driver = threading.get_ident()
         try:
             # It may have happened after the caller asked, in the last turn of another thread:
             # nothing would end the poll then.
@@ -268,8 +263,7 @@ class Driving(Scheduler):
             parked.call()
             return
         if self._is_owed() or self._next_due < self._rests_until:
-            # A rest that ends within moments need not be ended.
-            if self._thread is None or self._rests_until > self.time() + LINGER:
+            if self._rests_until or self._thread is None:
                 self._ring()
         elif self._thread is None and (self._poller.sockets or self._next_due < math.inf):
             self._ring()
@@ -401,13 +395,10 @@ class Driving(Scheduler):
         if now < self._alert_until:
             self._bell.acquire(timeout=LONG_NAP if self._turn.locked() else NAP)
             return
-        # Who has the turn does what is due, and tells when it leaves it before its time is up; so
-        # does who parks.
+        # Who has the turn does what is due, and tells when it leaves it; so does who parks.
         until = now + SLICE
         if self._is_free():
             until = min(until, self._next_due, self._heartbeat())
-        else:
-            until = min(until, max(now, self._drives_until) + LINGER)
         self._rests_until = until
         try:
             # Told that it rests; now look again.

@@ -79,32 +79,6 @@ def test_an_answer_that_is_awaited_for_long_keeps_no_thread_awake(loop, monkeypa
     assert len(rests) - rested < 10
 
 
-def test_a_caller_that_comes_again_and_again_does_not_wake_the_background(loop, monkeypatch):
-    """As a consumer does that polls and finds nothing: changing threads would cost the most."""
-    monkeypatch.setattr(driving, 'LINGER', 10.0)  # on a busy machine callers are late
-    loop.start()
-    until(lambda: loop._rests_until)
-    loop.owed += 1
-    rings = []
-    monkeypatch.setattr(loop, '_ring', lambda ring=loop._ring: rings.append(ring()))
-    for _ in range(20):
-        loop.wait(lambda: False, 0.003)
-    assert len(rings) <= 3  # until it rests for as long as callers take
-    loop.owed -= 1
-
-
-def test_the_background_runs_turns_soon_when_a_caller_does_not_come_again(loop):
-    loop.start()
-    loop.owed += 1
-    for _ in range(3):
-        loop.wait(lambda: False, 0.003)
-    done = threading.Event()
-    loop.call_later(0.03, done.set)
-    loop.wait(lambda: False, 0.001)
-    assert done.wait(10)
-    loop.owed -= 1
-
-
 def test_the_background_leaves_the_turn_to_who_was_called_to_take_it_over(loop, monkeypatch):
     """Else it is in a poll again when that one gets to look, and both hand the turn to and fro."""
     rests, rest = [], loop._rest

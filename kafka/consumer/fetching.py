@@ -201,6 +201,9 @@ class Fetching:
 
     def has_news(self) -> bool:
         """Tell whether take() would give something, or an error waits."""
+        # Asked after each turn: whoever brings something later has that asked again.
+        if self._parked.is_quiet and not self._subscription.has_changed:
+            return bool(self.errors)
         with self._lock:
             has_changed = self._note_changes()
             found = self._parked.first() is not None

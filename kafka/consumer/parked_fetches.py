@@ -64,6 +64,11 @@ class ParkedFetches:
         """How many bytes may be asked for now; negative after answers that were too large."""
         return self.budget - self.used - self.reserved
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether first() and take_relief() surely have nothing to tell."""
+        return not self._queue and not self._is_relieved
+
     def waiting(self, node_id: int) -> int:
         """Return how many fetches from a node wait for the program to begin with them.
 

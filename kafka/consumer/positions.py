@@ -161,6 +161,8 @@ class Positions:
 
     def has_error(self) -> bool:
         """Tell whether take_error() would return one, without taking its turn. Takes the lock."""
+        if not self._standing:
+            return False
         with self._lock:
             return self._first_error() is not None
 

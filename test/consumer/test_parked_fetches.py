@@ -180,6 +180,19 @@ def test_it_tells_when_more_may_be_asked(parked):
     assert parked.take_relief()
 
 
+def test_it_is_quiet_only_where_neither_a_fetch_nor_relief_waits_to_be_told_of(parked):
+    assert parked.is_quiet
+    fetch = Fetch(A)
+    parked.add([fetch])
+    assert not parked.is_quiet
+    parked.take()
+    assert not parked.is_quiet, 'more may be asked for'
+    parked.take_relief()
+    assert parked.is_quiet
+    parked.put_back(fetch)
+    assert not parked.is_quiet
+
+
 def test_what_is_aside_is_dropped_for_others(parked, states):
     parked.add([Fetch(A)])
     parked.add([Fetch(B)])

@@ -32,7 +32,7 @@ from kafka.errors import (
 )
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.routes import GROUP
-from kafka.net.tasks import Task, Timer
+from kafka.net.tasks import Alarm, Task
 from kafka.protocol.api import ApiKey
 from kafka.protocol.group import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
@@ -96,7 +96,7 @@ class ConsumerMember(Member):
         self._is_started = self._is_closed = self._was_stable = False
         self._polled_at = -math.inf
         self._out_since = -math.inf  # polls after this are of a program that wants in
-        self._timer: Optional[Timer] = None
+        self._alarm = Alarm(loop, self._look)
         self._finding: Optional[Task[None]] = None  # of the coordinator, for a heartbeat
         self._work: Optional[Task[None]] = None  # what the program has to take part in
         self._farewell: Optional[Task[None]] = None
@@ -189,8 +189,7 @@ class ConsumerMember(Member):
         """End everything at once, telling nobody."""
         self._is_closed = True
         self._stop()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.cancel()
 
     def _stop(self) -> None:
         """End what is under way, also a step that the program is at: it is the one who goes."""
@@ -226,13 +225,7 @@ class ConsumerMember(Member):
         when = machine.due
         if when == math.inf or self._finding is not None:
             return  # what is under way ends with a look
-        when = min(when, self._polled_at + self.settings.rebalance_timeout)
-        timer = self._timer
-        if timer is not None and timer.waits:
-            if timer.when <= when:
-                return
-            timer.cancel()
-        self._timer = self._loop.call_later(max(0.0, when - self._loop.time()), self._look)
+        self._alarm.set(min(when, self._polled_at + self.settings.rebalance_timeout))
 
     def _may_join(self) -> bool:
         """Tell whether a program that is not in the group is to be let in."""

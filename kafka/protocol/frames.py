@@ -9,7 +9,8 @@ limit; what is inside a frame is the business of session.py. It follows the prot
 from __future__ import annotations
 
 import struct
-from typing import Iterable, List, Optional, Union
+from io import BytesIO
+from typing import Iterable, Optional, Union
 
 from kafka.errors import FrameError
 
@@ -17,8 +18,10 @@ __all__ = ['DEFAULT_MAX_FRAME_BYTES', 'FrameReader', 'frame', 'frame_length']
 
 DEFAULT_MAX_FRAME_BYTES = 100 * 1024 * 1024
 LENGTH_BYTES = 4
-#: Pieces of a frame that are as large are kept as they came, and copied once, when it is whole.
+#: A frame of which as large a piece comes is put together in memory of its own.
 LARGE_PIECE_BYTES = 16 * 1024
+#: So much memory is taken for it at first; twice as much whenever that is full.
+LARGE_FRAME_BYTES = 8 * 1024 * 1024
 
 _LENGTH = struct.Struct('>i')
 
@@ -56,13 +59,16 @@ class FrameReader:
 
     Arguments, and attributes: max_frame_bytes: the largest length that is believed.
 
-    Memory is taken as bytes arrive, never because a length announces them.
+    Memory is taken as bytes arrive, not because a length announces them: for a long frame at most
+    twice as much as has come, or LARGE_FRAME_BYTES. It is taken at once, because memory that was
+    not in use costs more than the bytes that are copied into it, and becomes the frame as it is.
     """
 
     def __init__(self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
         self.max_frame_bytes = max_frame_bytes
         self._buffer = bytearray()
-        self._pieces: List[Union[bytes, bytearray]] = []  # what follows the buffer
+        self._large: Optional[BytesIO] = None  # the frame, if it is long; what follows it is above
+        self._room = 0  # how many bytes of it have memory
         self._length: Optional[int] = None  # of the frame at the head, once it was read
         self._missing = LENGTH_BYTES  # of the length or the frame; less than 0: more is there
 
@@ -80,32 +86,48 @@ class FrameReader:
     @property
     def buffered_bytes(self) -> int:
         """How many bytes are held: of a frame that is not complete, or not taken yet."""
-        return len(self._buffer) + sum(map(len, self._pieces))
+        return len(self._buffer) + (0 if self._large is None else LENGTH_BYTES + self._large.tell())
 
     @property
     def inside_frame(self) -> bool:
         """Whether a frame has begun and was not taken: a stream that ends here was cut off."""
-        return bool(self._buffer)
+        return bool(self._buffer) or self._large is not None
 
     def receive_data(self, data: Union[bytes, bytearray, memoryview]) -> None:
         """Add bytes as they came from the peer. Raises TypeError for anything else."""
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError('data must be bytes, not %s' % type(data).__name__)
         is_inside = self._length is not None and self._missing > 0
-        if self._pieces or (is_inside and len(data) >= LARGE_PIECE_BYTES):
-            self._add_piece(data)
+        if is_inside and (self._large is not None or len(data) >= LARGE_PIECE_BYTES):
+            self._add_to_large(data)
         else:
             self._buffer += data
         self._missing -= len(data)
 
-    def _add_piece(self, data: Union[bytes, bytearray, memoryview]) -> None:
-        last = self._pieces[-1] if self._pieces else None
-        if len(data) >= LARGE_PIECE_BYTES:
-            self._pieces.append(bytes(data))
-        elif isinstance(last, bytearray):  # many small ones would take more memory than they have
-            last += data
-        else:
-            self._pieces.append(bytearray(data))
+    def _add_to_large(self, data: Union[bytes, bytearray, memoryview]) -> None:
+        """Add bytes to a long frame, and what is behind it to the buffer."""
+        large = self._large
+        if large is None:
+            self._large = large = BytesIO()
+            self._room = 0
+            self._reserve(large, len(self._buffer) - LENGTH_BYTES)
+            large.write(memoryview(self._buffer)[LENGTH_BYTES:])
+            self._buffer = bytearray()
+        if len(data) > self._missing:
+            self._buffer += memoryview(data)[self._missing :]
+            data = memoryview(data)[: self._missing]
+        self._reserve(large, large.tell() + len(data))
+        large.write(data)
+
+    def _reserve(self, large: BytesIO, size: int) -> None:
+        """See to it that a frame has memory for so many bytes."""
+        assert self._length is not None
+        if size > self._room:
+            filled = large.tell()
+            self._room = min(self._length, max(size, LARGE_FRAME_BYTES, 2 * self._room))
+            large.seek(self._room - 1)
+            large.write(b'\0')
+            large.seek(filled)
 
     def next_frame(self) -> Optional[bytes]:
         """Return the next frame without its length, or None until it is complete.
@@ -122,21 +144,20 @@ class FrameReader:
             self._missing += length
             if self._missing > 0:
                 return None
-        end = LENGTH_BYTES + self._length
-        with memoryview(self._buffer) as view:
-            body = b''.join([view[LENGTH_BYTES:end], *self._pieces])
-        del self._buffer[:end]
-        if self._pieces:
-            self._buffer += memoryview(body)[self._length :]
-            self._pieces = []
-            body = body[: self._length]
+        if self._large is not None:
+            body, self._large = self._large.getvalue(), None
+        else:
+            end = LENGTH_BYTES + self._length
+            with memoryview(self._buffer) as view:
+                body = bytes(view[LENGTH_BYTES:end])
+            del self._buffer[:end]
         self._length = None
         self._missing += LENGTH_BYTES
         return body
 
     def take(self, data: bytes) -> Optional[bytes]:
         """Add bytes as receive_data(), then do what next_frame() does."""
-        if not self._buffer and len(data) > LENGTH_BYTES:
+        if not self._buffer and self._length is None and len(data) > LENGTH_BYTES:
             (length,) = _LENGTH.unpack_from(data)
             if length == len(data) - LENGTH_BYTES and length <= self.max_frame_bytes:
                 return data[LENGTH_BYTES:]  # exactly one frame, as small answers come

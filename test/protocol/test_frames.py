@@ -75,15 +75,15 @@ def test_frames_come_out_whole_whatever_pieces_are_kept(bodies, cuts, large):
     assert not reader.inside_frame
 
 
-def test_large_pieces_are_kept_as_they_came_and_small_ones_together():
+def test_a_long_frame_is_put_together_of_large_pieces_and_of_small_ones():
     reader, piece = FrameReader(), bytes(20000)
     body = piece + b'x' * 1000 + piece
     assert reader.take(frame(body)[:100]) is None
     assert reader.take(body[96:100]) is None
-    assert reader.take(piece) is None and reader._pieces[0] is piece
+    assert reader.take(piece) is None and reader.inside_frame
     for _ in range(1000):
         assert reader.take(b'x') is None
-    assert len(reader._pieces) == 2 and reader.buffered_bytes == 21104
+    assert reader.buffered_bytes == 21104
     assert reader.missing_bytes == len(body) - 21100
     assert reader.take(piece) == body[:100] + piece + b'x' * 1000 + piece[:-100]
     assert reader.buffered_bytes == 100
@@ -151,6 +151,22 @@ def test_an_announced_length_takes_no_memory():
     assert reader.__sizeof__() + reader._buffer.__sizeof__() < 1000
 
 
+def test_a_long_frame_takes_at_most_twice_the_memory_of_what_has_come(monkeypatch):
+    monkeypatch.setattr(frames, 'LARGE_PIECE_BYTES', 10)
+    monkeypatch.setattr(frames, 'LARGE_FRAME_BYTES', 100)
+    reader, body = FrameReader(), bytes(range(250)) * 40
+    stream, most = frame(body), []
+    for start in range(0, len(stream), 30):
+        assert reader.take(stream[start : start + 30]) == (
+            None if start + 30 < len(stream) else body
+        )
+        if reader.inside_frame:
+            held = len(reader._large.getbuffer()) if reader._large else 0
+            assert held <= min(len(body), max(100, 2 * (start + 30)))
+            most.append(held)
+    assert sorted(set(most)) == [0, 100, 200, 400, 800, 1600, 3200, 6400, 10000]
+
+
 @pytest.mark.parametrize('data', [None, '', 'text', 5, [1, 2]])
 def test_only_bytes_are_received(data):
     """A list of numbers would be taken for bytes, and what is empty for the end."""
@@ -169,6 +185,14 @@ def test_take_adds_and_returns_the_next_frame(pieces):
     reader = FrameReader()
     assert [reader.take(piece) for piece in pieces] == [None] * (len(pieces) - 1) + [b'abc']
     assert (reader.buffered_bytes, reader.missing_bytes) == (0, 4)
+
+
+def test_take_does_not_take_a_piece_of_a_long_frame_for_a_frame():
+    reader = FrameReader()
+    body = bytes(20000) + frame(bytes(20000))
+    for piece in (frame(body)[:4], body[:20000]):
+        assert reader.take(piece) is None
+    assert reader.take(body[20000:]) == body
 
 
 def test_take_keeps_what_follows_a_frame():

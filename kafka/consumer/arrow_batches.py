@@ -55,8 +55,10 @@ class ArrowBatches:
     def _by_batches(self) -> Optional[Any]:
         """Make one Arrow batch of what is there, or put it aside; None at the end of all, too."""
         added: List[Parked] = []
-        while self._maker.size_bytes < self._max_bytes:
-            reader = self._reader
+        maker, last = self._maker, 0
+        # As many as fit if all are about as large as the last one.
+        while maker.size_bytes + last <= self._max_bytes:
+            reader, before = self._reader, maker.size_bytes
             parked = reader.another_parked() if added else reader.next_parked()
             if parked is None:
                 break
@@ -64,10 +66,11 @@ class ArrowBatches:
                 self._careful.append(parked)
                 break
             added.append(parked)
+            last = maker.size_bytes - before
         if not added:
             return None
         try:
-            batch = self._maker.make()
+            batch = maker.make()
         except ProtocolError:
             self._careful.extendleft(reversed(added))
             return None

@@ -69,6 +69,19 @@ def test_batches_have_about_the_size_that_is_wanted(stage):
     assert set(sizes) == {10}
 
 
+@pytest.mark.parametrize('max_bytes, sizes', [(30000, [20, 20, 10]), (1, [10] * 5)])
+def test_no_more_answers_become_one_batch_than_fit(max_bytes, sizes):
+    pytest.importorskip('numpy')
+    stage = Stage(topics={'t': 5})
+    for partition in range(5):
+        stage.write(*numbered(10, 1000), partition=partition)
+    batches = list(stage.reader('t').arrow(max_batch_bytes=max_bytes))
+    stage.close()
+    assert [batch.num_rows for batch in batches] == sizes
+    assert sorted(column(batches, 'partition')) == [n for n in range(5) for _ in range(10)]
+    assert column(batches, 'value') == numbered(10, 1000) * 5
+
+
 def test_aborted_records_are_left_out(stage, way):
     stage.write(b'a', producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
     stage.write(b'x', producer_id=2, producer_epoch=0, base_sequence=0, transactional=True)

@@ -95,6 +95,14 @@ def _width(buf: bytes, pos: int) -> int:
     return 1 if buf[pos] < 128 else 2 if buf[pos + 1] < 128 else 3
 
 
+def length_at(buf: bytes, pos: int, width: int) -> int:
+    """Return what a varint of one or two bytes says, WRONG if that is no length."""
+    raw, high = buf[pos], 1 if width == 1 else buf[pos + 1]
+    if width == 2:
+        raw = raw & 127 | high << 7
+    return WRONG if raw & 1 or not high else raw >> 1
+
+
 class Widths(NamedTuple):
     """The widths of a record's varints and the size of its header block, 0 where unknown."""
 
@@ -123,10 +131,9 @@ def widths_at(buf: bytes, pos: int) -> Optional[Widths]:
     length = _width(buf, pos)
     if length > 2:
         return None
-    first = buf[start] if size == 1 else buf[start] | buf[start + 1] << 8
-    value = buf[pos] if length == 1 else buf[pos] | buf[pos + 1] << 8
-    end = start + tables().sizes[size - 1][first]
-    headers = end - pos - length - tables().lengths[length - 1][value]
+    whole = length_at(buf, start, size)
+    end = -1 if whole == WRONG else start + size + whole
+    headers = end - pos - length - length_at(buf, pos, length)
     return Widths(size, delta, offset, length, headers if 0 < headers < 256 else 0)
 
 

@@ -8,15 +8,16 @@ not fit is left to :mod:`kafka.record.vectors`, which reads any records and owns
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, Collection, List, NamedTuple, Optional
 
-from kafka.record.batch_layouts import TABLED_OFFSETS, tables, widths_at
+from kafka.record.batch_layouts import TABLED_OFFSETS, WRONG, length_at, widths_at
 
 
 class FieldArrays(NamedTuple):
     """The fields of records, as arrays; positions are those in the buffer, sizes are -1 for None.
 
-    ``behind`` is where the headers begin, ``ends`` where the record does.
+    ``behind`` is where the headers begin, ``ends`` where the record does. What nobody wants may be
+    None.
     """
 
     timestamp_deltas: Any
@@ -44,10 +45,15 @@ class _Block(NamedTuple):
 
 
 def even_fields(
-    np: Any, buf: bytes, begins: List[int], ends: List[int], counts: List[int]
+    np: Any,
+    buf: bytes,
+    begins: List[int],
+    ends: List[int],
+    counts: List[int],
+    wanted: Collection[str],
 ) -> Optional[FieldArrays]:
     """
-    Read batches, two or more, that lie so in the buffer and have so many records.
+    Read columns of batches, two or more, that lie so in the buffer and have so many records.
 
     None if they are not as even as that, in size and in distance: between them lie their heads, or
     nothing. Offset deltas from 64 on have two bytes, so that a batch has records of two sizes.
@@ -74,6 +80,13 @@ def even_fields(
             blocks.append(block)
     if blocks[-1].start + blocks[-1].size * blocks[-1].records != size:
         return None
+    return _fields(np, begins, blocks, wanted)
+
+
+def _fields(
+    np: Any, begins: List[int], blocks: List[_Block], wanted: Collection[str]
+) -> FieldArrays:
+    """Return the fields that are wanted of batches which begin there, and have such blocks each."""
     above = np.array(begins, dtype=np.int64)[:, None]
     starts = [np.arange(each.records, dtype=np.int64) * each.size + each.start for each in blocks]
 
@@ -83,17 +96,20 @@ def even_fields(
 
     def sizes(numbers: List[int]) -> Any:
         row = np.repeat(np.array(numbers, dtype=np.int64), [each.records for each in blocks])
-        return np.tile(row, batches)
+        return np.tile(row, len(begins))
 
+    has_key, has_value = 'key' in wanted, 'value' in wanted
+    has_headers = 'headers' in wanted
+    records = np.arange(sum(each.records for each in blocks), dtype=np.int64)
     return FieldArrays(
         np.concatenate([each.timestamp_deltas for each in blocks], axis=1).ravel(),
-        np.tile(np.arange(records, dtype=np.int64), batches),
-        places([each.key for each in blocks]),
-        sizes([each.key_size for each in blocks]),
-        places([each.value for each in blocks]),
-        sizes([each.value_size for each in blocks]),
-        places([each.behind for each in blocks]),
-        places([each.size for each in blocks]),
+        np.tile(records, len(begins)),
+        places([each.key for each in blocks]) if has_key else None,
+        sizes([each.key_size for each in blocks]) if has_key else None,
+        places([each.value for each in blocks]) if has_value else None,
+        sizes([each.value_size for each in blocks]) if has_value else None,
+        places([each.behind for each in blocks]) if has_headers else None,
+        places([each.size for each in blocks]) if has_headers else None,
     )
 
 
@@ -102,8 +118,8 @@ def _size_at(buf: bytes, pos: int) -> int:
     widths = widths_at(buf, pos)
     if widths is None:
         return -1
-    raw = buf[pos] if widths.size == 1 else buf[pos] | buf[pos + 1] << 8
-    return tables().sizes[widths.size - 1][raw]
+    length = length_at(buf, pos, widths.size)
+    return -1 if length == WRONG else widths.size + length
 
 
 def _block(
@@ -116,13 +132,14 @@ def _block(
     """
     at = pos + start
     widths, each = widths_at(buf, at), _size_at(buf, at)
-    known, records = tables(), last - first
+    records = last - first
     if widths is None or not widths.headers or each * records != rows.shape[1]:
         return None
     delta_at = widths.size + 1
     offset_at = delta_at + widths.delta
     key_at = offset_at + widths.offset
-    key = known.keys[buf[at + key_at]]
+    is_null = buf[at + key_at] == 1
+    key = 0 if is_null else buf[at + key_at] >> 1
     length_at = key_at + 1 + key
     value_at = length_at + widths.length
     behind = each - widths.headers
@@ -134,9 +151,10 @@ def _block(
     counts = view[:, :, behind]
     if counts.any() if widths.headers == 1 else not counts.all():
         return None
-    for place in range(widths.offset):  # the second of three bytes is never the second of two
-        wanted = np.frombuffer(known.offset_bytes[place][first:last], dtype=np.uint8)
-        if not (view[:, :, offset_at + place] == wanted).all():
+    numbers = np.arange(first, last)
+    # The second of three bytes is never the second of two.
+    for place, wanted in enumerate((numbers << 1 & 127 | (numbers > 63) << 7, numbers >> 6)):
+        if place < widths.offset and not (view[:, :, offset_at + place] == wanted).all():
             return None
     low = view[:, :, delta_at]
     if widths.delta == 1:
@@ -148,7 +166,6 @@ def _block(
         if (low < 128).any() or (high > 127).any():
             return None
         raw = (low & 127).astype(np.int64) | high.astype(np.int64) << 7
-    is_null = buf[at + key_at] == 1
     return _Block(
         (raw >> 1) ^ -(raw & 1),
         length_at - key,

@@ -10,8 +10,9 @@ laid end to end: memory that was not in use costs more than all that is done wit
 record begins only the one before it tells, so this is found in Python: a run of records of one size
 by comparing columns of bytes (about a nanosecond for each), others one by one (about a hundred).
 All numbers are then decoded by numpy at once, because a call of it costs as much for ten records as
-for a thousand. Keys and values are not copied one by one either: the whole buffer is shown to Arrow
-as one column of binaries whose odd items are keys and values and whose even ones are the gaps
+for a thousand. Keys and values are not copied one by one either. Those of one size are an array of
+whatever begins at some byte, of which numpy picks some. Of others the whole buffer is shown to
+Arrow as one column of binaries whose odd items are keys and values and whose even ones are the gaps
 between them, and ``take`` picks the odd ones. ``benchmarks/consumer.py`` measures it. Everything
 that is believed is checked; what does not fit is a ``ProtocolError``, and the careful decoder tells
 more.
@@ -55,6 +56,8 @@ _LEAST_RUN = 32
 #: So many records in batches of one size are worth calls of numpy of their own.
 _ALIKE = 4000
 _LONG_VARINT = 63
+#: Binaries of Arrow have edges of 32 bits.
+_MOST_BYTES = (1 << 31) - 1
 
 
 class MissingArrowError(KafkaConfigurationError, ImportError):
@@ -187,17 +190,17 @@ class ArrowMaker:
             nothing = [pyarrow().array([], type=each.type) for each in self.schema]
             return pyarrow().RecordBatch.from_arrays(nothing, schema=self.schema)
         buf, shifts = _one_buffer(np, [each.raw.buffer for each in sources])
+        if len(buf) > _MOST_BYTES:
+            raise ProtocolError('%d bytes are more than Arrow takes at once' % len(buf))
         try:
             parts = [
                 part
                 for source, shift in zip(sources, shifts)
-                for part in _read(np, buf, shift, source.raw)
+                for part in _read(np, buf, shift, source.raw, self.columns)
             ]
         except (IndexError, struct.error):
             raise ProtocolError('the records of a batch reach behind its end') from None
-        if len(parts) == 1:
-            return self._assemble(np, buf, sources, parts[0])
-        return self._assemble(np, buf, sources, FieldArrays(*map(np.concatenate, zip(*parts))))
+        return self._assemble(np, buf, sources, _joined(np, parts))
 
     def _assemble(self, np: Any, buf: bytes, sources: List[_Source], fields: FieldArrays) -> Any:
         pa = pyarrow()
@@ -313,14 +316,27 @@ def _address(np: Any, buffer: Any) -> int:
     return address
 
 
-def _read(np: Any, buf: bytes, shift: int, raw: RawRecords) -> List[FieldArrays]:
+def _joined(np: Any, parts: List[FieldArrays]) -> FieldArrays:
+    if len(parts) == 1:
+        return parts[0]
+    return FieldArrays(
+        *(
+            None if any(each is None for each in column) else np.concatenate(column)
+            for column in zip(*parts)
+        )
+    )
+
+
+def _read(
+    np: Any, buf: bytes, shift: int, raw: RawRecords, wanted: Sequence[str]
+) -> List[FieldArrays]:
     """Return the fields of all records, by parts; they lie so much further on in the buffer."""
     begins, ends = ([place + shift for place in each] for each in (raw.begins, raw.ends))
     counts = [header[12] for header in raw.headers]
     parts, first = [], 0
     for last in stretches(counts, list(accumulate(map(sub, ends, begins))), _ALIKE):
         place = begins[first:last], ends[first:last], counts[first:last]
-        part = even_fields(np, buf, *place) if last > first + 1 else None
+        part = even_fields(np, buf, *place, wanted) if last > first + 1 else None
         if part is None:
             part = _decode(np, buf, *_frame(np, buf, *place))
         parts.append(part)
@@ -454,31 +470,54 @@ def _binaries(
     np: Any, pa: Any, buf: bytes, fields: FieldArrays, keep: Any, columns: Sequence[str]
 ) -> Dict[str, Any]:
     """Return the columns of keys and values."""
-    rows = len(fields.values)
-    count = rows if keep is None else len(keep)
-    wanted = {
-        'key': (fields.keys, fields.key_sizes),
-        'value': (fields.values, fields.value_sizes),
-    }
     made: Dict[str, Any] = {}
-    if 'key' in columns and not (fields.key_sizes >= 0).any():
-        made['key'] = pa.nulls(count, pa.binary())
-    names = [name for name in wanted if name in columns and name not in made]
-    if not names:
-        return made
-    step = 2 * len(names)
+    uneven = {}
+    for name, places, sizes in (
+        ('key', fields.keys, fields.key_sizes),
+        ('value', fields.values, fields.value_sizes),
+    ):
+        if name not in columns:
+            continue
+        if (sizes == sizes[0]).all():
+            chosen = places if keep is None else places[keep]
+            made[name] = _of_one_size(np, pa, buf, chosen, int(sizes[0]))
+        else:
+            uneven[name] = places, sizes
+    if uneven:
+        made.update(_of_any_size(np, pa, buf, uneven, keep))
+    return made
+
+
+def _of_one_size(np: Any, pa: Any, buf: bytes, places: Any, size: int) -> Any:
+    """Return a column of binaries that begin there and have one size, -1 for None."""
+    rows = len(places)
+    if size < 0:
+        return pa.nulls(rows, pa.binary())
+    if not size:
+        return pa.array([b''], pa.binary()).take(pa.array(np.zeros(rows, dtype=np.int64)))
+    # All that there could be, wherever they begin; no more than what is picked is copied.
+    every = np.ndarray((len(buf) - size + 1,), 'V%d' % size, buf, 0, (1,))
+    edges = np.arange(0, size * rows + 1, size, dtype=np.int32)
+    buffers = [None, pa.py_buffer(edges), pa.py_buffer(every[places])]
+    return pa.Array.from_buffers(pa.binary(), rows, buffers)
+
+
+def _of_any_size(
+    np: Any, pa: Any, buf: bytes, wanted: Dict[str, Tuple[Any, Any]], keep: Any
+) -> Dict[str, Any]:
+    """Return columns of binaries, each of which has places and sizes, in order and all together."""
+    rows, step = len(next(iter(wanted.values()))[0]), 2 * len(wanted)
     edges = np.zeros(step * rows + 1, dtype=np.int32)
-    for number, name in enumerate(names):
-        starts, sizes = wanted[name]
+    for number, (starts, sizes) in enumerate(wanted.values()):
         edges[1 + 2 * number :: step] = starts
         edges[2 + 2 * number :: step] = starts + np.maximum(sizes, 0)
     whole = pa.Array.from_buffers(
         pa.binary(), step * rows, [None, pa.py_buffer(edges), pa.py_buffer(buf)]
     )
     first = np.arange(rows, dtype=np.int64) if keep is None else keep
-    for number, name in enumerate(names):
-        sizes = wanted[name][1] if keep is None else wanted[name][1][keep]
-        is_null = sizes < 0
+    made = {}
+    for number, (name, (_, sizes)) in enumerate(wanted.items()):
+        is_null = (sizes if keep is None else sizes[keep]) < 0
         at = pa.array(first * step + (1 + 2 * number), mask=is_null if is_null.any() else None)
         made[name] = whole.take(at)
     return made

@@ -37,7 +37,7 @@ def both_ways(buf, *place):
         long = vectors._decode(np, buf, *vectors._frame(np, buf, *place))
     except (ProtocolError, IndexError):
         long = None
-    return even_fields(np, buf, *place), long
+    return even_fields(np, buf, *place, vectors.COLUMNS), long
 
 
 def is_same(one, other):
@@ -191,7 +191,8 @@ def test_that_they_are_read_beside_others(monkeypatch):
     buf = b''.join(payloads)
     ends = list(accumulate(map(len, payloads)))
     begins, headers = [0, *ends[:-1]], [(0,) * 12 + (count,) for count in counts]
-    parts = vectors._read(np, buf, 0, RawRecords(buf, begins, ends, headers))
+    raw = RawRecords(buf, begins, ends, headers)
+    parts = vectors._read(np, buf, 0, raw, vectors.COLUMNS)
     fields = map(np.concatenate, zip(*parts))
     assert is_same(fields, vectors._decode(np, buf, *vectors._frame(np, buf, begins, ends, counts)))
     assert [each is None for each in found] == [False, True, False]

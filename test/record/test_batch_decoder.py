@@ -18,7 +18,7 @@ from kafka.record.batch_decoder import (
     decode_marks,
     decode_records,
 )
-from kafka.record.batch_layouts import measure_run, stretches
+from kafka.record.batch_layouts import WRONG, length_at, measure_run, stretches
 from kafka.record.formats import formats
 from kafka.record.record import Record
 from kafka.record.record_columns import Group
@@ -454,3 +454,19 @@ def test_repeated_headers_are_shared():
     records = decode(encode([R(i, 0, b'k', b'v', TRACE) for i in range(3)]), 3)
     assert records[0].headers is records[2].headers
     assert type(records[0]) is Record
+
+
+@pytest.mark.parametrize(
+    'data, length',
+    [
+        (b'\x00', 0),
+        (b'\x7e', 63),
+        (b'\x01', WRONG),
+        (b'\x80\x01', 64),
+        (b'\xfe\x7f', 8191),
+        (b'\x81\x01', WRONG),
+        (b'\x80\x00', WRONG),
+    ],
+)
+def test_that_lengths_of_one_and_two_bytes_are_read(data, length):
+    assert length_at(b'?' + data + b'?', 1, len(data)) == length

@@ -142,6 +142,22 @@ def test_that_distances_that_are_not_even_are_left_to_others():
     assert short is None and long is not None
 
 
+@pytest.mark.parametrize('begins', [[0, 1], [1, 0], [0, 0]])
+def test_that_batches_that_overlap_are_left_to_others(begins):
+    some = payload(64, time=bool)
+    ends = [begin + len(some) for begin in begins]
+    assert both_ways(some + b'!', begins, ends, [64] * 2)[0] is None
+
+
+def test_that_a_record_more_than_is_said_is_left_to_others():
+    some = payload(64, time=bool)
+    size, one = len(some), len(some) // 64
+    buf = some + bytes(61) + some + bytes(61 - one) + some[:one] + some
+    begins = [0, size + 61, 2 * (size + 61) - one]
+    ends = [size, 2 * size + 61, 3 * size + 122]
+    assert both_ways(buf, begins, ends, [64] * 3) == (None, None)
+
+
 def test_that_offsets_elsewhere_are_left_to_others():
     for offset in (b'\x80\x80\x00', b'\x80\x00', b'\x02'):
         one = bytes([2 * (9 + len(offset)), 0, 0]) + offset + b'\x01\x08four\0'

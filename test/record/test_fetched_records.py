@@ -202,6 +202,54 @@ def test_that_what_was_aborted_stays_so_where_a_later_batch_cannot_be_read():
     assert offsets(records) == [0, 1, 2, 7] and records.behind_error() == 11
 
 
+# --- undecoded
+
+
+def first_offsets(raw):
+    return [header[0] for header in raw.headers]
+
+
+def test_that_batches_are_shown_where_they_lie():
+    data = batch(0) + marker(3, 7, 0) + batch(4, [b'd']) + batch(5)[:-1]
+    raw = FetchedRecords(data).raw(0)
+    assert first_offsets(raw) == [0, 4] and raw.buffer.obj is data
+    shown = [bytes(raw.buffer[begin:end]) for begin, end in zip(raw.begins, raw.ends)]
+    assert shown == [batch(0)[61:], batch(4, [b'd'])[61:]]
+
+
+def test_that_what_is_compressed_is_shown_beside_what_is_not():
+    raw = FetchedRecords(batch(0, codec=1) + batch(3) + batch(6, codec=1)).raw(0)
+    shown = [raw.buffer[begin:end] for begin, end in zip(raw.begins, raw.ends)]
+    assert shown == [batch(0)[61:]] * 3
+
+
+@pytest.mark.parametrize('since, found', [(2, [0, 3]), (3, [3]), (6, [])])
+def test_that_only_what_reaches_an_offset_is_shown(since, found):
+    assert first_offsets(FetchedRecords(batch(0) + batch(3)).raw(since)) == found
+
+
+def test_that_what_was_aborted_is_not_shown():
+    data = of_transaction(0, 7) + batch(3) + marker(6, 7, 0) + of_transaction(7, 7)
+    assert first_offsets(FetchedRecords(data, aborted=[(7, 0)]).raw(0)) == [3, 7]
+    assert first_offsets(FetchedRecords(data).raw(0)) == [0, 3, 7]
+
+
+@pytest.mark.parametrize('codec', [0, 1])
+@pytest.mark.parametrize('at, number', [(57, 1 << 30), (23, (1 << 32) - 2)])
+def test_that_numbers_of_a_head_that_cannot_be_are_refused(at, number, codec):
+    """How many records there are, for which memory would be taken; the last offset delta."""
+    data = bytearray(batch(0, codec=codec))
+    data[at : at + 4] = number.to_bytes(4, 'big')
+    with pytest.raises(ProtocolError):
+        FetchedRecords(data, check_crcs=False).raw(-9)
+
+
+def test_that_nothing_is_shown_beside_old_formats_and_wrong_checksums():
+    assert FetchedRecords(batch(0) + messages(3)).raw(0) is None
+    with pytest.raises(ChecksumError, match='offset 3'):
+        FetchedRecords(batch(0) + broken(batch(3))).raw(0)
+
+
 # --- what cannot be read
 
 

@@ -28,12 +28,7 @@ from typing import (
     Union,
 )
 
-from kafka.errors import (
-    CorrelationIdError,
-    FrameError,
-    KafkaConnectionError,
-    KafkaError,
-)
+from kafka.errors import CorrelationIdError, FrameError, KafkaConnectionError, KafkaError
 from kafka.late_imports import import_late
 from kafka.net.addresses import (
     DEFAULT_KAFKA_PORT,
@@ -57,11 +52,15 @@ from kafka.protocol.translation import (
 from kafka.protocol.unwritten import Unwritten
 
 if TYPE_CHECKING:
+    from kafka.broker_connection import BrokerConnection, ConnectionStates, InFlightRequest
     from kafka.net.security import SecuritySettings
 
 __all__ = [
+    'BrokerConnection',
+    'ConnectionStates',
     'DEFAULT_KAFKA_PORT',
     'DEFAULT_SOCKET_TIMEOUT_SECONDS',
+    'InFlightRequest',
     'KafkaConnection',
     'collect_hosts',
     'get_ip_port_afi',

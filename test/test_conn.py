@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from kafka import conn
 from kafka.conn import (
     DEFAULT_KAFKA_PORT,
     DEFAULT_SOCKET_TIMEOUT_SECONDS,
@@ -17,6 +18,13 @@ from kafka.conn import (
 from kafka.errors import FrameError, KafkaConnectionError, ProtocolError
 from kafka.protocol.frames import frame
 from test.fake_sockets import FakeNetwork, FakeSocket, connect
+
+
+def test_a_star_import_brings_the_connection_of_1_x_too():
+    names = {}
+    exec('from kafka.conn import *', names)
+    for name in ('BrokerConnection', 'ConnectionStates', 'InFlightRequest', 'KafkaConnection'):
+        assert names[name] is getattr(conn, name)
 
 
 def test_defaults():

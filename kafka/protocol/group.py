@@ -200,4 +200,8 @@ def __getattr__(name: str) -> object:
     """Find what 1.x and 2.x had here: classes of single versions, and what members tell a group."""
     if name in ('ProtocolMetadata', 'MemberAssignment'):
         return getattr(import_late('kafka.protocol.group_structs'), name)
-    return import_late('kafka.protocol.struct_names').look_up(__name__, name)
+    found: object = import_late('kafka.protocol.struct_names').look_up(__name__, name)
+    if name == '__all__':
+        assert isinstance(found, list)
+        found += ['ProtocolMetadata', 'MemberAssignment']
+    return found

@@ -7,7 +7,8 @@ declared there. The classes behind the names are made in struct_classes.py.
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Tuple
+import sys
+from typing import Any, Dict, List, Tuple
 
 from kafka.late_imports import import_late
 
@@ -232,8 +233,11 @@ def field_names(declared: str, cls: str) -> Tuple[Dict[str, str], Dict[str, str]
 def look_up(module: str, name: str) -> Any:
     """Return what a module of 1.x or 2.x had under a name: a list of classes, or one of them.
 
-    Raises AttributeError for a name that it does not have.
+    ``__all__`` is what ``from module import *`` asks for. Raises AttributeError for a name that it
+    does not have.
     """
+    if name == '__all__':
+        return _all_of(module)
     match = _NAME.match(name)
     key = MODULES.get(module.rpartition('.')[2], {}).get(match.group(1)) if match else None
     if match is None or key is None:
@@ -246,3 +250,14 @@ def look_up(module: str, name: str) -> Any:
         return found[int(match.group(3))]
     except IndexError as error:
         raise AttributeError('module %r: %s' % (module, error)) from None
+
+
+def _all_of(module: str) -> List[str]:
+    """Return what a module declares, and the lists and classes that 1.x and 2.x had there."""
+    names = [name for name in vars(sys.modules[module]) if not name.startswith('_')]
+    for stem in MODULES.get(module.rpartition('.')[2], ()):
+        for kind in ('Request', 'Response'):
+            called = stem + kind
+            count = len(look_up(module, called))
+            names += [called, *('%s_v%d' % (called, version) for version in range(count))]
+    return list(dict.fromkeys(names))

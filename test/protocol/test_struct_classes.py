@@ -291,6 +291,21 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
             getattr(metadata, name)
 
 
+def test_a_star_import_brings_them():
+    """With what the module declares, as when all of it stood there."""
+    names = {}
+    exec('from kafka.protocol.commit import *\nfrom kafka.protocol.group import *', names)
+    for name in ('OffsetCommitRequest', 'OffsetFetchRequest_v3', 'GroupCoordinatorRequest_v0'):
+        assert names[name] is getattr(commit, name)
+    for name in (
+        'JoinGroupRequest',
+        'HeartbeatResponse_v1',
+        'ProtocolMetadata',
+        'MemberAssignment',
+    ):
+        assert names[name] is getattr(group, name)
+
+
 def test_a_declared_message_stands_for_its_versions():
     """It can be indexed, counted and walked through, as the list that it was; and is true."""
     versions = list(metadata.MetadataRequest)

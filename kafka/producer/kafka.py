@@ -53,6 +53,8 @@ be_quiet()
 _CLOSING_SECONDS = 5.0
 # How long the end of the interpreter waits for records that were not sent.
 _EXIT_SECONDS = 5.0
+# How long it is waited for them when a producer is collected that was not closed, as in 2.x.
+_COLLECTED_SECONDS = 1.0
 
 _numbers = itertools.count(1)
 # Producers that were not closed, for the end of the interpreter and for forks.
@@ -234,7 +236,7 @@ class KafkaProducer(Placing):
 
     def __del__(self) -> None:
         if not getattr(self, '_closed', True):
-            self.close(timeout=0)
+            self.close(timeout=_COLLECTED_SECONDS)
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickle as configuration: what comes out is a new producer with the same options."""
@@ -261,7 +263,7 @@ class KafkaProducer(Placing):
 
     def bootstrap_connected(self) -> bool:
         """Tell whether a connection to the cluster of the bootstrap servers is open (1.4.7)."""
-        return not self._closed and self._pool.is_connected
+        return not self._closed and not self._forked and self._pool.is_connected
 
     # ------------------------------------------------------------ transactions
 

@@ -525,6 +525,7 @@ def test_the_child_of_a_fork_is_told(producer):
                     call('t', b'v')
                 except IllegalStateError as error:
                     text.append(str(error))
+            text.append('connected: %s' % producer.bootstrap_connected())
             producer.close()
             os.write(writer, '|'.join(text).encode())
         finally:
@@ -539,6 +540,7 @@ def test_the_child_of_a_fork_is_told(producer):
     os.close(reader)
     os.waitpid(child, 0)
     assert said.count(b'make a new one') == 2
+    assert said.endswith(b'connected: False')
     assert producer.send('t', b'v').get(30).topic == 't'
 
 

@@ -37,7 +37,11 @@ class ConsumerInterceptor:
     """Sees what a consumer hands out, and what it commits."""
 
     def on_consume(self, records: Any) -> Any:
-        """Return what poll() is to hand out: a dict of lists of records by TopicPartition."""
+        """Return what poll() is to hand out: a dict of lists of records by TopicPartition.
+
+        Iteration calls it as well, with records of one partition. What is raised comes out of
+        ``poll()``, or of the iteration; the position stays, and the same records come again.
+        """
         return records
 
     def on_commit(self, offsets: Any) -> None:

@@ -286,10 +286,52 @@ class Polling(Rebalancing):
     def _intercepted(
         self, records: Dict[TopicPartition, List[ConsumerRecord]]
     ) -> Dict[TopicPartition, List[ConsumerRecord]]:
+        """Show the records of a poll to the interceptors; they come again where one raises."""
+        engine, kept = self._engine, []
+        with engine.lock:
+            for partition, some in records.items():
+                state = engine.subscription.assignment.get(partition)
+                where = None if state is None else state.consumed_offset()
+                if state is not None and where is not None:
+                    kept.append((partition, state.token, list(some), where))
+        shown = None
+        try:
+            shown = self._shown(records)
+        finally:
+            if shown is None:
+                for partition, token, some, where in kept:
+                    first, epoch = some[0], _known(where.leader_epoch)
+                    if self._consumed(partition, token, first.offset, first.leader_epoch):
+                        self._hold(partition, token, some, where.offset, epoch)
+        return shown
+
+    def _shown(
+        self, records: Dict[TopicPartition, List[ConsumerRecord]]
+    ) -> Dict[TopicPartition, List[ConsumerRecord]]:
+        """Return what the interceptors make of records."""
         for interceptor in self._interceptors:
             if hasattr(interceptor, 'on_consume'):
                 records = interceptor.on_consume(records)
+                if not isinstance(records, dict):
+                    raise TypeError(
+                        '%s.on_consume() must return a dict of lists by TopicPartition, not %s'
+                        % (type(interceptor).__name__, type(records).__name__)
+                    )
         return records
+
+    def _hold(
+        self,
+        partition: TopicPartition,
+        token: int,
+        records: List[ConsumerRecord],
+        end: int,
+        epoch: int,
+    ) -> None:
+        """Keep records that were taken, before those of the partition that are kept already."""
+        rest = self._held.get(partition)
+        if rest is not None and rest[0] == token:
+            records, end, epoch = records + rest[1], rest[2], rest[3]
+        self._held[partition] = token, records, end, epoch
 
     # ------------------------------------------------------------ iteration
 
@@ -379,8 +421,7 @@ class Polling(Rebalancing):
         if self._interceptors:
             found = list(records.iterator)
             if found:
-                shown = self._intercepted({course.partition: found})
-                found = shown.get(course.partition, [])
+                found = self._shown_of(course, found)
             records = ListedRecords(found)
             course = course._replace(records=records)
         self._course_size = records.left()
@@ -388,6 +429,16 @@ class Polling(Rebalancing):
             self._count(course.partition, self._course_size)
         self._course = course
         return records.iterator
+
+    def _shown_of(self, course: Course, found: List[ConsumerRecord]) -> List[ConsumerRecord]:
+        """Show the records of a course to the interceptors; they come again where one raises."""
+        shown = None
+        try:
+            shown = self._shown({course.partition: list(found)})
+        finally:
+            if shown is None:
+                self._hold(course.partition, course.token, found, course.end, course.epoch)
+        return shown.get(course.partition, [])
 
 
 def _name(error: BaseException) -> str:

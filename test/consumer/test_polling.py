@@ -232,6 +232,49 @@ def test_interceptors_see_what_is_handed_out(cluster):
         assert next(made).value == b'33'
 
 
+class Failing:
+    """An interceptor that does with every second list what it was made for."""
+
+    def __init__(self, failure):
+        self.failure = failure
+        self.calls = 0
+
+    def on_consume(self, records):
+        self.calls += 1
+        if self.calls % 2:
+            return self.failure(records)
+        return records
+
+
+def spoil(records):
+    records.clear()
+    raise ValueError('not today')
+
+
+@pytest.mark.parametrize(
+    'failure, error, text',
+    [(spoil, ValueError, 'not today'), (len, TypeError, 'Failing.on_consume.. must return a dict')],
+)
+def test_what_an_interceptor_fails_at_is_not_consumed_and_comes_again(
+    cluster, failure, error, text
+):
+    with consumer_of(cluster, interceptors=[Failing(failure)], consumer_timeout_ms=9000) as made:
+        made.assign([FIRST])
+        found = []
+        while len(found) < 40:
+            with pytest.raises(error, match=text):
+                poll_until(made, 1, max_records=7)
+            assert made.position(FIRST) == len(found)
+            found += poll_until(made, 1, max_records=10)
+            assert made.position(FIRST) == len(found)
+        made._interceptors[0].calls = 0
+        with pytest.raises(error, match=text):
+            next(made)
+        assert made.position(FIRST) == len(found)
+        found += [next(made) for _ in range(100 - len(found))]
+        assert values(found) == list(range(100))
+
+
 def test_ctrl_c_in_the_middle_of_a_poll_loses_no_record(consumer, monkeypatch):
     """It may come when a fetch has given its records, before anybody has them."""
     whole = CompletedFetch.take

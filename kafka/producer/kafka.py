@@ -501,6 +501,7 @@ def _of_the_parent() -> IllegalStateError:
 def _abandon_all() -> None:
     for producer in list(_open):
         producer._abandon()
+    _open.clear()  # the end of this process has nothing to wait for with them
     for accumulator in list(_accumulators):
         accumulator.abandon(_of_the_parent())
 

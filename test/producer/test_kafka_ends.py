@@ -207,6 +207,24 @@ def test_a_producer_that_is_collected_says_what_may_be_lost(cluster):
     assert b'2 records were not acknowledged and may be lost' in err
 
 
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='this system has no fork')
+def test_the_end_of_a_forked_child_is_about_its_own_producers(cluster):
+    """Its parent's is not looked at, and what its own one has is sent."""
+    program = """
+        import warnings
+        warnings.simplefilter('ignore')  # Python since 3.12 warns of forks beside threads
+        producer = connected()
+        child = os.fork()
+        if not child:
+            own = KafkaProducer(bootstrap_servers=sys.argv[1], linger_ms=600_000)
+            own.send('t', b'of the child')
+            sys.exit(3)
+        os.write(1, b'%d' % os.WEXITSTATUS(os.waitpid(child, 0)[1]))
+    """
+    assert run(program, cluster) == (b'3', 0, b'')
+    assert stored(cluster, 't') == [b'first', b'of the child']
+
+
 class Left:
     """A producer that was not closed; Ctrl-C comes while it is."""
 

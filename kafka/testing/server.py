@@ -188,6 +188,7 @@ class Server:
         self._lock = threading.Lock()
         self._calls: Deque[Callable[[], None]] = deque()
         self._is_over = False
+        self._made_in = os.getpid()
         self._waker, self._woken = socket.socketpair()
         for each in (self._waker, self._woken):
             each.setblocking(False)
@@ -208,7 +209,12 @@ class Server:
         self._thread.start()
 
     def stop(self) -> None:
-        """Close everything and wait for the end of the thread; from within it, let it end."""
+        """Close everything and wait for the end of the thread; from within it, let it end.
+
+        In the child of a fork nothing happens: selector and connections are its parent's as well.
+        """
+        if os.getpid() != self._made_in:
+            return
         self.call(self._stop)
         if threading.current_thread() is self._thread:
             return

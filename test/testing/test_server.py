@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import random
 import socket
 import struct
@@ -505,3 +506,22 @@ def test_an_answer_in_many_pieces_arrives_whole(monkeypatch, at_once):
         wait_until(lambda: any(each._unsent for each in cluster._server._transports))
         (topic,) = peer.receive().response.responses
     assert topic.partitions[0].records == b''.join(pieces)
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='this system has no fork')
+@pytest.mark.filterwarnings('ignore::DeprecationWarning')  # 3.12: of forks beside threads
+def test_the_child_of_a_fork_leaves_its_parents_cluster_alone(cluster):
+    """As where it leaves the block of a with statement."""
+    with Peer(cluster) as before:
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                cluster.stop()
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        before.ask_versions()
+        with Peer(cluster) as after:
+            after.ask_versions()

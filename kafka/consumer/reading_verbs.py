@@ -16,7 +16,12 @@ from kafka.consumer.call_checks import (
     where,
 )
 from kafka.consumer.shell import Shell
-from kafka.errors import IllegalStateError, KafkaConnectionError
+from kafka.errors import (
+    IllegalStateError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    NoBrokersAvailable,
+)
 from kafka.structs import OffsetAndTimestamp, TopicPartition
 
 __all__ = ['ReadingVerbs']
@@ -187,6 +192,12 @@ class ReadingVerbs(Shell):
             left = deadline - engine.loop.time()
             try:
                 return await engine.pool.metadata(topics, left)
+            except NoBrokersAvailable:
+                raise
+            except KafkaTimeoutError as error:
+                what = 'all topics' if topics is None else 'topic ' + ', '.join(topics)
+                text = 'no broker answered within %.3g seconds when it was asked about %s'
+                raise KafkaTimeoutError(text % (seconds, what)) from error
             except KafkaConnectionError:  # another may answer, or the same one once it is back
                 failures += 1
                 pause = engine.lookups.backoff(failures)

@@ -9,7 +9,7 @@ import pytest
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
 from kafka.testing import Cluster
-from kafka.testing.faults import DropResponse
+from kafka.testing.faults import DropResponse, Hang
 from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until, write
 
 pytestmark = pytest.mark.once
@@ -34,6 +34,17 @@ def test_the_ends_of_partitions_that_are_not_assigned(consumer):
     assert consumer.beginning_offsets([FIRST, SECOND]) == {FIRST: 0, SECOND: 0}
     assert consumer.end_offsets([FIRST, SECOND]) == {FIRST: 10, SECOND: 0}
     assert consumer.end_offsets([]) == {}
+
+
+def test_who_is_not_answered_about_topics_is_told_what_was_asked(cluster):
+    with consumer_of(cluster, request_timeout_ms=3000) as consumer:
+        consumer.topics()
+        cluster.faults.add(Hang(), 'Metadata', times=None)
+        with pytest.raises(KafkaTimeoutError, match='within 0.1 seconds .* about all topics'):
+            consumer.topics(timeout_ms=100)
+        consumer.config['request_timeout_ms'] = 100
+        with pytest.raises(KafkaTimeoutError, match='within 0.1 seconds .* about topic missing'):
+            consumer.partitions_for_topic('missing')
 
 
 def test_no_question_waits_behind_a_fetch_that_the_broker_keeps(cluster):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import operator
-import reprlib
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kafka import codec as codecs
@@ -101,7 +100,7 @@ def check_headers(headers: Any) -> Sequence[Tuple[str, Optional[bytes]]]:
         return ()
     if not isinstance(headers, list):
         raise RecordTypeError(
-            'headers must be a list of (str, bytes) tuples, not %s' % reprlib.repr(headers)
+            'headers must be a list of (str, bytes) tuples, not %s' % type(headers).__name__
         )
     for header in headers:
         right = isinstance(header, tuple) and len(header) == 2 and isinstance(header[0], str)
@@ -197,7 +196,7 @@ def check_record(interceptor: Any, record: Any) -> ProducerRecord:
     if not all(hasattr(record, field) for field in ProducerRecord._fields):
         raise RecordTypeError(
             '%s.on_send() must return a record, the one it got or a changed one, not %s'
-            % (type(interceptor).__name__, reprlib.repr(record))
+            % (type(interceptor).__name__, type(record).__name__)
         )
     checked: ProducerRecord = record
     return checked

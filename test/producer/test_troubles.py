@@ -106,8 +106,9 @@ def test_an_interceptor_that_returns_no_record_is_named(cluster, returned):
         def on_send(self, record):
             return returned
 
-    with pytest.raises(TypeError, match='Strange.on_send.. must return a record'):
+    with pytest.raises(TypeError, match='Strange.on_send.. must return a record') as caught:
         sent_by(cluster, interceptors=[Strange()])
+    assert str(caught.value).endswith('not %s' % type(returned).__name__)
 
 
 def test_an_interceptor_that_fails_does_not_hide_why_a_record_was_refused(cluster, caplog):

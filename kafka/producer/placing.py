@@ -105,7 +105,7 @@ class Placing(Sending):
                 _tell_refused(told, error)
             raise
         for told in self._told:
-            future.add_callback(told, exception=None)
+            future.add_callback(_tell_stored, told)
             future.add_errback(_tell_error, told)
         return future
 
@@ -396,6 +396,10 @@ def _sizes(fields: Sequence[Optional[bytes]]) -> List[int]:
         return list(map(len, fields))  # type: ignore[arg-type]
     except TypeError:
         return [-1 if field is None else len(field) for field in fields]
+
+
+def _tell_stored(told: Callable[..., Any], metadata: Any) -> None:
+    told(metadata, None)
 
 
 def _tell_error(told: Callable[..., Any], error: BaseException) -> None:

@@ -245,8 +245,8 @@ def test_interceptors_see_records_and_outcomes(cluster):
         def on_send(self, record):
             return record._replace(value=record.value + b'!')
 
-        def on_acknowledgement(self, metadata, exception):
-            seen.append((metadata and metadata.topic, exception))
+        def on_acknowledgement(self, stored, error):  # given by position: any name does
+            seen.append((stored and stored.topic, error))
 
     with KafkaProducer(
         bootstrap_servers=cluster.bootstrap, interceptors=[Interceptor()], max_request_size=1000

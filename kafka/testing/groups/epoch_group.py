@@ -204,6 +204,7 @@ class EpochGroup(Generic[M, R, Unit]):
         if not self.members:
             if self._rules.version >= (4, 4):
                 self.assignment_epoch = self.epoch
+                self._assigned_at = None  # who joins next does not wait
             self._ended()
 
     def _ended(self) -> None:
@@ -245,7 +246,10 @@ class EpochGroup(Generic[M, R, Unit]):
         return {self._counts[name][0] for name in names if name in self._counts}
 
     def _has_just_assigned(self) -> bool:
-        """Tell whether the last assignment is too young for another one (4.3)."""
+        """Tell whether the last assignment is too young for another one (4.3).
+
+        In 4.3 also that of a group that has become empty since.
+        """
         if self._assigned_at is None or self._rules.version < (4, 3):
             return False
         age = self._rules.timers.clock.monotonic() - self._assigned_at

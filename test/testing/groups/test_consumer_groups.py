@@ -302,6 +302,26 @@ def test_from_4_3_a_new_assignment_waits_for_a_second():
     assert (first.epoch, second.epoch, len(second.owned)) == (3, 3, 2)
 
 
+@pytest.mark.parametrize(
+    ('version', 'epoch', 'partitions'), [('4.3', 2, []), ('4.4', 4, [0, 1, 2, 3])]
+)
+def test_from_4_4_who_joins_an_empty_group_does_not_wait(version, epoch, partitions):
+    driver = started(version)
+    former, member = Member(driver, 'a'), Member(driver, 'b')
+    former.join()
+    former.leave()
+    assert (member.join().member_epoch, member.partitions) == (epoch, partitions)
+
+
+def test_also_from_4_4_who_joins_others_waits_for_a_second():
+    driver = started('4.4')
+    first, second, third = (Member(driver, name) for name in 'abc')
+    first.join()
+    second.join()
+    second.leave()
+    assert (third.join().member_epoch, third.partitions) == (2, [])
+
+
 @pytest.mark.parametrize(('version', 'epoch'), [('4.2', 1), ('4.3', 2)])
 def test_the_first_epoch(version, epoch):
     assert Member(started(version), 'a').join().member_epoch == epoch

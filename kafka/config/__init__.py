@@ -53,6 +53,7 @@ from kafka.config.resolution import (
     options_of,
     resolve,
     set_dialect,
+    with_changed,
 )
 from kafka.config.security_table import SECURITY
 
@@ -60,6 +61,7 @@ __all__ = [
     'ADMIN', 'CLIENT', 'CONNECTION', 'CONSUMER', 'DIALECTS', 'FACES', 'ONLY_0_9', 'OPTIONS',
     'PRODUCER', 'SECURITY', 'TOWER', 'Face', 'Option', 'Options', 'current_dialect', 'defaults',
     'dialect_of', 'hidden', 'options_of', 'resolve', 'set_dialect', 'settle_release',
+    'with_changed',
 ]  # fmt: skip
 
 #: Names that only the KafkaConsumer of 0.9.5 had: who gives one means that dialect.

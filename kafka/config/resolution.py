@@ -127,6 +127,24 @@ def defaults(face: Face, dialect: Optional[str] = None) -> Dict[str, Any]:
     return {name: row.default_for(face, dialect) for name, row in options_of(face).items()}
 
 
+def with_changed(
+    given: Mapping[str, Any], defaults_now: Mapping[str, Any], before: Mapping[str, Any]
+) -> Dict[str, Any]:
+    """Return options as given, behind those that a program has changed in a DEFAULT_CONFIG.
+
+    In clients of 1.x and later each instance begins with a copy of its class's DEFAULT_CONFIG, so
+    that a subclass, or whoever writes into it, sets options for all.
+
+    Arguments: defaults_now: the DEFAULT_CONFIG of the class; before: as this package made it.
+    """
+    changed = {
+        name: value
+        for name, value in defaults_now.items()
+        if name not in before or (value is not before[name] and value != before[name])
+    }
+    return {**changed, **given}
+
+
 def resolve(face: Face, given: Mapping[str, Any]) -> Options:
     """Return all options of a face: checked, in the form the clients work with, complete.
 

@@ -165,6 +165,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         if self._dialect.era == OLD:
             self._open()
         else:
+            configs = config.with_changed(configs, self.DEFAULT_CONFIG, _PRISTINE)
             self._open_modern(config.hidden(configs))
 
     def __repr__(self) -> str:

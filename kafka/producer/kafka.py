@@ -87,6 +87,7 @@ class KafkaProducer(Placing):
     def __init__(self, **configs: Any) -> None:
         self._closed = True  # until it is whole
         self._given = options.hidden(configs)
+        configs = options.with_changed(configs, self.DEFAULT_CONFIG, _PRISTINE)
         self.config = config = options.resolve(options.PRODUCER, configs)
         if config['partitioner'] is None:
             config['partitioner'] = self.DEFAULT_CONFIG['partitioner']
@@ -470,6 +471,9 @@ class _Update:
             self._pool.topics.forget(topic)
             if self._figures is not None:
                 self._figures.forget_topic(topic)
+
+
+_PRISTINE = dict(KafkaProducer.DEFAULT_CONFIG)
 
 
 def _remake(cls: Any, given: Dict[str, Any]) -> Any:

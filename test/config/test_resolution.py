@@ -155,3 +155,11 @@ def test_warnings_go_to_one_logger(caplog):
     caplog.set_level(logging.WARNING)
     config.resolve(config.PRODUCER, {'metadata_broker_list': 'a:1'})
     assert {record.name for record in caplog.records} == {'kafka.config'}
+
+
+def test_what_a_program_has_changed_in_a_default_config_stands_behind_what_it_gives():
+    before = {'acks': 1, 'linger_ms': 0, 'hosts': ['a']}
+    now = {'acks': 0, 'linger_ms': 7, 'hosts': ['a'], 'client_id': 'mine'}
+    found = config.with_changed({'acks': 'all'}, now, before)
+    assert found == {'acks': 'all', 'linger_ms': 7, 'client_id': 'mine'}
+    assert config.with_changed({}, before, before) == {}

@@ -104,6 +104,17 @@ def test_the_defaults_of_the_class_are_those_of_both_eras():
     }
 
 
+def test_defaults_that_a_class_or_a_program_changes_count_behind_what_is_given(monkeypatch):
+    class Ours(KafkaConsumer):
+        DEFAULT_CONFIG = dict(KafkaConsumer.DEFAULT_CONFIG, client_id='ours', group_id='g')
+
+    made = Ours('topic', bootstrap_servers=SERVERS, group_id=None, max_poll_records=5)
+    assert (made.config['client_id'], made.config['group_id']) == ('ours', None)
+    assert pickle.loads(pickle.dumps(undecided(max_poll_records=5))).config['client_id'] != 'ours'
+    monkeypatch.setitem(KafkaConsumer.DEFAULT_CONFIG, 'client_id', 'all')
+    assert undecided(max_poll_records=5).config['client_id'] == 'all'
+
+
 def test_defaults_that_a_program_of_0_9_5_changes_count(serve, monkeypatch):
     serve((3, 5))
     monkeypatch.setitem(KafkaConsumer.DEFAULT_CONFIG, 'auto_offset_reset', 'smallest')

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from kafka import KafkaProducer
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
@@ -295,3 +296,15 @@ def test_metrics(make):
     assert 'record-send-rate' in {metric.metric_name.name for metric in told}
     windows = producer._figures.metrics.config
     assert (windows.samples, windows.time_window_ms) == (7, 1500)
+
+
+def test_a_class_may_have_other_defaults(cluster):
+    class Ours(KafkaProducer):
+        DEFAULT_CONFIG = dict(
+            KafkaProducer.DEFAULT_CONFIG, bootstrap_servers=cluster.bootstrap, linger_ms=7
+        )
+
+    with Ours(acks='all') as producer:
+        assert (producer.config['linger_ms'], producer.config['acks']) == (7, -1)
+        producer.send('t', b'v').get(SECONDS)
+    assert [each.value for each in stored_records(cluster)] == [b'v']

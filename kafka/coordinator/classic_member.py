@@ -92,6 +92,7 @@ class ClassicMember(Member):
         self._begun = 0  # rebalances that were logged
         self._began_at = 0.0  # when the last of them did
         self._failures = 0  # of calls in a row, for the back-off
+        self._foreign = 0  # assignments in a row with topics that this member does not want
         self._task: Optional[Task[None]] = None
         self._waiter: Optional[Waiter[None]] = None  # of the coroutine
         self._is_woken = False
@@ -509,7 +510,11 @@ class ClassicMember(Member):
                 await self._refuse(error)
                 return
         verdict = member.on_sync(code, set(assigned), self._loop.time())
+        is_foreign = verdict is Verdict.GOOD and member.needs() is Need.JOIN
+        self._foreign = self._foreign + 1 if is_foreign else 0
         await self._follow(verdict, 'SyncGroup', code)
+        if self._foreign > 1:  # topics that have changed meanwhile are so once; not an assignor
+            await self._loop.sleep(self._backoff(self._foreign - 1))
 
     # ------------------------------------------------------------ time
 

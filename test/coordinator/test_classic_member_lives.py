@@ -8,8 +8,10 @@ import math
 import pytest
 
 from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.subscriptions import read_members
 from kafka.coordinator.member_assignors import AssignorError
 from kafka.coordinator.membership import Heartbeats, Membership
+from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from kafka.errors import FencedInstanceIdError, InconsistentGroupProtocolError, ProtocolError
 from kafka.net.link_parts import LinkState
 from kafka.protocol.group import HeartbeatResponse, JoinGroupResponse, SyncGroupResponse
@@ -323,6 +325,22 @@ def test_an_assignor_that_raises_is_told_of_and_tried_again_with_the_next_poll(w
     assert isinstance(reader.errors[0], AssignorError)
     assert isinstance(reader.errors[0].__cause__, ZeroDivisionError)
     assert 'broken' in str(reader.errors[0])
+
+
+class Foreign(RangePartitionAssignor):
+    name = 'foreign'
+
+    @classmethod
+    def assign(cls, cluster, members):
+        unwanted = ConsumerProtocolMemberAssignment(cls.version, [('unwanted', [0])], b'')
+        return {each.member_id: unwanted for each in read_members(members)}
+
+
+def test_an_assignor_that_gives_what_nobody_wants_does_not_keep_the_group_busy(world):
+    """It was 1,500 rebalances a second; topics that have just changed are such a case once."""
+    world.reader(assignors=[Foreign])
+    world.run(60)
+    assert 20 < len(world.requests('JOIN_GROUP')) < 100
 
 
 def test_a_member_that_the_leader_has_forgotten_has_nothing(world):

@@ -11,6 +11,7 @@ import logging
 import math
 from typing import Any, Callable, Dict, Mapping, Optional
 
+from kafka.argument_checks import ArgumentTypeError
 from kafka.consumer.call_checks import check_offsets, check_partition, seconds_of, where
 from kafka.consumer.shell import Shell
 from kafka.coordinator.commits import AutoCommit
@@ -204,7 +205,12 @@ class Committing(Shell):
     # ------------------------------------------------------------ marks (0.9.5)
 
     def _mark(self, message: Any) -> bool:
-        partition = check_partition(TopicPartition(_name(message.topic), message.partition))
+        try:
+            partition = TopicPartition(_name(message.topic), message.partition)
+        except AttributeError:
+            text = 'task_done() takes a record of this consumer, not %s'
+            raise ArgumentTypeError(text % type(message).__name__) from None
+        check_partition(partition)
         with self._guard, self._engine.lock:
             if partition not in self._engine.subscription.assignment:
                 log.warning('%s is not assigned: its record is not marked', where(partition))

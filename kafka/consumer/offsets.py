@@ -223,7 +223,16 @@ class OffsetLookups:
             if is_final_of_topic(known):
                 raise _as_one({each: known})
             if self.leader(each) is None:
-                why[each] = known or LeaderNotAvailableError('no leader is known')
+                why[each] = known or self._unled(each)
+
+    def _unled(self, partition: TopicPartition) -> KafkaError:
+        """Return why a partition has no leader, of whose topic brokers say nothing bad."""
+        topic, number = partition
+        known = self._pool.cluster.partitions_for_topic(topic)
+        if known and number not in known:
+            text = 'topic %s has %d partitions, none of them %d' % (str(topic), len(known), number)
+            return UnknownTopicOrPartitionError(text)
+        return LeaderNotAvailableError('no leader is known')
 
     def backoff(self, failures: int) -> float:
         """Return how many seconds to wait after so many failures in a row (KIP-580)."""

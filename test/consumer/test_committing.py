@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafka import OffsetAndMetadata, TopicPartition
+from kafka.argument_checks import ArgumentTypeError
 from kafka.consumer.committing import _is_stored
 from kafka.errors import CommitFailedError, UnknownTopicOrPartitionError
 from kafka.testing import Cluster, MemoryCluster
@@ -167,6 +168,14 @@ def test_marks_are_what_is_committed_once_there_are_any(cluster):
         assert stored(cluster).offset == 5
         made.task_done(records[6])
     assert stored(cluster).offset == 7
+
+
+def test_only_records_can_be_marked(cluster):
+    with member(cluster) as made:
+        with pytest.raises(
+            ArgumentTypeError, match='takes a record of this consumer, not NoneType'
+        ):
+            made.task_done(None)
 
 
 def test_marks_are_committed_with_the_epoch_of_their_record(cluster):

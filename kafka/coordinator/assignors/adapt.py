@@ -97,10 +97,16 @@ class Assignor:
 
         A cooperative one gives nobody what somebody else still owns, even if it was written to.
 
-        Raises: what the assignor raises; IllegalStateError where it gives to who is no member.
+        Raises: what the assignor raises; IllegalStateError where it gives to who is no member;
+            TypeError where it returns no mapping.
         """
         wanted = [each._replace(member_id=name) for name, each in members.items()]
         result = self._made.assign(cluster, shown_to_assignors(wanted))
+        if not isinstance(result, Mapping):
+            raise TypeError(
+                'assign() of the assignor %s has to return {member id: assignment}, not %s'
+                % (self.name, type(result).__name__)
+            )
         strangers = sorted(str(member) for member in result.keys() - members.keys())
         if strangers:
             raise IllegalStateError(

@@ -230,6 +230,15 @@ def test_nobody_gets_what_another_one_owns_whoever_wrote_the_assignor():
     assert got == {'a': [], 'b': [('t', 1)]}
 
 
+def test_an_assignor_that_returns_nothing_is_told_by_its_name():
+    class Forgetful(Of23):
+        def assign(self, cluster, members):
+            pass
+
+    with pytest.raises(TypeError, match='of-2.3 has to return .*, not NoneType'):
+        shares(only(Forgetful), member('a', 't'))
+
+
 def test_a_stranger_gets_nothing():
     class Generous(Of23):
         def assign(self, cluster, members):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
+import reprlib
 from typing import Any
 
 from kafka.structs import TopicPartition
@@ -37,8 +38,8 @@ def check_topic(topic: Any) -> None:
         raise ArgumentTypeError('topic must be str, not %s' % type(topic).__name__)
     if not _TOPIC.match(topic) or topic in ('.', '..'):
         raise ArgumentValueError(
-            'topic %r: a name has 1 to 249 letters, digits, dots, dashes and underscores, and is'
-            ' not . or ..' % topic[:300]
+            'topic %s: a name has 1 to 249 letters, digits, dots, dashes and underscores, and is'
+            ' not . or ..' % reprlib.repr(topic)  # arguments may be swapped: it may be a payload
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import operator
+import reprlib
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kafka import codec as codecs
@@ -186,8 +187,8 @@ def check_chosen(topic: str, partition: Any, partitions: Sequence[int]) -> int:
         return check_partition(topic, operator.index(partition), partitions)
     except (TypeError, RecordValueError) as error:
         raise RecordValueError(
-            'the partitioner returned %r for topic %s, which is none of its partitions: %s'
-            % (partition, topic, ', '.join(map(str, partitions)))
+            'the partitioner returned %s for topic %s, which is none of its partitions: %s'
+            % (reprlib.repr(partition), topic, ', '.join(map(str, partitions)))
         ) from error
 
 

@@ -87,6 +87,12 @@ def test_a_partitioner_that_returns_no_partition_is_named(cluster, chosen):
         sent_by(cluster, partitioner=lambda key, all_partitions, available: chosen)
 
 
+def test_what_a_partitioner_returns_is_shown_in_part(cluster):
+    with pytest.raises(ValueError, match='the partitioner returned ') as caught:
+        sent_by(cluster, partitioner=lambda key, all_partitions, available: 'payload' * 1000)
+    assert len(str(caught.value)) < 200 and str(caught.value).count('payload') <= 4
+
+
 def test_a_partitioner_may_return_integers_of_any_type(cluster):
     class Zero:
         def __index__(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import struct
 import threading
@@ -298,3 +299,22 @@ def test_a_mechanism_that_breaks_on_the_way_is_named(register):
         with pytest.raises(SaslError, match='mechanism PLAIN failed: KeyError'):
             sim.ask()
         assert sim.link.state is LinkState.DISCONNECTED and sim.link.backoff > 0
+
+
+class Failing:
+    """A provider whose HTTP library tells all it knows."""
+
+    def token(self):
+        raise OSError('https://idp/?client_secret=canary')
+
+
+def test_what_a_token_provider_says_is_neither_told_nor_logged(caplog):
+    caplog.set_level(0)
+    with Sim(security('OAUTHBEARER', sasl_oauth_token_provider=Failing())) as sim:
+        with pytest.raises(SaslError, match='Failing, the provider of tokens, failed') as caught:
+            sim.ask()
+        assert 'canary' not in str(caught.value) and 'canary' in str(caught.value.__cause__)
+        assert 'canary' not in repr(sim.link)
+        caught = None
+    gc.collect()  # tasks that nobody asked tell at their end
+    assert 'canary' not in caplog.text

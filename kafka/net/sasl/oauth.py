@@ -70,7 +70,11 @@ def _provided(provider: Any) -> Tuple[str, Mapping[str, str]]:
     except KafkaError:
         raise
     except Exception as error:
-        raise SaslError('%s, the provider of tokens, failed: %r' % (name, error)) from error
+        # HTTP libraries put addresses and forms, which have secrets, into their texts.
+        kind = type(error).__name__
+        raise SaslError(
+            '%s, the provider of tokens, failed with %s (its text is in __cause__)' % (name, kind)
+        ) from error
     if isinstance(token, bytes):
         token = token.decode('ascii', 'replace')
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):

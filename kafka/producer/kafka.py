@@ -34,7 +34,6 @@ from kafka.producer.record_checks import (
     FlushTimeoutError,
     ProducerClosedError,
     RecordTypeError,
-    RecordValueError,
     adapt_serializer,
     check_codec,
     check_timeout,
@@ -83,6 +82,8 @@ class KafkaProducer(Placing):
     """
 
     DEFAULT_CONFIG = {**options.defaults(options.PRODUCER), 'partitioner': DefaultPartitioner()}
+    #: Options that a program had better not give; 3.0 has none either.
+    DEPRECATED_CONFIGS: Tuple[str, ...] = ()
 
     def __init__(self, **configs: Any) -> None:
         self._closed = True  # until it is whole
@@ -323,13 +324,14 @@ class KafkaProducer(Placing):
         """Send everything at once and wait for the outcome of what was sent before.
 
         Arguments: timeout: seconds; None waits until delivery_timeout_ms decides.
-        Raises: KafkaTimeoutError, which is an AssertionError too, when some are still under way.
+        Raises: KafkaTimeoutError, which is an AssertionError too, when some are still under way;
+        ValueError, which is one as well, for a negative timeout.
         Records that failed do not make it raise; their futures say so.
         """
+        timeout = check_timeout(timeout)
         if self._closed:
             return
         self._check_open()
-        timeout = check_timeout(timeout)
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         self._sweep(deadline)
         batches = self._accumulator.begin_flush(time.monotonic())
@@ -365,8 +367,6 @@ class KafkaProducer(Placing):
         Raises: ValueError, which is an AssertionError too, for a negative timeout.
         """
         timeout = check_timeout(timeout)
-        if timeout is not None and timeout < 0:
-            raise RecordValueError('timeout must be at least 0 seconds, not %r' % (timeout,))
         if self._closed:
             return
         self._accumulator.check_held()

@@ -215,10 +215,12 @@ def check_partition(topic: str, partition: Any, partitions: Sequence[int]) -> in
 
 
 def check_timeout(timeout: Any) -> Optional[float]:
-    """Return a time-out in seconds, or None for none. Raises: RecordTypeError."""
-    if timeout is None or (isinstance(timeout, (int, float)) and timeout == timeout):
-        return timeout
-    raise RecordTypeError('timeout must be a number of seconds or None, not %r' % (timeout,))
+    """Return a time-out in seconds, or None for none. Raises: RecordTypeError, RecordValueError."""
+    if timeout is not None and (not isinstance(timeout, (int, float)) or timeout != timeout):
+        raise RecordTypeError('timeout must be a number of seconds or None, not %r' % (timeout,))
+    if timeout is not None and timeout < 0:
+        raise RecordValueError('timeout must be at least 0 seconds, not %r' % (timeout,))
+    return timeout
 
 
 Serializer = Callable[[Any, List[Any], Any], Any]

@@ -73,6 +73,26 @@ def test_finding_the_cluster_and_a_topic_have_one_time_limit():
         loop.close()
 
 
+# --- what cannot be waited for ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('is_closed', [False, True])
+@pytest.mark.parametrize('verb', ['flush', 'close'])
+@pytest.mark.parametrize('seconds', [-1, -0.001, float('-inf')])
+def test_no_verb_waits_for_less_than_nothing(cluster, verb, seconds, is_closed):
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+        if is_closed:
+            producer.close()
+        with pytest.raises(ValueError, match='timeout must be at least 0 seconds') as caught:
+            getattr(producer, verb)(seconds)
+        assert isinstance(caught.value, AssertionError)
+        assert producer._closed is is_closed
+
+
+def test_no_option_is_deprecated_as_in_3_0():
+    assert KafkaProducer.DEPRECATED_CONFIGS == ()
+
+
 # --- what programs bring along ------------------------------------------------------------------
 
 

@@ -98,7 +98,9 @@ def test_extensions_that_cannot_be_sent_are_refused(more):
 
 def test_a_provider_that_fails_is_named_and_what_it_says_is_the_cause_alone():
     cause = ValueError('https://idp/?client_secret=canary')
-    with pytest.raises(SaslError, match='Provider, the provider of tokens, failed with ValueE') as e:
+    with pytest.raises(
+        SaslError, match='Provider, the provider of tokens, failed with ValueE'
+    ) as e:
         made(Provider(cause)).prepare()
     assert 'canary' not in repr(e.value) and e.value.__cause__ is cause
 

@@ -29,7 +29,7 @@ from kafka.coordinator.consumer_member import ConsumerMember
 from kafka.coordinator.member import GroupSettings, Member
 from kafka.coordinator.offset_commits import OffsetCommits
 from kafka.coordinator.standing import Standing
-from kafka.errors import IllegalStateError, KafkaError
+from kafka.errors import IllegalStateError, KafkaError, TopicAuthorizationFailedError
 from kafka.net.beginning import Beginning
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
@@ -241,14 +241,29 @@ class Engine:
 
     def next_error(self) -> Optional[KafkaError]:
         """Return what has to be raised now, once; None for nothing."""
-        member = self.member
-        for errors in (self.errors, self.fetcher.errors, () if member is None else member.errors):
+        for errors in (self.errors, self.fetcher.errors):
             if errors:
                 error: KafkaError = errors.popleft()
                 return error
-        if member is not None and member.error is not None:
-            return member.error
-        return self.positions.take_error()
+        return self._error_of_member() or self.positions.take_error()
+
+    def _error_of_member(self) -> Optional[KafkaError]:
+        member = self.member
+        if member is None:
+            return None
+        error = member.errors.popleft() if member.errors else None
+        if isinstance(error, TopicAuthorizationFailedError):
+            error = self._denial(error)
+        return error or member.error
+
+    def _denial(self, error: KafkaError) -> Optional[KafkaError]:
+        """Return what the coordinator said of topics, None if that is about others than now."""
+        topics = error.args[0]
+        if not all(map(self.subscription.matches, topics)):
+            return None
+        # It names all that it was told; metadata may know which of them it means.
+        denied = topics & self.pool.cluster.unauthorized_topics
+        return TopicAuthorizationFailedError(denied) if denied else error
 
     # ------------------------------------------------------------ blocking calls
 

@@ -182,6 +182,7 @@ class ConsumerMember(Member):
         finally:
             machine.left()
             self.error = None
+            self.errors.clear()
             self._out_since = self._polled_at
             self._note_identity()
 

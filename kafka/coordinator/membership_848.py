@@ -31,6 +31,7 @@ from kafka.errors import (
     IllegalStateError,
     InvalidRegularExpressionError,
     KafkaError,
+    TopicAuthorizationFailedError,
     UnrecognizedBrokerError,
     UnsupportedVersionError,
     for_code,
@@ -247,6 +248,7 @@ class Membership:
         self._next_at = -math.inf  # when the interval is over
         self._not_before = -math.inf  # when the pause after a failure is
         self._hurries = False
+        self._is_denied = False  # whether it may not have what it wanted at the last heartbeat
         self._failures = 0
 
     def __repr__(self) -> str:
@@ -274,6 +276,8 @@ class Membership:
         else:
             wants = _Subscription(None if names is None else frozenset(names))
         before, self._wants = self._wants, wants
+        if wants != before and self._is_denied:
+            self._not_before = -math.inf  # what was denied is not wanted any more
         return wants != before
 
     @property
@@ -332,7 +336,7 @@ class Membership:
         self._told = None
         self._has_listed = False
         self._owes_step = True
-        self._is_asking = False
+        self._is_asking = self._is_denied = False
         self._hurries = False
         self._failures = 0
         self._next_at = self._not_before = -math.inf
@@ -412,19 +416,19 @@ class Membership:
         is_static = self._settings.group_instance_id is not None
         return self._request(STATIC_LEAVE_EPOCH if is_static else LEAVE_EPOCH)
 
-    def unanswered(self, life: int, now: float, is_refound: bool = False) -> None:
+    def unanswered(self, life: int, now: float, is_other: bool = False) -> None:
         """Note that a heartbeat got no answer, or one that says nothing: it is told anew.
 
-        Arguments: life: of the heartbeat; is_refound: whether the next one goes to another broker,
-        and so at once if it is the first failure.
+        Arguments: life: of the heartbeat; is_other: whether the next one goes to another broker, or
+        is about another subscription, and so at once if it is the first failure.
         """
         if life != self.life:
             return
-        self._is_asking = False
+        self._is_asking = self._is_denied = False
         self._told = None
         self._hurries = True
         self._failures += 1
-        failures = self._failures - (1 if is_refound else 0)
+        failures = self._failures - (1 if is_other else 0)
         self._not_before = now + self._pause(failures) if failures else now
 
     def answered(self, life: int, response: ConsumerGroupHeartbeatResponse, now: float) -> Verdict:
@@ -436,11 +440,16 @@ class Membership:
             self._take(response)
             return Verdict(action)
         error = self._error(response)
-        if action in (Action.RETRY, Action.REFIND):
+        is_denied = isinstance(error, TopicAuthorizationFailedError)
+        if is_denied and self._telling != self._wants:
+            action = Action.RETRY
+            self.unanswered(life, now, True)
+        elif action in (Action.RETRY, Action.REFIND):
             self.unanswered(life, now, action is Action.REFIND)
         elif action is Action.SURFACE:
             self.unanswered(life, now)
             self._not_before = max(self._not_before, now + self.interval)
+            self._is_denied = is_denied
         elif action is Action.REJOIN:
             self._fence(now)
         else:
@@ -449,6 +458,9 @@ class Membership:
 
     def _error(self, response: ConsumerGroupHeartbeatResponse) -> BrokerResponseError:
         code = response.error_code
+        if code == TopicAuthorizationFailedError.errno:  # it does not say which
+            owned = (place.topic for place in self.owned.values())
+            return TopicAuthorizationFailedError(set(self._telling.names or owned))
         text = 'member %s of group %s' % (self.member_id, self._settings.group_id)
         for more in (response.error_message, _ADVICE.get(code)):
             if more:
@@ -465,7 +477,7 @@ class Membership:
 
     def _take(self, response: ConsumerGroupHeartbeatResponse) -> None:
         """Take what the coordinator says of the member."""
-        self._is_asking = self._has_listed = False
+        self._is_asking = self._has_listed = self._is_denied = False
         self._failures = 0
         self._told = self._telling
         self.epoch = response.member_epoch

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.once
 ME = 'ANONYMOUS'
 #: Far below what calls are given: who is refused needs not wait.
 AT_ONCE = 10
+#: Seconds between heartbeats of KIP-848, as the embedded brokers want it.
+HEARTBEAT = 5
 OPEN = TopicPartition('open', 0)
 #: Releases, each with a protocol of its groups.
 BOTH = [('0.9.0', 'classic'), ('2.8', 'classic'), ('4.4', 'classic'), ('4.4', 'consumer')]
@@ -129,6 +131,32 @@ def test_others_are_read_while_one_topic_of_a_member_may_not_be(cluster, consume
     refused(TopicAuthorizationFailedError, lambda: consumer.poll(SECONDS * 1000))
     consumer.subscribe(['open'])
     assert read_on(consumer, TopicAuthorizationFailedError) == b'7'
+
+
+@pytest.mark.parametrize('protocol', [('4.4', 'consumer')], ids='-'.join)
+def test_other_topics_come_soon_after_what_may_not_be_read(cluster, consume):
+    """Also if the coordinator has said so and nobody has polled since."""
+    write_one(cluster, 'open')
+    consumer = consume('hidden', group_id='own')
+    refused(TopicAuthorizationFailedError, lambda: consumer.poll(SECONDS * 1000))
+    engine = consumer._engine
+    assert engine.wait(lambda: engine.member.errors, SECONDS)
+    began = time.monotonic()
+    consumer.subscribe(['open'])
+    assert poll_until(consumer, 1)[0].value == b'7'
+    assert time.monotonic() - began < HEARTBEAT / 2
+
+
+@pytest.mark.parametrize('protocol', [('4.4', 'consumer')], ids='-'.join)
+@pytest.mark.parametrize(('forbidden', 'told'), [((), {'a', 'b'}), (('b', 'c'), {'b'})])
+def test_what_the_coordinator_denies_is_told_as_far_as_it_is_known(consume, forbidden, told):
+    consumer = consume('a', 'b', group_id='own')
+    engine = consumer._engine
+    engine.pool.cluster.unauthorized_topics = set(forbidden)
+    for topics in ({'a', 'b'}, {'b', 'c'}):
+        engine.member.errors.append(TopicAuthorizationFailedError(topics))
+        error = engine.next_error()
+        assert error is None if 'c' in topics else error.args == (told,)
 
 
 def test_a_group_that_may_not_be_joined(cluster, consume):

@@ -13,7 +13,7 @@ from kafka.errors import (
     KafkaConnectionError,
     TopicAuthorizationFailedError,
 )
-from test.coordinator.driven_member import A0, A1, SETTINGS, Driven, joined
+from test.coordinator.driven_member import A0, A1, B0, SETTINGS, Driven, joined
 
 # ---------------------------------------------------------------- being put out
 
@@ -96,6 +96,25 @@ def test_a_missing_right_is_told_once_for_each_answer():
     assert driven.member.is_stable
     driven.beat(code=29)
     assert len(driven.member.errors) == 1
+
+
+def test_who_may_not_have_its_topics_gets_others_at_once():
+    driven = Driven()
+    driven.poll()
+    driven.take(code=29)
+    assert driven.waiting == []
+    driven.subscription.subscribe(['b'])
+    driven.member.subscription_changed()
+    request = driven.take(1, {'b': [0]})
+    assert (request.member_epoch, request.subscribed_topic_names) == (0, ['b'])
+    assert driven.step(StepKind.ASSIGN).owned == {B0}
+
+
+def test_who_leaves_takes_along_no_error_of_its_membership():
+    driven = joined()
+    driven.beat(code=29)
+    leave(driven)
+    assert not driven.member.errors
 
 
 def test_who_may_not_join_is_told_by_every_poll_and_joins_when_it_may():

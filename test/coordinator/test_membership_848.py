@@ -247,6 +247,42 @@ def test_a_missing_right_is_passed_on_and_asked_for_again_in_an_interval():
     assert driven.machine.due == driven.now + 5
 
 
+def test_another_subscription_than_the_one_denied_is_told_at_once():
+    driven = stable()
+    driven.wait()
+    driven.send()
+    driven.take(code=29)
+    driven.machine.subscribe(['a', 'b'], None)  # the same
+    assert driven.machine.due == driven.now + 5
+    driven.machine.subscribe(['a'], None)
+    assert driven.send().subscribed_topic_names == ['a']
+
+
+@pytest.mark.parametrize(('code', 'pause'), [(14, 0.1), (30, 5)])
+def test_another_subscription_does_not_shorten_the_pause_after_another_error(code, pause):
+    driven = stable()
+    driven.wait()
+    driven.send()
+    driven.take(code=29)
+    driven.machine.subscribe(['a'], None)
+    driven.send()
+    driven.take(code=code)
+    due = driven.machine.due
+    assert due >= driven.now + pause
+    driven.machine.subscribe(['b'], None)
+    assert driven.machine.due == due
+
+
+def test_a_denial_of_what_is_wanted_no_more_is_not_passed_on():
+    driven = stable()
+    driven.wait()
+    driven.send()
+    driven.machine.subscribe(['a'], None)
+    assert driven.take(code=29).action is Action.RETRY
+    assert driven.send().subscribed_topic_names == ['a']
+    assert driven.take(code=29).action is Action.SURFACE
+
+
 def test_who_hurries_waits_a_moment_since_the_last_heartbeat():
     driven = stable()
     driven.machine.hurry()

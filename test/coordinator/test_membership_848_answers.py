@@ -388,6 +388,16 @@ def test_errors_say_what_to_do(code, class_, text):
 
 
 @pytest.mark.parametrize(
+    ('options', 'topics'), [({}, {'a', 'b'}), ({'topics': None, 'pattern': 'a'}, {'a'})]
+)
+def test_a_missing_right_names_the_topics_that_were_subscribed_or_are_owned(options, topics):
+    driven = stable(**options)
+    driven.wait()
+    driven.send()
+    assert driven.take(code=29).error.args == (topics,)
+
+
+@pytest.mark.parametrize(
     ('code', 'action'),
     [
         (0, Action.GO_ON),

@@ -18,8 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 CONSUMING = 'docs/consuming.rst'
 
 
-def run(cluster, name, page='README.rst', more='import .*'):
-    """Run the program of a page that imports a name; return what it prints."""
+def run(cluster, name, page='README.rst', more='import .*', logged=rb''):
+    """Run the program of a page that imports a name; return what it prints.
+
+    Arguments: logged: a pattern of all that it may write to stderr.
+    """
     text = (ROOT / page).read_text(encoding='utf-8')
     blocks = re.findall(r'\.\. code:: python\n\n((?:    .*\n|\n)+)', text)
     (code,) = [block for block in blocks if re.search(r'%s\b%s\b' % (more, name), block)]
@@ -34,7 +37,7 @@ def run(cluster, name, page='README.rst', more='import .*'):
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, b'')
+    assert (done.returncode, re.sub(logged, b'', done.stderr)) == (0, b'')
     return done.stdout
 
 
@@ -75,6 +78,58 @@ def test_lists_bring_every_record(cluster, numbers):
     with KafkaConsumer(bootstrap_servers=cluster.bootstrap, group_id='lists') as consumer:
         places = [TopicPartition('numbers', n) for n in consumer.partitions_for_topic('numbers')]
         assert sum(consumer.committed(each) or 0 for each in places) == numbers
+
+
+def handed_out(printed):
+    """Return the sum of what stands last in each line: how many records a partition brought."""
+    return sum(int(line.split()[-1]) for line in printed.splitlines())
+
+
+@pytest.mark.releases(since='0.9')
+def test_an_assignor_of_the_page_is_chosen(cluster, numbers):
+    got, *shares = run(cluster, 'WholeTopics', CONSUMING, more='').splitlines()
+    assert got.startswith(b"got [TopicPartition(topic='numbers', partition=0)")
+    assert 0 < handed_out(b'\n'.join(shares)) <= numbers
+
+
+@pytest.mark.releases(since='0.9')
+def test_a_listener_counts_what_it_had_to_the_end(cluster, numbers):
+    assert handed_out(run(cluster, 'Counts', CONSUMING, more='')) == numbers
+    with KafkaConsumer(bootstrap_servers=cluster.bootstrap, group_id='counting') as consumer:
+        places = [TopicPartition('numbers', n) for n in consumer.partitions_for_topic('numbers')]
+        assert sum(consumer.committed(each) or 0 for each in places) == numbers
+
+
+@pytest.mark.releases(since='0.9')
+def test_a_long_handler_gets_every_record(cluster, numbers):
+    printed = run(cluster, 'ThreadPoolExecutor', CONSUMING)
+    assert sum(map(int, re.findall(rb'(\d+) handled', printed))) == numbers
+
+
+def test_a_commit_tells_its_callback(cluster, numbers):
+    printed = run(cluster, 'OffsetAndMetadata', CONSUMING)
+    lines = re.findall(rb'(?m)^(\d+) (\d+) by host-1 is stored$', printed)
+    assert len(lines) == len(printed.splitlines())
+    assert sum({partition: int(offset) for partition, offset in lines}.values()) == numbers
+
+
+@pytest.mark.releases(since='0.10.1')
+def test_the_last_hour_is_everything_here(cluster, numbers):
+    assert handed_out(run(cluster, 'an_hour_ago', CONSUMING, more='')) == numbers
+
+
+@pytest.mark.releases(since='0.9')
+def test_what_is_no_number_is_named_and_stepped_over(cluster, numbers):
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+        stored = producer.send('numbers', b'none').get(timeout=30)
+        producer.send('numbers', b'1000', partition=stored.partition).get(timeout=30)
+    logged = rb'ValueError was raised for the record at offset .*\n'
+    lines = run(cluster, 'CorruptRecordError', CONSUMING, logged=logged).splitlines()
+    assert b'no number: %d %d' % (stored.partition, stored.offset) in lines
+    sums = [int(line) for line in lines if not line.startswith(b'no number')]
+    options = {'bootstrap_servers': cluster.bootstrap, 'isolation_level': 'read_committed'}
+    with BoundedReader('numbers', **options) as reader:
+        assert sum(sums) == sum(int(each.value) for each in reader if each.value.isdigit())
 
 
 @pytest.mark.releases(since='2.5')

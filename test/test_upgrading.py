@@ -18,6 +18,10 @@ HELD_BY = {
         'test_defaults_of_later_eras',
     ),
     'options that there are not': ('producer/test_kafka.py', 'test_unknown_options'),
+    "``api_version`` of a release that there is not, as ``'9.9'``": (
+        'config/test_resolution.py',
+        'test_a_release_that_there_is_not_is_taken',
+    ),
     'no broker at the start, ``api_version`` not given': (
         'producer/test_kafka.py',
         'test_nobody_there',

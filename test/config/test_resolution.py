@@ -90,6 +90,12 @@ def test_a_release_as_text_is_taken_with_a_warning(caplog):
     assert not caplog.text
 
 
+@pytest.mark.parametrize('face', [config.PRODUCER, config.CONSUMER])
+@pytest.mark.parametrize('given', ['9.9', (9, 9)])
+def test_a_release_that_there_is_not_is_taken(face, given):
+    assert config.resolve(face, {'api_version': given})['api_version'] == (9, 9)
+
+
 def test_what_comes_out_is_complete_and_says_what_was_given():
     options = config.resolve(config.PRODUCER, {'acks': 'all', 'linger_ms': 5})
     assert options.keys() == config.defaults(config.PRODUCER).keys()

@@ -116,6 +116,8 @@ class RecordTooLargeError(KafkaError):
     """A first message does not fit what may be fetched: text, {partition: offset}, bytes (1.2)."""
 class TransactionAbortedError(KafkaError):
     """The record was not sent because its transaction was aborted."""
+class PurgedError(KafkaError):
+    """The record was given up by purge() of its producer; the text says whether it was sent."""
 class WakeupError(KafkaError):
     """A call that blocked was ended by wakeup() of a consumer."""
 class AuthenticationMethodNotSupported(KafkaError):

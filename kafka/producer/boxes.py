@@ -152,8 +152,9 @@ class Boxes(KnownTopics):
         with self.lock:
             for topic in self._boxed:
                 topic.is_watched = False
-                if topic.box:
-                    dropped.append((topic, len(topic.box)))
-                    topic.box.clear()
+                count = len(topic.box)
+                if count:
+                    dropped.append((topic, count))
+                    del topic.box[:count]  # who puts more there sees that nobody watches
             self._boxed.clear()
         return dropped

@@ -15,6 +15,7 @@ import math
 import os
 import time
 import weakref
+from threading import Event
 from typing import Any, Dict, Optional, Set, Tuple
 
 from kafka import config as options
@@ -78,7 +79,8 @@ class KafkaProducer(Placing):
     are unknown or cannot be meant; NoBrokersAvailable when no broker answers (only asked when
     api_version is None).
 
-    Attributes: config: all options.
+    Attributes: config: all options. ``len()`` of a producer tells how many records wait, to be sent
+    or for their answers.
     """
 
     DEFAULT_CONFIG = {**options.defaults(options.PRODUCER), 'partitioner': DefaultPartitioner()}
@@ -350,6 +352,46 @@ class KafkaProducer(Placing):
                 )
         finally:
             self._accumulator.end_flush()
+
+    def purge(self, in_queue: bool = True, in_flight: bool = True) -> None:
+        """Give up records that have no outcome yet: their futures fail at once with PurgedError.
+
+        Arguments: in_queue: those that wait to be sent, the first time or again; in_flight: those
+        that were sent and are not acknowledged, which may be stored or not. In a callback they
+        fail right behind it. Idempotence and order hold for what is sent next, as after
+        delivery_timeout_ms: the open transaction, if there is one, can only be aborted.
+        Raises: KafkaTimeoutError when callbacks keep it from that for max_block_ms. Beyond 3.0.
+        """
+        if self._forked:
+            raise _of_the_parent()
+        self._accumulator.check_held()
+        purged = Event()
+
+        def purge() -> None:
+            try:
+                self._sender.purge(in_queue, in_flight)
+            finally:
+                purged.set()
+
+        try:
+            self._loop.call_threadsafe(purge)
+            if not self._loop.wait(purged.is_set, self._max_block):
+                raise KafkaTimeoutError(
+                    'purge: a callback has not ended for %.3g s (max_block_ms)' % self._max_block
+                )
+        except IllegalStateError:
+            pass  # in a callback, which would wait for itself; or closed, when nothing is left
+
+    def __len__(self) -> int:
+        """Return how many records wait: to be sent, or for their answers. Beyond 3.0."""
+        if self._forked:
+            raise _of_the_parent()
+        self._accumulator.check_held()
+        return self._accumulator.records
+
+    def __bool__(self) -> bool:
+        """Be true, however few records wait."""
+        return True
 
     def _sweep(self, deadline: float) -> None:
         """Put what nobody asks about into batches, waiting for memory if need be."""

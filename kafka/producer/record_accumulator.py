@@ -527,6 +527,13 @@ class RecordAccumulator(Boxes):
         with self.lock:
             return list(self._incomplete)
 
+    @property
+    def records(self) -> int:
+        """How many records have no outcome yet, those in boxes included."""
+        with self.lock:
+            batches = sum(len(batch.values) for batch in self._incomplete)  # none once it is done
+            return batches + sum(len(topic.box) for topic in self._boxed)
+
     def is_empty(self) -> bool:
         """Tell whether everything has an outcome."""
         return not self._incomplete and not any(topic.box for topic in self._boxed)

@@ -22,6 +22,7 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
     ProtocolError,
+    PurgedError,
     UnknownBrokerIdError,
     UnsupportedVersionError,
 )
@@ -50,6 +51,8 @@ _MAGIC_2_SINCE = 3
 _LAST_WITH_NAMES = 12
 # How long the sender pauses after a mistake of its own, in seconds.
 _PAUSE_AFTER_FAULT = 0.1
+_NEVER_SENT = 'purge() dropped them before they were sent'
+_MAYBE_STORED = 'purge() gave them up when they had been sent; they may be stored'
 
 
 class SenderSettings(NamedTuple):
@@ -229,6 +232,27 @@ class Sender:
         )
         error.__cause__ = cause
         return error
+
+    def purge(self, in_queue: bool, in_flight: bool) -> None:
+        """Give up what was never sent or waits to be sent again, what is on the wire, or both.
+
+        In a turn of the loop. What was sent before counts as after the end of its time.
+        """
+        batches: List[ProducerBatch] = []
+        if in_queue:
+            for topic, count in self._accumulator.drop_boxes():
+                error = PurgedError('%d records for %s: %s' % (count, topic.topic, _NEVER_SENT))
+                self._state.refuse(error)
+                log.error('%s', error)
+            batches += self._accumulator.remove_waiting(lambda batch: True)
+        if in_flight:
+            batches += self._on_wire
+        for batch in sorted(batches, key=lambda batch: batch.number):
+            if not batch.is_done:
+                fate = _MAYBE_STORED if batch.attempts else _NEVER_SENT
+                text = '%d records for %s: %s' % (batch.record_count, batch.place, fate)
+                self._give_up(batch, PurgedError(text))
+        self.poke()
 
     def abort(self, error: KafkaError) -> int:
         """Fail everything that has no outcome; return how many records that are.

@@ -159,23 +159,22 @@ class TransactionState(TransactionCourse):
         self.sequences.on_split(batch, pieces)
 
     def give_up(self, batch: Batch, error: KafkaError) -> None:
-        """Take note that a batch has failed because its time or its retries are over.
+        """Take note that a batch has failed: its time or its retries are over, or it is purged.
 
         Also while it is on the wire, when its answer is still to be reported; and also after
         may_drop().
         """
         self.sequences.on_given_up(batch)
-        is_open = self.state in (State.IN_TRANSACTION, State.COMMITTING) and not self._end_is_asked
-        if self.is_transactional and is_open:
-            self._make_abortable(error)
+        self.refuse(error)
         self._settled(_NOTHING)
 
     def refuse(self, error: KafkaError) -> None:
-        """Take note that a record was refused before it came into a batch, by its future alone.
+        """Take note that a record has failed, maybe before it came into a batch.
 
         What is committed without it would not be what the program wanted to be committed.
         """
-        if self.is_transactional and self.state is State.IN_TRANSACTION and not self._end_is_asked:
+        is_open = self.state in (State.IN_TRANSACTION, State.COMMITTING) and not self._end_is_asked
+        if self.is_transactional and is_open:
             self._make_abortable(error)
 
     def _settled(self, verdict: Verdict) -> Verdict:

@@ -46,7 +46,10 @@ class Committing(Shell):
             wanted = self._to_commit() if offsets is None else check_offsets(offsets)
             if not wanted:
                 return False
-            self._commit_now(wanted, seconds)
+            try:
+                self._commit_now(wanted, seconds)
+            finally:
+                self._tell_ended()  # of those in the background that were before it
             return True
 
     def commit_async(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -100,6 +101,19 @@ def test_a_commit_async_is_told_in_a_later_poll(cluster):
         assert isinstance(told[1][1], UnknownTopicOrPartitionError)
         assert future.failed()
     assert stored(cluster).offset == 10
+
+
+@pytest.mark.parametrize('is_refused', [False, True])
+def test_a_commit_async_is_told_in_a_later_commit(cluster, is_refused):
+    told = []
+    other = {TopicPartition('t', 9): OffsetAndMetadata(1, '')} if is_refused else None
+    with member(cluster, enable_auto_commit=False) as made:
+        poll_until(made, 10)
+        future = made.commit_async(callback=lambda *args: told.append(args))
+        with pytest.raises(UnknownTopicOrPartitionError) if is_refused else nullcontext():
+            wait_for(lambda: made.commit(other, timeout_ms=300) and told)
+        assert told == [({FIRST: OffsetAndMetadata(10, '', 0)}, None)]
+        assert future.succeeded()
 
 
 def test_the_option_is_called_where_a_commit_has_no_callback(cluster):

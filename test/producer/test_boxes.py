@@ -129,6 +129,24 @@ def test_a_value_that_comes_behind_the_end_is_refused():
         machine.accumulator.watch_box(machine.topic)
 
 
+class PutMeanwhile(list):
+    """A box into which another thread puts a value right behind the look how many there are."""
+
+    def __len__(self):
+        count = super().__len__()
+        self.append(b'late')
+        return count
+
+
+def test_a_value_that_comes_while_boxes_are_dropped_is_neither_counted_nor_lost():
+    machine = Machine()
+    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
+    box = machine.topic.box = PutMeanwhile([b'1', b'2'])
+    box.insert(0, b'0')
+    assert [count for _, count in machine.accumulator.drop_boxes()] == [3]
+    assert b'0' not in box and b'late' in box and not machine.topic.is_watched
+
+
 def test_sweeping_tells_when_there_is_no_memory():
     machine = full()
     ticket = machine.accumulator.sweep(machine.now)

@@ -93,9 +93,11 @@ def test_an_assignor_of_the_page_is_chosen(cluster, numbers):
 
 
 @pytest.mark.releases(since='0.9')
-def test_a_listener_counts_what_it_had_to_the_end(cluster, numbers):
-    assert handed_out(run(cluster, 'Counts', CONSUMING, more='')) == numbers
-    with KafkaConsumer(bootstrap_servers=cluster.bootstrap, group_id='counting') as consumer:
+def test_a_listener_commits_what_was_handled(cluster, numbers):
+    printed = run(cluster, 'ConsumerRebalanceListener', CONSUMING)
+    assert b'begins with 0 at 0' in printed.splitlines()
+    assert len(re.findall(rb"(?m)^b'\w+'$", printed)) == numbers
+    with KafkaConsumer(bootstrap_servers=cluster.bootstrap, group_id='handled') as consumer:
         places = [TopicPartition('numbers', n) for n in consumer.partitions_for_topic('numbers')]
         assert sum(consumer.committed(each) or 0 for each in places) == numbers
 
@@ -107,7 +109,7 @@ def test_a_long_handler_gets_every_record(cluster, numbers):
 
 
 def test_a_commit_tells_its_callback(cluster, numbers):
-    printed = run(cluster, 'OffsetAndMetadata', CONSUMING)
+    printed = run(cluster, 'commit_async', CONSUMING, more='')
     lines = re.findall(rb'(?m)^(\d+) (\d+) by host-1 is stored$', printed)
     assert len(lines) == len(printed.splitlines())
     assert sum({partition: int(offset) for partition, offset in lines}.values()) == numbers

@@ -200,8 +200,9 @@ def test_a_provider_that_fails_is_told():
                 cluster, 'OAUTHBEARER', sasl_oauth_token_provider=Provider([OSError('mine')])
             ),
         )
-        with pytest.raises(SaslError, match='mine'):
+        with pytest.raises(SaslError, match='the provider of tokens, failed with OSError') as told:
             conn._connect_within(SECONDS)
+        assert str(told.value.__cause__.__cause__) == 'mine'  # of what the attempt had
         assert conn.disconnected()
 
 

@@ -367,7 +367,8 @@ class SteppedSocket:
         except KafkaError as error:
             self.close(error)
             if data != b'':
-                raise as_ssl_error(error) from error
+                told = as_ssl_error(error)
+                raise told from (error.__cause__ if told is error else error)
 
     def _be_connected(self) -> None:
         assert self._steps is not None

@@ -186,19 +186,22 @@ def _why(command: Command, error: OSError) -> str:
 
 def _serve(command: Command, cluster: Cluster) -> int:
     """Run until a signal comes, and return the exit status."""
-    wanted = threading.Event()
+    # No Event: its set() would wait for ever where the signal comes in the middle of its wait().
+    held = threading.Lock()
+    held.acquire()
     numbers: List[int] = []
 
     def stop(number: int, frame: Any) -> None:
         numbers.append(number)
-        wanted.set()
+        if len(numbers) == 1:
+            held.release()
 
     before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         try:
             cluster.start()
             _say(_greeting(command, cluster))
-            while not wanted.wait(LOOK_SECONDS):
+            while not held.acquire(timeout=LOOK_SECONDS):
                 pass
         finally:
             for each, handler in before.items():

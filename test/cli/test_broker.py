@@ -110,9 +110,9 @@ def running():
     """Start brokers in a process; returns it and what it said first."""
     started = []
 
-    def start(*args):
+    def start(*args, by=('-m', 'kafka', 'broker')):
         process = subprocess.Popen(
-            [sys.executable, '-m', 'kafka', 'broker', *args],
+            [sys.executable, *by, *args],
             env={**os.environ, 'PYTHONPATH': ROOT},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -145,6 +145,17 @@ def test_it_serves_until_a_signal_ends_it(running, number, status):
     process.send_signal(number)
     out, err = process.communicate(timeout=10)
     assert (process.returncode, out, err) == (status, 'Stopped.\n', '')
+
+
+@pytest.mark.parametrize('turn', range(3))
+def test_a_signal_ends_it_in_whatever_moment_it_comes(running, turn):
+    """Once in some thousand times it came where the handler waited for what it had interrupted."""
+    look_always = 'broker.LOOK_SECONDS = 0; raise SystemExit(broker.main(sys.argv[1:]))'
+    process, _ = running(
+        '--port', '0', by=('-c', 'import sys; from kafka.cli import broker; ' + look_always)
+    )
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=10) == ('Stopped.\n', '')
 
 
 def test_what_it_kept_is_there_at_the_next_start(running, tmp_path):

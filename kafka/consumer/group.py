@@ -450,12 +450,8 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
 
     def _defaults_09(self) -> Dict[str, Any]:
         """Return the defaults of 0.9.5, and what a program has changed in DEFAULT_CONFIG."""
-        changed = {
-            name: value
-            for name, value in self.DEFAULT_CONFIG.items()
-            if name in DEFAULT_CONSUMER_CONFIG and value != _PRISTINE[name]
-        }
-        return {**DEFAULT_CONSUMER_CONFIG, **changed}
+        changed = config.with_changed({}, self.DEFAULT_CONFIG, _PRISTINE)
+        return {name: changed.get(name, value) for name, value in DEFAULT_CONSUMER_CONFIG.items()}
 
 
 _PRISTINE = copy.deepcopy(KafkaConsumer.DEFAULT_CONFIG)

@@ -188,7 +188,8 @@ class Polling(Rebalancing):
             except Exception:
                 # The same call raises it again: the position stays.
                 if count:
-                    self._failed.is_put_off = False  # the next one does, before anything else
+                    if self._failed is not None:  # else it was not about records
+                        self._failed.is_put_off = False  # the next one does, before anything else
                     break
                 raise
             if some is None:

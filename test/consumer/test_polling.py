@@ -217,6 +217,24 @@ def test_a_deserializer_that_fails_leaves_the_position_on_its_record(cluster):
         assert values(poll_until(made, 94)) == list(range(6, 100))
 
 
+def test_an_error_that_is_about_no_record_comes_behind_the_records_before_it(consumer, monkeypatch):
+    fetcher = consumer._engine.fetcher
+    take, calls = fetcher.take, []
+
+    def fail_then():
+        if calls:
+            raise IllegalStateError('gone')
+        fetch = take()
+        if fetch is not None:
+            calls.append(fetch)
+        return fetch
+
+    monkeypatch.setattr(fetcher, 'take', fail_then)
+    assert poll_until(consumer, 1)
+    with pytest.raises(IllegalStateError, match='gone'):
+        consumer.poll(1000)
+
+
 def test_interceptors_see_what_is_handed_out(cluster):
     class Doubling:
         def on_consume(self, records):

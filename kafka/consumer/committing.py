@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from kafka.argument_checks import ArgumentTypeError
 from kafka.consumer.call_checks import check_offsets, check_partition, seconds_of, where
@@ -56,6 +56,8 @@ class Committing(Shell):
         self, offsets: Any = None, callback: Optional[Callable[[Any, Any], Any]] = None
     ) -> Future:
         """Commit without waiting (1.0).
+
+        Commits are sent, and their callbacks called, in the order of the calls.
 
         Arguments: offsets: as commit(); callback: called with the offsets and None, or the error,
             in a later poll() or commit(); without one the option default_offset_commit_callback is.
@@ -105,7 +107,7 @@ class Committing(Shell):
         tell: Callable[[Optional[KafkaError]], Any],
         retries: bool,
     ) -> None:
-        """Commit in turns; what follows is done by the thread that polls."""
+        """Commit in turns; what follows is done by the thread that polls, in the order of calls."""
         engine = self._engine
         standing, began = engine.standing(offsets), engine.loop.time()
         seconds = self._default_timeout()
@@ -126,8 +128,12 @@ class Committing(Shell):
                 await engine.commits.commit(offsets, standing, seconds, retries)
             except KafkaError as failure:
                 error = failure
-            self._ended.append(lambda: finish(error))
+            outcome.append(lambda: finish(error))
+            while self._under_way and self._under_way[0]:
+                self._ended.append(self._under_way.popleft().pop())
 
+        outcome: List[Callable[[], Any]] = []  # empty until it has ended
+        self._under_way.append(outcome)
         engine.loop.call_threadsafe(lambda: engine.loop.spawn(commit()))
 
     def _note(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], seconds: float) -> None:

@@ -71,7 +71,9 @@ class Shell:
         self._held: Dict[TopicPartition, Tuple[int, List[ConsumerRecord], int, int]] = {}
         # What is behind the records that were marked as done, by partition.
         self._done: Dict[TopicPartition, OffsetAndMetadata] = {}
-        # Callbacks of commits that ended, for the thread that polls.
+        # Of commits in the background, in the order of the calls: nothing yet, or what follows.
+        self._under_way: Deque[List[Callable[[], Any]]] = deque()
+        # What follows of those that ended, for the thread that polls.
         self._ended: Deque[Callable[[], Any]] = deque()
 
     def _check_open(self) -> None:

@@ -14,7 +14,19 @@ them. What either has committed, the other goes on from.
 from __future__ import annotations
 
 import random
-from typing import Any, Awaitable, Callable, Dict, Iterable, Mapping, Optional, Set, Type, Union
+from typing import (
+    Any,
+    Awaitable,
+    Callable,
+    Dict,
+    Iterable,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Set,
+    Type,
+    Union,
+)
 
 from kafka.coordinator.commits import CommitOrder
 from kafka.coordinator.offset_messages import (
@@ -54,6 +66,18 @@ _REFUSED = UnsupportedVersionError.errno
 _COMMIT, _FETCH = OffsetCommitRequest(group_id='', topics=[]), OffsetFetchRequest()
 
 
+class _Turn(NamedTuple):
+    """The place of a commit among others.
+
+    Attributes: number: of CommitOrder; before, sent: set once the first try of the one before, and
+        of this one, is sent or will not be.
+    """
+
+    number: int
+    before: Event
+    sent: Event
+
+
 class OffsetCommits:
     """Commits and fetches the offsets of one group, for turns of its loop only.
 
@@ -83,6 +107,8 @@ class OffsetCommits:
         self._is_zookeeper = is_zookeeper
         self._order = CommitOrder()
         self._ended: Dict[int, Event] = {}
+        self._sent = Event()  # set once the last call's first try is sent, or will not be
+        self._sent.set()
 
     def __repr__(self) -> str:
         return '<OffsetCommits of group %s %r>' % (self.group_id, self._order)
@@ -123,19 +149,22 @@ class OffsetCommits:
             return
         number = self._order.begin(offsets)
         self._ended[number] = Event()
+        before, self._sent = self._sent, Event()
+        turn = _Turn(number, before, self._sent)
         left: Dict[TopicPartition, OffsetAndMetadata] = dict(offsets)
         try:
             if isinstance(who, Standing):
-                await self._commit_through(number, left, who, timeout, retries)
+                await self._commit_through(turn, left, who, timeout, retries)
             else:
-                await self._commit_as(number, left, who, timeout, retries, True)
+                await self._commit_as(turn, left, who, timeout, retries)
         finally:
+            turn.sent.set()
             self._order.end(number)
             self._ended.pop(number).set()
 
     async def _commit_through(
         self,
-        number: int,
+        turn: _Turn,
         left: Dict[TopicPartition, OffsetAndMetadata],
         standing: Standing,
         timeout: float,
@@ -143,16 +172,17 @@ class OffsetCommits:
     ) -> None:
         """Commit as a member, through rebalances."""
         deadline = self._loop.time() + timeout
-        who, is_first = standing.now(left), True
+        who = standing.now(left)
         refused: Optional[Who] = None
         error: Optional[KafkaError] = None
         while True:
             if who is None:
+                turn.sent.set()
                 seconds = max(0.0, deadline - self._loop.time())
-                who, is_first = await standing.later(left, seconds, refused, error), False
+                who = await standing.later(left, seconds, refused, error)
             seconds = max(0.0, deadline - self._loop.time())
             try:
-                await self._commit_as(number, left, who, seconds, retries, is_first)
+                await self._commit_as(turn, left, who, seconds, retries)
                 return
             except KafkaError as failure:
                 if not standing.refused(failure, who):
@@ -161,16 +191,15 @@ class OffsetCommits:
 
     async def _commit_as(
         self,
-        number: int,
+        turn: _Turn,
         left: Dict[TopicPartition, OffsetAndMetadata],
         who: Optional[Who],
         timeout: float,
         retries: bool,
-        is_first: bool,
     ) -> None:
-        """Commit what is left as somebody. Arguments: is_first: whether nothing was sent yet."""
+        """Commit what is left as somebody."""
         await self._repeat(
-            lambda is_try: self._commit_once(number, left, who, is_first and is_try),
+            lambda: self._commit_once(turn, left, who),
             lambda: 'the commit of %s' % named(left),
             timeout,
             retries,
@@ -178,28 +207,34 @@ class OffsetCommits:
         )
 
     async def _commit_once(
-        self,
-        number: int,
-        left: Dict[TopicPartition, OffsetAndMetadata],
-        who: Optional[Who],
-        is_first: bool,
+        self, turn: _Turn, left: Dict[TopicPartition, OffsetAndMetadata], who: Optional[Who]
     ) -> Optional[Trouble]:
         """Send what is left, and take out of it what the broker has stored."""
-        if not is_first:
-            await self._leave_out_replaced(number, left)
-            if not left:
-                return None
+        if turn.sent.is_set:  # it is not the first try
+            await self._leave_out_replaced(turn.number, left)
+            return await self._sent_as(turn, left, who) if left else None
+        try:
+            # Who finds the coordinator ready must not overtake those who have waited for it.
+            await turn.before.wait()
+            return await self._sent_as(turn, left, who)
+        finally:
+            turn.sent.set()
+
+    async def _sent_as(
+        self, turn: _Turn, left: Dict[TopicPartition, OffsetAndMetadata], who: Optional[Who]
+    ) -> Optional[Trouble]:
         link = await self._ready(OffsetCommitRequest)
         ids = topic_ids(left, self._pool.cluster.topic_id)
         member = (who() if callable(who) else who) or NOBODY
         wish, highest = self._version(), highest_version(left, ids)
         version = link.session.choose_version(_COMMIT, wish, highest)
         request = commit_request(self.group_id, left, member, ids, version)
+        turn.sent.set()  # who waits goes on behind the line below
         response = await link.request(request, self._request_timeout, version)
         codes = committed_codes(response, ids)
         trouble = commit_trouble(self.group_id, left, codes, member.generation_id)
         stored = [each for each in left if codes.get(each) == 0]
-        self._order.stored(number, stored)
+        self._order.stored(turn.number, stored)
         for each in stored:
             del left[each]
         return trouble
@@ -237,7 +272,7 @@ class OffsetCommits:
         left = set(partitions)
         if left:
             await self._repeat(
-                lambda is_first: self._fetch_once(left, found, who),
+                lambda: self._fetch_once(left, found, who),
                 lambda: 'the look-up of the committed offsets of %s' % named(left),
                 timeout,
                 True,
@@ -290,7 +325,7 @@ class OffsetCommits:
 
     async def _repeat(
         self,
-        once: Callable[[bool], Awaitable[Optional[Trouble]]],
+        once: Callable[[], Awaitable[Optional[Trouble]]],
         what: Callable[[], str],
         timeout: float,
         retries: bool,
@@ -300,7 +335,7 @@ class OffsetCommits:
         deadline = self._loop.time() + timeout
         failures = 0
         while True:
-            trouble = await self._tried(once, failures == 0, deadline)
+            trouble = await self._tried(once, deadline)
             if trouble is None:
                 return
             if trouble.code == _REFUSED and self._is_zookeeper:
@@ -321,13 +356,11 @@ class OffsetCommits:
                     % (what(), self.group_id, timeout, trouble.error)
                 ) from trouble.error
 
-    async def _tried(
-        self, once: Callable[[bool], Any], is_first: bool, deadline: float
-    ) -> Optional[Trouble]:
+    async def _tried(self, once: Callable[[], Any], deadline: float) -> Optional[Trouble]:
         """Make an exchange once. Failures of the network are troubles too."""
         try:
             trouble: Optional[Trouble] = await self._loop.within(
-                max(0.0, deadline - self._loop.time()), once(is_first)
+                max(0.0, deadline - self._loop.time()), once()
             )
             return trouble
         except KafkaError as error:

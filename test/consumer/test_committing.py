@@ -103,6 +103,19 @@ def test_a_commit_async_is_told_in_a_later_poll(cluster):
     assert stored(cluster).offset == 10
 
 
+def test_commits_async_are_told_in_the_order_of_the_calls(cluster):
+    """The first takes longer: it is asked whether there is such a partition."""
+    told = []
+    wrong = {TopicPartition('t', 9): OffsetAndMetadata(1, '')}
+    with member(cluster, enable_auto_commit=False) as made:
+        poll_until(made, 10)
+        for offsets in (wrong, {FIRST: OffsetAndMetadata(3, '')}):
+            made.commit_async(offsets, lambda *args: told.append(args))
+        wait_for(lambda: made.poll(timeout_ms=10) == {} and len(told) == 2)
+    assert [list(offsets) for offsets, _ in told] == [list(wrong), [FIRST]]
+    assert [type(error) for _, error in told] == [UnknownTopicOrPartitionError, type(None)]
+
+
 @pytest.mark.parametrize('is_refused', [False, True])
 def test_a_commit_async_is_told_in_a_later_commit(cluster, is_refused):
     told = []

@@ -95,7 +95,10 @@ class Broker:
 
     async def group_link(self, group):
         if self.unreachable:
-            raise self.unreachable.pop(0)
+            said = self.unreachable.pop(0)
+            if isinstance(said, BaseException):
+                raise said
+            await said
         return self
 
     async def any_group_link(self, group):
@@ -226,6 +229,35 @@ def test_a_commit_is_one_request(rig):
     request, version = rig.broker.asked[0]
     assert (request.generation_id_or_member_epoch, request.member_id) == (3, 'me')
     assert version == 9  # by names: the id of the topic is not known
+
+
+def test_who_finds_the_coordinator_ready_does_not_overtake_who_waited_for_it(rig):
+    found = Waiter()
+    rig.broker.unreachable = [found]
+    tasks = [rig.begin({P0: at(offset)}) for offset in (1, 2, 3)]
+    assert rig.broker.asked == []
+    found.wake()
+    for task in tasks:
+        rig.end(task)
+    assert rig.broker.offsets == [{0: 1}, {0: 2}, {0: 3}]
+
+
+def test_a_commit_does_not_wait_for_the_further_tries_of_the_one_before(rig):
+    rig.broker.script = [14]
+    first, second = rig.begin({P0: at(1)}), rig.begin({P1: at(2)})
+    assert second.done
+    assert not first.done
+    rig.end(first)
+    assert rig.broker.offsets == [{0: 1}, {1: 2}, {0: 1}]
+
+
+def test_a_commit_goes_on_when_the_one_before_cannot_be_sent(rig):
+    rig.broker.unreachable = [Waiter()]
+    first = rig.begin({P0: at(1)}, timeout=2.0)
+    rig.commit({P1: at(2)}, timeout=10.0)
+    with pytest.raises(KafkaTimeoutError):
+        first.result()
+    assert rig.broker.offsets == [{1: 2}]
 
 
 def test_nothing_is_asked_for_no_offsets(rig):

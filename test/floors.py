@@ -102,6 +102,7 @@ FLOOR = {
     'kafka.interceptors': 'words',
     'kafka.metrics': 'words',
     'kafka.serializer': 'words',
+    'kafka.spark': 'faces',
     'kafka.late_imports': 'words',
     'kafka.future': 'words',
     'kafka.structs': 'words',

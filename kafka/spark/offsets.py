@@ -1,0 +1,201 @@
+"""The JSON that says which partitions, and which offset or time of each, as the JVM connector does.
+
+Owns three texts: an assignment, ``{"t":[0,1]}``; offsets or times, ``{"t":{"0":23,"1":-2}}``; and
+offsets as they stand in a checkpoint, which both connectors read and write, so that a query may
+change from one to the other. Written there are topics in the order in which a map of Scala goes
+over them: who compares checkpoints byte by byte sees no difference. Does not own what -1 and -2
+mean where.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar
+
+from kafka.errors import InvalidOptionError
+from kafka.structs import TopicPartition
+
+__all__ = [
+    'OffsetTree', 'embedded_start', 'offset_tree', 'offsets_json', 'parse_assignment',
+    'parse_offsets',
+]  # fmt: skip
+
+ASSIGNMENT = '{"topicA":[0,1],"topicB":[0,1]}'
+OFFSETS = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
+
+_INT32, _INT64 = 2**31, 2**63
+_NUMBER = re.compile(r'[+-]?[0-9]{1,19}\Z')
+_SHOWN = 80
+
+Pairs = List[Tuple[str, Any]]
+Key = TypeVar('Key')
+
+
+class OffsetTree(Dict[str, Any]):
+    """What offsets_json() writes, as a dict for whoever writes JSON himself.
+
+    It is read as any other dict, by the last of equal keys; ``items()``, which json.dumps() goes
+    by, has the earlier ones, too, and all in the order of the JVM connector.
+    """
+
+    def __init__(self, pairs: Iterable[Tuple[str, Any]]) -> None:
+        self._pairs = list(pairs)
+        super().__init__(self._pairs)
+
+    def items(self) -> Any:
+        """Return all pairs, equal keys included, as a list."""
+        return list(self._pairs)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self._pairs,)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def parse_assignment(text: str, option: str = 'assign') -> Tuple[TopicPartition, ...]:
+    """Return the partitions that an assignment names, each once, sorted.
+
+    Arguments: text: such as ``{"t":[0,1]}``; option: whose text it is, for errors.
+    Raises InvalidOptionError for any other text.
+    """
+    found = set()
+    for topic, partitions in _topics(text, option, ASSIGNMENT):
+        if not isinstance(partitions, list) or not all(_is_partition(each) for each in partitions):
+            raise _unfit(option, ASSIGNMENT, text)
+        found.update(TopicPartition(topic, each) for each in partitions)
+    return tuple(sorted(found))
+
+
+def parse_offsets(text: str, option: str = 'offsets') -> Dict[TopicPartition, int]:
+    """Return offsets, or times, by partition.
+
+    Arguments: text: such as ``{"t":{"0":23,"1":-2}}``; option: whose text it is, for errors. Of
+    equal keys the last one counts. Raises InvalidOptionError for any other text.
+    """
+    return dict(_offsets(text, option))
+
+
+def embedded_start(text: str) -> Optional[Dict[TopicPartition, int]]:
+    """Return the offsets that `before` hid in what offsets_json() wrote, None if there are none.
+
+    Raises InvalidOptionError for what is no JSON of offsets.
+    """
+    first: Dict[TopicPartition, int] = {}
+    doubled = set()
+    for each, offset in _offsets(text, 'offsets'):
+        if each in first:
+            doubled.add(each)
+        first.setdefault(each, offset)
+    return {each: first[each] for each in sorted(doubled)} or None
+
+
+def _offsets(text: str, option: str) -> List[Tuple[TopicPartition, int]]:
+    """Return all pairs as they stand there, those of equal partitions included."""
+    found = []
+    for topic, pairs in _topics(text, option, OFFSETS):
+        if not isinstance(pairs, _Object):
+            raise _unfit(option, OFFSETS, text)
+        for key, offset in pairs:
+            partition = int(key) if _NUMBER.match(key) else -1
+            if not _is_partition(partition) or not _is_whole(offset, _INT64):
+                raise _unfit(option, OFFSETS, text)
+            found.append((TopicPartition(topic, partition), offset))
+    return found
+
+
+class _Object(Pairs):
+    """An object of JSON with all of its keys, equal ones included."""
+
+
+def _topics(text: str, option: str, example: str) -> Iterable[Tuple[str, Any]]:
+    """Return topics and what stands beneath them; of equal topics the last one counts."""
+    try:
+        tree = json.loads(text, object_pairs_hook=_Object)
+    except (ValueError, RecursionError):
+        tree = None
+    if not isinstance(tree, _Object):
+        raise _unfit(option, example, text)
+    return dict(tree).items()
+
+
+def _is_whole(value: Any, bound: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -bound <= value < bound
+
+
+def _is_partition(value: Any) -> bool:
+    return _is_whole(value, _INT32) and value >= 0
+
+
+def _unfit(option: str, example: str, text: str) -> InvalidOptionError:
+    told = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + '...'
+    return InvalidOptionError('%s must be JSON such as %s, not %s' % (option, example, told))
+
+
+# ---------------------------------------------------------------- writing
+
+
+def offsets_json(
+    offsets: Mapping[TopicPartition, int], before: Optional[Mapping[TopicPartition, int]] = None
+) -> str:
+    """Return offsets as the JVM connector writes them into a checkpoint, byte by byte.
+
+    Arguments: before: offsets that are hidden in it, as an earlier value of the same key, of those
+    partitions that `offsets` have: ``{"t":{"0":before,"0":now}}``. Who reads JSON takes the last.
+    """
+    tree = offset_tree(offsets, before)
+    return json.dumps(tree, separators=(',', ':'), ensure_ascii=False)
+
+
+def offset_tree(
+    offsets: Mapping[TopicPartition, int], before: Optional[Mapping[TopicPartition, int]] = None
+) -> OffsetTree:
+    """Return what offsets_json() writes before it is text; arguments as there."""
+    earlier = before or {}
+    puts = sorted(offsets)
+    topics: Dict[str, List[int]] = {}
+    for topic, partition in puts:
+        topics.setdefault(topic, []).append(partition)
+    pairs = []
+    for topic in _scala_order([topic for topic, _ in puts], _hash_of_text):
+        inner: Pairs = []
+        for partition in _scala_order(topics[topic], lambda each: each):
+            each = TopicPartition(topic, partition)
+            if each in earlier:
+                inner.append((str(partition), earlier[each]))
+            inner.append((str(partition), offsets[each]))
+        pairs.append((topic, OffsetTree(inner)))
+    return OffsetTree(pairs)
+
+
+def _scala_order(puts: Sequence[Key], hashed: Callable[[Key], int]) -> List[Key]:
+    """Return keys as scala.collection.mutable.HashMap (2.13) goes over them.
+
+    Arguments: puts: the keys in the order in which they are put, one that is there already
+    included: before each put the table doubles if that put could fill three quarters of it.
+    """
+    size = 16
+    places: Dict[Key, int] = {}
+    for key in puts:
+        if len(places) + 1 >= size * 3 // 4:
+            size *= 2
+        if key not in places:
+            code = hashed(key) & 0xFFFFFFFF
+            places[key] = code ^ code >> 16
+
+    def place(key: Key) -> Tuple[int, int]:
+        code = places[key]
+        # Within a bucket they go by their hash, as a signed number.
+        return code & size - 1, code - (code >> 31 << 32)
+
+    return sorted(places, key=place)
+
+
+def _hash_of_text(text: str) -> int:
+    """Return String.hashCode() of Java."""
+    units = text.encode('utf-16-be', 'surrogatepass')
+    code = 0
+    for at in range(0, len(units), 2):
+        code = code * 31 + (units[at] << 8 | units[at + 1]) & 0xFFFFFFFF
+    return code

@@ -11,7 +11,19 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+)
 
 from kafka.errors import InvalidOptionError
 from kafka.structs import TopicPartition
@@ -60,11 +72,11 @@ def parse_assignment(text: str, option: str = 'assign') -> Tuple[TopicPartition,
     Arguments: text: such as ``{"t":[0,1]}``; option: whose text it is, for errors.
     Raises InvalidOptionError for any other text.
     """
-    found = set()
+    found: Set[TopicPartition] = set()
     for topic, partitions in _topics(text, option, ASSIGNMENT):
         if not isinstance(partitions, list) or not all(_is_partition(each) for each in partitions):
             raise _unfit(option, ASSIGNMENT, text)
-        found.update(TopicPartition(topic, each) for each in partitions)
+        found.update(TopicPartition(topic, int(each)) for each in partitions)
     return tuple(sorted(found))
 
 
@@ -83,7 +95,7 @@ def embedded_start(text: str) -> Optional[Dict[TopicPartition, int]]:
     Raises InvalidOptionError for what is no JSON of offsets.
     """
     first: Dict[TopicPartition, int] = {}
-    doubled = set()
+    doubled: Set[TopicPartition] = set()
     for each, offset in _offsets(text, 'offsets'):
         if each in first:
             doubled.add(each)
@@ -101,7 +113,7 @@ def _offsets(text: str, option: str) -> List[Tuple[TopicPartition, int]]:
             partition = int(key) if _NUMBER.match(key) else -1
             if not _is_partition(partition) or not _is_whole(offset, _INT64):
                 raise _unfit(option, OFFSETS, text)
-            found.append((TopicPartition(topic, partition), offset))
+            found.append((TopicPartition(topic, partition), int(offset)))
     return found
 
 
@@ -121,7 +133,9 @@ def _topics(text: str, option: str, example: str) -> Iterable[Tuple[str, Any]]:
 
 
 def _is_whole(value: Any, bound: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -bound <= value < bound
+    # 1.0 and 1e3 are whole, too: the JVM connector takes them.
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and -bound <= value < bound and value == int(value)
 
 
 def _is_partition(value: Any) -> bool:
@@ -153,19 +167,19 @@ def offset_tree(
 ) -> OffsetTree:
     """Return what offsets_json() writes before it is text; arguments as there."""
     earlier = before or {}
-    puts = sorted(offsets)
+    puts = [(str(topic), partition) for topic, partition in sorted(offsets)]
     topics: Dict[str, List[int]] = {}
     for topic, partition in puts:
         topics.setdefault(topic, []).append(partition)
-    pairs = []
-    for topic in _scala_order([topic for topic, _ in puts], _hash_of_text):
+    pairs: Pairs = []
+    for name in _scala_order([topic for topic, _ in puts], _hash_of_text):
         inner: Pairs = []
-        for partition in _scala_order(topics[topic], lambda each: each):
-            each = TopicPartition(topic, partition)
+        for partition in _scala_order(topics[name], lambda each: each):
+            each = TopicPartition(name, partition)
             if each in earlier:
                 inner.append((str(partition), earlier[each]))
             inner.append((str(partition), offsets[each]))
-        pairs.append((topic, OffsetTree(inner)))
+        pairs.append((name, OffsetTree(inner)))
     return OffsetTree(pairs)
 
 

@@ -297,15 +297,22 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
 
     def exception(self) -> Optional[KafkaError]:
         """Return the first error among the records that are done, None if there is none."""
+        found = self.failure()
+        return None if found is None else found[1]
+
+    def failure(self) -> Optional[Tuple[int, KafkaError]]:
+        """Return the number and the error of a record that was given up, None if there is none."""
+        begin = 0
         for part in self._placed:
-            if part.batch.is_done:
-                for index in range(part.start, part.start + part.size):
+            if part.batch.is_done and not part.batch.is_stored:
+                for number, index in enumerate(range(part.start, part.start + part.size)):
                     batch, place = part.batch, index
                     while batch.pieces:
                         batch, place = batch.piece_of(place)
                     error = batch.error_of(place)
                     if error is not None:
-                        return error
+                        return part.numbers[number] if part.numbers else begin + number, error
+            begin += part.size
         return None
 
     def add_callback(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> FutureRecords:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import accumulate, repeat
 from operator import itemgetter
-from typing import Any, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from kafka.producer.future import Placed
 from kafka.producer.producer_batch import Headers
@@ -18,7 +18,7 @@ from kafka.producer.topic_queue import PartitionQueue, TopicQueue
 class Group:
     """Records of one call for one partition, or without key: what of them is not in a batch yet."""
 
-    __slots__ = ('ends', 'keys', 'numbers', 'position', 'queue', 'values')
+    __slots__ = ('ends', 'headers', 'keys', 'numbers', 'position', 'queue', 'values')
 
     def __init__(
         self,
@@ -27,12 +27,14 @@ class Group:
         values: Sequence[Optional[bytes]],
         keys: Optional[Sequence[Optional[bytes]]],
         ends: Sequence[int],
+        headers: Optional[Sequence[Headers]] = None,
     ) -> None:
         self.queue = queue
         self.numbers = numbers
         self.values = values
         self.keys = keys
         self.ends = ends
+        self.headers = headers  # of each record; None: those of all records of the call
         self.position = 0
 
 
@@ -59,20 +61,28 @@ class Many:
         self,
         queue: Optional[PartitionQueue],
         numbers: Sequence[int],
-        keys: Sequence[Optional[bytes]],
+        keys: Optional[Sequence[Optional[bytes]]],
         values: Sequence[Optional[bytes]],
         sizes: Sequence[int],
         more: int,
+        headers: Optional[Sequence[Headers]] = None,
     ) -> None:
         """Make a group of the records of these numbers, each of which needs so many more bytes."""
-        if len(numbers) == 1:
-            number = numbers[0]
-            ends = ends_of([sizes[number]], more)
-            self.groups.append(Group(queue, numbers, [values[number]], [keys[number]], ends))
-            return
-        pick = itemgetter(*numbers)
-        ends = ends_of(pick(sizes), more)
-        self.groups.append(Group(queue, numbers, pick(values), pick(keys), ends))
+        pick = _one(numbers[0]) if len(numbers) == 1 else itemgetter(*numbers)
+        self.groups.append(
+            Group(
+                queue,
+                numbers,
+                pick(values),
+                keys and pick(keys),
+                ends_of(pick(sizes), more),
+                headers and pick(headers),
+            )
+        )
+
+
+def _one(number: int) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    return lambda column: (column[number],)
 
 
 def ends_of(sizes: Sequence[int], more: int) -> Sequence[int]:

@@ -364,6 +364,11 @@ class ProducerBatch:
 
     # ------------------------------------------------------------ the outcome
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether all of its records are stored; that of a batch that was split its pieces know."""
+        return self.state is State.DONE
+
     def succeed(
         self, base_offset: int = -1, log_append_time: int = -1, log_start_offset: int = -1
     ) -> None:

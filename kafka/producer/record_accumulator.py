@@ -326,10 +326,11 @@ class RecordAccumulator(Boxes):
                 batch.has_columns = True
                 batch.keys = padded(batch.keys, index, None)
                 batch.keys += group.keys[start:end]
-            if many.headers:
+            if many.headers or group.headers is not None:
                 batch.has_columns = True
                 batch.headers = padded(batch.headers, index, ())
-                batch.headers += [many.headers] * (end - start)
+                column = group.headers
+                batch.headers += column[start:end] if column else [many.headers] * (end - start)
             self._set_time(batch, index, many.timestamp, 0.0)
             batch.room -= ends[end - 1] - base
             batch.values += group.values[start:end]

@@ -1,0 +1,167 @@
+"""Rows of a table on their way into batches: records with headers and partitions of their own.
+
+Owns what send_many() does not do because all of its records share one partition and one list of
+headers: sorting rows by where they go, so that the order of rows is kept in each partition, however
+its rows came by it. Who has rows anyway, as :mod:`kafka.spark` has, sends them in this way;
+programs have send().
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Dict, List, NamedTuple, Optional, Sequence
+
+from kafka.argument_checks import check_topic
+from kafka.errors import IllegalStateError, KafkaError, MessageSizeTooLargeError
+from kafka.producer.future import FutureRecords, header_size
+from kafka.producer.many_records import Group, Many, ends_of
+from kafka.producer.placing import OVERHEAD, Placing
+from kafka.producer.producer_batch import Headers
+from kafka.producer.record_checks import check_partition, check_release
+from kafka.producer.topic_queue import PartitionQueue, TopicQueue
+
+
+class Rows(NamedTuple):
+    """Columns of records; each but the values is None when no record has any.
+
+    A key or value that is None is stored as null, and so is the content of a header.
+    """
+
+    values: Sequence[Optional[bytes]]
+    keys: Optional[Sequence[Optional[bytes]]] = None
+    headers: Optional[Sequence[Headers]] = None
+    partitions: Optional[Sequence[Optional[int]]] = None
+
+
+class RowRefusedError(KafkaError):
+    """A row cannot be sent, and so none of the call was. Attributes: index: of the row; reason."""
+
+    def __init__(self, index: int, reason: Exception) -> None:
+        super().__init__('row %d: %s' % (index, reason))
+        self.index = index
+        self.reason = reason
+
+
+def send_rows(producer: Placing, topic: str, rows: Rows) -> FutureRecords:
+    """Send rows to one topic, bytes as they are.
+
+    Rows with a partition go there, those with a key where its hash says, others to any; rows
+    without both are sent in an order of their own.
+
+    Returns: as send_many(). Raises: RowRefusedError for a partition that the topic has not and for
+    what is larger than max_request_size; KafkaTimeoutError when topic or memory are not there
+    within max_block_ms, and what else send_many() raises; IllegalStateError where the producer has
+    serializers, interceptors or a partitioner of the program's, which nobody would ask.
+    """
+    deadline = time.monotonic() + producer._max_block
+    producer._check_open()
+    if not producer._is_plain:
+        raise IllegalStateError(
+            'rows are sent as they are: the producer must have no serializer, interceptor or'
+            ' partitioner'
+        )
+    check_topic(topic)
+    has_headers = rows.headers is not None and any(rows.headers)
+    check_release(producer.config['api_version'], None in rows.values, has_headers, None)
+    producer._state.check_send()
+    if not rows.values:
+        return FutureRecords([], [])
+    queue = producer._queue(topic, deadline)
+    if rows.partitions is not None:
+        _find_partitions(producer, queue, rows.partitions, deadline)
+    key_sizes = None if rows.keys is None else _sizes(rows.keys)
+    value_sizes = _sizes(rows.values)
+    sizes = _together(value_sizes, key_sizes, rows.headers if has_headers else None)
+    if max(sizes) + OVERHEAD > producer._largest:
+        raise _too_large(producer, topic, sizes)
+    many = Many(queue, (), int(time.time() * 1000))
+    accumulator = producer._accumulator
+    with accumulator.lock:
+        _sort(many, rows, sizes, accumulator.overhead)
+    producer._append(lambda now, ticket: accumulator.append_many(many, now, ticket), deadline)
+    return FutureRecords(many.placed, value_sizes, key_sizes)
+
+
+def _find_partitions(
+    producer: Placing, queue: TopicQueue, wanted: Sequence[Optional[int]], deadline: float
+) -> None:
+    """Look once whether a topic has got partitions that are not known. Raises: RowRefusedError."""
+    new = {each for each in set(wanted) if each is not None and each not in queue.partitions}
+    if new:
+        seconds = max(0.001, deadline - time.monotonic())
+        producer._loop.run(producer._pool.refreshed(), seconds)
+    for partition in new:
+        try:
+            check_partition(queue.topic, partition, queue.partitions)
+        except ValueError as error:
+            raise RowRefusedError(wanted.index(partition), error) from error
+
+
+def _sizes(fields: Sequence[Optional[bytes]]) -> List[int]:
+    """Return the size of each field, -1 for None."""
+    if None in fields:
+        return [-1 if field is None else len(field) for field in fields]
+    return list(map(len, fields))  # type: ignore[arg-type]
+
+
+def _together(
+    values: List[int], keys: Optional[List[int]], headers: Optional[Sequence[Headers]]
+) -> List[int]:
+    """Return the bytes of each row."""
+    columns = [values] if keys is None else [values, keys]
+    if headers is not None:
+        columns.append(list(map(header_size, headers)))
+    filled = [[max(s, 0) for s in column] if -1 in column else column for column in columns]
+    return filled[0] if len(filled) == 1 else list(map(sum, zip(*filled)))
+
+
+def _too_large(producer: Placing, topic: str, sizes: List[int]) -> RowRefusedError:
+    largest = max(sizes)
+    return RowRefusedError(
+        sizes.index(largest),
+        MessageSizeTooLargeError(
+            '%d bytes for topic %s, where max_request_size is %d and buffer_memory %d'
+            % (
+                largest + OVERHEAD,
+                topic,
+                producer.config['max_request_size'],
+                producer.config['buffer_memory'],
+            )
+        ),
+    )
+
+
+def _sort(many: Many, rows: Rows, sizes: List[int], overhead: int) -> None:
+    """Make a group of the rows of each queue; the accumulator's lock is held."""
+    queues = _queues(many.topic, rows)
+    if queues is None:
+        ends = ends_of(sizes, overhead)
+        many.groups.append(Group(None, None, rows.values, None, ends, rows.headers))
+        return
+    numbers: Dict[Optional[PartitionQueue], List[int]] = {}
+    for number, queue in enumerate(queues):
+        try:
+            numbers[queue].append(number)
+        except KeyError:
+            numbers[queue] = [number]
+    for queue, some in numbers.items():
+        many.pick(queue, some, rows.keys, rows.values, sizes, overhead, rows.headers)
+
+
+def _queues(topic: TopicQueue, rows: Rows) -> Optional[Sequence[Optional[PartitionQueue]]]:
+    """Return where each row goes, None for any; None when all may go anywhere."""
+    by_key: Optional[Sequence[Optional[PartitionQueue]]] = None
+    if rows.keys is not None:
+        if None in rows.keys:
+            by_key = [None if key is None else topic.by_key[key] for key in rows.keys]
+        else:
+            by_key = topic.by_key.of_many(rows.keys)  # type: ignore[arg-type]
+    if rows.partitions is None:
+        return by_key
+    table: Dict[Optional[int], Optional[PartitionQueue]] = {
+        each: None if each is None else topic.queue(each) for each in set(rows.partitions)
+    }
+    chosen = list(map(table.__getitem__, rows.partitions))
+    if by_key is not None and None in table:
+        return [other if one is None else one for one, other in zip(chosen, by_key)]
+    return chosen

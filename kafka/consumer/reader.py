@@ -17,14 +17,12 @@ from kafka import config as options
 from kafka.consumer.arrow_batches import ArrowBatches
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.deserializers import adapt_deserializer
-from kafka.consumer.offsets import OffsetLookups
 from kafka.consumer.range_fetcher import Parked, RangeFetcher, ReadSettings
 from kafka.consumer.ranges import LATEST, Bound, OffsetRange, Wishes, as_timestamp
+from kafka.consumer.reader_client import ReaderClient
 from kafka.consumer_record import ConsumerRecord
 from kafka.errors import IllegalArgumentError, IllegalStateError, KafkaConfigurationError
 from kafka.net.loop import Loop
-from kafka.net.pool import Pool
-from kafka.net.settings import NetSettings
 from kafka.record.vectors import DEFAULT_COLUMNS, ArrowMaker
 from kafka.structs import TopicPartition
 
@@ -51,6 +49,8 @@ class BoundedReader:
             because a topic was cut off or deleted; else they are passed over, see `lost`.
         timeout_ms: for how long a range may get nothing before that is an error.
         max_buffered_bytes: how much is fetched ahead at most.
+        client: whose connections and options to use; it stays open. Readers use it one after the
+            other. Such a reader is no pickle.
         configs: options of KafkaConsumer, but for those of groups. With isolation_level
             'read_committed' the end of a log is where its first open transaction begins.
 
@@ -71,14 +71,18 @@ class BoundedReader:
         fail_on_data_loss: bool = True,
         timeout_ms: float = 120000,
         max_buffered_bytes: int = 67108864,
+        client: Optional[ReaderClient] = None,
         **configs: Any,
     ) -> None:
         self._wishes = Wishes.of(what, start, stop)
         for name, value in (('timeout_ms', timeout_ms), ('max_buffered_bytes', max_buffered_bytes)):
             if not isinstance(value, (int, float)) or value <= 0:
                 raise KafkaConfigurationError('%s must be more than 0, not %r' % (name, value))
+        if client is not None and configs:
+            raise KafkaConfigurationError("the options of a reader with a client are the client's")
         self._given = options.hidden(configs)
-        self.config = config = options.resolve(options.CONSUMER, configs)
+        config = options.resolve(options.CONSUMER, configs) if client is None else client.config
+        self.config = config
         for name in _OF_GROUPS:
             if config.get(name):
                 raise KafkaConfigurationError('a BoundedReader has no group: leave out %s' % name)
@@ -105,9 +109,8 @@ class BoundedReader:
         self._value_deserializer = adapt_deserializer(
             'value_deserializer', config['value_deserializer']
         )
-        self._loop: Optional[Loop] = None
-        self._pool: Any = None
-        self._lookups: Any = None
+        self._is_borrowed = client is not None
+        self._client = client or ReaderClient(config, self._new_loop)
         self._fetcher: Optional[RangeFetcher] = None
         self._ranges: Optional[List[OffsetRange]] = None
         self._is_closed = False
@@ -132,6 +135,8 @@ class BoundedReader:
             what: Any = list(self._ranges)
         else:
             what = {**self._wishes.partitions, **self._wishes.topics}
+        if self._is_borrowed:
+            raise IllegalStateError('a reader with a client of others cannot be pickled')
         return _remake, (type(self), what, {**self._more, **self._given})
 
     # ------------------------------------------------------------ before reading
@@ -151,35 +156,22 @@ class BoundedReader:
     def _connected(self) -> Loop:
         if self._is_closed:
             raise IllegalStateError('the reader is closed')
-        if self._loop is None:
-            settings = NetSettings.from_options(self.config)
-            self._loop = loop = self._new_loop()
-            # A reader makes no topics.
-            self._pool = Pool(loop, settings._replace(allow_auto_create_topics=False))
-            self._lookups = OffsetLookups(
-                loop,
-                self._pool,
-                self.settings.read_committed,
-                self.settings.request_timeout,
-                self.settings.retry_backoff,
-                self.settings.retry_backoff_max,
-            )
-            seconds = self.settings.request_timeout
-            if 'bootstrap_timeout_ms' in self.config.given:
-                seconds = self.config['bootstrap_timeout_ms'] / 1000
-            loop.run(self._pool.bootstrap(seconds), None)
-        return self._loop
+        return self._client.connected()
 
     def _new_loop(self) -> Loop:
         return Loop(name='%s-reader' % (self.config['client_id'] or 'kafka-python'))
+
+    @property
+    def _loop(self) -> Any:
+        return self._client.loop
 
     async def _resolve(self) -> List[OffsetRange]:
         """Look all bounds up."""
         seconds = self.settings.request_timeout
         bounds = dict(self._wishes.partitions)
         for topic, both in self._wishes.topics.items():
-            await self._pool.wait_for_topic(topic, seconds)
-            for partition in self._pool.cluster.partitions_for_topic(topic) or ():
+            await self._client.pool.wait_for_topic(topic, seconds)
+            for partition in self._client.pool.cluster.partitions_for_topic(topic) or ():
                 bounds[TopicPartition(topic, partition)] = both
         starts = await self._offsets({each: both[0] for each, both in bounds.items()}, seconds)
         stops = await self._offsets({each: both[1] for each, both in bounds.items()}, seconds)
@@ -202,7 +194,7 @@ class BoundedReader:
         wanted = {each: stamp for each, stamp in asked.items() if stamp is not None}
         for _ in range(2):
             if wanted:
-                answers = await self._lookups.look_up(wanted, seconds)
+                answers = await self._client.lookups.look_up(wanted, seconds)
                 found.update({at: int(each[0]) for at, each in answers.items() if each is not None})
             # No record is as young as that: the end of the log.
             wanted = {each: LATEST for each in wanted if each not in found}
@@ -212,7 +204,8 @@ class BoundedReader:
         if self._fetcher is None:
             ranges = self.ranges()
             loop = self._connected()
-            self._fetcher = RangeFetcher(loop, self._pool, self._lookups, ranges, self.settings)
+            client = self._client
+            self._fetcher = RangeFetcher(loop, client.pool, client.lookups, ranges, self.settings)
             loop.call_threadsafe(self._fetcher.look)
         return self._fetcher
 
@@ -379,13 +372,8 @@ class BoundedReader:
         self._ready = iter(())
         if self._fetcher is not None:
             self._fetcher.close()
-        if self._loop is not None:
-            loop, self._loop = self._loop, None
-            try:
-                loop.call_threadsafe(self._pool.close)
-            except IllegalStateError:  # of another process, or closed already
-                return
-            loop.close()
+        if not self._is_borrowed:
+            self._client.close()
 
     def __enter__(self) -> BoundedReader:
         return self

@@ -42,7 +42,7 @@ setup(
     license='Apache-2.0',
     keywords='apache kafka client producer consumer',
     python_requires='>=3.8',
-    packages=find_packages(include=['kafka', 'kafka.*']),
+    packages=find_packages(include=['kafka', 'kafka.*', 'pyspark_kafka']),
     package_data={'kafka': ['py.typed']},
     zip_safe=False,
     # The package needs nothing. Programs of 2015 import six and count on a client that brings it.

@@ -1,4 +1,4 @@
-"""Which floor each module stands on; test_architecture.py checks that imports go down."""
+"""Which floor each module stands on, and who is for users only; for test_architecture.py."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ FLOOR = {
     'kafka.cli': 'faces',
     'kafka.client': 'clients',
     'kafka.simple_client': 'clients',
+    'kafka.spark': 'faces',
     'kafka.testing': 'faces',
     'kafka.context': 'clients',
     'kafka.exactly_once': 'clients',
@@ -110,4 +111,29 @@ FLOOR = {
     'kafka.quiet': 'words',
     'kafka.util': 'words',
     'kafka.version': 'words',
+}
+
+# Nobody imports these: they are made for users.
+FOR_USERS_ONLY = {
+    'kafka',
+    'kafka.__main__',
+    'kafka.cli',
+    'kafka.cli.broker',
+    'kafka.cli.import_hook',
+    'kafka.cli.run',
+    'kafka.common',
+    'kafka.consumer.kafka',
+    'kafka.oauth',
+    'kafka.oauth.abstract',
+    'kafka.sasl',
+    'kafka.sasl.abc',
+    'kafka.sasl.gssapi',
+    'kafka.sasl.msk',
+    'kafka.sasl.oauth',
+    'kafka.sasl.plain',
+    'kafka.sasl.scram',
+    'kafka.sasl.sspi',
+    'kafka.spark',
+    'kafka.testing',
+    'kafka.testing.pytest_plugin',
 }

@@ -16,7 +16,7 @@ import sys
 
 import pytest
 
-from test.floors import FLOOR, HEIGHT
+from test.floors import FLOOR, FOR_USERS_ONLY, HEIGHT
 from test.sources import ROOT, functions, imports, parse, read_tree
 from test.tested_in import TESTED_IN
 from test.tolerated import (
@@ -123,7 +123,7 @@ MAY_USE = {
     ),
 }
 
-# Packages that need not be installed, each known to one file.
+# Packages that need not be installed, each known to one file; PySpark to those of its classes.
 OPTIONAL = {
     'backports': 'kafka.codec',
     'botocore': 'kafka.net.sasl.msk',
@@ -142,30 +142,6 @@ OPTIONAL = {
 }
 STANDARD = getattr(sys, 'stdlib_module_names', None)  # since Python 3.10
 FOR_TYPES = {'typing_extensions'}  # read by type checkers, which bring it; never loaded
-
-# Nobody imports these: they are made for users.
-FOR_USERS_ONLY = {
-    'kafka',
-    'kafka.__main__',
-    'kafka.cli',
-    'kafka.cli.broker',
-    'kafka.cli.import_hook',
-    'kafka.cli.run',
-    'kafka.common',
-    'kafka.consumer.kafka',
-    'kafka.oauth',
-    'kafka.oauth.abstract',
-    'kafka.sasl',
-    'kafka.sasl.abc',
-    'kafka.sasl.gssapi',
-    'kafka.sasl.msk',
-    'kafka.sasl.oauth',
-    'kafka.sasl.plain',
-    'kafka.sasl.scram',
-    'kafka.sasl.sspi',
-    'kafka.testing',
-    'kafka.testing.pytest_plugin',
-}
 
 MAX_FILE, MAX_FUNCTION, MAX_METHODS = 600, 60, 30
 
@@ -265,11 +241,15 @@ def other_packages_are_declared(module, names):
         if for_types and top in FOR_TYPES:
             continue
         if top in OPTIONAL:
-            if OPTIONAL[top] != module.name:
+            if module.name not in _homes(OPTIONAL[top]):
                 complaints.append('%s: %s belongs to %s' % (module.path, top, OPTIONAL[top]))
         elif STANDARD and top not in STANDARD | {'kafka'}:
             complaints.append('%s: %s is no requirement' % (module.path, top))
     return complaints
+
+
+def _homes(modules):
+    return modules if isinstance(modules, set) else {modules}
 
 
 def _top(value):
@@ -447,7 +427,8 @@ def package():
 @functools.lru_cache(maxsize=None)
 def everything():
     """Return all modules that there are."""
-    return package() + read_tree('test', 'servers', 'examples', 'benchmarks', 'docs')
+    rooms = ('test', 'servers', 'examples', 'benchmarks', 'docs')
+    return package() + read_tree(*rooms)
 
 
 @functools.lru_cache(maxsize=None)
@@ -467,7 +448,7 @@ def test_every_file(rule):
 
 
 def test_tables_name_modules_that_exist():
-    named = {*FLOOR, *FOR_USERS_ONLY, *OPTIONAL.values()}
+    named = {*FLOOR, *FOR_USERS_ONLY}.union(*map(_homes, OPTIONAL.values()))
     named.update(*[modules for _, modules in MAY_USE.values()])
     assert named - names() == set()
     paths = {module.path for module in everything()}

@@ -1,0 +1,29 @@
+"""What the package offers, to a session that only looks like one; test_source.py has real ones."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import kafka.spark
+from kafka.errors import KafkaConfigurationError
+
+
+@pytest.fixture
+def without_pyspark(monkeypatch):
+    monkeypatch.delitem(sys.modules, 'kafka.spark.source', raising=False)
+    monkeypatch.setitem(sys.modules, 'pyspark', None)
+    monkeypatch.setitem(sys.modules, 'pyspark.sql.datasource', None)
+
+
+def test_importing_it_needs_no_pyspark(without_pyspark):
+    assert set(kafka.spark.__all__) <= set(dir(kafka.spark))
+
+
+@pytest.mark.parametrize('call', [kafka.spark.register, kafka.spark.takeover])
+def test_without_pyspark_the_extra_is_named(call, without_pyspark):
+    with pytest.raises(kafka.spark.MissingSparkError, match=r'kafka-evergreen\[spark\]') as caught:
+        call(object())
+    assert isinstance(caught.value, KafkaConfigurationError)
+    assert isinstance(caught.value, ImportError)

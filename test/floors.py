@@ -103,7 +103,6 @@ FLOOR = {
     'kafka.interceptors': 'words',
     'kafka.metrics': 'words',
     'kafka.serializer': 'words',
-    'kafka.spark': 'faces',
     'kafka.late_imports': 'words',
     'kafka.future': 'words',
     'kafka.structs': 'words',

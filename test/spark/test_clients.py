@@ -26,7 +26,7 @@ def forget():
         client.close()
     clients._idle.clear()
     for made in list(clients._producers.values()):
-        clients.discard(made)
+        clients.discard(made, 10)
 
 
 def test_the_next_task_gets_the_client_of_the_last(servers):
@@ -71,7 +71,7 @@ def test_what_a_fork_inherits_is_left_alone(servers, monkeypatch):
     other = clients.producer(config)
     assert other is not made
     assert repr(first) == '<ReaderClient new>'
-    clients.discard(other)
+    clients.discard(other, 10)
     monkeypatch.undo()
     assert clients.producer(config) is made
 
@@ -90,7 +90,7 @@ def test_a_producer_is_for_all_tasks_until_it_fails(servers):
     made = clients.producer(config)
     assert isinstance(made, KafkaProducer)
     assert clients.producer(config) is made
-    clients.discard(made)
+    clients.discard(made, 10)
     again = clients.producer(config)
     assert again is not made
     assert again.send('t', b'x').get(10).offset == 0

@@ -17,7 +17,7 @@ from kafka.consumer.reader_client import ReaderClient
 from kafka.net.loop import Loop
 from kafka.producer import KafkaProducer
 
-__all__ = ['discard', 'producer', 'reader_client']
+__all__ = ['close_all', 'discard', 'producer', 'reader_client']
 
 #: So many reader clients without work are kept.
 MOST_IDLE = 8
@@ -101,3 +101,19 @@ def discard(made: KafkaProducer, timeout: float = 1.0) -> None:
         for key in [key for key, each in _producers.items() if each is made]:
             del _producers[key]
     made.close(timeout)
+
+
+def close_all(timeout: float = 10.0) -> None:
+    """Close all clients of this process that no task works with.
+
+    Arguments: timeout: seconds that each producer gets for what it has still to send.
+    """
+    with _lock:
+        mine = os.getpid()
+        closing = [client for key, client in _idle if key[0] == mine]
+        _idle.clear()
+        sending = [made for key, made in _producers.items() if key[0] == mine]
+    for client in closing:
+        client.close()
+    for made in sending:
+        discard(made, timeout)

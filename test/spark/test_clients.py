@@ -13,7 +13,7 @@ from kafka.spark import clients
 from kafka.testing import Cluster
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture
 def servers():
     with Cluster(topics={'t': 1}) as cluster:
         yield cluster.bootstrap
@@ -22,11 +22,8 @@ def servers():
 @pytest.fixture(autouse=True)
 def forget():
     yield
-    for _, client in clients._idle:
-        client.close()
-    clients._idle.clear()
-    for made in list(clients._producers.values()):
-        clients.discard(made, 10)
+    clients.close_all()
+    assert not clients._idle and not clients._producers
 
 
 def test_the_next_task_gets_the_client_of_the_last(servers):

@@ -1,0 +1,240 @@
+"""What the driver asks brokers: which partitions there are, and which offsets limits stand for.
+
+Owns which partitions a subscription has now, how a Limit becomes offsets, tries again, and commits
+for a group. Does not own: options (options.py), how ranges are cut (ranges.py). A Lookups is a
+description until it is used, and pickles as one.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple, TypeVar
+
+from kafka import config as client_options
+from kafka.consumer.group import KafkaConsumer
+from kafka.consumer.reader_client import ReaderClient
+from kafka.errors import (
+    KafkaConfigurationError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+)
+from kafka.net.loop import Loop
+from kafka.spark.options import Limit, SourceOptions
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = ['Lookups']
+
+T = TypeVar('T')
+Offsets = Dict[TopicPartition, int]
+
+LATEST, EARLIEST = -1, -2
+
+
+class Lookups:
+    """Looks up for one reader. Not safe for use by several threads at once.
+
+    Arguments: options: a SourceOptions.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+        self._client: Optional[ReaderClient] = None
+        self._members: Dict[str, KafkaConsumer] = {}
+
+    def __repr__(self) -> str:
+        return '<Lookups of %s>' % self.options.topics.kind
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self.options,)
+
+    # ------------------------------------------------------------ partitions
+
+    def partitions(self) -> List[TopicPartition]:
+        """Return all partitions that are to be read, as they are now, sorted.
+
+        Raises: UnknownTopicOrPartitionError for a topic that was named and does not exist;
+            TopicAuthorizationFailedError; what brokers cannot be reached with.
+        """
+        topics = self.options.topics
+        if topics.kind == 'assign':
+            return sorted(topics.partitions)
+        names = None if topics.pattern is not None else sorted(topics.names)
+        return self._retried(lambda: self._partitions_of(names))
+
+    def _partitions_of(self, names: Optional[List[str]]) -> List[TopicPartition]:
+        client = self._connected()
+        assert client.loop is not None
+        cluster = client.loop.run(client.pool.metadata(names), None)
+        pattern = self.options.topics.pattern
+        if names is None:
+            assert pattern is not None
+            names = [name for name in sorted(cluster.topics()) if pattern.search(name)]
+        found = []
+        for name in names:
+            numbers = cluster.partitions_for_topic(name)
+            if not numbers:
+                raise _no_topic(name, cluster.topic_errors.get(name))
+            found += [TopicPartition(name, number) for number in numbers]
+        return sorted(found)
+
+    # ------------------------------------------------------------ offsets
+
+    def starts(
+        self, limit: Limit, partitions: Optional[Iterable[TopicPartition]] = None
+    ) -> Offsets:
+        """Return the offsets where reading begins.
+
+        Arguments: partitions: None for all that there are.
+        Raises: KafkaConfigurationError for offsets or times that are not of the same partitions,
+            and for a time that no record is as young as, unless that may be the end;
+            as partitions(); KafkaTimeoutError.
+        """
+        return self._resolved(limit, self._or_all(partitions), 'startingOffsets')
+
+    def ends(self, limit: Limit, partitions: Optional[Iterable[TopicPartition]] = None) -> Offsets:
+        """Return the offsets behind what is read, as starts()."""
+        return self._resolved(limit, self._or_all(partitions), 'endingOffsets')
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """Return where logs begin."""
+        return self._looked_up(dict.fromkeys(partitions, EARLIEST))[0]
+
+    def latest(self, partitions: Optional[Iterable[TopicPartition]] = None) -> Offsets:
+        """Return where logs end, for a reader of transactions the part of them that is settled."""
+        return self._looked_up(dict.fromkeys(self._or_all(partitions), LATEST))[0]
+
+    def _or_all(self, partitions: Optional[Iterable[TopicPartition]]) -> List[TopicPartition]:
+        return self.partitions() if partitions is None else sorted(partitions)
+
+    def _resolved(self, limit: Limit, partitions: List[TopicPartition], name: str) -> Offsets:
+        if limit.kind in ('earliest', 'latest'):
+            time_of = EARLIEST if limit.kind == 'earliest' else LATEST
+            return self._looked_up(dict.fromkeys(partitions, time_of))[0]
+        if limit.kind == 'committed':
+            return self._committed(partitions)
+        if limit.kind == 'timestamp':
+            assert limit.timestamp is not None
+            times = dict.fromkeys(partitions, limit.timestamp)
+        else:
+            times = _matched(limit, partitions, name)
+        if limit.kind == 'offsets':
+            special = {each: offset for each, offset in times.items() if offset < 0}
+            return {**times, **self._looked_up(special)[0]}
+        found, missing = self._looked_up(times)
+        if missing and not limit.is_lenient:
+            text = 'no record of %s is as young as startingOffsetsByTimestamp or startingTimestamp'
+            hint = '; startingOffsetsByTimestampStrategy=latest begins at the end there'
+            raise KafkaConfigurationError(text % _listed(missing) + hint)
+        return {**found, **self._looked_up(dict.fromkeys(missing, LATEST))[0]}
+
+    def _committed(self, partitions: List[TopicPartition]) -> Offsets:
+        """Return what the group has committed, where it has the start of the log for others."""
+        group = self.options.commit_offsets or self.options.group_id
+        if group is None:
+            text = 'startingOffsets=committed needs a group: set commitOffsets or kafka.group.id'
+            raise KafkaConfigurationError(text)
+        member = self._member(group)
+        known = {each: member.committed(each) for each in partitions}
+        found = {each: offset for each, offset in known.items() if offset is not None}
+        return {**self.earliest(each for each in partitions if each not in found), **found}
+
+    def _looked_up(self, times: Mapping[TopicPartition, int]) -> Tuple[Offsets, List[Any]]:
+        """Return the offsets of times, and the partitions that have no record as young."""
+        if not times:
+            return {}, []
+        answers = self._retried(lambda: self._look_up(times))
+        missing = [each for each in times if answers.get(each) is None]
+        return {each: int(found[0]) for each, found in answers.items() if found}, missing
+
+    def _look_up(self, times: Mapping[TopicPartition, int]) -> Any:
+        client = self._connected()
+        assert client.loop is not None
+        seconds = client.config['request_timeout_ms'] / 1000
+        return client.loop.run(client.lookups.look_up(times, seconds), None)
+
+    # ------------------------------------------------------------ the group
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit offsets for a group that has no members.
+
+        Raises: as KafkaConsumer.commit().
+        """
+        if offsets:
+            self._member(group).commit(
+                {each: OffsetAndMetadata(offset, '', -1) for each, offset in offsets.items()}
+            )
+
+    def _member(self, group: str) -> KafkaConsumer:
+        member = self._members.get(group)
+        if member is None:
+            config = {**self.options.config, 'group_id': group, 'enable_auto_commit': False}
+            member = self._members[group] = KafkaConsumer(**config)
+        return member
+
+    # ------------------------------------------------------------ connections
+
+    def _connected(self) -> ReaderClient:
+        if self._client is None:
+            config = client_options.resolve(client_options.CONSUMER, self.options.config)
+            self._client = ReaderClient(config, lambda: Loop(name='kafka-spark-driver'))
+        self._client.connected()
+        return self._client
+
+    def _retried(self, ask: Callable[[], T]) -> T:
+        """Ask again what failed in a way that may pass (fetchOffset.numRetries)."""
+        left = self.options.retries - 1
+        while True:
+            try:
+                return ask()
+            except KafkaError as error:
+                if left <= 0 or not (error.retriable or _may_appear(error)):
+                    raise
+                left -= 1
+                time.sleep(self.options.retry_interval_ms / 1000)
+
+    def close(self) -> None:
+        """Close the connections; what is asked afterwards connects anew."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+        members, self._members = self._members, {}
+        for member in members.values():
+            member.close(autocommit=False)
+
+
+def _may_appear(error: KafkaError) -> bool:
+    return isinstance(error, UnknownTopicOrPartitionError)
+
+
+def _no_topic(name: str, error: Any) -> KafkaError:
+    if error is TopicAuthorizationFailedError:
+        return TopicAuthorizationFailedError({name})
+    if error is not None and not issubclass(error, UnknownTopicOrPartitionError):
+        failed: KafkaError = error('topic %s' % name)
+        return failed
+    return UnknownTopicOrPartitionError('there is no topic %s (option subscribe)' % name)
+
+
+def _matched(limit: Limit, partitions: Iterable[TopicPartition], name: str) -> Offsets:
+    """Return what a limit says of each partition. It has to name them all and no other."""
+    asked: Set[TopicPartition] = set(partitions)
+    given = set(limit.offsets)
+    if asked == given:
+        return dict(limit.offsets)
+    by_time = 'ByTimestamp' if limit.kind == 'timestamps' else ''
+    told = [
+        '%s %s' % (what, _listed(some))
+        for what, some in (('it leaves out', asked - given), ('it names besides', given - asked))
+        if some
+    ]
+    raise KafkaConfigurationError(
+        '%s%s must name the partitions that are read, each of them: %s%s'
+        % (name, by_time, ' and '.join(told), '' if by_time else ' (-1 is latest, -2 earliest)')
+    )
+
+
+def _listed(partitions: Iterable[TopicPartition]) -> str:
+    some = sorted(partitions)
+    rest = ' and %d more' % (len(some) - 8) if len(some) > 8 else ''
+    return ', '.join('%s-%d' % (str(each[0]), each[1]) for each in some[:8]) + rest

@@ -1,0 +1,124 @@
+"""What a task reads of an embedded cluster, as Arrow batches."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+
+import pytest
+
+from kafka.consumer.ranges import OffsetRange
+from kafka.errors import OffsetOutOfRangeError
+from kafka.spark import clients
+from kafka.spark.ranges import TaskRange
+from kafka.spark.reading import read_range
+from kafka.spark.rows import COLUMNS
+from kafka.testing import Cluster
+from test.spark.embedded import fill, options_of
+
+pa = pytest.importorskip('pyarrow', reason='no pyarrow: install the extra arrow')
+BEGAN = 1_700_000_000_000
+ALL = tuple(COLUMNS)
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(topics={'t': 1, 'h': 1, 'cut': 1}) as made:
+        fill(made, 't', 0, [b'%d' % n for n in range(10)], key=b'k', timestamp_ms=BEGAN)
+        fill(made, 'h', 0, [b'v'], headers=[('a', b'1'), ('b', b'')])
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    yield
+    clients.close_all()
+
+
+def table(cluster, task, columns=ALL, **more):
+    return pa.Table.from_batches(list(read_range(task, options_of(cluster, 't', **more), columns)))
+
+
+def test_rows_have_the_columns_of_the_jvm_connector(cluster):
+    got = table(cluster, TaskRange('t', 0, 2, 4))
+    when = datetime.datetime.fromtimestamp((BEGAN + 2) / 1000, datetime.timezone.utc)
+    assert got.slice(0, 1).to_pylist() == [
+        {
+            'key': b'k',
+            'value': b'2',
+            'topic': 't',
+            'partition': 0,
+            'offset': 2,
+            'timestamp': when,
+            'timestampType': 0,
+        }
+    ]
+    assert got.schema.field('timestamp').type == pa.timestamp('us', tz='UTC')
+    assert all(field.nullable for field in got.schema)
+    assert got.num_rows == 2
+
+
+def test_columns_come_in_the_order_that_was_asked(cluster):
+    got = table(cluster, TaskRange('t', 0, 0, 3), ('timestampType', 'value'))
+    assert got.column_names == ['timestampType', 'value']
+    assert got['value'].to_pylist() == [b'0', b'1', b'2']
+
+
+def test_headers_are_pairs_of_text_and_bytes(cluster):
+    got = table(cluster, TaskRange('h', 0, 0, 1), ('headers',))
+    assert got['headers'].to_pylist() == [[{'key': 'a', 'value': b'1'}, {'key': 'b', 'value': b''}]]
+    element = pa.struct([pa.field('key', pa.string()), pa.field('value', pa.binary())])
+    assert got.schema.field('headers').type == pa.list_(pa.field('element', element))
+
+
+@pytest.mark.parametrize('task', [None, TaskRange('t', 0, 3, 3)])
+def test_nothing_to_read_asks_nobody(cluster, task):
+    options = options_of(cluster, 't', config={'bootstrap_servers': '127.0.0.1:1'})
+    assert list(read_range(task, options, ALL)) == []
+
+
+def test_tasks_share_the_connections_of_their_process(cluster):
+    table(cluster, TaskRange('t', 0, 0, 3))
+    kept = [client for _, client in clients._idle]
+    table(cluster, TaskRange('t', 0, 3, 6))
+    assert [client for _, client in clients._idle] == kept
+
+
+def test_a_task_that_is_ended_early_leaves_nothing_that_waits(cluster):
+    batches = read_range(TaskRange('t', 0, 0, 10), options_of(cluster, 't'), ALL)
+    assert next(batches).num_rows
+    before = len(clients._idle)
+    batches.close()
+    assert len(clients._idle) == before, 'its client is closed'
+
+
+def test_offsets_that_are_gone_fail_the_task(cluster):
+    cut(cluster)
+    with pytest.raises(OffsetOutOfRangeError, match='cut'):
+        table(cluster, TaskRange('cut', 0, 0, 6))
+
+
+def test_or_they_are_passed_over_and_told(cluster, caplog):
+    cut(cluster)
+    with caplog.at_level(logging.WARNING, logger='kafka.spark'):
+        got = table(cluster, TaskRange('cut', 0, 0, 6), fail_on_data_loss=False)
+    assert got['offset'].to_pylist() == [4, 5]
+    assert 'topic=cut partition=0 offsets 0 to 3 are gone' in caplog.text
+
+
+def cut(cluster):
+    """Let topic cut have offsets 4 to 5 and no others."""
+    log = cluster.state.topics['cut'].partitions[0].log
+    if log.end_offset == 0:
+        fill(cluster, 'cut', 0, [b'%d' % n for n in range(6)])
+        log.delete_before(4)
+    assert OffsetRange('cut', 0, log.start_offset, log.end_offset) == ('cut', 0, 4, 6)
+
+
+def test_records_of_brokers_before_0_10_have_the_time_of_java():
+    with Cluster(version='0.9.0.1', topics={'t': 1}) as old:
+        fill(old, 't', 0, [b'a'])
+        options = options_of(old, 't')
+        (batch,) = read_range(TaskRange('t', 0, 0, 1), options, ('timestamp', 'timestampType'))
+        assert batch.column(0).cast(pa.int64()).to_pylist() == [-1000]
+        assert batch.column(1).to_pylist() == [-1]

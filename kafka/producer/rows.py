@@ -112,7 +112,10 @@ def _together(
     if headers is not None:
         columns.append(list(map(header_size, headers)))
     filled = [[max(s, 0) for s in column] if -1 in column else column for column in columns]
-    return filled[0] if len(filled) == 1 else list(map(sum, zip(*filled)))
+    sizes = filled[0]
+    for column in filled[1:]:
+        sizes = list(map(int.__add__, sizes, column))
+    return sizes
 
 
 def _too_large(producer: Placing, topic: str, sizes: List[int]) -> RowRefusedError:

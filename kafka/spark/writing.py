@@ -1,0 +1,351 @@
+"""
+Rows of Spark become records of Kafka: what a task of the sink does on an executor.
+
+Owns which columns there may be (layout_of, on the driver as well), how Arrow batches and rows of
+Spark are taken apart, and what is said of a row that cannot be stored. Records are made and sent by
+:mod:`kafka.producer.rows`; who plans and commits is :mod:`kafka.spark.sink`.
+
+Columns, their types and what is refused are those of the JVM connector: it looks for columns by
+their names and passes over others; it writes headers whenever there is a column of them. A slice of
+some thousand rows is sent at once, so that what is done for a row is what the producer does for it.
+Outcomes are looked at behind each slice: the first record that is given up ends the task.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import accumulate, islice
+from operator import itemgetter
+from typing import (
+    Any,
+    Deque,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
+
+from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaError
+from kafka.producer import KafkaProducer
+from kafka.producer.future import FutureRecords
+from kafka.producer.rows import RowRefusedError, Rows, send_rows
+from kafka.record.vectors import has_numpy, pyarrow
+from kafka.spark import clients
+
+__all__ = ['Layout', 'UnwritableRowError', 'layout_of', 'write_batches', 'write_rows']
+
+_TEXT, _BYTES = 'string', 'binary'
+_HEADERS = 'array<struct<key:string,value:binary>>'
+_TYPES = {
+    'topic': (_TEXT,),
+    'key': (_TEXT, _BYTES),
+    'value': (_TEXT, _BYTES),
+    'headers': (_HEADERS,),
+    'partition': ('int',),
+}
+#: So many rows are sent at once, or fewer that have about so many bytes.
+_MOST_ROWS = 4000
+_MOST_BYTES = 4 << 20
+
+
+class UnwritableRowError(KafkaError):
+    """A row of a task was not stored, and so the task fails; the text says which and why."""
+
+
+class NullTopicError(UnwritableRowError, IllegalStateError):
+    """A row says of no topic, and the option topic does not either."""
+
+
+class Layout(NamedTuple):
+    """Where in a row of Spark the fields of a record are; None: no record has one.
+
+    ``given_topic`` is that of all rows, by the option; None where the column says it.
+    """
+
+    value: int
+    key: Optional[int] = None
+    headers: Optional[int] = None
+    partition: Optional[int] = None
+    topic: Optional[int] = None
+    given_topic: Optional[str] = None
+
+
+def layout_of(columns: Sequence[Tuple[str, str]], topic: Optional[str]) -> Layout:
+    """
+    Find the fields of a record among columns.
+
+    Arguments: columns: (name, type), the type as Spark writes it; topic: the option, None for none.
+    Raises: KafkaConfigurationError for a column that is missing or of another type.
+    """
+    at: Dict[str, int] = {}
+    for index, (name, _) in enumerate(columns):
+        at.setdefault(name, index)
+    if topic is not None:
+        at.pop('topic', None)
+    elif 'topic' not in at:
+        raise KafkaConfigurationError(
+            "nothing says which topic to write to: give the option topic, or a column 'topic' of"
+            ' type string (columns: %s)' % _names(columns)
+        )
+    if 'value' not in at:
+        raise KafkaConfigurationError(
+            "the column 'value', of type string or binary, is missing (columns: %s)"
+            % _names(columns)
+        )
+    for name, allowed in _TYPES.items():
+        if name in at:
+            found = columns[at[name]][1]
+            if found.lower() not in allowed:  # the names of fields are compared without case
+                raise KafkaConfigurationError(
+                    "the column '%s' has the type %s; allowed: %s"
+                    % (name, found, ' or '.join(allowed))
+                )
+    return Layout(**{name: at[name] for name in _TYPES if name in at}, given_topic=topic)
+
+
+def _names(columns: Sequence[Tuple[str, str]]) -> str:
+    return ', '.join(name for name, _ in columns) or 'none'
+
+
+def write_batches(
+    batches: Iterable[Any], layout: Layout, config: Mapping[str, Any], task: Optional[int] = None
+) -> int:
+    """
+    Send the Arrow batches of a task and wait until they are stored; return how many rows.
+
+    Arguments: config: options of KafkaProducer; task: the number of its partition, for texts of
+    errors.
+    Raises: UnwritableRowError; what a producer raises that cannot begin.
+    """
+    with _Task(layout, config, task) as writes:
+        for batch in batches:
+            rows = batch.num_rows
+            most = max(1, min(_MOST_ROWS, rows * _MOST_BYTES // max(1, batch.nbytes)))
+            for start in range(0, rows, most):
+                writes.put(*_of_arrow(batch.slice(start, most), layout))
+    return writes.rows
+
+
+def write_rows(
+    rows: Iterable[Sequence[Any]],
+    layout: Layout,
+    config: Mapping[str, Any],
+    task: Optional[int] = None,
+) -> int:
+    """
+    Send the rows of a task, tuples, and wait until they are stored; return how many.
+
+    For versions of Spark that have no Arrow here. Arguments and errors: as write_batches().
+    """
+    left = iter(rows)
+    with _Task(layout, config, task) as writes:
+        while True:
+            some = list(islice(left, _MOST_ROWS))
+            if not some:
+                break
+            writes.put(*_of_rows(some, layout))
+    return writes.rows
+
+
+class _Task:
+    """What a task has sent, and what became of it. Attributes: rows: how many were sent.
+
+    As a context manager: behind a block that ends well everything is stored; after any other end
+    nothing of the task waits any more, so that a second attempt does not queue up behind it.
+    """
+
+    def __init__(self, layout: Layout, config: Mapping[str, Any], task: Optional[int]) -> None:
+        self._topic = layout.given_topic
+        self._config = config
+        self._task = task
+        self._producer: Optional[KafkaProducer] = None
+        # What has no outcome yet: rows in the order of the task, and their records. How much that
+        # can be buffer_memory bounds.
+        self._waiting: Deque[Tuple[str, Sequence[int], FutureRecords]] = deque()
+        self.rows = 0
+
+    def __enter__(self) -> _Task:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        producer = self._producer
+        if producer is None:
+            return
+        is_stored = False
+        try:
+            if error is None:
+                producer.flush()
+                self._look()
+                is_stored = True
+        finally:
+            if not is_stored:
+                clients.discard(producer, 0.0)  # what waits is dropped: it will come again
+
+    def put(self, rows: Rows, topics: Optional[Sequence[Optional[str]]]) -> None:
+        """Send some rows, to the topics that they name. Raises: UnwritableRowError."""
+        count = len(rows.values)
+        numbers = range(self.rows, self.rows + count)
+        if topics is not None and None in topics:
+            self._refuse_null(numbers[topics.index(None)])
+        if rows.headers is not None and None in rows.headers:
+            self._refuse_header(numbers[rows.headers.index(None)])
+        if self._producer is None and count:
+            self._producer = clients.producer(self._config)
+        for topic, wanted in _by_topic(topics or [self._topic or ''] * min(count, 1), count):
+            some = rows
+            places: Sequence[int] = numbers
+            if wanted is not None:
+                some = Rows._make(column and _picked(column, wanted) for column in rows)
+                places = [numbers[each] for each in wanted]
+            self._send(topic, some, places)
+        self.rows += count
+        self._look()
+
+    def _send(self, topic: str, rows: Rows, places: Sequence[int]) -> None:
+        assert self._producer is not None
+        try:
+            records = send_rows(self._producer, topic, rows)
+        except RowRefusedError as error:
+            raise self._error(places[error.index], topic, error.reason) from error.reason
+        except (KafkaError, ValueError, TypeError) as error:
+            raise self._error(places[0], topic, error) from error
+        self._waiting.append((topic, places, records))
+
+    def _look(self) -> None:
+        """Forget what is stored. Raises: UnwritableRowError for what was given up."""
+        waiting = self._waiting
+        while waiting and waiting[0][2].is_done:
+            topic, places, records = waiting.popleft()
+            failure = records.failure()
+            if failure is not None:
+                number, error = failure
+                raise self._error(places[number], topic, error) from error
+
+    def _error(self, row: int, topic: str, error: Exception) -> UnwritableRowError:
+        text = str(error) if isinstance(error, KafkaError) else repr(error)
+        return UnwritableRowError(
+            '%s, for topic %s, was not stored: %s' % (self._place(row), topic, text)
+        )
+
+    def _place(self, row: int) -> str:
+        task = 'what is written' if self._task is None else "Spark's partition %d" % self._task
+        return 'row %d of %s (counted from 0)' % (row, task)
+
+    def _refuse_null(self, row: int) -> None:
+        raise NullTopicError(
+            '[KAFKA_NULL_TOPIC_IN_DATA] %s has a null topic: give each row one, or all of them by'
+            ' the option topic' % self._place(row)
+        )
+
+    def _refuse_header(self, row: int) -> None:
+        raise UnwritableRowError(
+            '%s has a header without a name: its struct or its key is null' % self._place(row)
+        )
+
+
+def _by_topic(topics: Sequence[Any], count: int) -> Iterable[Tuple[str, Optional[Sequence[int]]]]:
+    """Return for each topic the numbers of its rows; None: all."""
+    if len(set(topics)) <= 1:
+        return [(topic, None) for topic in topics[:1]]
+    numbers: Dict[str, List[int]] = {}
+    for number, topic in enumerate(topics):
+        numbers.setdefault(topic, []).append(number)
+    return list(numbers.items())
+
+
+def _picked(column: Sequence[Any], numbers: Sequence[int]) -> Sequence[Any]:
+    return [column[numbers[0]]] if len(numbers) == 1 else itemgetter(*numbers)(column)
+
+
+# ------------------------------------------------------------ out of Arrow
+
+
+def _of_arrow(batch: Any, layout: Layout) -> Tuple[Rows, Optional[Sequence[Optional[str]]]]:
+    """Return the rows of an Arrow batch, and their topics unless those are given."""
+    columns = batch.columns
+    keys = None if layout.key is None else _binaries(columns[layout.key])
+    headers = partitions = topics = None
+    if layout.headers is not None:
+        headers = _arrow_headers(columns[layout.headers])
+    if layout.partition is not None:
+        column = columns[layout.partition]
+        if column.null_count < len(column):
+            partitions = column.to_pylist()
+    if layout.topic is not None:
+        topics = _topics(columns[layout.topic])
+    values = _binaries(columns[layout.value])
+    return Rows(values or [None] * batch.num_rows, keys, headers, partitions), topics
+
+
+def _binaries(column: Any) -> Optional[List[Optional[bytes]]]:
+    """Return what a column of text or bytes holds as bytes; None where all is null."""
+    if column.null_count == len(column):
+        return None
+    pa = pyarrow()
+    if pa.types.is_string(column.type):
+        column = column.cast(pa.binary())  # the same bytes, seen otherwise
+    elif pa.types.is_large_string(column.type):
+        column = column.cast(pa.large_binary())
+    if has_numpy():  # to_pylist() of older releases makes an object of its own for each value
+        found: List[Optional[bytes]] = column.to_numpy(zero_copy_only=False).tolist()
+        return found
+    return list(column.to_pylist())
+
+
+def _topics(column: Any) -> List[Optional[str]]:
+    """Return a column of topics; there are few different ones."""
+    encoded = column.dictionary_encode()
+    names = [*encoded.dictionary.to_pylist(), None]
+    places = encoded.indices.fill_null(len(names) - 1).to_pylist()
+    return list(map(names.__getitem__, places))
+
+
+def _arrow_headers(column: Any) -> Optional[List[Any]]:
+    """Return the headers of each row, None for those of a row where one has no name."""
+    if column.null_count == len(column):
+        return None
+    names, contents = column.flatten().flatten()
+    pairs = list(zip(names.to_pylist(), _binaries(contents) or [None] * len(names)))
+    sizes = column.value_lengths().fill_null(0).to_pylist()
+    ends = list(accumulate(sizes))
+    found: List[Any] = [pairs[end - size : end] for size, end in zip(sizes, ends)]
+    if names.null_count:
+        return [None if None in map(itemgetter(0), some) else some for some in found]
+    return found
+
+
+# ------------------------------------------------------------ out of rows
+
+
+def _of_rows(
+    rows: Sequence[Sequence[Any]], layout: Layout
+) -> Tuple[Rows, Optional[Sequence[Optional[str]]]]:
+    """Return some rows of Spark by columns, and their topics unless those are given."""
+    columns = list(zip(*rows))
+    headers = partitions = topics = None
+    if layout.headers is not None and any(columns[layout.headers]):
+        headers = list(map(_row_headers, columns[layout.headers]))
+    if layout.partition is not None and set(columns[layout.partition]) != {None}:
+        partitions = columns[layout.partition]
+    if layout.topic is not None:
+        topics = columns[layout.topic]
+    keys = None if layout.key is None else list(map(_as_bytes, columns[layout.key]))
+    values = list(map(_as_bytes, columns[layout.value]))
+    return Rows(values, keys, headers, partitions), topics
+
+
+def _as_bytes(field: Any) -> Optional[bytes]:
+    """Return text, bytes or a bytearray, which Spark 4.0 has for them, as bytes."""
+    if field is None or type(field) is bytes:
+        return field
+    return field.encode('utf-8') if isinstance(field, str) else bytes(field)
+
+
+def _row_headers(headers: Any) -> Any:
+    if any(header is None or header[0] is None for header in headers or ()):
+        return None
+    return [(header[0], _as_bytes(header[1])) for header in headers or ()]

@@ -1,0 +1,366 @@
+"""Rows of Spark become records: columns, order, tombstones, and what is said of bad rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import IllegalStateError, KafkaConfigurationError
+from kafka.partitioner.hashed import murmur2
+from kafka.producer.rows import Rows
+from kafka.spark import clients, writing
+from kafka.spark.writing import (
+    Layout,
+    UnwritableRowError,
+    layout_of,
+    write_batches,
+    write_rows,
+)
+from kafka.testing import Cluster
+
+pa = pytest.importorskip('pyarrow')
+
+HEADERS = 'array<struct<key:string,value:binary>>'
+HEADERS_ARROW = pa.list_(pa.struct([('key', pa.string()), ('value', pa.binary())]))
+PARTITIONS = 3
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(topics={'t': PARTITIONS, 'u': 1}) as cluster:
+        yield cluster
+        clients.close_all()
+
+
+@pytest.fixture
+def config(cluster):
+    return {
+        'bootstrap_servers': cluster.bootstrap,
+        'max_block_ms': 2000,
+        'allow_auto_create_topics': False,
+    }
+
+
+@pytest.fixture
+def stored(cluster):
+    """Return a function that tells (key, value, headers) of what is stored, by partition."""
+
+    def read(topic='t'):
+        found = {}
+        with KafkaConsumer(bootstrap_servers=cluster.bootstrap) as consumer:
+            places = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic)]
+            ends = consumer.end_offsets(places)
+            consumer.assign(places)
+            consumer.seek_to_beginning()
+            while any(consumer.position(place) < ends[place] for place in places):
+                for place, records in consumer.poll(1000).items():
+                    rows = [(each.key, each.value, each.headers) for each in records]
+                    found.setdefault(place.partition, []).extend(rows)
+        return found
+
+    return read
+
+
+def everything(stored):
+    return sorted(row for rows in stored.values() for row in rows)
+
+
+def batch(**columns):
+    return pa.record_batch(columns)
+
+
+VALUE = Layout(value=0, given_topic='t')
+
+
+# ------------------------------------------------------------ columns
+
+
+def test_columns_are_found_by_name_in_any_order():
+    columns = [
+        ('partition', 'int'),
+        ('value', 'binary'),
+        ('headers', HEADERS),
+        ('topic', 'string'),
+        ('key', 'string'),
+    ]
+    assert layout_of(columns, None) == Layout(1, key=4, headers=2, partition=0, topic=3)
+
+
+def test_other_columns_are_passed_over():
+    columns = [('offset', 'bigint'), ('value', 'string'), ('timestamp', 'timestamp')]
+    assert layout_of(columns, 't') == Layout(1, given_topic='t')
+
+
+def test_names_of_columns_are_compared_with_case():
+    with pytest.raises(KafkaConfigurationError, match='value'):
+        layout_of([('Value', 'string')], 't')
+
+
+def test_the_option_goes_before_the_column_whatever_its_type():
+    assert layout_of([('topic', 'int'), ('value', 'string')], 't') == Layout(1, given_topic='t')
+
+
+def test_the_first_of_two_columns_with_one_name_counts():
+    assert layout_of([('value', 'string'), ('value', 'int')], 't') == Layout(0, given_topic='t')
+
+
+def test_no_topic_is_refused():
+    with pytest.raises(
+        KafkaConfigurationError, match=r"option topic.*'topic'.*columns: key, value"
+    ):
+        layout_of([('key', 'string'), ('value', 'string')], None)
+
+
+def test_no_value_is_refused():
+    with pytest.raises(KafkaConfigurationError, match=r"'value'.*missing.*columns: none"):
+        layout_of([], 't')
+
+
+@pytest.mark.parametrize(
+    'name, found, allowed',
+    [
+        ('value', 'int', 'string or binary'),
+        ('key', 'bigint', 'string or binary'),
+        ('key', 'void', 'string or binary'),
+        ('topic', 'binary', 'string'),
+        ('topic', 'string collate UTF8_LCASE', 'string'),
+        ('partition', 'bigint', 'int'),
+        ('partition', 'string', 'int'),
+        ('headers', 'map<string,binary>', HEADERS),
+        ('headers', 'array<struct<key:string,value:string>>', HEADERS),
+        ('headers', 'array<struct<name:string,value:binary>>', HEADERS),
+    ],
+)
+def test_a_column_of_another_type_is_refused(name, found, allowed):
+    columns = {'value': 'string', 'topic': 'string', name: found}
+    with pytest.raises(KafkaConfigurationError) as refused:
+        layout_of(list(columns.items()), None)
+    assert "'%s' has the type %s; allowed: %s" % (name, found, allowed) in str(refused.value)
+
+
+def test_names_of_fields_in_headers_are_compared_without_case():
+    found = layout_of([('value', 'string'), ('headers', HEADERS.replace('key', 'Key'))], 't')
+    assert found.headers == 1
+
+
+# ------------------------------------------------------------ Arrow
+
+
+@pytest.mark.parametrize('kind', [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])
+@pytest.mark.parametrize('numpy', [True, False])
+def test_text_and_bytes_are_stored_as_bytes(config, stored, monkeypatch, kind, numpy):
+    monkeypatch.setattr(writing, 'has_numpy', lambda: numpy)
+    column = pa.array(['a', None, 'ä', ''], pa.string()).cast(kind)
+    assert write_batches([batch(v=column, k=column)], VALUE._replace(key=1), config) == 4
+    assert sorted(row[:2] for rows in stored().values() for row in rows if row[0]) == [
+        (b'a', b'a'),
+        ('ä'.encode(), 'ä'.encode()),
+    ]
+    rest = [row[:2] for rows in stored().values() for row in rows if not row[0]]
+    assert len(rest) == 2 and (None, None) in rest and (b'', b'') in rest
+
+
+def test_null_values_are_tombstones(config, stored):
+    write_batches(
+        [batch(k=pa.array([b'a', b'b']), v=pa.array([None, None], pa.binary()))],
+        Layout(value=1, key=0, given_topic='t'),
+        config,
+    )
+    assert everything(stored()) == [(b'a', None, []), (b'b', None, [])]
+
+
+def test_keys_choose_the_partition_as_the_java_client_does(config, stored):
+    keys = [b'key-%d' % each for each in range(20)]
+    write_batches([batch(v=keys, k=keys)], VALUE._replace(key=1), config)
+    for partition, rows in stored().items():
+        assert {(murmur2(key) & 0x7FFFFFFF) % PARTITIONS for key, _, _ in rows} == {partition}
+
+
+def test_a_null_partition_leaves_the_choice_to_the_key(config, stored):
+    key = b'a'
+    hashed = (murmur2(key) & 0x7FFFFFFF) % PARTITIONS
+    other = (hashed + 1) % PARTITIONS
+    wishes = pa.array([None, other, hashed, None], pa.int32())
+    values = [b'0', b'1', b'2', b'3']
+    layout = Layout(value=0, key=1, partition=2, given_topic='t')
+    write_batches([batch(v=values, k=[key] * 4, p=wishes)], layout, config)
+    assert {p: [value for _, value, _ in rows] for p, rows in stored().items()} == {
+        hashed: [b'0', b'2', b'3'],
+        other: [b'1'],
+    }
+
+
+def test_headers_are_those_of_the_row(config, stored):
+    headers = [None, [], [{'key': 'x', 'value': b'1'}, {'key': 'x', 'value': None}]]
+    columns = batch(v=[b'0', b'1', b'2'], h=pa.array(headers, HEADERS_ARROW))
+    write_batches([columns.slice(1)], VALUE._replace(headers=1), config)
+    assert everything(stored()) == [(None, b'1', []), (None, b'2', [('x', b'1'), ('x', None)])]
+
+
+def test_headers_of_a_null_row_are_none_even_if_arrow_has_some_there(config, stored):
+    some = pa.array([[{'key': 'x', 'value': b'1'}], [{'key': 'y', 'value': b'2'}]], HEADERS_ARROW)
+    hidden = pa.ListArray.from_arrays(some.offsets, some.values, mask=pa.array([True, False]))
+    columns = pa.record_batch([pa.array([b'0', b'1']), hidden], names=['v', 'h'])
+    write_batches([columns], VALUE._replace(headers=1), config)
+    assert everything(stored()) == [(None, b'0', []), (None, b'1', [('y', b'2')])]
+
+
+def test_each_row_goes_to_the_topic_that_it_names(config, stored):
+    columns = batch(t=['t', 'u', 't', 'u'], v=[b'0', b'1', b'2', b'3'], p=[0, 0, 0, 0])
+    columns = columns.set_column(2, 'p', pa.array([0, 0, 0, 0], pa.int32()))
+    write_batches([columns], Layout(value=1, topic=0, partition=2), config)
+    assert stored('t') == {0: [(None, b'0', []), (None, b'2', [])]}
+    assert stored('u') == {0: [(None, b'1', []), (None, b'3', [])]}
+
+
+def test_the_order_of_rows_is_kept_over_slices_and_batches(config, stored, monkeypatch):
+    monkeypatch.setattr(writing, '_MOST_ROWS', 7)
+    batches = [batch(v=[b'%d' % (start + i) for i in range(50)]) for start in range(0, 200, 50)]
+    partition = pa.array([1] * 50, pa.int32())
+    batches = [each.append_column('p', partition) for each in batches]
+    assert write_batches(batches, VALUE._replace(partition=1), config) == 200
+    assert [int(value) for _, value, _ in stored()[1]] == list(range(200))
+
+
+def test_batches_of_many_bytes_are_cut_by_them(monkeypatch):
+    sizes = []
+    monkeypatch.setattr(writing, '_MOST_BYTES', 1000)
+    monkeypatch.setattr(
+        writing._Task, 'put', lambda self, rows, topics: sizes.append(len(rows.values))
+    )
+    write_batches([batch(v=[b'%0100d' % i for i in range(100)])], VALUE, {})
+    assert sum(sizes) == 100 and 5 <= max(sizes) <= 10
+
+
+def test_no_rows_need_no_producer():
+    nobody = {'bootstrap_servers': 'nobody.invalid:1'}
+    assert write_batches([], VALUE, nobody) == 0
+    assert write_batches([batch(v=pa.array([], pa.binary()))], VALUE, nobody) == 0
+
+
+def test_the_next_task_has_the_same_producer(config):
+    write_batches([batch(v=[b'0'])], VALUE, config)
+    first = clients.producer(config)
+    write_batches([batch(v=[b'1'])], VALUE, config)
+    assert clients.producer(config) is first
+
+
+# ------------------------------------------------------------ rows
+
+
+def test_rows_are_stored_like_arrow(config, stored):
+    layout = Layout(value=0, key=1, headers=2, partition=3, topic=4)
+    rows = [
+        ('a', bytearray(b'k'), [('x', bytearray(b'1')), ('y', None)], 1, 't'),
+        (None, None, None, 1, 't'),
+        (b'c', 'k', [], 1, 't'),
+    ]
+    assert write_rows(rows, layout, config) == 3
+    assert stored() == {
+        1: [(b'k', b'a', [('x', b'1'), ('y', None)]), (None, None, []), (b'k', b'c', [])]
+    }
+
+
+def test_many_rows_are_sent_by_slices(config, stored, monkeypatch):
+    monkeypatch.setattr(writing, '_MOST_ROWS', 7)
+    rows = [('%d' % number, 2) for number in range(30)]
+    assert write_rows(rows, VALUE._replace(partition=1), config) == 30
+    assert [int(value) for _, value, _ in stored()[2]] == list(range(30))
+
+
+def test_columns_of_nulls_are_as_good_as_none(config, stored):
+    layout = Layout(value=0, key=1, headers=2, partition=3, given_topic='t')
+    write_rows([(b'0', None, None, None)], layout, config)
+    assert everything(stored()) == [(None, b'0', [])]
+
+
+# ------------------------------------------------------------ what cannot be stored
+
+
+def test_a_null_topic_is_told_with_its_row_and_nothing_of_its_slice_is_sent(config, stored):
+    columns = batch(t=['t', 't', None], v=[b'0', b'1', b'2'])
+    with pytest.raises(UnwritableRowError, match=r'KAFKA_NULL_TOPIC_IN_DATA') as refused:
+        write_batches([columns], Layout(value=1, topic=0), config, task=5)
+    assert "row 2 of Spark's partition 5 (counted from 0)" in str(refused.value)
+    assert 'option topic' in str(refused.value)
+    assert isinstance(refused.value, IllegalStateError)
+    assert stored() == {}
+
+
+def test_rows_are_counted_over_all_batches_of_the_task(config):
+    rows = [[b'0', b'1'], [b'2', b'3' * 2000]]
+    with pytest.raises(UnwritableRowError, match=r'row 3 of.*partition 0 .*topic t,.*2034 bytes'):
+        write_batches(
+            [batch(v=each) for each in rows], VALUE, {**config, 'max_request_size': 1000}, task=0
+        )
+
+
+def test_a_row_among_those_of_several_topics_is_found(config):
+    columns = batch(t=['t', 'u', 't', 'u'], v=[b'0', b'1', b'2', b'3' * 2000])
+    with pytest.raises(UnwritableRowError, match=r'row 3 of.*topic u'):
+        write_batches(
+            [columns], Layout(value=1, topic=0), {**config, 'max_request_size': 1000}, task=0
+        )
+
+
+def test_a_partition_that_there_is_not_is_told_with_its_row(config):
+    columns = batch(v=[b'0', b'1'], p=pa.array([0, 9], pa.int32()))
+    with pytest.raises(UnwritableRowError, match=r'row 1 .*partition 9: the topic t has 0 to 2'):
+        write_batches([columns], VALUE._replace(partition=1), config)
+
+
+@pytest.mark.parametrize('header', [None, {'key': None, 'value': b'x'}])
+def test_a_header_without_a_name_is_told_with_its_row(config, header):
+    columns = batch(v=[b'0', b'1'], h=pa.array([[], [header]], HEADERS_ARROW))
+    with pytest.raises(UnwritableRowError, match=r'row 1 .*header without a name'):
+        write_batches([columns], VALUE._replace(headers=1), config)
+    row = header and (header['key'], header['value'])
+    with pytest.raises(UnwritableRowError, match=r'row 1 .*header without a name'):
+        write_rows([(b'0', []), (b'1', [row])], VALUE._replace(headers=1), config)
+
+
+@pytest.mark.parametrize('topic, what', [('none', 'not known'), ('no topic', 'letters')])
+def test_a_topic_that_cannot_be_had_is_told(config, topic, what):
+    with pytest.raises(UnwritableRowError, match=r'row 0 .*topic %s.*%s' % (topic, what)):
+        write_batches(
+            [batch(v=[b'0'])],
+            VALUE._replace(given_topic=topic),
+            {**config, 'max_block_ms': 50},
+        )
+
+
+def test_what_the_broker_refuses_is_told_with_its_row(cluster, config):
+    cluster.create_topic('small', 1, configs={'max.message.bytes': '2000'})
+    rows = [b'0' * 100] * 10 + [b'1' * 3000] + [b'2' * 100] * 10
+    with pytest.raises(UnwritableRowError, match=r'row 10 of.*topic small.*TooLarge') as failed:
+        write_batches([batch(v=rows)], VALUE._replace(given_topic='small'), config, task=0)
+    assert '111' not in str(failed.value)
+
+
+def test_a_task_that_failed_leaves_no_records_and_the_next_has_another_producer(config, stored):
+    slow = {**config, 'linger_ms': 60000}
+
+    def batches():
+        yield batch(v=[b'early'])
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_batches(batches(), VALUE, slow)
+    assert write_batches([batch(v=[b'again'])], VALUE, slow) == 1
+    assert everything(stored()) == [(None, b'again', [])]
+
+
+def test_errors_show_no_secrets(config):
+    secret = {**config, 'sasl_plain_username': 'me', 'sasl_plain_password': 'geheim'}
+    with pytest.raises(UnwritableRowError) as failed:
+        write_batches([batch(t=pa.array([None], pa.string()))], Layout(0, topic=0), secret)
+    assert 'geheim' not in repr(failed.value) + str(failed.value)
+
+
+def test_outcomes_are_looked_at_while_the_task_goes_on(config):
+    with writing._Task(VALUE, config, None) as task:
+        for _ in range(3):
+            task.put(Rows([b'0']), None)
+            clients.producer(config).flush()
+        task._look()
+        assert not task._waiting

@@ -47,8 +47,7 @@ Key = TypeVar('Key')
 class OffsetTree(Dict[str, Any]):
     """What offsets_json() writes, as a dict for whoever writes JSON himself.
 
-    It is read as any other dict, by the last of equal keys; ``items()``, which json.dumps() goes
-    by, has the earlier ones, too, and all in the order of the JVM connector.
+    Its keys are in the order of the JVM connector.
     """
 
     def __init__(self, pairs: Iterable[Tuple[str, Any]]) -> None:
@@ -155,8 +154,9 @@ def offsets_json(
 ) -> str:
     """Return offsets as the JVM connector writes them into a checkpoint, byte by byte.
 
-    Arguments: before: offsets that are hidden in it, as an earlier value of the same key, of those
-    partitions that `offsets` have: ``{"t":{"0":before,"0":now}}``. Who reads JSON takes the last.
+    Arguments: before: offsets that are hidden in it, of those partitions that `offsets` have:
+    ``{"t":{"00":before,"0":now}}``. The JVM connector reads both keys as numbers and keeps the
+    last, and PySpark, which hands offsets over as dicts, keeps both.
     """
     tree = offset_tree(offsets, before)
     return json.dumps(tree, separators=(',', ':'), ensure_ascii=False)
@@ -177,7 +177,7 @@ def offset_tree(
         for partition in _scala_order(topics[name], lambda each: each):
             each = TopicPartition(name, partition)
             if each in earlier:
-                inner.append((str(partition), earlier[each]))
+                inner.append(('0%d' % partition, earlier[each]))
             inner.append((str(partition), offsets[each]))
         pairs.append((name, OffsetTree(inner)))
     return OffsetTree(pairs)

@@ -23,6 +23,8 @@ from kafka.spark.security_options import is_of_security, read_security
 __all__ = ['consumer_config', 'is_kafka_name', 'java_name', 'producer_config']
 
 PREFIX = 'kafka.'
+_CLASSES = 'classes of Java cannot be used here'
+_AS_THEY_ARE = 'values are taken as they are given'
 
 #: What a source refuses, and what does what may have been wanted.
 _NOT_OF_SOURCES = {
@@ -33,12 +35,16 @@ _NOT_OF_SOURCES = {
     'value.serializer': 'nothing is serialized by a reader',
     'enable.auto.commit': 'Spark keeps the offsets; commitOffsets tells a group of them',
     'interceptor.classes': 'nobody may change what is read',
+    'interceptors': 'nobody may change what is read',
+    'config.providers': _AS_THEY_ARE,
 }
 #: What a sink refuses.
 _NOT_OF_SINKS = {
     'key.serializer': 'keys are text or bytes: use functions of DataFrames before',
     'value.serializer': 'values are text or bytes: use functions of DataFrames before',
-    'interceptor.classes': 'classes of Java cannot be used here',
+    'interceptor.classes': _CLASSES,
+    'interceptors': 'use functions of DataFrames before',
+    'config.providers': _AS_THEY_ARE,
     'transactional.id': 'say exactlyOnce, and transactionalIdPrefix if the name matters',
 }
 #: Options of consumers that mean nothing without a group, or when Spark says what is read.
@@ -62,7 +68,6 @@ _FIXED = {
 #: Java's own default partitioner, under all of its names; others are classes of Java.
 _PARTITIONERS = ('', 'org.apache.kafka.clients.producer.internals.DefaultPartitioner')
 _LEVELS = {codec: 'compression.%s.level' % codec for codec in ('gzip', 'lz4', 'zstd')}
-_CLASSES = 'classes of Java cannot be used here'
 #: Rows that are no text, or that a BoundedReader and a sink have no use for.
 _NO_TEXT = frozenset((
     'consumer_timeout_ms', 'default_offset_commit_callback', 'metric_group_prefix',
@@ -111,13 +116,13 @@ def consumer_config(given: Mapping[str, str]) -> Dict[str, Any]:
     Arguments: given: texts by names as Java has them, without ``kafka.``, in small letters.
     Raises InvalidOptionError, which shows no secret.
     """
-    _refuse(given, _NOT_OF_SOURCES)
-    found = _read(given, _CONSUMER, _PRODUCER)
+    named = _named(given, _NOT_OF_SOURCES)
+    found = _read(named, _CONSUMER, _PRODUCER)
     found.pop('group_id', None)
     # Nobody makes a topic by asking what there is in it, nor commits what Spark keeps.
     found.update(allow_auto_create_topics=False, enable_auto_commit=False)
     _check(config.CONSUMER, found)
-    return found
+    return config.hidden(found)
 
 
 def producer_config(given: Mapping[str, str], is_transactional: bool = False) -> Dict[str, Any]:
@@ -126,8 +131,7 @@ def producer_config(given: Mapping[str, str], is_transactional: bool = False) ->
     Arguments: given: as for consumer_config(); is_transactional: whether the producers will have a
     transactional_id, which is not among the options. Raises InvalidOptionError.
     """
-    _refuse(given, _NOT_OF_SINKS)
-    rest = dict(given)
+    rest = _named(given, _NOT_OF_SINKS)
     _check_partitioner(rest.pop('partitioner.class', ''))
     level = _level_of(rest)
     found = _read(rest, _PRODUCER, _CONSUMER)
@@ -135,15 +139,18 @@ def producer_config(given: Mapping[str, str], is_transactional: bool = False) ->
         found['compression_level'] = level
     checked = dict(found, transactional_id='x') if is_transactional else found
     _check(config.PRODUCER, checked)
-    return found
+    return config.hidden(found)
 
 
-def _refuse(given: Mapping[str, str], refused: Mapping[str, str]) -> None:
-    if 'bootstrap.servers' not in given:
+def _named(given: Mapping[str, str], refused: Mapping[str, str]) -> Dict[str, str]:
+    """Return texts by names with dots, which may have been given with underscores."""
+    named = {name.replace('_', '.'): text for name, text in given.items()}
+    if 'bootstrap.servers' not in named:
         raise InvalidOptionError('kafka.bootstrap.servers is missing: host:port of some brokers')
     for name, instead in refused.items():
-        if name in given:
+        if name in named:
             raise InvalidOptionError('%s%s is not supported: %s' % (PREFIX, name, instead))
+    return named
 
 
 def _check_partitioner(name: str) -> None:
@@ -172,7 +179,6 @@ def _read(given: Mapping[str, str], rows: Rows, others: Rows) -> Dict[str, Any]:
     found: Dict[str, Any] = {}
     security = {name: text for name, text in given.items() if is_of_security(name)}
     for name, text in given.items():
-        name = name if name in rows else name.replace('_', '.')
         if name in security or name in _OF_JAVA:
             continue
         if name in rows:
@@ -241,7 +247,10 @@ def _check(face: config.Face, found: Dict[str, Any]) -> None:
     try:
         SecuritySettings.from_options(config.resolve(face, found))
     except KafkaConfigurationError as error:
-        raise InvalidOptionError(_OURS.sub(_in_java, str(error))) from None
+        text = _OURS.sub(_in_java, str(error))
+        # Nobody gave one: it is what exactlyOnce needs.
+        text = text.replace(PREFIX + 'transactional.id', 'exactlyOnce')
+        raise InvalidOptionError(text) from None
 
 
 _OURS = re.compile(r'\b(%s)\b' % '|'.join(name for name in config.OPTIONS if '_' in name))

@@ -211,9 +211,10 @@ class _Given:
 
     def _refuse_unknown(self, names: Tuple[str, ...], others: Tuple[str, ...]) -> None:
         """Refuse what is nearly a name; anything else may be Spark's, or of the other side."""
-        known = {name.lower(): name for name in (*names, *others)}
+        known = {name.lower(): name for name in names}
+        passed_over = {name.lower() for name in others}
         for name in self._texts:
-            if name in known or name.startswith(_PREFIX):
+            if name in known or name in passed_over or name.startswith(_PREFIX):
                 continue
             hint = _PREFIX + name if is_kafka_name(name) else ''
             near = difflib.get_close_matches(name, known, 1, _NEAR)

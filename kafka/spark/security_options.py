@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Mapping, Tuple
 
-from kafka.config.secrets import Secret, is_pem, shown
+from kafka.config.secrets import is_pem, shown
 from kafka.errors import InvalidOptionError, KafkaConfigurationError
 from kafka.net.sasl.oidc import ClientCredentials
 from kafka.spark.jaas import NAME as JAAS
@@ -48,7 +48,6 @@ _DIRECT = {
     'sasl.kerberos.service.name': 'sasl_kerberos_service_name',
     'sasl.kerberos.domain.name': 'sasl_kerberos_domain_name',
 }
-_SECRET = ('ssl_password', 'sasl_plain_password', 'ssl_keyfile')
 
 #: What JVMs alone have a choice in; or when what is renewed, which ours see to themselves.
 _NEUTRAL = re.compile(
@@ -66,6 +65,8 @@ _REFUSED = {
     'ssl.engine.factory.class': _CLASSES,
     'sasl.login.class': _CLASSES,
     'security.providers': _CLASSES,
+    'sasl.oauthbearer.jwt.retriever.class': _CLASSES,
+    'sasl.oauthbearer.jwt.validator.class': _CLASSES,
 }
 
 #: Classes that do what our mechanisms do by themselves, without their packages.
@@ -140,9 +141,6 @@ def read_security(given: Given) -> Found:
     _read_stores(given, found)
     _read_tls(given, found)
     _read_login(given, found)
-    for ours in _SECRET:
-        if ours in found:
-            found[ours] = Secret(found[ours])
     return found
 
 

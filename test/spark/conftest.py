@@ -1,10 +1,10 @@
 """The Spark session and the brokers of the tests with Spark, and what they may leave behind.
 
-A test that needs a session carries the marker ``spark`` and takes the fixture ``spark``: one session
-for all, because it takes seconds to start. ``python3 test/run.py`` runs these tests in an
-environment of their own, where PySpark is; elsewhere they are left out with the reason. On which
-brokers: ``broker`` is an embedded one, ``real_broker`` Apache Kafka (``KAFKA_VERSION``, else 4.4.0),
-unless ``KAFKA_BROKER=embedded``. Owns: these, and that a test finds the session as it was.
+A test that needs a session carries the marker ``spark`` and takes the fixture ``spark``: one for
+all, because it takes seconds to start. ``python3 test/run.py`` runs these tests in an environment
+of their own, where PySpark is; elsewhere they are skipped with the reason. On which brokers:
+``broker`` is an embedded one, ``real_broker`` Apache Kafka (``KAFKA_VERSION``, else 4.4.0), unless
+``KAFKA_BROKER=embedded``. Owns: these, and that a test finds the session as it was.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every test with Spark counts on: a session as it was made, and workers that know this tree."""
+"""What tests with Spark count on: a session as it was made, and workers that know this tree."""
 
 from __future__ import annotations
 

@@ -112,10 +112,6 @@ def _plan(options: SinkOptions, schema: Any) -> Any:
             'exactlyOnce: writing exactly once is not there yet; without it rows are stored at'
             ' least once'
         )
-    if options.config.get('transactional_id') is not None:
-        raise KafkaConfigurationError(
-            'kafka.transactional.id: the tasks of a job would fence each other off; leave it out'
-        )
     columns = [(field.name, field.dataType.simpleString()) for field in schema.fields]
     return layout_of(columns, options.topic), options.config
 

@@ -135,6 +135,7 @@ OPTIONAL = {
     'lz4': 'kafka.codec',
     'numpy': 'kafka.record.vectors',
     'pyarrow': 'kafka.record.vectors',
+    'pyspark': {'kafka.spark.source', 'kafka.spark.takeover'},
     'pytest': 'kafka.testing.pytest_plugin',
     'snappy': 'kafka.codec',
     'xxhash': 'kafka.codec',
@@ -153,6 +154,7 @@ TOP_LEVEL = {
     'servers',
     'examples',
     'benchmarks',
+    'pyspark_kafka',
     # what users read and run
     'README.rst',
     'LICENSE',
@@ -428,6 +430,7 @@ def package():
 def everything():
     """Return all modules that there are."""
     rooms = ('test', 'servers', 'examples', 'benchmarks', 'docs')
+    rooms = ('test', 'servers', 'examples', 'benchmarks', 'docs', 'pyspark_kafka')
     return package() + read_tree(*rooms)
 
 

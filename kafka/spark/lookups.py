@@ -7,6 +7,7 @@ description until it is used, and pickles as one.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple, TypeVar
 
@@ -24,6 +25,8 @@ from kafka.spark.options import Limit, SourceOptions
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ['Lookups']
+
+log = logging.getLogger(__name__)
 
 T = TypeVar('T')
 Offsets = Dict[TopicPartition, int]
@@ -58,9 +61,18 @@ class Lookups:
         """
         topics = self.options.topics
         if topics.kind == 'assign':
-            return sorted(topics.partitions)
+            return self._assigned()
         names = None if topics.pattern is not None else sorted(topics.names)
         return self._retried(lambda: self._partitions_of(names))
+
+    def _assigned(self) -> List[TopicPartition]:
+        asked = self.options.topics.partitions
+        names = sorted({str(each.topic) for each in asked})
+        known = set(self._retried(lambda: self._partitions_of(names)))
+        missing = [each for each in asked if each not in known]
+        if missing:  # the JVM connector leaves them out without a word
+            log.warning('option assign names partitions that there are not: %s', _listed(missing))
+        return sorted(known.intersection(asked))
 
     def _partitions_of(self, names: Optional[List[str]]) -> List[TopicPartition]:
         client = self._connected()
@@ -213,7 +225,9 @@ def _no_topic(name: str, error: Any) -> KafkaError:
     if error is not None and not issubclass(error, UnknownTopicOrPartitionError):
         failed: KafkaError = error('topic %s' % name)
         return failed
-    return UnknownTopicOrPartitionError('there is no topic %s (option subscribe)' % name)
+    return UnknownTopicOrPartitionError(
+        'there is no topic %s (options subscribe and assign)' % name
+    )
 
 
 def _matched(limit: Limit, partitions: Iterable[TopicPartition], name: str) -> Offsets:

@@ -53,6 +53,12 @@ def test_partitions_that_are_assigned_are_taken_as_they_are(lookups):
     assert lookups(topics=Topics('assign', partitions=(U0, T1))).partitions() == [T1, U0]
 
 
+def test_of_those_only_what_there_is(lookups, caplog):
+    wanted = (T0, TopicPartition('t', 7))
+    assert lookups(topics=Topics('assign', partitions=wanted)).partitions() == [T0]
+    assert 'there are not: t-7' in caplog.text
+
+
 def test_a_pattern_finds_topics_as_they_are_now(lookups, cluster):
     asked = lookups(topics=Topics('subscribePattern', pattern=re.compile('new.*|u')))
     assert asked.partitions() == [U0]

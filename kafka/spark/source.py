@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kafka.errors import KafkaConfigurationError
 from kafka.late_imports import import_late
-from kafka.spark import rows
+from kafka.spark import rows, sink
 from kafka.spark.lookups import Lookups
 from kafka.spark.options import SinkOptions, SourceOptions
 from kafka.spark.ranges import TaskRange, split
@@ -97,12 +97,10 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
         """Return the batch writer. Raises KafkaConfigurationError."""
         if overwrite:
             raise KafkaConfigurationError("topics are appended to: write mode('append')")
-        sink = import_late('kafka.spark.sink')
         return sink.batch_writer(SinkOptions.of(self.options, False), schema)
 
     def streamWriter(self, schema: Any, overwrite: bool) -> Any:
         """Return the writer of a query. Raises KafkaConfigurationError."""
-        sink = import_late('kafka.spark.sink')
         return sink.stream_writer(SinkOptions.of(self.options, True), schema)
 
 

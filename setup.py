@@ -29,9 +29,14 @@ EXTRAS = {
     'tls': ['cryptography'],
     'gssapi': ['gssapi'],
     'msk': ['botocore'],
+    'spark': ['pyspark>=4.0', 'pyarrow'],
 }
-# Not gssapi: it is compiled against the Kerberos of the system, which not everybody has.
-EXTRAS['all'] = sorted({each for name, some in EXTRAS.items() if name != 'gssapi' for each in some})
+# Not gssapi: it is compiled against the Kerberos of the system, which not everybody has. Nor spark:
+# it is 400 MB, and needs Java.
+APART = ('gssapi', 'spark')
+EXTRAS['all'] = sorted(
+    {each for name, some in EXTRAS.items() if name not in APART for each in some}
+)
 
 setup(
     name='kafka-evergreen',

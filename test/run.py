@@ -11,8 +11,9 @@
     KAFKA_VERSION=4.4.0 python3 test/run.py  on that release in place of the default set
     KAFKA_BROKER=embedded ...                on embedded brokers only; real: on real ones only
 
-Owns the virtual environments (.venv, .venv-3.8 ...), the order of the steps and the verdict. What
-the tests are is pytest's business, which releases of Apache Kafka there are build_integration.sh's.
+Owns the virtual environments (.venv, .venv-3.8, .venv-spark ...), the order of the steps and the
+verdict. What the tests are is pytest's business, which releases of Apache Kafka there are
+build_integration.sh's.
 Uses the standard library alone, because it runs before anything is installed.
 """
 
@@ -59,6 +60,10 @@ BYTE_CODE = {
 TESTS = ['-r', 'test/requirements.txt', '-e', '.[all]']
 LINT = [*TESTS, '-r', 'test/requirements-lint.txt']
 DOCS = ['-r', 'docs/requirements.txt', '-e', '.[all]']
+# PySpark is 400 MB, so its tests have an environment of their own, on a Python that it runs on.
+SPARK = ['-r', 'test/requirements-spark.txt', 'pyspark[connect]==4.3.0', '-e', '.[all,spark]']
+SPARK_OLDEST, SPARK_TESTS = (3, 11), os.path.join('test', 'spark')
+SPARK_SECONDS = 900  # no test begins later than that
 
 
 class SetUpError(Exception):
@@ -140,12 +145,12 @@ def find_interpreter(version):
     return None
 
 
-def environment(version, wanted):
+def environment(version, wanted, name='.venv'):
     """Return the python of the environment for `version`, made or completed as needed."""
     own = version == '%d.%d' % sys.version_info[:2]
-    # The first Python that comes gets .venv; one that comes later does not take it away.
-    first = own and version_of(_python_of('.venv')) in (None, version)
-    name = '.venv' if first else '.venv-' + version
+    # The first Python that comes gets the plain name; one that comes later does not take it away.
+    first = own and version_of(_python_of(name)) in (None, version)
+    name = name if first else '%s-%s' % (name, version)
     folder, python = os.path.join(ROOT, name), _python_of(name)
     if version_of(python) != version:
         say('making %s with Python %s' % (name, version))
@@ -374,13 +379,14 @@ def fetch(python, kinds, report):
 
 
 def test(options, report):
-    """Run the unit tests with each interpreter, then the tests on brokers with the same."""
+    """Run the unit tests with each interpreter, then the tests on brokers, then those of Spark."""
     pythons = {version: environment(version, TESTS) for version in wanted_versions(options, report)}
     if not pythons:
         return
     kinds = usable_kinds(next(iter(pythons.values())), options, report)
     # Other Pythons leave out what would only say the same again.
-    which = 'not integration and not once' if is_second(options) else 'not integration'
+    which = 'not integration and not spark'
+    which += ' and not once' if is_second(options) else ''
     parts = PARTS_WITHOUT if len(pythons) == 1 else 1
     without = [
         Pytest(
@@ -408,15 +414,53 @@ def test(options, report):
             for part in range(1, count + 1)
         ]
         run_side_by_side(parts, report, count)
+    if not is_second(options):
+        test_with_spark(list(pythons), options, report)
 
 
-def with_place(args):
+def test_with_spark(versions, options, report):
+    """Run the tests with Spark on one of the versions, or report why they cannot run."""
+    name = 'the tests with Spark'
+    if options.no_brokers:
+        report.left_out.append('%s (--no-brokers)' % name)
+        return
+    if places_in(options.pytest) and not any(SPARK_TESTS in each for each in options.pytest):
+        report.left_out.append('%s (not in %s)' % (name, ' '.join(places_in(options.pytest))))
+        return
+    version, lacking = spark_version(versions), java_problem()
+    if version is None:
+        lacking = 'Python %d.%d or later is needed' % SPARK_OLDEST
+    if lacking:
+        report.missing.append('%s: %s' % (name, lacking))
+        return
+    args = ['-m', 'spark', '--session-timeout', str(SPARK_SECONDS)]
+    args += with_place(options.pytest, SPARK_TESTS)
+    python = environment(version, SPARK, '.venv-spark')
+    run_side_by_side([Pytest('tests with Spark, Python %s' % version, python, args)], report)
+
+
+def spark_version(versions):
+    """Return which of the versions Spark is tested on: this Python's, else the newest, or None."""
+    own = '%d.%d' % sys.version_info[:2]
+    able = [each for each in SUPPORTED if each in versions and _numbers(each) >= SPARK_OLDEST]
+    return own if own in able else able[-1] if able else None
+
+
+def _numbers(version):
+    return tuple(map(int, version.split('.')))
+
+
+def with_place(args, place=INTEGRATION):
     """Return the arguments of pytest with where tests on brokers are, unless they name a place.
 
     To collect the others takes half a minute.
     """
-    places = (os.path.join(ROOT, word.partition('::')[0]) for word in args)
-    return args if any(map(os.path.exists, places)) else [*args, INTEGRATION]
+    return args if places_in(args) else [*args, place]
+
+
+def places_in(args):
+    """Return those of the arguments of pytest that name files or folders, or tests in them."""
+    return [word for word in args if os.path.exists(os.path.join(ROOT, word.partition('::')[0]))]
 
 
 def is_second(options):

@@ -159,6 +159,93 @@ def test_tests_on_brokers_are_in_one_folder():
     assert all(Path(ROOT, 'test', 'integration') in path.parents for path in marked)
 
 
+def test_tests_with_spark_are_in_one_folder():
+    mark = 'pytest.mark.' + 'spark'
+    marked = {path for path in Path(ROOT, 'test').rglob('*.py') if mark in path.read_text('utf-8')}
+    assert marked
+    assert all(Path(ROOT, 'test', 'spark') in path.parents for path in marked)
+
+
+@pytest.fixture
+def with_spark(report, monkeypatch):
+    """Return a function that runs the tests with Spark, but for what they do.
+
+    It takes versions and the words of the command, and returns the arguments of pytest.
+    """
+    monkeypatch.setattr(run, 'java_problem', lambda: None)
+    monkeypatch.setattr(run, 'environment', lambda version, wanted, name: name + version)
+    started = []
+    monkeypatch.setattr(run, 'run_side_by_side', lambda runs, to: started.extend(runs))
+
+    def ask(*versions, words=()):
+        run.test_with_spark(list(versions), run.parse(list(words)), report)
+        return [each.command[3:] for each in started]
+
+    return ask
+
+
+def test_tests_with_spark_run_in_an_environment_of_their_own(with_spark, report):
+    ((_, marker, limit, seconds, place),) = with_spark('3.12')
+    assert (marker, place) == ('spark', 'test/spark')
+    assert (limit, seconds) == ('--session-timeout', str(run.SPARK_SECONDS))
+    assert report.missing == report.left_out == []
+
+
+@pytest.mark.parametrize(
+    'versions, chosen',
+    [
+        (['3.8', OWN, '3.13'], OWN if run._numbers(OWN) >= run.SPARK_OLDEST else '3.13'),
+        (['3.8', '3.11'], '3.11'),
+        (['3.8', '3.10'], None),
+    ],
+)
+def test_spark_is_tested_on_this_python_else_on_the_newest(versions, chosen):
+    assert run.spark_version(versions) == chosen
+
+
+def test_spark_without_java_is_a_gap(with_spark, report, monkeypatch):
+    monkeypatch.setattr(run, 'java_problem', lambda: 'Java is missing')
+    assert with_spark('3.11') == []
+    assert report.missing == ['the tests with Spark: Java is missing']
+
+
+def test_spark_on_an_old_python_is_a_gap(with_spark, report):
+    assert with_spark('3.8') == []
+    assert report.missing == ['the tests with Spark: Python 3.11 or later is needed']
+
+
+@pytest.mark.parametrize(
+    'words, reason',
+    [
+        (['--no-brokers'], '--no-brokers'),
+        (['--', '-x', 'test/test_run.py'], 'not in test/test_run.py'),
+    ],
+)
+def test_spark_that_was_left_out_is_no_gap(with_spark, report, words, reason):
+    assert with_spark('3.11', words=words) == []
+    assert report.missing == []
+    assert report.left_out == ['the tests with Spark (%s)' % reason]
+
+
+def test_tests_with_spark_that_are_named_run_alone(with_spark):
+    ((*_, place),) = with_spark('3.11', words=['--', 'test/spark/test_conftest.py'])
+    assert place == 'test/spark/test_conftest.py'
+
+
+def test_spark_is_left_to_the_run_of_the_main_python(monkeypatch):
+    """The other Pythons run the tests without brokers."""
+    asked = []
+    monkeypatch.setattr(run, 'test_with_spark', lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(run, 'environment', lambda *arguments: 'python')
+    monkeypatch.setattr(run, 'usable_kinds', lambda *arguments: [])
+    monkeypatch.setattr(run, 'run_side_by_side', lambda *arguments: None)
+    monkeypatch.setattr(run, 'find_interpreter', lambda version: 'python')
+    run.test(run.parse(['--python', 'ends']), run.Report())
+    assert asked == []
+    run.test(run.parse([]), run.Report())
+    assert [versions for versions, *_ in asked] == [[OWN]]
+
+
 def test_each_release_is_tested_on_one_kind_of_brokers():
     assert run.wanted_releases('real', ['embedded', 'real']) == 'default'
     assert run.wanted_releases('embedded', ['embedded', 'real']) == 'embedded'

@@ -28,10 +28,7 @@ from typing import (
 from kafka.errors import InvalidOptionError
 from kafka.structs import TopicPartition
 
-__all__ = [
-    'OffsetTree', 'embedded_start', 'offset_tree', 'offsets_json', 'parse_assignment',
-    'parse_offsets',
-]  # fmt: skip
+__all__ = ['embedded_start', 'offset_tree', 'offsets_json', 'parse_assignment', 'parse_offsets']
 
 ASSIGNMENT = '{"topicA":[0,1],"topicB":[0,1]}'
 OFFSETS = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
@@ -42,24 +39,6 @@ _SHOWN = 80
 
 Pairs = List[Tuple[str, Any]]
 Key = TypeVar('Key')
-
-
-class OffsetTree(Dict[str, Any]):
-    """What offsets_json() writes, as a dict for whoever writes JSON himself.
-
-    Its keys are in the order of the JVM connector.
-    """
-
-    def __init__(self, pairs: Iterable[Tuple[str, Any]]) -> None:
-        self._pairs = list(pairs)
-        super().__init__(self._pairs)
-
-    def items(self) -> Any:
-        """Return all pairs, equal keys included, as a list."""
-        return list(self._pairs)
-
-    def __reduce__(self) -> Tuple[Any, ...]:
-        return type(self), (self._pairs,)
 
 
 # ---------------------------------------------------------------- reading
@@ -164,23 +143,22 @@ def offsets_json(
 
 def offset_tree(
     offsets: Mapping[TopicPartition, int], before: Optional[Mapping[TopicPartition, int]] = None
-) -> OffsetTree:
-    """Return what offsets_json() writes before it is text; arguments as there."""
+) -> Dict[str, Dict[str, int]]:
+    """Return what offsets_json() writes, with keys in its order; arguments as there."""
     earlier = before or {}
     puts = [(str(topic), partition) for topic, partition in sorted(offsets)]
     topics: Dict[str, List[int]] = {}
     for topic, partition in puts:
         topics.setdefault(topic, []).append(partition)
-    pairs: Pairs = []
+    tree: Dict[str, Dict[str, int]] = {}
     for name in _scala_order([topic for topic, _ in puts], _hash_of_text):
-        inner: Pairs = []
+        inner = tree[name] = {}
         for partition in _scala_order(topics[name], lambda each: each):
             each = TopicPartition(name, partition)
             if each in earlier:
-                inner.append(('0%d' % partition, earlier[each]))
-            inner.append((str(partition), offsets[each]))
-        pairs.append((name, OffsetTree(inner)))
-    return OffsetTree(pairs)
+                inner['0%d' % partition] = earlier[each]
+            inner[str(partition)] = offsets[each]
+    return tree
 
 
 def _scala_order(puts: Sequence[Key], hashed: Callable[[Key], int]) -> List[Key]:

@@ -147,7 +147,7 @@ class SourceOptions(NamedTuple):
     @property
     def committed_group(self) -> Optional[str]:
         """The group whose committed offsets a Limit of kind committed means."""
-        return self.group_id or self.commit_offsets
+        return self.commit_offsets or self.group_id
 
 
 class SinkOptions(NamedTuple):

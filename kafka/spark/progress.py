@@ -1,0 +1,208 @@
+"""Where the micro-batches of a query end, and what is read for each: decisions, without a broker.
+
+Owns how long small batches are waited for, how offsets of Spark's checkpoint are read and written,
+and what of a batch is lost. Does not own: who asks the brokers (query.py), how a batch is shared
+out (ranges.py). Mirrors the decisions and the kinds of loss of the JVM connector. Pure: `now` is
+an argument, in monotonic seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
+
+from kafka.errors import KafkaError
+from kafka.spark.offsets import embedded_start, offset_tree, parse_offsets
+from kafka.spark.ranges import TaskRange, is_enough
+from kafka.structs import TopicPartition
+
+__all__ = [
+    'DataLossError', 'Loss', 'Patience', 'Plan', 'begin_of', 'first_end', 'listed', 'next_end',
+    'offsets_of', 'plan', 'went_back',
+]  # fmt: skip
+
+Offsets = Mapping[TopicPartition, int]
+#: Offsets as PySpark hands them over: what json.loads() makes of those in the checkpoint.
+Tree = Dict[str, Any]
+
+_MOST_LISTED = 8
+
+
+class DataLossError(KafkaError):
+    """Records that a query has not read are gone, and failOnDataLoss is true.
+
+    Arguments: kind: as in the JVM connector's KAFKA_DATA_LOSS.kind, kept as attribute; text: what
+    is lost.
+    """
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(kind, text)
+        self.kind = kind
+        self.text = text
+
+    def __str__(self) -> str:
+        return (
+            '[KAFKA_DATA_LOSS.%s] %s. Some data may have been lost: Kafka has aged it out, or the'
+            ' topic was deleted before all of it was read. To go on without it, set failOnDataLoss'
+            ' to false' % (self.kind, self.text)
+        )
+
+
+# ---------------------------------------------------------------- the checkpoint
+
+
+def offsets_of(tree: Tree) -> Dict[TopicPartition, int]:
+    """Return what offsets in a checkpoint are, whichever connector wrote them.
+
+    Raises InvalidOptionError for what is no offsets of this source.
+    """
+    return parse_offsets(json.dumps(tree), 'the checkpoint of the query')
+
+
+def begin_of(start: Tree, end: Tree) -> Dict[TopicPartition, int]:
+    """Return where a batch begins: at `start`, unless it is the first one and says where.
+
+    Spark asks for the start of the first batch again when it repeats it, and "latest" is by then
+    another one: so the first end has its start in it.
+    """
+    begin = None if start == end else embedded_start(json.dumps(end))
+    return offsets_of(start) if begin is None else begin
+
+
+def first_end(start: Offsets, end: Offsets) -> Tree:
+    """Return the end of the first batch, with its start in it."""
+    return offset_tree(end, start)
+
+
+def next_end(start: Tree, end: Offsets) -> Tree:
+    """Return the end of a later batch: `start` itself when there is nothing new.
+
+    Spark compares offsets by their text.
+    """
+    return start if offsets_of(start) == end else offset_tree(end)
+
+
+# ---------------------------------------------------------------- when a batch is due
+
+
+class Patience:
+    """How long a query waits for batches that are worth it (minOffsetsPerTrigger, maxTriggerDelay).
+
+    Arguments: min_offsets: None for any; max_delay: seconds since the last batch after which it
+    waits no longer. The first batch is not waited for.
+    """
+
+    def __init__(self, min_offsets: Optional[int], max_delay: float) -> None:
+        self._min_offsets = min_offsets
+        self._max_delay = max_delay
+        self._last: Optional[float] = None
+
+    def __repr__(self) -> str:
+        return '<Patience for %s offsets, %g s>' % (self._min_offsets, self._max_delay)
+
+    def is_due(self, start: Offsets, latest: Offsets, now: float) -> bool:
+        """Tell whether a batch from `start` is to be read now, which is then the last one."""
+        if self._min_offsets is None:
+            return True
+        is_late = self._last is None or now - self._last >= self._max_delay
+        if not is_late and not is_enough(start, latest, self._min_offsets):
+            return False
+        self._last = now
+        return True
+
+
+# ---------------------------------------------------------------- what is read, what is lost
+
+
+class Loss(NamedTuple):
+    """Something that a batch should have and has not: see DataLossError."""
+
+    kind: str
+    partitions: Tuple[TopicPartition, ...]
+    text: str
+
+    def error(self) -> DataLossError:
+        """Return it as an error."""
+        return DataLossError(self.kind, self.text)
+
+
+class Plan(NamedTuple):
+    """What is read for a batch, and what of it is lost."""
+
+    ranges: List[TaskRange]
+    losses: List[Loss]
+
+
+def plan(
+    start: Offsets,
+    end: Offsets,
+    new_starts: Offsets,
+    earliest: Optional[Offsets] = None,
+    existing: Optional[Set[TopicPartition]] = None,
+) -> Plan:
+    """Return what is read between two offsets.
+
+    Arguments: new_starts: where those partitions of `end` begin that are not in `start`, without
+    those that cannot be asked any more; earliest: where logs begin, if that was asked; existing:
+    the partitions that there are, if that was asked.
+    """
+    losses = _of_new(start, end, new_starts)
+    known = {**start, **new_starts}
+    gone = {each for each in start if each not in end}
+    if existing is not None:
+        gone.update(each for each in start if each not in existing)
+    if gone:
+        text = 'Partitions %s have been deleted, of which offsets up to %s were read'
+        told = ', '.join(str(start[each]) for each in sorted(gone)[:_MOST_LISTED])
+        losses.append(Loss('PARTITIONS_DELETED', tuple(sorted(gone)), text % (listed(gone), told)))
+    ranges = []
+    for at in sorted(each for each in end if each in known and each not in gone):
+        first, stop = known[at], end[at]
+        if stop < first:
+            losses.append(_changed(at, first, stop))
+            continue
+        begin = (earliest or {}).get(at, first)
+        if first < min(begin, stop):
+            losses.append(_aged_out(at, first, begin))
+            first = min(begin, stop)
+        ranges.append(TaskRange(str(at.topic), at.partition, first, stop))
+    return Plan(ranges, losses)
+
+
+def _of_new(start: Offsets, end: Offsets, new_starts: Offsets) -> List[Loss]:
+    """Return what is lost of partitions that were added: each is read from its offset 0."""
+    losses = []
+    unknown = sorted(each for each in end if each not in start and each not in new_starts)
+    if unknown:
+        text = 'Cannot find where partitions %s begin: they have been deleted' % listed(unknown)
+        losses.append(Loss('INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS', tuple(unknown), text))
+    for at, first in sorted(new_starts.items()):
+        if first != 0:
+            text = 'Added partition %s starts from %d instead of 0' % (listed([at]), first)
+            losses.append(Loss('ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO', (at,), text))
+    return losses
+
+
+def _changed(at: TopicPartition, first: int, stop: int) -> Loss:
+    text = (
+        'The end of partition %s went back from offset %d to %d: the query was told to start behind'
+        ' the end, or the topic was deleted and created again'
+    )
+    return Loss('PARTITION_OFFSET_CHANGED', (at,), text % (listed([at]), first, stop))
+
+
+def _aged_out(at: TopicPartition, first: int, begin: int) -> Loss:
+    text = 'Partition %s was to be read from offset %d, and its log begins at %d'
+    return Loss('START_OFFSET_RESET', (at,), text % (listed([at]), first, begin))
+
+
+def went_back(start: Offsets, latest: Offsets) -> bool:
+    """Tell whether a log ends before what was read of it: for a moment, a new leader may say so."""
+    return any(end < start.get(each, end) for each, end in latest.items())
+
+
+def listed(partitions: Iterable[TopicPartition]) -> str:
+    """Return partitions as text, a few of them."""
+    some = sorted(partitions)
+    rest = ' and %d more' % (len(some) - _MOST_LISTED) if len(some) > _MOST_LISTED else ''
+    return ', '.join('%s-%d' % (str(each[0]), each[1]) for each in some[:_MOST_LISTED]) + rest

@@ -1,0 +1,122 @@
+"""The stream readers of the data source, for both levels of PySpark's API.
+
+Owns what PySpark calls. "4.2 and later": a reader that is told where a batch starts and how much it
+may take (LimitedReader). "4.0/4.1": one that has to know that itself (SelfLimitedReader): it learns
+it from partitions(), which PySpark calls for the last batch when a query restarts. Which one is
+decided by what the base class takes. Does not own: what a query does (query.py), reading
+(reading.py). PySpark asks one instance on the driver, and sends copies to the executors to read.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Iterator, List, Optional, Sequence
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from kafka.spark.options import SourceOptions
+from kafka.spark.progress import Tree
+from kafka.spark.query import Query
+from kafka.spark.reading import read_range
+
+__all__ = ['SelfLimitedReader', 'stream_reader']
+
+_TAKES_LIMITS = 'limit' in inspect.signature(DataSourceStreamReader.latestOffset).parameters
+
+
+class _Reader(DataSourceStreamReader):  # type: ignore[misc]
+    """What the readers have in common.
+
+    Arguments: options: a SourceOptions; columns: those of the rows.
+    """
+
+    def __init__(self, options: SourceOptions, columns: Sequence[str]) -> None:
+        self._options = options
+        self._columns = tuple(columns)
+        self._query = Query(options)
+
+    def __repr__(self) -> str:
+        return '<%s of %s, %r>' % (type(self).__name__, ', '.join(self._columns), self._query)
+
+    def initialOffset(self) -> Tree:
+        """Return where a new query begins."""
+        return self._query.initial()
+
+    def partitions(self, start: Tree, end: Tree) -> List[InputPartition]:
+        """Cut a batch into tasks. Raises: as Query.ranges()."""
+        return [InputPartition(each) for each in self._query.ranges(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield the Arrow batches of one task."""
+        return read_range(partition.value, self._options, self._columns)
+
+    def commit(self, end: Tree) -> None:
+        """Note that a batch is done. PySpark tells it when it plans the one after it."""
+        self._query.commit(end)
+
+    def stop(self) -> None:
+        """Close the connections."""
+        self._query.close()
+
+
+class SelfLimitedReader(_Reader):
+    """Keeps to the limits by itself (PySpark 4.0 and 4.1).
+
+    PySpark does not say that a trigger is AvailableNow: that is then one batch, of all there is, or
+    of maxOffsetsPerTrigger.
+    """
+
+    _position: Optional[Tree] = None
+
+    def latestOffset(self) -> Tree:
+        """Return the end of the next batch."""
+        start = self.initialOffset() if self._position is None else self._position
+        return self._query.worthwhile(start, self._options.max_offsets)
+
+    def partitions(self, start: Tree, end: Tree) -> List[InputPartition]:
+        """Cut a batch into tasks, and remember its end."""
+        found = super().partitions(start, end)
+        self._position = end
+        return found
+
+
+if _TAKES_LIMITS:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxRows,
+        ReadMinRows,
+        SupportsTriggerAvailableNow,
+    )
+
+    class LimitedReader(_Reader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+        """Is told its limits (PySpark 4.2 and later)."""
+
+        def getDefaultReadLimit(self) -> ReadLimit:
+            """Return what PySpark is to hand back with each trigger but those that take all."""
+            options = self._options
+            if options.max_offsets is not None:
+                return ReadMaxRows(options.max_offsets)
+            if options.min_offsets is not None:
+                return ReadMinRows(options.min_offsets)
+            return ReadAllAvailable()
+
+        def latestOffset(self, start: Tree, limit: ReadLimit) -> Tree:
+            """Return the end of the batch that begins at `start`."""
+            if isinstance(limit, ReadAllAvailable):
+                return self._query.everything(start)
+            max_offsets = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+            return self._query.worthwhile(start, max_offsets)
+
+        def reportLatestOffset(self) -> Optional[Tree]:
+            """Return the ends of the logs as they were when a batch was looked for last."""
+            return self._query.latest()
+
+        def prepareForTriggerAvailableNow(self) -> None:
+            """Read up to the ends of now, in batches, and no further."""
+            self._query.bound()
+
+
+def stream_reader(options: SourceOptions, columns: Sequence[str]) -> Any:
+    """Return the reader for the PySpark that is there; arguments as _Reader's."""
+    return (LimitedReader if _TAKES_LIMITS else SelfLimitedReader)(options, columns)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Any, Dict, List, Mapping, Optional
+from typing import AbstractSet, Any, Dict, List, Mapping, Optional
 
 from kafka import config
 from kafka.config.kinds import FLAG, Unfit
@@ -117,7 +117,7 @@ def consumer_config(given: Mapping[str, str]) -> Dict[str, Any]:
     Raises InvalidOptionError, which shows no secret.
     """
     named = _named(given, _NOT_OF_SOURCES)
-    found = _read(named, _CONSUMER, _PRODUCER)
+    found = _read(named, _CONSUMER, {*_PRODUCER, *_FIXED, *_LEVELS.values()})
     found.pop('group_id', None)
     # Nobody makes a topic by asking what there is in it, nor commits what Spark keeps.
     found.update(allow_auto_create_topics=False, enable_auto_commit=False)
@@ -133,8 +133,9 @@ def producer_config(given: Mapping[str, str], is_transactional: bool = False) ->
     """
     rest = _named(given, _NOT_OF_SINKS)
     _check_partitioner(rest.pop('partitioner.class', ''))
+    _check_fixed(rest)
     level = _level_of(rest)
-    found = _read(rest, _PRODUCER, _CONSUMER)
+    found = _read(rest, _PRODUCER, {*_CONSUMER, *_NOT_OF_SOURCES, *_FIXED})
     if level is not None:
         found['compression_level'] = level
     checked = dict(found, transactional_id='x') if is_transactional else found
@@ -170,7 +171,7 @@ def _level_of(rest: Dict[str, str]) -> Optional[int]:
     return read.get(codec)
 
 
-def _read(given: Mapping[str, str], rows: Rows, others: Rows) -> Dict[str, Any]:
+def _read(given: Mapping[str, str], rows: Rows, others: AbstractSet[str]) -> Dict[str, Any]:
     """Return what is given under our names.
 
     Arguments: rows: of this side; others: those of the other side, which count nothing here: one
@@ -185,20 +186,18 @@ def _read(given: Mapping[str, str], rows: Rows, others: Rows) -> Dict[str, Any]:
             value = read_text(rows[name], name, text)
             if name not in _OF_GROUPS:
                 found[rows[name].name] = value
-        elif name in _FIXED:
-            _check_fixed(name, text)
-        elif name not in others and name not in _NOT_OF_SOURCES:
+        elif name not in others:
             raise InvalidOptionError(_unknown(name, rows))
     found.update(read_security(security))
     return found
 
 
-def _check_fixed(name: str, text: str) -> None:
-    only, why = _FIXED[name]
-    if text.lower() != only:
-        raise InvalidOptionError(
-            '%s%s must be %s, not %s: %s' % (PREFIX, name, only, shown(text), why)
-        )
+def _check_fixed(given: Mapping[str, str]) -> None:
+    for name, (only, why) in _FIXED.items():
+        if given.get(name, only).lower() != only:
+            raise InvalidOptionError(
+                '%s%s must be %s, not %s: %s' % (PREFIX, name, only, shown(given[name]), why)
+            )
 
 
 def _unknown(name: str, rows: Rows) -> str:
@@ -247,13 +246,15 @@ def _check(face: config.Face, found: Dict[str, Any]) -> None:
     try:
         SecuritySettings.from_options(config.resolve(face, found))
     except KafkaConfigurationError as error:
-        text = _OURS.sub(_in_java, str(error))
+        text = _OURS.sub(_in_java, str(error.args[0]))
         # Nobody gave one: it is what exactlyOnce needs.
         text = text.replace(PREFIX + 'transactional.id', 'exactlyOnce')
         raise InvalidOptionError(text) from None
 
 
-_OURS = re.compile(r'\b(%s)\b' % '|'.join(name for name in config.OPTIONS if '_' in name))
+# Names of one word stand in texts as words, but for these.
+_IN_TEXTS = ['acks', 'retries', *(name for name in config.OPTIONS if '_' in name)]
+_OURS = re.compile(r'\b(%s)\b' % '|'.join(_IN_TEXTS))
 
 
 def _in_java(found: Any) -> str:

@@ -11,7 +11,7 @@ each other (kafka/net/security).
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Mapping, Tuple
+from typing import Any, Callable, Dict, Mapping, Match, Tuple
 
 from kafka.config.secrets import is_pem, shown
 from kafka.errors import InvalidOptionError, KafkaConfigurationError
@@ -201,13 +201,14 @@ def _check_store(given: Given, store: str) -> None:
 
 def pem(text: str) -> str:
     """Return PEM text as OpenSSL wants it, with the lines that it lost in an option; else as is."""
-    return _PEM.sub(_with_lines, text) if is_pem(text) else text
+    blocks = list(_PEM.finditer(text)) if is_pem(text) else []
+    return '\n'.join(map(_with_lines, blocks)) or text
 
 
-def _with_lines(match: Any) -> str:
+def _with_lines(match: Match[str]) -> str:
     label, body = match.groups()
     if ':' in body:  # an old key with headers, whose lines are what they are
-        return str(match.group())
+        return match.group()
     letters = re.sub(r'\s+', '', body)
     lines = [letters[at : at + 64] for at in range(0, len(letters), 64)]
     return '\n'.join(['-----BEGIN %s-----' % label, *lines, '-----END %s-----' % label])
@@ -362,7 +363,7 @@ def _read_provider(given: Given, credentials: Dict[str, str], found: Found) -> N
             extensions,
         )
     except KafkaConfigurationError as error:
-        text = str(error).replace('token_endpoint_url', PREFIX + _TOKEN_URL)
+        text = str(error.args[0]).replace('token_endpoint_url', PREFIX + _TOKEN_URL)
         text = text.replace('client_id', 'clientId of %s' % JAAS)
         raise InvalidOptionError(
             text.replace('client_secret', 'clientSecret of %s' % JAAS)

@@ -304,7 +304,8 @@ def _check_topics(option: str, names: Iterable[str]) -> None:
 
 
 def _start(given: _Given, is_streaming: bool, group: Optional[str]) -> Limit:
-    strategy = given.text('startingOffsetsByTimestampStrategy') or 'error'
+    strategy = given.text('startingOffsetsByTimestampStrategy')
+    strategy = 'error' if strategy is None else strategy
     if strategy.lower() not in ('error', 'latest'):
         given.refuse('startingOffsetsByTimestampStrategy', 'error or latest')
     words = ('earliest', 'latest', 'committed') if is_streaming else ('earliest', 'committed')

@@ -288,6 +288,7 @@ WRONG: List[Any] = [
     ('startingOffsetsByTimestamp', '{"t":{"0":-1}}', 'startingOffsetsByTimestamp must be millis'),
     ('startingOffsetsByTimestamp', '5', 'startingOffsetsByTimestamp must be JSON'),
     ('startingOffsetsByTimestampStrategy', 'earliest', 'Strategy must be error or latest'),
+    ('startingOffsetsByTimestampStrategy', '', 'Strategy must be error or latest'),
     ('failOnDataLoss', 'no', "failOnDataLoss must be true or false, not 'no'"),
     ('failOnDataLoss', '', 'failOnDataLoss must be true or false'),
     ('includeHeaders', '1', 'includeHeaders must be true or false'),

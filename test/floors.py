@@ -53,6 +53,7 @@ FLOOR = {
     'kafka.consumer.subscription_state': 'machines',
     'kafka.producer': 'clients',
     'kafka.producer.buffer': 'machines',
+    'kafka.producer.encoded_batches': 'machines',
     'kafka.producer.future': 'machines',
     'kafka.producer.boxes': 'machines',
     'kafka.producer.known_topics': 'machines',

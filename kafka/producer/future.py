@@ -311,7 +311,8 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
                         batch, place = batch.piece_of(place)
                     error = batch.error_of(place)
                     if error is not None:
-                        return part.numbers[number] if part.numbers else begin + number, error
+                        numbers = part.numbers
+                        return begin + number if numbers is None else int(numbers[number]), error
             begin += part.size
         return None
 

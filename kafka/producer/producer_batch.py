@@ -117,6 +117,7 @@ class ProducerBatch:
         'put',
         'raw_size',
         'record_count',
+        'records',
         'reserved',
         'room',
         'stamps',
@@ -151,6 +152,8 @@ class ProducerBatch:
         self.tick = 0.0
         self.put = self.values.append
         self.record_count = 0
+        #: What is behind the header, not compressed, where that was encoded before.
+        self.records: Optional[memoryview] = None
         self.reserved = 0
         self.raw_size = 0
         self.attempts = 0
@@ -240,6 +243,18 @@ class ProducerBatch:
             self.headers.extend(repeat((), count - len(self.headers)))
             del self.headers[count:]
 
+    def fill(self, records: memoryview, values: Any, keys: Any, timestamp: int) -> None:
+        """Take records that are encoded, all there will be, and close; as close().
+
+        Arguments: records: what is behind the header of magic 2; values, keys: the same by columns,
+        sequences, keys None for none; timestamp: ms, of all of them.
+        """
+        self.values, self.keys, self.records = values, keys, records
+        self.set_time(0, timestamp)
+        self.move(State.CLOSED)
+        self.room = -1
+        self.record_count = len(values)
+
     # ------------------------------------------------------------ bytes
 
     @property
@@ -264,6 +279,7 @@ class ProducerBatch:
                 self.keys,
                 self.headers,
                 self.stamps,
+                records=self.records,
                 codec=codec,
                 compresslevel=compresslevel,
                 producer_id=self.producer_id,
@@ -323,7 +339,7 @@ class ProducerBatch:
             pieces.append((start, self._piece(start, end)))
             start = end
         self._pieces_left = len(pieces)
-        self.encoded = None
+        self.encoded = self.records = None
         with self._guard:
             self.pieces = pieces
             calls, self._calls = self._calls, []
@@ -344,8 +360,8 @@ class ProducerBatch:
 
     def _piece(self, start: int, end: int) -> ProducerBatch:
         piece = ProducerBatch(self.topic_partition, self.created_at, 0, self._guard, self._wait)
-        piece.values = self.values[start:end]
-        piece.keys = self.keys and self.keys[start:end]
+        piece.values = list(self.values[start:end])
+        piece.keys = self.keys and list(self.keys[start:end])
         piece.headers = self.headers and self.headers[start:end]
         for stamp in self.stamps:
             if stamp.start <= start:
@@ -393,7 +409,7 @@ class ProducerBatch:
         # The records themselves are not needed any more; their timestamps are, for the futures.
         self.values = []
         self.put = self.values.append
-        self.keys = self.headers = self.encoded = None
+        self.keys = self.headers = self.encoded = self.records = None
         self._end()
 
     def _end(self) -> None:

@@ -26,8 +26,8 @@ from typing import (
 )
 
 from kafka.errors import IllegalStateError, KafkaError
-from kafka.producer.boxes import Boxes
 from kafka.producer.buffer import BufferMemory, Ticket
+from kafka.producer.encoded_batches import EncodedBatches
 from kafka.producer.future import Placed
 from kafka.producer.many_records import Group, Many, ends_of, padded
 from kafka.producer.plans import Limits, Plan
@@ -43,13 +43,11 @@ __all__ = ['Limits', 'Plan', 'RecordAccumulator']
 
 #: What the interpreter needs for a value besides its bytes: its head and a place in a list.
 OBJECT_BYTES = 48
-# A batch that is expected to shrink when compressed takes so many times more at most.
-_MOST_SHRINK = 8
 # Nobody holds the lock for so long, but for somebody who cannot go on.
 _HELD_SECONDS = 1.0
 
 
-class RecordAccumulator(Boxes):
+class RecordAccumulator(EncodedBatches):
     """Batches of all topics.
 
     Arguments: limits; wake: called, without the lock, when there is something new to send; wait:
@@ -208,9 +206,7 @@ class RecordAccumulator(Boxes):
             return queue.open
         if queue.open is not NO_BATCH:
             self._close(topic, queue, True)
-        limit = self.limits.batch_size
-        if self.limits.compressed:
-            limit = int(limit / max(topic.ratio, 1 / _MOST_SHRINK))
+        limit = self.batch_room(topic)
         needed = min(max(limit, size), self.memory.total)
         if ticket is None:
             ticket = self.memory.queue_up(needed)

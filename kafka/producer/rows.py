@@ -54,26 +54,20 @@ def send_rows(producer: Placing, topic: str, rows: Rows) -> FutureRecords:
     serializers, interceptors or a partitioner of the program's, which nobody would ask.
     """
     deadline = time.monotonic() + producer._max_block
-    producer._check_open()
-    if not producer._is_plain:
-        raise IllegalStateError(
-            'rows are sent as they are: the producer must have no serializer, interceptor or'
-            ' partitioner'
-        )
+    check_producer(producer)
     check_topic(topic)
     has_headers = rows.headers is not None and any(rows.headers)
     check_release(producer.config['api_version'], None in rows.values, has_headers, None)
-    producer._state.check_send()
     if not rows.values:
         return FutureRecords([], [])
     queue = producer._queue(topic, deadline)
     if rows.partitions is not None:
-        _find_partitions(producer, queue, rows.partitions, deadline)
+        find_partitions(producer, queue, rows.partitions, deadline)
     key_sizes = None if rows.keys is None else _sizes(rows.keys)
     value_sizes = _sizes(rows.values)
     sizes = _together(value_sizes, key_sizes, rows.headers if has_headers else None)
     if max(sizes) + OVERHEAD > producer._largest:
-        raise _too_large(producer, topic, sizes)
+        raise too_large(producer, topic, sizes)
     many = Many(queue, (), int(time.time() * 1000))
     accumulator = producer._accumulator
     with accumulator.lock:
@@ -82,7 +76,18 @@ def send_rows(producer: Placing, topic: str, rows: Rows) -> FutureRecords:
     return FutureRecords(many.placed, value_sizes, key_sizes)
 
 
-def _find_partitions(
+def check_producer(producer: Placing) -> None:
+    """Raise IllegalStateError unless rows can be sent just now."""
+    producer._check_open()
+    if not producer._is_plain:
+        raise IllegalStateError(
+            'rows are sent as they are: the producer must have no serializer, interceptor or'
+            ' partitioner'
+        )
+    producer._state.check_send()
+
+
+def find_partitions(
     producer: Placing, queue: TopicQueue, wanted: Sequence[Optional[int]], deadline: float
 ) -> None:
     """Look once whether a topic has got partitions that are not known. Raises: RowRefusedError."""
@@ -118,7 +123,8 @@ def _together(
     return sizes
 
 
-def _too_large(producer: Placing, topic: str, sizes: List[int]) -> RowRefusedError:
+def too_large(producer: Placing, topic: str, sizes: List[int]) -> RowRefusedError:
+    """Return what is said of the largest row. Arguments: sizes: bytes of each."""
     largest = max(sizes)
     return RowRefusedError(
         sizes.index(largest),

@@ -149,6 +149,7 @@ def encode_column_batch(
     headers: Optional[Sequence[Sequence[Header]]],
     stamps: Sequence[Tuple[int, int]],
     *,
+    records: Optional[Buffer] = None,
     codec: int = 0,
     compresslevel: Optional[int] = None,
     producer_id: int = -1,
@@ -160,11 +161,15 @@ def encode_column_batch(
     Encode one batch of magic 2 of columns, as a producer collects them.
 
     ``keys`` and ``headers`` None mean that no record has any; ``stamps`` holds where a timestamp
-    begins and the timestamp (ms), the first one at 0. Raises as :func:`encode_batch`.
+    begins and the timestamp (ms), the first one at 0. ``records`` are the columns if somebody has
+    encoded them. Raises as :func:`encode_batch`.
     """
     base = stamps[0][1]
-    deltas = [(start, timestamp - base) for start, timestamp in stamps]
-    payload = encode_columns(values, keys, headers, deltas)
+    if records is None:
+        deltas = [(start, timestamp - base) for start, timestamp in stamps]
+        payload: Buffer = encode_columns(values, keys, headers, deltas)
+    else:
+        payload = records
     if codec:
         payload = codecs.compress(codec, payload, compresslevel)
     attributes = codec | (TRANSACTIONAL_MASK if transactional else 0)
@@ -194,7 +199,7 @@ def _assemble(payload: bytes, header: Tuple[int, ...]) -> bytes:
     return bytes(_assembled(payload, header))
 
 
-def _assembled(payload: bytes, header: Tuple[int, ...]) -> bytearray:
+def _assembled(payload: Buffer, header: Tuple[int, ...]) -> bytearray:
     """Put header (a BatchHeader's fields) and records together, and the checksum in its place."""
     try:
         batch = bytearray(HEADER.pack(*header))

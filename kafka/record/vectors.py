@@ -82,6 +82,16 @@ def pyarrow() -> Any:
     return found
 
 
+def pyarrow_compute() -> Any:
+    """Return the functions of pyarrow, which is there."""
+    return _package('pyarrow.compute')
+
+
+def numpy() -> Any:
+    """Return the package, which is there: see has_numpy()."""
+    return _package('numpy')
+
+
 def has_numpy() -> bool:
     """Tell whether records can be decoded without an object for each of them."""
     return _package('numpy') is not None

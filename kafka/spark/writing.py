@@ -3,7 +3,8 @@ Rows of Spark become records of Kafka: what a task of the sink does on an execut
 
 Owns which columns there may be (layout_of, on the driver as well), how Arrow batches and rows of
 Spark are taken apart, and what is said of a row that cannot be stored. Records are made and sent by
-:mod:`kafka.producer.rows`; who plans and commits is :mod:`kafka.spark.sink`.
+:mod:`kafka.producer.arrow_rows`, or :mod:`kafka.producer.rows` where that is not for them; who
+plans and commits is :mod:`kafka.spark.sink`.
 
 Columns, their types and what is refused are those of the JVM connector: it looks for columns by
 their names and passes over others; it writes headers whenever there is a column of them. A slice of
@@ -13,11 +14,13 @@ Outcomes are looked at behind each slice: the first record that is given up ends
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from itertools import accumulate, islice
 from operator import itemgetter
 from typing import (
     Any,
+    Callable,
     Deque,
     Dict,
     Iterable,
@@ -31,9 +34,11 @@ from typing import (
 
 from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaError
 from kafka.producer import KafkaProducer
+from kafka.producer.arrow_rows import ArrowRows, send_arrow_rows
 from kafka.producer.future import FutureRecords
 from kafka.producer.rows import RowRefusedError, Rows, send_rows
-from kafka.record.vectors import has_numpy, pyarrow
+from kafka.record.vector_encoder import as_binary
+from kafka.record.vectors import has_numpy
 from kafka.spark import clients
 
 __all__ = ['Layout', 'UnwritableRowError', 'layout_of', 'write_batches', 'write_rows']
@@ -48,7 +53,7 @@ _TYPES = {
     'partition': ('int',),
 }
 #: So many rows are sent at once, or fewer that have about so many bytes.
-_MOST_ROWS = 4000
+_MOST_ROWS = 10000
 _MOST_BYTES = 4 << 20
 
 
@@ -126,7 +131,7 @@ def write_batches(
             rows = batch.num_rows
             most = max(1, min(_MOST_ROWS, rows * _MOST_BYTES // max(1, batch.nbytes)))
             for start in range(0, rows, most):
-                writes.put(*_of_arrow(batch.slice(start, most), layout))
+                writes.put_arrow(batch.slice(start, most), layout)
     return writes.rows
 
 
@@ -185,6 +190,22 @@ class _Task:
             if not is_stored:
                 clients.discard(producer, 0.0)  # what waits is dropped: it will come again
 
+    def put_arrow(self, batch: Any, layout: Layout) -> None:
+        """Send the rows of an Arrow batch. Raises: UnwritableRowError."""
+        columns = batch.columns
+        topic = self._topic
+        if layout.topic is not None:
+            topic = _only_topic(columns[layout.topic])
+        rows = _arrow_rows(columns, layout)
+        if topic is not None and rows is not None and batch.num_rows:
+            places = range(self.rows, self.rows + batch.num_rows)
+            if self._send(
+                topic, functools.partial(send_arrow_rows, topic=topic, rows=rows), places
+            ):
+                self._sent(batch.num_rows)
+                return
+        self.put(*_of_arrow(columns, layout))
+
     def put(self, rows: Rows, topics: Optional[Sequence[Optional[str]]]) -> None:
         """Send some rows, to the topics that they name. Raises: UnwritableRowError."""
         count = len(rows.values)
@@ -193,27 +214,37 @@ class _Task:
             self._refuse_null(numbers[topics.index(None)])
         if rows.headers is not None and None in rows.headers:
             self._refuse_header(numbers[rows.headers.index(None)])
-        if self._producer is None and count:
-            self._producer = clients.producer(self._config)
-        for topic, wanted in _by_topic(topics or [self._topic or ''] * min(count, 1), count):
+        for topic, wanted in _by_topic(topics or [self._topic or ''] * min(count, 1)):
             some = rows
             places: Sequence[int] = numbers
             if wanted is not None:
                 some = Rows._make(column and _picked(column, wanted) for column in rows)
                 places = [numbers[each] for each in wanted]
-            self._send(topic, some, places)
+            self._send(topic, functools.partial(send_rows, topic=topic, rows=some), places)
+        self._sent(count)
+
+    def _sent(self, count: int) -> None:
         self.rows += count
         self._look()
 
-    def _send(self, topic: str, rows: Rows, places: Sequence[int]) -> None:
-        assert self._producer is not None
+    def _send(
+        self,
+        topic: str,
+        send: Callable[[KafkaProducer], Optional[FutureRecords]],
+        places: Sequence[int],
+    ) -> bool:
+        """Tell whether rows were sent in a way that is not for all."""
+        if self._producer is None:
+            self._producer = clients.producer(self._config)
         try:
-            records = send_rows(self._producer, topic, rows)
+            records = send(self._producer)
         except RowRefusedError as error:
             raise self._error(places[error.index], topic, error.reason) from error.reason
         except (KafkaError, ValueError, TypeError) as error:
             raise self._error(places[0], topic, error) from error
-        self._waiting.append((topic, places, records))
+        if records is not None:
+            self._waiting.append((topic, places, records))
+        return records is not None
 
     def _look(self) -> None:
         """Forget what is stored. Raises: UnwritableRowError for what was given up."""
@@ -247,7 +278,7 @@ class _Task:
         )
 
 
-def _by_topic(topics: Sequence[Any], count: int) -> Iterable[Tuple[str, Optional[Sequence[int]]]]:
+def _by_topic(topics: Sequence[Any]) -> Iterable[Tuple[str, Optional[Sequence[int]]]]:
     """Return for each topic the numbers of its rows; None: all."""
     if len(set(topics)) <= 1:
         return [(topic, None) for topic in topics[:1]]
@@ -264,32 +295,53 @@ def _picked(column: Sequence[Any], numbers: Sequence[int]) -> Sequence[Any]:
 # ------------------------------------------------------------ out of Arrow
 
 
-def _of_arrow(batch: Any, layout: Layout) -> Tuple[Rows, Optional[Sequence[Optional[str]]]]:
-    """Return the rows of an Arrow batch, and their topics unless those are given."""
-    columns = batch.columns
+def _arrow_rows(columns: Sequence[Any], layout: Layout) -> Optional[ArrowRows]:
+    """Return rows as columns of Arrow, None if they have headers."""
+    values, keys, headers, partitions = [
+        None if each is None else _unless_null(columns[each])
+        for each in (layout.value, layout.key, layout.headers, layout.partition)
+    ]
+    if headers is not None:
+        return None
+    return ArrowRows(
+        as_binary(columns[layout.value] if values is None else values),
+        None if keys is None else as_binary(keys),
+        partitions,
+    )
+
+
+def _unless_null(column: Any) -> Any:
+    return None if column.null_count == len(column) else column
+
+
+def _only_topic(column: Any) -> Optional[str]:
+    """Return the topic of all rows, None if there are several, or nulls."""
+    found = column.unique().to_pylist()
+    return found[0] if len(found) == 1 else None
+
+
+def _of_arrow(
+    columns: Sequence[Any], layout: Layout
+) -> Tuple[Rows, Optional[Sequence[Optional[str]]]]:
+    """Return the rows of an Arrow batch as lists, and their topics unless those are given."""
     keys = None if layout.key is None else _binaries(columns[layout.key])
     headers = partitions = topics = None
     if layout.headers is not None:
         headers = _arrow_headers(columns[layout.headers])
     if layout.partition is not None:
-        column = columns[layout.partition]
-        if column.null_count < len(column):
-            partitions = column.to_pylist()
+        column = _unless_null(columns[layout.partition])
+        partitions = None if column is None else column.to_pylist()
     if layout.topic is not None:
         topics = _topics(columns[layout.topic])
-    values = _binaries(columns[layout.value])
-    return Rows(values or [None] * batch.num_rows, keys, headers, partitions), topics
+    values = columns[layout.value]
+    return Rows(_binaries(values) or [None] * len(values), keys, headers, partitions), topics
 
 
 def _binaries(column: Any) -> Optional[List[Optional[bytes]]]:
     """Return what a column of text or bytes holds as bytes; None where all is null."""
     if column.null_count == len(column):
         return None
-    pa = pyarrow()
-    if pa.types.is_string(column.type):
-        column = column.cast(pa.binary())  # the same bytes, seen otherwise
-    elif pa.types.is_large_string(column.type):
-        column = column.cast(pa.large_binary())
+    column = as_binary(column)
     if has_numpy():  # to_pylist() of older releases makes an object of its own for each value
         found: List[Optional[bytes]] = column.to_numpy(zero_copy_only=False).tolist()
         return found

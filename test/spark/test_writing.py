@@ -226,7 +226,7 @@ def test_batches_of_many_bytes_are_cut_by_them(monkeypatch):
     sizes = []
     monkeypatch.setattr(writing, '_MOST_BYTES', 1000)
     monkeypatch.setattr(
-        writing._Task, 'put', lambda self, rows, topics: sizes.append(len(rows.values))
+        writing._Task, 'put_arrow', lambda self, batch, layout: sizes.append(batch.num_rows)
     )
     write_batches([batch(v=[b'%0100d' % i for i in range(100)])], VALUE, {})
     assert sum(sizes) == 100 and 5 <= max(sizes) <= 10

@@ -1,0 +1,145 @@
+"""Rows of Arrow on their way into batches, without an object of Python for each of them.
+
+Owns which rows may go this way, and how they are put in order and cut into batches; they are
+encoded by :mod:`kafka.record.vector_encoder`, and queued by :mod:`kafka.producer.encoded_batches`.
+All rows of a call are sorted by partition at once, so that what is paid for a call of numpy is
+paid for all batches together; few rows are cheaper by the way of :mod:`kafka.producer.rows`, which
+also does what is not done here: headers, and rows some of which have no partition and no key.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, List, NamedTuple, Optional, Tuple
+
+from kafka.argument_checks import check_topic
+from kafka.producer.encoded_batches import Encoded, LateColumn, ManyEncoded
+from kafka.producer.future import FutureRecords
+from kafka.producer.placing import OVERHEAD, Placing
+from kafka.producer.rows import RowRefusedError, check_producer, find_partitions, too_large
+from kafka.producer.topic_queue import TopicQueue
+from kafka.record.vector_encoder import encode_rows, hash_keys, sizes_of
+from kafka.record.vectors import has_numpy, numpy, pyarrow
+
+__all__ = ['ArrowRows', 'send_arrow_rows']
+
+#: Fewer rows, or fewer for each partition, are sent sooner one by one.
+_FEWEST = 1000
+_FEWEST_EACH = 100
+_BATCHES_SINCE = (0, 11)
+
+
+class ArrowRows(NamedTuple):
+    """Columns of Arrow; each but the values is None when no row has any.
+
+    ``values`` and ``keys`` are binaries (vector_encoder.as_binary), ``partitions`` are int32.
+    """
+
+    values: Any
+    keys: Optional[Any] = None
+    partitions: Optional[Any] = None
+
+
+def send_arrow_rows(producer: Placing, topic: str, rows: ArrowRows) -> Optional[FutureRecords]:
+    """Send rows to one topic, or return None where send_rows() has to.
+
+    Returns, raises: as kafka.producer.rows.send_rows().
+    """
+    if len(rows.values) < _FEWEST or not has_numpy():
+        return None
+    if any(each is not None and each.null_count for each in (rows.keys, rows.partitions)):
+        return None
+    if producer.config['api_version'] < _BATCHES_SINCE:
+        return None
+    deadline = time.monotonic() + producer._max_block
+    check_producer(producer)
+    check_topic(topic)
+    queue = producer._queue(topic, deadline)
+    if rows.keys is not None or rows.partitions is not None:
+        if len(rows.values) < _FEWEST_EACH * len(queue.partitions):
+            return None
+    if rows.partitions is not None:
+        _find_partitions(producer, queue, rows.partitions, deadline)
+    value_sizes = sizes_of(rows.values)
+    key_sizes = None if rows.keys is None else sizes_of(rows.keys)
+    sizes = numpy().maximum(value_sizes, 0)
+    if key_sizes is not None:
+        sizes = sizes + key_sizes
+    if sizes.max() + OVERHEAD > producer._largest:
+        raise too_large(producer, topic, sizes.tolist())
+    accumulator = producer._accumulator
+    many = ManyEncoded(queue, int(time.time() * 1000))
+    _encode(many, rows, sizes + accumulator.overhead, accumulator.batch_room(queue))
+    producer._append(lambda now, ticket: accumulator.append_encoded(many, now, ticket), deadline)
+    return FutureRecords(
+        many.placed, value_sizes.tolist(), None if key_sizes is None else key_sizes.tolist()
+    )
+
+
+def _find_partitions(producer: Placing, queue: TopicQueue, column: Any, deadline: float) -> None:
+    wanted = column.unique().to_pylist()
+    try:
+        find_partitions(producer, queue, wanted, deadline)
+    except RowRefusedError as refused:
+        row = column.index(wanted[refused.index]).as_py()
+        raise RowRefusedError(row, refused.reason) from refused.reason
+
+
+def _encode(many: ManyEncoded, rows: ArrowRows, sizes: Any, room: int) -> None:
+    """Make batches of so many bytes at most, and of one record at least."""
+    np, pa = numpy(), pyarrow()
+    partitions = _partitions(many.topic, rows)
+    values, keys, order = rows.values, rows.keys, None
+    stretches: List[Tuple[Optional[int], int]] = [(None, len(sizes))]
+    if partitions is not None:
+        counts = np.bincount(partitions)
+        ends = np.cumsum(counts).tolist()
+        stretches = [(int(each), ends[each]) for each in np.flatnonzero(counts)]
+        if len(stretches) > 1:
+            order = np.argsort(partitions, kind='stable')  # of 16 bits: by radix
+            sizes = sizes[order]
+            places = pa.array(order)
+            values = values.take(places)
+            keys = None if keys is None else keys.take(places)
+    cuts = _cuts(np.cumsum(sizes), stretches, room)
+    starts = [0, *(end for _, end in cuts[:-1])]
+    data, edges = encode_rows(keys, values, [end - start for start, (_, end) in zip(starts, cuts)])
+    whole = memoryview(data)
+    for start, (partition, end), left, right in zip(starts, cuts, [0, *edges], edges):
+        many.parts.append(
+            Encoded(
+                partition,
+                whole[left:right],
+                LateColumn(values, start, end),
+                None if keys is None else LateColumn(keys, start, end),
+                range(start, end) if order is None else order[start:end],
+            )
+        )
+
+
+def _partitions(topic: TopicQueue, rows: ArrowRows) -> Optional[Any]:
+    """Return the partition of each row, None where any will do."""
+    np = numpy()
+    if rows.partitions is not None:
+        chosen = rows.partitions.to_numpy(zero_copy_only=False)
+    elif rows.keys is not None:
+        ids = np.asarray(topic.partitions, dtype=np.int32)
+        chosen = ids[(hash_keys(rows.keys) & np.uint32(0x7FFFFFFF)) % np.uint32(len(ids))]
+    else:
+        return None
+    return chosen.astype(np.int16) if chosen.max() < 1 << 15 else chosen
+
+
+def _cuts(
+    ends: Any, stretches: List[Tuple[Optional[int], int]], room: int
+) -> List[Tuple[Optional[int], int]]:
+    """Return the partition of each batch and the row that it ends before."""
+    cuts: List[Tuple[Optional[int], int]] = []
+    start = 0
+    for partition, stop in stretches:
+        while start < stop:
+            base = int(ends[start - 1]) if start else 0
+            end = int(ends.searchsorted(base + room, side='right'))
+            start = min(max(end, start + 1), stop)
+            cuts.append((partition, start))
+    return cuts

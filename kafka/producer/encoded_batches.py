@@ -1,0 +1,151 @@
+"""Batches that come with their records encoded: from columns of Arrow, no record by itself.
+
+Owns how they get into the queues of an accumulator, behind what is there, and the columns that
+their keys and values are read from should a batch have to be split. Part of
+:mod:`kafka.producer.record_accumulator`, whose lock is held for all of it. Who encodes them, and
+decides what a batch has, is :mod:`kafka.producer.arrow_rows`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+from kafka.producer.boxes import Boxes
+from kafka.producer.buffer import Ticket
+from kafka.producer.future import Placed
+from kafka.producer.producer_batch import BATCH_BYTES, ProducerBatch
+from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
+
+# A batch that is expected to shrink when compressed takes so many times more at most.
+_MOST_SHRINK = 8
+
+
+class LateColumn(Sequence[Optional[bytes]]):
+    """Keys or values of a batch, which are made when somebody looks.
+
+    Arguments: column: a column of Arrow; start, end: which of its values.
+    """
+
+    __slots__ = ('_column', '_end', '_start')
+
+    def __init__(self, column: Any, start: int, end: int) -> None:
+        self._column = column
+        self._start = start
+        self._end = end
+
+    def __repr__(self) -> str:
+        return '<LateColumn of %d>' % len(self)
+
+    def __len__(self) -> int:
+        return self._end - self._start
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._list()[index]
+
+    def __iter__(self) -> Iterator[Optional[bytes]]:
+        return iter(self._list())
+
+    def _list(self) -> List[Optional[bytes]]:
+        found: List[Optional[bytes]] = self._column.slice(self._start, len(self)).to_pylist()
+        return found
+
+
+class Encoded(NamedTuple):
+    """The records of one batch of magic 2: ``records`` is all behind its header, uncompressed.
+
+    ``partition`` None leaves the choice to the accumulator. ``numbers`` as in Placed.
+    """
+
+    partition: Optional[int]
+    records: Any
+    values: LateColumn
+    keys: Optional[LateColumn]
+    numbers: Optional[Sequence[int]]
+
+
+class ManyEncoded:
+    """Encoded batches on their way into queues. Attributes: placed: those that are there."""
+
+    __slots__ = ('parts', 'placed', 'timestamp', 'topic')
+
+    def __init__(self, topic: TopicQueue, timestamp: int) -> None:
+        self.topic = topic
+        self.timestamp = timestamp
+        self.parts: Deque[Encoded] = deque()
+        self.placed: List[Placed] = []
+
+
+class EncodedBatches(Boxes):
+    """The part of an accumulator that takes batches which are encoded."""
+
+    _opened: int
+    _busy: Dict[PartitionQueue, None]
+    _incomplete: Dict[ProducerBatch, None]
+    _wait: Callable[[Callable[[], bool], Optional[float]], bool]
+
+    def _choose(self, topic: TopicQueue, size: int) -> PartitionQueue:
+        raise NotImplementedError
+
+    def _close(self, topic: TopicQueue, queue: PartitionQueue, was_full: Optional[bool]) -> None:
+        raise NotImplementedError
+
+    def batch_room(self, topic: TopicQueue) -> int:
+        """Return how many bytes of records a batch takes, before compression."""
+        if not self.limits.compressed:
+            return self.limits.batch_size
+        return int(self.limits.batch_size / max(topic.ratio, 1 / _MOST_SHRINK))
+
+    def append_encoded(
+        self, many: ManyEncoded, now: float, ticket: Optional[Ticket] = None
+    ) -> Optional[Ticket]:
+        """Queue encoded batches, as far as there is memory.
+
+        Returns: None when all are there, else a ticket as append(). Raises: as append().
+        """
+        with self.lock:
+            self._check_open()
+            if many.topic.is_forgotten:
+                many.topic = self._present(many.topic)
+            if many.topic.box:
+                ticket = self._sweep(many.topic, now, ticket)
+                if ticket is not None:
+                    return ticket
+            while many.parts:
+                ticket = self._queue_encoded(many, many.parts[0], now, ticket)
+                if ticket is not None:
+                    break
+                many.parts.popleft()
+            wake, self._woken = not self._woken, True
+        if wake:
+            self._wake()
+        return ticket
+
+    def _queue_encoded(
+        self, many: ManyEncoded, part: Encoded, now: float, ticket: Optional[Ticket]
+    ) -> Optional[Ticket]:
+        size = BATCH_BYTES + len(part.records)
+        if ticket is None:
+            ticket = self.memory.queue_up(min(size, self.memory.total))
+        if not ticket.granted:
+            return ticket
+        topic = many.topic
+        if part.partition is None:
+            queue = self._choose(topic, len(part.records))
+        else:
+            queue = topic.queue(part.partition)
+        if queue.open is not NO_BATCH:  # it has records that came before
+            self._close(topic, queue, None)
+        self._opened += 1
+        topic.is_used = True
+        batch = ProducerBatch(queue.topic_partition, now, 0, self.lock, self._wait)
+        batch.number = (self._opened,)
+        batch.reserved, batch.raw_size = ticket.size, size
+        batch.fill(part.records, part.values, part.keys, many.timestamp)
+        if part.partition is None:
+            topic.sticky.gave(size, True)
+        self._busy[queue] = None
+        self._incomplete[batch] = None
+        queue.waiting.append(batch)
+        many.placed.append(Placed(batch, 0, batch.record_count, part.numbers))
+        return None

@@ -1,0 +1,189 @@
+"""
+Records of Arrow columns, encoded for many batches of magic 2 without an object of Python for each.
+
+Owns how numpy and pyarrow put the records of batches together, and the hash of keys by which the
+Java client chooses partitions; :mod:`kafka.record.vectors` has the other way, and gives the two
+packages. Headers of batches, compression and checksums are :mod:`kafka.record.default_records`'s.
+
+All that stands before the key of a record is a row of a matrix of bytes, where each varint has as
+many columns as the longest one of its kind needs; a mask says which bytes are there. Arrow joins
+the rows with keys and values. The oracle is :mod:`kafka.record.batch_encoder`, and for the hash
+:mod:`kafka.partitioner.hashed`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Sequence, Tuple
+
+from kafka.record.vectors import numpy, pyarrow, pyarrow_compute
+
+__all__ = ['as_binary', 'encode_rows', 'hash_keys', 'sizes_of']
+
+_SEED = 0x9747B28C
+_M = 0x5BD1E995
+
+
+def as_binary(column: Any) -> Any:
+    """Return a column of text or bytes as one of bytes whose edges have 32 bits."""
+    pa = pyarrow()
+    return column if column.type.equals(pa.binary()) else column.cast(pa.binary())
+
+
+def _edges(column: Any) -> Any:
+    """Return where each value of a column begins, and where the last one ends, in its buffer."""
+    np = numpy()
+    if not len(column):
+        return np.zeros(1, dtype=np.int32)
+    edges = np.frombuffer(column.buffers()[1], dtype=np.int32)
+    return edges[column.offset : column.offset + len(column) + 1]
+
+
+def sizes_of(column: Any) -> Any:
+    """Return the bytes of each value of a column of binaries, -1 for null."""
+    np = numpy()
+    sizes = np.diff(_edges(column)).astype(np.int64)
+    if column.null_count:
+        sizes[column.is_null().to_numpy(zero_copy_only=False)] = -1
+    return sizes
+
+
+def encode_rows(keys: Optional[Any], values: Any, counts: Sequence[int]) -> Tuple[Any, List[int]]:
+    """
+    Encode the records of some batches, which lie behind each other in the columns.
+
+    ``keys`` and ``values`` are columns of as_binary(), ``keys`` None if there are none; ``counts``
+    says how many records each batch has. They have the timestamp of their batch, and no headers.
+    Returns all bytes, and where those of each batch end.
+    """
+    np, pa, compute = numpy(), pyarrow(), pyarrow_compute()
+    rows = len(values)
+    each = np.asarray(counts, dtype=np.int64)
+    ends = np.cumsum(each)
+    deltas = _zigzag(np.arange(rows, dtype=np.int64) - np.repeat(ends - each, each))
+    value_sizes = sizes_of(values)
+    key_sizes = np.full(rows, -1, dtype=np.int64) if keys is None else sizes_of(keys)
+    coded_keys, coded_values = _zigzag(key_sizes), _zigzag(value_sizes)
+    sizes = _width(deltas) + _width(coded_keys) + _width(coded_values)
+    sizes += np.maximum(key_sizes, 0) + np.maximum(value_sizes, 0) + 3
+    head = _Matrix(rows, [_zigzag(sizes), b'\x00\x00', deltas, coded_keys])
+    middle = _Matrix(rows, [coded_values])
+    columns = [head.column(), values, pa.scalar(b'\x00', pa.binary())]
+    if keys is None:
+        columns[1:1] = [middle.column()]
+    else:
+        columns[1:1] = [keys, middle.column()]
+    joined = compute.binary_join_element_wise(
+        *columns, pa.scalar(b'', pa.binary()), null_handling='replace', null_replacement=b''
+    )
+    return joined.buffers()[2], _edges(joined)[ends].tolist()
+
+
+def _zigzag(numbers: Any) -> Any:
+    np = numpy()
+    return ((numbers << 1) ^ (numbers >> 63)).astype(np.uint32)
+
+
+def _width(numbers: Any) -> Any:
+    """Return how many bytes the varint of each number has."""
+    np = numpy()
+    widths = np.ones(len(numbers), dtype=np.int64)
+    for bits in (7, 14, 21, 28):
+        more = numbers >> np.uint32(bits)
+        if not more.any():
+            break
+        widths += more > 0
+    return widths
+
+
+class _Matrix:
+    """Bytes of some fields of all records, one row for each record.
+
+    Arguments: fields: columns of numbers, written as varints, or bytes that are in each row.
+    """
+
+    def __init__(self, rows: int, fields: Sequence[Any]) -> None:
+        np = numpy()
+        widths = [
+            len(f) if isinstance(f, bytes) else int(_width(f[f.argmax()][None])[0]) for f in fields
+        ]
+        self.data = np.empty((rows, sum(widths)), dtype=np.uint8)
+        self.mask: Any = None
+        at = 0
+        for field, width in zip(fields, widths):
+            if isinstance(field, bytes):
+                self.data[:, at : at + width] = np.frombuffer(field, dtype=np.uint8)
+            else:
+                self._put(at, field, width)
+            at += width
+
+    def _put(self, at: int, numbers: Any, width: int) -> None:
+        np = numpy()
+        for index in range(width):
+            rest = numbers >> np.uint32(7 * index)
+            self.data[:, at + index] = rest & np.uint32(127)
+            if index:
+                is_there = rest > 0
+                self.data[:, at + index - 1] |= is_there.astype(np.uint8) << 7
+                if not is_there.all():
+                    if self.mask is None:
+                        self.mask = np.ones(self.data.shape, dtype=bool)
+                    self.mask[:, at + index] = is_there
+
+    def column(self) -> Any:
+        """Return the rows as a column of binaries."""
+        np, pa = numpy(), pyarrow()
+        rows, width = self.data.shape
+        edges = np.zeros(rows + 1, dtype=np.int32)
+        if self.mask is None:
+            edges[:] = np.arange(0, (rows + 1) * width, width)
+            data = self.data
+        else:
+            np.cumsum(self.mask.sum(axis=1), out=edges[1:])
+            data = self.data[self.mask]
+        return pa.Array.from_buffers(
+            pa.binary(), rows, [None, pa.py_buffer(edges), pa.py_buffer(data)]
+        )
+
+
+def hash_keys(column: Any) -> Any:
+    """Return the murmur2 hash of each key, as partitioners use it, in a column without nulls."""
+    np = numpy()
+    edges = _edges(column)
+    sizes = np.diff(edges)
+    # The longest first, so that those that have some more bytes are always the first ones.
+    is_even = bool((sizes == sizes[:1]).all())
+    order = None if is_even else np.argsort(-sizes, kind='stable')
+    starts = edges[:-1].astype(np.int64)
+    if order is not None:
+        starts, sizes = starts[order], sizes[order]
+    data = np.frombuffer(column.buffers()[2] or b'', dtype=np.uint8)
+    words = np.ndarray((max(0, len(data) - 3),), '<u4', data, 0, (1,))
+    state = np.uint32(_SEED) ^ sizes.astype(np.uint32)
+    m = np.uint32(_M)
+    for at in range(0, int(sizes[0]) - 3 if len(sizes) else 0, 4):
+        more = len(sizes) if is_even else int(np.searchsorted(-sizes, -(at + 4), side='right'))
+        word = words[starts[:more] + at] * m
+        word ^= word >> np.uint32(24)
+        state[:more] = (state[:more] * m) ^ (word * m)
+    _hash_tails(data, starts, sizes, state, m)
+    state ^= state >> np.uint32(13)
+    state *= m
+    state ^= state >> np.uint32(15)
+    if order is None:
+        return state
+    hashes = np.empty_like(state)
+    hashes[order] = state
+    return hashes
+
+
+def _hash_tails(data: Any, starts: Any, sizes: Any, state: Any, m: Any) -> None:
+    """Take in up to three bytes that are left of each key."""
+    np = numpy()
+    left = sizes & 3
+    for byte in (2, 1, 0):
+        some = np.flatnonzero(left > byte)
+        if len(some):
+            found = data[starts[some] + sizes[some] - left[some] + byte].astype(np.uint32)
+            state[some] ^= found << np.uint32(8 * byte)
+    some = np.flatnonzero(left)
+    state[some] *= m

@@ -42,6 +42,9 @@ log = logging.getLogger(__name__)
 
 T = TypeVar('T')
 
+#: So many seconds a broker waits that had nothing to tell for a while, if a program leaves that to
+#: us. Records come as soon as ever; only an idle consumer asks less often.
+IDLE_WAIT = 2.0
 #: The first releases with groups, with offsets in Kafka, and with offsets at all.
 _GROUPS_SINCE, _KAFKA_SINCE, _ZOOKEEPER_SINCE = (0, 9), (0, 8, 2), (0, 8, 1)
 
@@ -146,6 +149,7 @@ class Engine:
         settings = FetchSettings(
             min_bytes=config['fetch_min_bytes'],
             max_wait=config['fetch_max_wait_ms'] / 1000,
+            idle_wait=_idle_wait(config),
             max_bytes=config['fetch_max_bytes'],
             max_partition_bytes=config['max_partition_fetch_bytes'],
             max_buffered_bytes=config['fetch_max_buffered_bytes'],
@@ -304,3 +308,12 @@ class Engine:
         for part in (self.member, self.positions, self.fetcher):
             if part is not None:
                 part.close()
+
+
+def _idle_wait(config: Any) -> float:
+    """Return for how long a broker may be let wait in vain: no longer than a program has said.
+
+    Where it waits for more bytes than one, it is what makes it send fewer.
+    """
+    is_ours = 'fetch_max_wait_ms' not in config.given and config['fetch_min_bytes'] <= 1
+    return IDLE_WAIT if is_ours else 0.0

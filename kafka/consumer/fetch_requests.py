@@ -40,13 +40,15 @@ LAST_WITH_NAMES = 12
 class FetchSettings(NamedTuple):
     """What a consumer was told about fetching; times in seconds, sizes in bytes.
 
-    Attributes: max_wait: brokers wait so long for min_bytes; below request_timeout; max_bytes: of
-    an answer; max_partition_bytes: of a partition in it; max_buffered_bytes: of all that is fetched
+    Attributes: max_wait: brokers wait so long for min_bytes; below request_timeout; idle_wait: and
+    so long after they have waited in vain for a while, unless that is less; max_bytes: of an
+    answer; max_partition_bytes: of a partition in it; max_buffered_bytes: of all that is fetched
     ahead, everywhere; metadata_max_age: for so long a nearer replica is asked.
     """
 
     min_bytes: int = 1
     max_wait: float = 0.5
+    idle_wait: float = 0.0
     max_bytes: int = 52428800
     max_partition_bytes: int = 1048576
     max_buffered_bytes: int = 67108864

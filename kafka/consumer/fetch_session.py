@@ -168,6 +168,15 @@ class FetchSession:
         return self.state in (State.ASKED_ALL, State.ASKED_CHANGES)
 
     @property
+    def is_outdated(self) -> bool:
+        """Whether something is wanted that the broker was not asked."""
+        for partition in self._changed:
+            wanted = self._wanted.get(partition)
+            if wanted is not None and _is_news(wanted, self._told.get(partition)):
+                return True
+        return False
+
+    @property
     def all_have_ids(self) -> bool:
         """Whether all that is wanted may be named by id."""
         return not self._nameless
@@ -221,7 +230,7 @@ class FetchSession:
             if wanted is None:
                 continue
             told[partition] = wanted
-            if before is None or wanted[:4] != before[:4]:  # all but the token
+            if _is_news(wanted, before):
                 partitions.append((partition, wanted))
         self._changed.clear()
         return Plan(self.session_id, self.epoch, partitions, forgotten, self._by_id)
@@ -296,3 +305,7 @@ class FetchSession:
                 'a fetch session that is %s cannot become %s' % (self.state.value, state.value)
             )
         self.state = state
+
+
+def _is_news(wanted: Wanted, told: Optional[Wanted]) -> bool:
+    return told is None or wanted[:4] != told[:4]  # all but the token

@@ -29,6 +29,7 @@ from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Set, 
 
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.fetch_answers import merged
+from kafka.consumer.fetch_pace import Pace
 from kafka.consumer.fetch_parts import FetchedParts, Parts
 from kafka.consumer.fetch_places import Places
 from kafka.consumer.fetch_requests import (
@@ -61,13 +62,9 @@ __all__ = ['FetchSettings', 'Fetching']
 
 log = logging.getLogger(__name__)
 
-#: How long a broker is left alone that had nothing to say and said so at once, the first time.
-FIRST_PAUSE = 0.01
-#: For so long brokers do not wait longer than that while positions are being found: what is asked
-#: for next would wait until then.
+#: For so long brokers do not wait while positions are being found: what is asked for next would
+#: wait until then.
 HURRY = 1.0
-#: How long such a broker is left alone at most, where brokers are not to wait at all.
-LONGEST_PAUSE = 0.1
 #: Where limits are hard (brokers before 0.10.1), a partition is asked for so many bytes at least.
 LEAST_LIMIT = 65536
 #: How long it pauses after a mistake of its own.
@@ -88,14 +85,13 @@ class _Asked(NamedTuple):
 class _Node:
     """What is known of fetching from one broker."""
 
-    __slots__ = ('asked', 'connecting', 'failures', 'hasty', 'not_before', 'version')
+    __slots__ = ('asked', 'connecting', 'is_given_up', 'pace', 'version')
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace) -> None:
         self.asked: Optional[_Asked] = None
         self.connecting: Optional[Task[Any]] = None
-        self.failures = 0  # in a row
-        self.hasty = 0  # answers in a row that came at once and said nothing
-        self.not_before = 0.0
+        self.pace = pace
+        self.is_given_up = False  # whether what was asked is
         self.version: Tuple[Any, bool, int] = None, False, 0  # which was chosen, and what from
 
 
@@ -311,24 +307,38 @@ class Fetching:
         order = later + [node for node in order if node <= self._last_asked]
         for node_id in order:
             node = self._node(node_id)
-            if node.asked is not None or node.connecting is not None:
+            if node.asked is not None:
+                self._give_up_long(node_id, node, node.asked)
                 continue
-            if now >= node.not_before:
+            if node.connecting is not None:
+                continue
+            pace = node.pace
+            if now >= pace.not_before:
                 self._ask(node_id, node, max(1, share), now)
-            if now < node.not_before:
-                next_at = node.not_before if next_at is None else min(next_at, node.not_before)
+            if now < pace.not_before:
+                next_at = pace.not_before if next_at is None else min(next_at, pace.not_before)
         return next_at
+
+    def _give_up_long(self, node_id: int, node: _Node, asked: _Asked) -> None:
+        """Ask anew by another connection if a broker waits long and more is wanted of it."""
+        if not node.pace.is_long(asked.max_wait) or node.is_given_up:
+            return
+        if self._places.sessions[node_id].is_outdated:
+            node.is_given_up = True
+            node.pace.disturb()
+            self._pool.fetch_link(node_id).close()
 
     def _node(self, node_id: int) -> _Node:
         node = self._nodes.get(node_id)
         if node is None:
-            node = self._nodes[node_id] = _Node()
+            usual, longest = self._settings.max_wait, self._settings.idle_wait
+            node = self._nodes[node_id] = _Node(Pace(usual, max(usual, longest)))
         return node
 
     def _prepare(self, node_id: int, now: float) -> None:
         """Connect to a broker that is about to be asked, while positions are being found."""
         node = self._node(node_id)
-        if node.asked is not None or node.connecting is not None or now < node.not_before:
+        if node.asked is not None or node.connecting is not None or now < node.pace.not_before:
             return
         try:
             link = self._pool.fetch_link(node_id)
@@ -403,10 +413,10 @@ class Fetching:
             limit = min(limit, max(LEAST_LIMIT, room // len(session)))
             at_most = max(1, room // limit)
         plan = session.plan(version >= HAS_SESSIONS, version > LAST_WITH_NAMES, at_most)
-        max_wait = min(settings.max_wait, settings.request_timeout / 2)
         unsettled_since = self._unsettled_since
-        if unsettled_since is not None and now < unsettled_since + HURRY:
-            max_wait = min(max_wait, FIRST_PAUSE)
+        is_hurried = unsettled_since is not None and now < unsettled_since + HURRY
+        max_wait = node.pace.max_wait(is_hurried, version >= HAS_SESSIONS)
+        max_wait = min(max_wait, settings.request_timeout / 2)
         request = fetch_request(plan, settings, room, max_wait, limit)
         node.asked = _Asked(now, room, max_wait, limit)
         with self._lock:
@@ -434,7 +444,8 @@ class Fetching:
         try:
             if response is None:
                 session.on_error()
-                self._lost(node_id, node, error or KafkaError('no answer'))
+                if not node.is_given_up:
+                    self._lost(node_id, node, error or KafkaError('no answer'))
             else:
                 self._take_response(node_id, node, session, asked, response)
         except Exception as fault:
@@ -444,6 +455,7 @@ class Fetching:
             self._pause(node, self._loop.time())
             failure = KafkaError('an answer of node %s was not understood: %r' % (node_id, fault))
             self._raise([failure])
+        node.is_given_up = False
         self.look()  # in this turn: an idle consumer is to run as few as can be
 
     def _lost(self, node_id: int, node: _Node, error: KafkaError) -> None:
@@ -457,8 +469,7 @@ class Fetching:
             self._raise([error])
 
     def _pause(self, node: _Node, now: float) -> None:
-        node.failures += 1
-        node.not_before = now + self._backoff(node.failures)
+        node.pace.failed(now, self._backoff)
 
     def _backoff(self, failures: int) -> float:
         base, longest = self._settings.retry_backoff, self._settings.retry_backoff_max
@@ -484,7 +495,7 @@ class Fetching:
         if outcome is not Outcome.TAKEN:
             self._take_refusal(node_id, node, outcome, response, now)
             return
-        node.failures = 0
+        node.pace.succeeded()
         if not parts:
             self._take_nothing(node_id, node, asked, response, now)
             return
@@ -496,7 +507,7 @@ class Fetching:
             if news.parked:
                 self._parked.add(news.parked)
             self._dirty |= news.changed
-        self._note_haste(node, asked, news.is_progress, now)
+        node.pace.answered(asked.at, asked.max_wait, news.is_progress, now)
         for is_shown, text, arguments in news.notes:
             log.log(logging.INFO if is_shown else logging.DEBUG, text, *arguments)
         if news.stale_topics:
@@ -513,7 +524,7 @@ class Fetching:
         self, node_id: int, node: _Node, asked: _Asked, response: FetchResponse, now: float
     ) -> None:
         """Take the answer that there is nothing new: most are like this where little is written."""
-        self._note_haste(node, asked, False, now)
+        node.pace.answered(asked.at, asked.max_wait, False, now)
         if self._figures is not None:
             self._figures.answered(node_id, now - asked.at, response.throttle_time_ms, {})
         if self._subscription.unsettled:
@@ -526,22 +537,12 @@ class Fetching:
         code = response.error_code
         log.debug('node=%s fetch refused: %s, error %s', node_id, outcome.value, code)
         if outcome is Outcome.EMPTY:
-            node.not_before = now + response.throttle_time_ms / 1000
+            node.pace.not_before = now + response.throttle_time_ms / 1000
             return
-        node.failures += 1
         is_at_once = outcome is Outcome.START_OVER
-        node.not_before = now + self._backoff(node.failures - is_at_once)
+        node.pace.failed(now, self._backoff, is_at_once)
         if code and (error_for_code(code).refresh_metadata or not is_at_once or code == 106):
             self._pool.refresh()
-
-    def _note_haste(self, node: _Node, asked: _Asked, is_progress: bool, now: float) -> None:
-        """Do not ask a broker at once again that says nothing and does not wait with it."""
-        longest = max(asked.max_wait, LONGEST_PAUSE)
-        if is_progress or (asked.max_wait and now - asked.at >= asked.max_wait / 2):
-            node.hasty = 0
-            return
-        node.hasty += 1
-        node.not_before = now + backoff_seconds(FIRST_PAUSE, longest, node.hasty, 1.0)
 
     # ------------------------------------------------------------ the end
 

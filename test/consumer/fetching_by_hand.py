@@ -13,7 +13,7 @@ from kafka.cluster import ClusterMetadata
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.fetching import Fetching, FetchSettings
 from kafka.consumer.subscription_state import SubscriptionState
-from kafka.errors import KafkaConnectionError, KafkaError, UnknownBrokerIdError
+from kafka.errors import Cancelled, KafkaConnectionError, KafkaError, UnknownBrokerIdError
 from kafka.net.link_parts import Answer
 from kafka.protocol.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafka.protocol.metadata import (
@@ -141,6 +141,7 @@ class Link:
         self.sent = []
         self.refusal = None
         self.tries = 0
+        self.closed = 0
 
     @property
     def can_send(self):
@@ -160,6 +161,14 @@ class Link:
             answer.fail(error)
         else:
             self.sent.append(Sent(request, version, answer))
+
+    def close(self):
+        """Fail what waits; the next request needs a new connection."""
+        self.closed += 1
+        self.versions = None
+        for each in self.sent:
+            if not each.is_answered:
+                each.fail(Cancelled('closed'))
 
 
 class Pool:

@@ -116,6 +116,24 @@ def test_what_was_asked_does_not_change_before_the_next_request():
     assert session.asked(A) == wanted(0) and session.asked(B) is None
 
 
+def test_what_is_wanted_behind_the_request_makes_it_outdated():
+    session = session_of(A)
+    assert session.is_outdated
+    session.plan(True, False)
+    assert not session.is_outdated
+    session.want(A, wanted(token=3))
+    session.drop(B)
+    assert not session.is_outdated, 'the broker is told the same'
+    session.want(B, wanted())
+    assert session.is_outdated
+    session.drop(B)
+    assert not session.is_outdated
+    session.want(A, wanted(1))
+    assert session.is_outdated
+    session.drop(A)
+    assert not session.is_outdated, 'to be forgotten is not urgent'
+
+
 def test_what_is_dropped_while_it_is_asked_for_was_asked_all_the_same():
     session = session_of(A)
     session.plan(True, False)

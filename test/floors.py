@@ -37,7 +37,7 @@ FLOOR = {
     'kafka.consumer.deserializers': 'machines',
     'kafka.consumer.fetch_answers': 'machines',
     'kafka.consumer.fetch_parts': 'machines',
-    'kafka.consumer.fetch_pace': 'machines',
+    'kafka.consumer.fetch_pace': 'drivers',
     'kafka.consumer.fetch_places': 'machines',
     'kafka.consumer.fetch_requests': 'machines',
     'kafka.consumer.fetch_session': 'machines',

@@ -172,8 +172,8 @@ _FETCHING: Table = table(
         milliseconds(0, INT32_MAX),
         500,
         'C',
-        'and for how long at most. Where it is not given and fetch_min_bytes is 1, a broker that had'
-        ' nothing for a while waits for up to 2 s; it answers as soon as there is a record.',
+        'and for how long at most. Where it is not given and fetch_min_bytes is 1, a broker that'
+        ' had nothing for a while waits for up to 2 s; it answers as soon as there is a record.',
         dotted=('fetch.wait.max.ms',),
     ),
     Option(

@@ -4,7 +4,8 @@ Owns which rows may go this way, and how they are put in order and cut into batc
 encoded by :mod:`kafka.record.vector_encoder`, and queued by :mod:`kafka.producer.encoded_batches`.
 All rows of a call are sorted by partition at once, so that what is paid for a call of numpy is
 paid for all batches together; few rows are cheaper by the way of :mod:`kafka.producer.rows`, which
-also does what is not done here: headers, and rows some of which have no partition and no key.
+also does what is not done here: rows some of which have no partition and no key, and headers
+without a name, which are nobody's.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import time
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 from kafka.argument_checks import check_topic
-from kafka.producer.encoded_batches import Encoded, LateColumn, ManyEncoded
+from kafka.producer.encoded_batches import Encoded, LateColumn, LateHeaders, ManyEncoded
 from kafka.producer.future import FutureRecords
 from kafka.producer.placing import OVERHEAD, Placing
 from kafka.producer.rows import RowRefusedError, check_producer, find_partitions, too_large
 from kafka.producer.topic_queue import TopicQueue
-from kafka.record.vector_encoder import encode_rows, hash_keys, sizes_of
+from kafka.record.vector_encoder import encode_headers, encode_rows, hash_keys, sizes_of
 from kafka.record.vectors import has_numpy, numpy, pyarrow
 
 __all__ = ['ArrowRows', 'send_arrow_rows']
@@ -32,12 +33,14 @@ _BATCHES_SINCE = (0, 11)
 class ArrowRows(NamedTuple):
     """Columns of Arrow; each but the values is None when no row has any.
 
-    ``values`` and ``keys`` are binaries (vector_encoder.as_binary), ``partitions`` are int32.
+    ``values`` and ``keys`` are binaries (vector_encoder.as_binary), ``partitions`` are int32,
+    ``headers`` are lists of structs of a text and bytes.
     """
 
     values: Any
     keys: Optional[Any] = None
     partitions: Optional[Any] = None
+    headers: Optional[Any] = None
 
 
 def send_arrow_rows(producer: Placing, topic: str, rows: ArrowRows) -> Optional[FutureRecords]:
@@ -60,11 +63,17 @@ def send_arrow_rows(producer: Placing, topic: str, rows: ArrowRows) -> Optional[
             return None
     if rows.partitions is not None:
         _find_partitions(producer, queue, rows.partitions, deadline)
+    if rows.headers is not None:
+        rows = rows._replace(headers=encode_headers(rows.headers))
+        if rows.headers is None:
+            return None
     value_sizes = sizes_of(rows.values)
     key_sizes = None if rows.keys is None else sizes_of(rows.keys)
     sizes = numpy().maximum(value_sizes, 0)
     if key_sizes is not None:
         sizes = sizes + key_sizes
+    if rows.headers is not None:
+        sizes = sizes + sizes_of(rows.headers)
     if sizes.max() + OVERHEAD > producer._largest:
         raise too_large(producer, topic, sizes.tolist())
     accumulator = producer._accumulator
@@ -89,21 +98,22 @@ def _encode(many: ManyEncoded, rows: ArrowRows, sizes: Any, room: int) -> None:
     """Make batches of so many bytes at most, and of one record at least."""
     np, pa = numpy(), pyarrow()
     partitions = _partitions(many.topic, rows)
-    values, keys, order = rows.values, rows.keys, None
+    columns, order = [rows.values, rows.keys, rows.headers], None
     stretches: List[Tuple[Optional[int], int]] = [(None, len(sizes))]
     if partitions is not None:
-        counts = np.bincount(partitions)
-        ends = np.cumsum(counts).tolist()
-        stretches = [(int(each), ends[each]) for each in np.flatnonzero(counts)]
+        found = np.bincount(partitions)
+        ends = np.cumsum(found).tolist()
+        stretches = [(int(each), ends[each]) for each in np.flatnonzero(found)]
         if len(stretches) > 1:
             order = np.argsort(partitions, kind='stable')  # of 16 bits: by radix
             sizes = sizes[order]
             places = pa.array(order)
-            values = values.take(places)
-            keys = None if keys is None else keys.take(places)
+            columns = [None if each is None else each.take(places) for each in columns]
     cuts = _cuts(np.cumsum(sizes), stretches, room)
     starts = [0, *(end for _, end in cuts[:-1])]
-    data, edges = encode_rows(keys, values, [end - start for start, (_, end) in zip(starts, cuts)])
+    counts = [end - start for start, (_, end) in zip(starts, cuts)]
+    values, keys, headers = columns
+    data, edges = encode_rows(keys, values, counts, headers)
     whole = memoryview(data)
     for start, (partition, end), left, right in zip(starts, cuts, [0, *edges], edges):
         many.parts.append(
@@ -112,6 +122,7 @@ def _encode(many: ManyEncoded, rows: ArrowRows, sizes: Any, room: int) -> None:
                 whole[left:right],
                 LateColumn(values, start, end),
                 None if keys is None else LateColumn(keys, start, end),
+                None if headers is None else LateHeaders(headers, start, end),
                 range(start, end) if order is None else order[start:end],
             )
         )

@@ -16,12 +16,13 @@ from kafka.producer.buffer import Ticket
 from kafka.producer.future import Placed
 from kafka.producer.producer_batch import BATCH_BYTES, ProducerBatch
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
+from kafka.record.header_blocks import HEADERS
 
 # A batch that is expected to shrink when compressed takes so many times more at most.
 _MOST_SHRINK = 8
 
 
-class LateColumn(Sequence[Optional[bytes]]):
+class LateColumn(Sequence[Any]):
     """Keys or values of a batch, which are made when somebody looks.
 
     Arguments: column: a column of Arrow; start, end: which of its values.
@@ -43,12 +44,21 @@ class LateColumn(Sequence[Optional[bytes]]):
     def __getitem__(self, index: Any) -> Any:
         return self._list()[index]
 
-    def __iter__(self) -> Iterator[Optional[bytes]]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._list())
 
-    def _list(self) -> List[Optional[bytes]]:
-        found: List[Optional[bytes]] = self._column.slice(self._start, len(self)).to_pylist()
+    def _list(self) -> List[Any]:
+        found: List[Any] = self._column.slice(self._start, len(self)).to_pylist()
         return found
+
+
+class LateHeaders(LateColumn):
+    """Headers of the records of a batch; the column has them encoded."""
+
+    __slots__ = ()
+
+    def _list(self) -> List[Any]:
+        return list(map(HEADERS.__getitem__, super()._list()))
 
 
 class Encoded(NamedTuple):
@@ -61,6 +71,7 @@ class Encoded(NamedTuple):
     records: Any
     values: LateColumn
     keys: Optional[LateColumn]
+    headers: Optional[LateHeaders]
     numbers: Optional[Sequence[int]]
 
 
@@ -141,7 +152,7 @@ class EncodedBatches(Boxes):
         batch = ProducerBatch(queue.topic_partition, now, 0, self.lock, self._wait)
         batch.number = (self._opened,)
         batch.reserved, batch.raw_size = ticket.size, size
-        batch.fill(part.records, part.values, part.keys, many.timestamp)
+        batch.fill(part.records, part.values, part.keys, part.headers, many.timestamp)
         if part.partition is None:
             topic.sticky.gave(size, True)
         self._busy[queue] = None

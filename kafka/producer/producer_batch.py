@@ -243,13 +243,15 @@ class ProducerBatch:
             self.headers.extend(repeat((), count - len(self.headers)))
             del self.headers[count:]
 
-    def fill(self, records: memoryview, values: Any, keys: Any, timestamp: int) -> None:
+    def fill(
+        self, records: memoryview, values: Any, keys: Any, headers: Any, timestamp: int
+    ) -> None:
         """Take records that are encoded, all there will be, and close; as close().
 
-        Arguments: records: what is behind the header of magic 2; values, keys: the same by columns,
-        sequences, keys None for none; timestamp: ms, of all of them.
+        Arguments: records: what is behind the header of magic 2; values, keys, headers: the same by
+        columns, sequences, the last two None for none; timestamp: ms, of all of them.
         """
-        self.values, self.keys, self.records = values, keys, records
+        self.values, self.keys, self.headers, self.records = values, keys, headers, records
         self.set_time(0, timestamp)
         self.move(State.CLOSED)
         self.room = -1
@@ -362,7 +364,7 @@ class ProducerBatch:
         piece = ProducerBatch(self.topic_partition, self.created_at, 0, self._guard, self._wait)
         piece.values = list(self.values[start:end])
         piece.keys = self.keys and list(self.keys[start:end])
-        piece.headers = self.headers and self.headers[start:end]
+        piece.headers = self.headers and list(self.headers[start:end])
         for stamp in self.stamps:
             if stamp.start <= start:
                 piece.stamps = [Stamp(0, stamp.timestamp)]

@@ -17,7 +17,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 from kafka.record.vectors import numpy, pyarrow, pyarrow_compute
 
-__all__ = ['as_binary', 'encode_rows', 'hash_keys', 'sizes_of']
+__all__ = ['as_binary', 'encode_headers', 'encode_rows', 'hash_keys', 'sizes_of']
 
 _SEED = 0x9747B28C
 _M = 0x5BD1E995
@@ -47,15 +47,18 @@ def sizes_of(column: Any) -> Any:
     return sizes
 
 
-def encode_rows(keys: Optional[Any], values: Any, counts: Sequence[int]) -> Tuple[Any, List[int]]:
+def encode_rows(
+    keys: Optional[Any], values: Any, counts: Sequence[int], headers: Optional[Any] = None
+) -> Tuple[Any, List[int]]:
     """
     Encode the records of some batches, which lie behind each other in the columns.
 
     ``keys`` and ``values`` are columns of as_binary(), ``keys`` None if there are none; ``counts``
-    says how many records each batch has. They have the timestamp of their batch, and no headers.
-    Returns all bytes, and where those of each batch end.
+    says how many records each batch has; ``headers`` is of encode_headers(), None if there are
+    none. They have the timestamp of their batch. Returns all bytes, and where those of each batch
+    end.
     """
-    np, pa, compute = numpy(), pyarrow(), pyarrow_compute()
+    np, pa = numpy(), pyarrow()
     rows = len(values)
     each = np.asarray(counts, dtype=np.int64)
     ends = np.cumsum(each)
@@ -64,18 +67,48 @@ def encode_rows(keys: Optional[Any], values: Any, counts: Sequence[int]) -> Tupl
     key_sizes = np.full(rows, -1, dtype=np.int64) if keys is None else sizes_of(keys)
     coded_keys, coded_values = _zigzag(key_sizes), _zigzag(value_sizes)
     sizes = _width(deltas) + _width(coded_keys) + _width(coded_values)
-    sizes += np.maximum(key_sizes, 0) + np.maximum(value_sizes, 0) + 3
-    head = _Matrix(rows, [_zigzag(sizes), b'\x00\x00', deltas, coded_keys])
-    middle = _Matrix(rows, [coded_values])
-    columns = [head.column(), values, pa.scalar(b'\x00', pa.binary())]
-    if keys is None:
-        columns[1:1] = [middle.column()]
-    else:
-        columns[1:1] = [keys, middle.column()]
-    joined = compute.binary_join_element_wise(
-        *columns, pa.scalar(b'', pa.binary()), null_handling='replace', null_replacement=b''
-    )
+    sizes += np.maximum(key_sizes, 0) + np.maximum(value_sizes, 0) + 2
+    sizes += 1 if headers is None else sizes_of(headers)
+    columns = [_Matrix(rows, [_zigzag(sizes), b'\x00\x00', deltas, coded_keys]).column()]
+    if keys is not None:
+        columns.append(keys)
+    columns += [_Matrix(rows, [coded_values]).column(), values]
+    columns.append(pa.scalar(b'\x00', pa.binary()) if headers is None else headers)
+    joined = _joined(columns)
     return joined.buffers()[2], _edges(joined)[ends].tolist()
+
+
+def _joined(columns: Sequence[Any]) -> Any:
+    """Return a column that has in each row all that is in the row of the others; null is empty."""
+    nothing = pyarrow().scalar(b'', pyarrow().binary())
+    return pyarrow_compute().binary_join_element_wise(
+        *columns, nothing, null_handling='replace', null_replacement=b''
+    )
+
+
+def encode_headers(column: Any) -> Optional[Any]:
+    """
+    Return a column of what stands at the end of each record, or None if a header has no name.
+
+    ``column`` has lists of structs of a text and bytes; where it is null there are no headers.
+    """
+    np, pa = numpy(), pyarrow()
+    names, contents = column.flatten().flatten()
+    if names.null_count:
+        return None
+    names, contents = as_binary(names), as_binary(contents)
+    rows = len(names)
+    lengths = [_Matrix(rows, [_zigzag(sizes_of(each))]).column() for each in (names, contents)]
+    each = _joined([lengths[0], names, lengths[1], contents])
+    # Those of one row lie behind each other: they are one value, whose edges are some of theirs.
+    counts = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    edges = _edges(each)[ends]
+    data = each.buffers()[2] if rows else pa.py_buffer(b'')
+    together = pa.Array.from_buffers(
+        pa.binary(), len(column), [None, pa.py_buffer(np.ascontiguousarray(edges)), data]
+    )
+    return _joined([_Matrix(len(column), [_zigzag(counts)]).column(), together])
 
 
 def _zigzag(numbers: Any) -> Any:
@@ -104,7 +137,8 @@ class _Matrix:
     def __init__(self, rows: int, fields: Sequence[Any]) -> None:
         np = numpy()
         widths = [
-            len(f) if isinstance(f, bytes) else int(_width(f[f.argmax()][None])[0]) for f in fields
+            len(f) if isinstance(f, bytes) else int(_width(f.max(initial=0, keepdims=True))[0])
+            for f in fields
         ]
         self.data = np.empty((rows, sum(widths)), dtype=np.uint8)
         self.mask: Any = None

@@ -196,8 +196,8 @@ class _Task:
         topic = self._topic
         if layout.topic is not None:
             topic = _only_topic(columns[layout.topic])
-        rows = _arrow_rows(columns, layout)
-        if topic is not None and rows is not None and batch.num_rows:
+        if topic is not None and batch.num_rows:
+            rows = _arrow_rows(columns, layout)
             places = range(self.rows, self.rows + batch.num_rows)
             if self._send(
                 topic, functools.partial(send_arrow_rows, topic=topic, rows=rows), places
@@ -295,18 +295,17 @@ def _picked(column: Sequence[Any], numbers: Sequence[int]) -> Sequence[Any]:
 # ------------------------------------------------------------ out of Arrow
 
 
-def _arrow_rows(columns: Sequence[Any], layout: Layout) -> Optional[ArrowRows]:
-    """Return rows as columns of Arrow, None if they have headers."""
-    values, keys, headers, partitions = [
+def _arrow_rows(columns: Sequence[Any], layout: Layout) -> ArrowRows:
+    """Return rows as columns of Arrow."""
+    keys, headers, partitions = [
         None if each is None else _unless_null(columns[each])
-        for each in (layout.value, layout.key, layout.headers, layout.partition)
+        for each in (layout.key, layout.headers, layout.partition)
     ]
-    if headers is not None:
-        return None
     return ArrowRows(
-        as_binary(columns[layout.value] if values is None else values),
+        as_binary(columns[layout.value]),
         None if keys is None else as_binary(keys),
         partitions,
+        headers,
     )
 
 

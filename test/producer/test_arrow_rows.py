@@ -108,6 +108,57 @@ def test_batches_are_compressed(make, stored, codec):
     assert stored() == {by_hash(b'a'): [(b'a', b'0' * 100)] * 150}
 
 
+HEADERS = pa.list_(pa.struct([('key', pa.string()), ('value', pa.binary())]))
+
+
+def with_headers(values, names, **columns):
+    headers = [None if name is None else [{'key': name, 'value': b'x'}] for name in names]
+    return ArrowRows(pa.array(values, pa.binary()), headers=pa.array(headers, HEADERS), **columns)
+
+
+def test_headers_stay_with_their_rows_where_these_are_sorted(make, cluster):
+    partitions = pa.array([2, 0, 2, 0], pa.int32())
+    rows = with_headers([b'0', b'1', None, b'3'], ['a', 'b', None, 'd'], partitions=partitions)
+    producer = make()
+    assert send_arrow_rows(producer, 't', rows) is not None
+    producer.flush()
+    with KafkaConsumer(
+        't',
+        bootstrap_servers=cluster.bootstrap,
+        auto_offset_reset='earliest',
+    ) as consumer:
+        found = [next(consumer) for _ in range(4)]
+    assert sorted((each.partition, each.offset, each.value, each.headers) for each in found) == [
+        (0, 0, b'1', [('b', b'x')]),
+        (0, 1, b'3', [('d', b'x')]),
+        (2, 0, b'0', [('a', b'x')]),
+        (2, 1, None, []),
+    ]
+
+
+def test_headers_count_as_bytes_of_the_row(make):
+    rows = with_headers([b'0', b'1'], ['a', 'b' * 1000])
+    with pytest.raises(RowRefusedError) as refused:
+        send_arrow_rows(make(max_request_size=1000), 't', rows)
+    assert refused.value.index == 1
+
+
+def test_headers_without_a_name_are_left_to_the_other_way(make):
+    headers = pa.array([[{'key': None, 'value': b'x'}]], HEADERS)
+    assert send_arrow_rows(make(), 't', ArrowRows(pa.array([b'0']), headers=headers)) is None
+
+
+def test_pieces_of_a_batch_that_is_split_have_its_headers(make, cluster):
+    cluster.create_topic('small', 1, configs={'max.message.bytes': '300'})
+    producer = make()
+    send_arrow_rows(producer, 'small', with_headers([b'0' * 100] * 5, 'abcde'))
+    producer.flush()
+    with KafkaConsumer(
+        'small', bootstrap_servers=cluster.bootstrap, auto_offset_reset='earliest'
+    ) as consumer:
+        assert [next(consumer).headers[0][0] for _ in range(5)] == list('abcde')
+
+
 def test_the_order_is_kept_between_both_ways(make, stored):
     producer = make(linger_ms=1000)
     for number in range(0, 40, 4):

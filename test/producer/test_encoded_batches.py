@@ -32,7 +32,7 @@ def part(partition, *values, keys=None):
     column = LateColumn(Column(list(values)), 0, len(values))
     late = None if keys is None else LateColumn(Column(keys), 0, len(keys))
     records = encode_columns(values, keys, None, [(0, 0)])
-    return Encoded(partition, memoryview(records), column, late, None)
+    return Encoded(partition, memoryview(records), column, late, None, None)
 
 
 def accumulator_of(**limits):

@@ -8,7 +8,13 @@ import pytest
 
 from kafka.partitioner.hashed import murmur2
 from kafka.record.batch_encoder import encode_columns
-from kafka.record.vector_encoder import as_binary, encode_rows, hash_keys, sizes_of
+from kafka.record.vector_encoder import (
+    as_binary,
+    encode_headers,
+    encode_rows,
+    hash_keys,
+    sizes_of,
+)
 
 pa = pytest.importorskip('pyarrow')
 pytest.importorskip('numpy')
@@ -82,6 +88,47 @@ def test_whatever_comes(seed=5):
         cut = chance.randint(0, rows - 1)
         counts = [cut, rows - cut] if cut else [rows]
         check(keys, [field() for _ in range(rows)], counts)
+
+
+HEADERS = pa.list_(pa.struct([('key', pa.string()), ('value', pa.binary())]))
+
+
+def structs(rows):
+    """A column of headers that does not begin where its buffers do."""
+    found = [r and [{'key': name, 'value': content} for name, content in r] for r in rows]
+    more = [{'key': 'before', 'value': b'before'}]
+    return pa.array([more, *found, more], HEADERS).slice(1, len(rows))
+
+
+@pytest.mark.parametrize(
+    'rows',
+    [
+        [None, [], [('a', b'1')]],
+        [[('a', b'1'), ('a', None), ('', b'')], [('ä', b'2' * 100)], []],
+        [[('n' * size, b'v' * size) for size in EDGES]],
+        [[('a', b'')] * 200, None],
+        [None, None],
+    ],
+)
+def test_headers_are_those_of_each_record(rows):
+    values = [b'v'] * len(rows)
+    data, ends = encode_rows(None, binaries(values), [len(rows)], encode_headers(structs(rows)))
+    assert data.to_pybytes() == encode_columns(values, None, [r or () for r in rows], [(0, 0)])
+    assert ends == [len(data)]
+
+
+def test_headers_that_a_null_row_hides_are_none():
+    some = structs([[('x', b'1')], [('y', b'2')], [('z', b'3')]])
+    hidden = pa.ListArray.from_arrays(
+        pa.array([0, 1, 2, 3], pa.int32()), some.flatten(), mask=pa.array([False, True, False])
+    )
+    expected = encode_headers(structs([[('x', b'1')], None, [('z', b'3')]]))
+    assert encode_headers(hidden).to_pylist() == expected.to_pylist()
+
+
+def test_headers_without_a_name_are_not_encoded():
+    assert encode_headers(structs([[('a', b'1')], [(None, b'2')]])) is None
+    assert encode_headers(pa.array([[None]], HEADERS)) is None
 
 
 def test_sizes_of_nulls_are_less_than_none():

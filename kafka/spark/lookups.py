@@ -84,6 +84,8 @@ class Lookups:
             names = [name for name in sorted(cluster.topics()) if pattern.search(name)]
         found = []
         for name in names:
+            if name in cluster.internal_topics:  # of no interest to the JVM connector either
+                continue
             numbers = cluster.partitions_for_topic(name)
             if not numbers:
                 raise _no_topic(name, cluster.topic_errors.get(name))

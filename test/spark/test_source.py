@@ -30,7 +30,8 @@ def read(spark, cluster):
     kafka.spark.register(spark)
 
     def give(schema=None, **options):
-        options.setdefault('subscribe', 't')
+        if 'assign' not in options:
+            options.setdefault('subscribe', 't')
         reader = spark.read.format('kafka-py').option('kafka.bootstrap.servers', cluster.bootstrap)
         return (reader.schema(schema) if schema else reader).options(**options).load()
 
@@ -66,7 +67,7 @@ def test_a_topic_is_read_whole(read):
 
 def test_offsets_bound_what_is_read(read):
     frame = read(
-        startingOffsets='{"t":{"0":90,"1":-1,"2":-2}}', endingOffsets='{"t":{"0":95,"1":-1,"2":2}}'
+        startingOffsets='{"t":{"0":90,"1":100,"2":-2}}', endingOffsets='{"t":{"0":95,"1":-1,"2":2}}'
     )
     assert offsets(frame) == {0: [90, 91, 92, 93, 94], 2: [0, 1]}
 
@@ -88,7 +89,7 @@ def test_large_ranges_are_cut_into_tasks(read):
 
 
 def test_a_schema_chooses_columns(read):
-    frame = read(schema='offset bigint, value binary', assign='{"t":[1]}', subscribe='')
+    frame = read(schema='offset bigint, value binary', assign='{"t":[1]}')
     assert frame.columns == ['offset', 'value']
     assert bytes(frame.where('offset = 7').first().value) == b'1-7'
 
@@ -106,8 +107,9 @@ def test_headers_come_when_they_are_asked_for(read, cluster):
         ({'startingOffsets': 'latset'}, 'startingOffsets'),
         ({'startingOffsets': '{"t":{"0":1}}'}, 'leaves out t-1, t-2'),
         ({'startingOffsets': '{"t":{"0":9,"1":0,"2":0}}',
-          'endingOffsets': '{"t":{"0":5,"1":0,"2":0}}'}, 'from offset 9 up to 5'),
-        ({'assign': '{"t":[0]}'}, 'assign'),
+          'endingOffsets': '{"t":{"0":5,"1":0,"2":0}}'}, 'topic t partition 0 they are 9 and 5'),
+        ({'startingOffsets': '{"t":{"0":999,"1":0,"2":0}}'}, 'from offset 999 up to 100'),
+        ({'assign': '{"t":[0]}', 'subscribe': 't'}, 'assign'),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused_before_a_job_starts(read, options, expected):

@@ -15,6 +15,7 @@ from hypothesis import strategies as some
 from kafka import config
 from kafka.config.secrets import SecretLogin
 from kafka.errors import InvalidOptionError
+from kafka.spark import client_options
 from kafka.spark.client_options import (
     consumer_config,
     is_kafka_name,
@@ -268,6 +269,26 @@ def test_no_error_shows_a_secret(name: str) -> None:
     with pytest.raises(InvalidOptionError) as caught:
         consumer_config({**SERVERS, name: SECRETS[name], 'security.protocol': 'SASL_PLAIN'})
     assert 'canary' not in str(caught.value)
+
+
+def test_a_warning_comes_once_however_often_a_query_reads_its_options(caplog: Any) -> None:
+    given = {**SERVERS, 'acks': '1', 'client.id': 'warned'}
+    for _ in range(3):
+        producer_config(given)
+    assert [each.split(',')[0] for each in caplog.messages] == ['The producer is not idempotent']
+
+
+def test_what_was_refused_is_refused_again() -> None:
+    for _ in range(2):
+        with pytest.raises(InvalidOptionError):
+            producer_config({**SERVERS, 'acks': '1', 'enable.idempotence': 'true'})
+
+
+def test_few_options_are_remembered() -> None:
+    for number in range(50):
+        consumer_config({**SERVERS, 'client.id': str(number)})
+    assert len(client_options._passed) == 16
+    assert client_options._passed[-1][1]['client_id'] == '49'
 
 
 def test_a_prefix_that_was_forgotten_is_noticed() -> None:

@@ -30,6 +30,8 @@ WRITTEN = [
     '{"t":{"0":0,"1":1,"2":2,"3":3,"4":4,"5":5,"6":6,"7":7,"8":8,"9":9,"10":10,"11":11}}',
     # Four names of one hash: in the order in which they were put.
     '{"AaAa":{"0":0},"AaBB":{"0":0},"BBAa":{"0":0},"BBBB":{"0":0}}',
+    # Four in one bucket, two of them with hashes that are negative.
+    '{"gfgdfaec":{"0":0},"ddhhgcdc":{"0":0},"hggghcfb":{"0":0},"fbdeebbh":{"0":0}}',
     # Eleven topics fit a table of sixteen, but putting the last of them twice makes it larger.
     '{%s}' % ','.join('"t%d":{"0":0}' % each for each in (4, 5, 6, 10, 7, 8, 9, 0, 1, 2, 3)),
     '{%s}' % ','.join('"t%d":{"0":0,"1":1}' % each for each in (4, 5, 6, 7, 8, 9, 10, 0, 1, 2, 3)),

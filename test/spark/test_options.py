@@ -119,6 +119,7 @@ STARTS: List[Any] = [
     (BATCH, 'startingOffsets', ' {"t":{"0":-2}} ', Limit('offsets', {T0: -2})),
     (STREAM, 'startingTimestamp', ' 1000 ', Limit('timestamp', {}, 1000)),
     (STREAM, 'startingTimestamp', '+0', Limit('timestamp', {}, 0)),
+    (STREAM, 'startingOffsetsByTimestamp', '{"t":{"0":0}}', Limit('timestamps', {T0: 0})),
     (BATCH, 'startingOffsetsByTimestamp', TIMES, Limit('timestamps', {T0: 1000})),
 ]
 
@@ -188,6 +189,7 @@ def test_a_stream_has_no_end(name: str, text: str, _: Limit) -> None:
 
 CONTRADICTIONS = [
     ('{"t":{"0":5}}', '{"t":{"0":4}}', 'partition 0 they are 5 and 4'),
+    ('{"t":{"0":1}}', '{"t":{"0":0}}', 'partition 0 they are 1 and 0'),
     ('{"t":{"0":5}}', '{"t":{"0":5,"1":5}}', 'only one of them has topic t partition 1'),
     ('{"t":{"0":5},"a":{"0":1}}', '{"t":{"0":5}}', 'only one of them has topic a partition 0'),
 ]
@@ -245,11 +247,16 @@ VALUES: List[Any] = [
     ('failOnDataLoss', False, {'fail_on_data_loss': False}),
     ('failOnDataLoss', None, {}),
     ('kafkaConsumer.pollTimeoutMs', '512', {'poll_timeout_ms': 512}),
+    ('kafkaConsumer.pollTimeoutMs', '1', {'poll_timeout_ms': 1}),
     ('fetchOffset.numRetries', '5', {'retries': 5}),
+    ('fetchOffset.numRetries', '1', {'retries': 1}),
     ('fetchOffset.retryIntervalMs', '0', {'retry_interval_ms': 0}),
     ('maxOffsetsPerTrigger', '100', {'max_offsets': 100}),
     ('maxOffsetsPerTrigger', 100, {'max_offsets': 100}),
     ('minOffsetsPerTrigger', '0', {'min_offsets': 0}),
+    ('maxOffsetsPerTrigger', '1', {'max_offsets': 1}),
+    ('minPartitions', '1', {'min_partitions': 1}),
+    ('maxRecordsPerPartition', '1', {'max_records_per_partition': 1}),
     ('minPartitions', '+8', {'min_partitions': 8}),
     ('maxRecordsPerPartition', '9223372036854775807', {'max_records_per_partition': 2**63 - 1}),
     ('includeHeaders', 'true', {'include_headers': True}),
@@ -358,6 +365,10 @@ def test_a_batch_passes_over_triggers_with_a_warning(caplog: Any) -> None:
     with caplog.at_level(logging.WARNING, 'kafka.spark'):
         assert source(BATCH, **said) == source(BATCH)
     assert [each.split()[1] for each in caplog.messages] == list(said)
+    caplog.clear()
+    source(BATCH)
+    source(STREAM, **said)
+    assert not caplog.messages
 
 
 OF_SPARK = [

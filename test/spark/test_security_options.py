@@ -55,6 +55,8 @@ READ: Dict[str, Any] = {
         {'ssl.endpoint.identification.algorithm': 'HTTPS'},
         {'ssl_check_hostname': True},
     ),
+    'no check, by our own name': ({'ssl.check.hostname': 'false'}, {'ssl_check_hostname': False}),
+    'a check, by our own name': ({'ssl.check.hostname': 'true'}, {'ssl_check_hostname': True}),
     'protocols': (
         {'ssl.protocol': 'TLSv1.3', 'ssl.enabled.protocols': 'TLSv1.2, TLSv1.3'},
         {},

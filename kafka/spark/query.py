@@ -70,10 +70,13 @@ class Query:
     def initial(self) -> Tree:
         """Return where a new query begins: looked up once, however often it is asked.
 
+        It looks like the end of a first batch without records, and like no later offset: a query
+        that repeats its first batch may come later to where it would begin now.
         Raises: as Lookups.starts().
         """
         if self._initial is None:
-            self._initial = offset_tree(self._lookups.starts(self._options.start))
+            offsets = self._lookups.starts(self._options.start)
+            self._initial = first_end(offsets, offsets)
         return self._initial
 
     def everything(self, start: Tree) -> Tree:

@@ -3,23 +3,32 @@
 Owns what PySpark calls. "4.2 and later": a reader that is told where a batch starts and how much it
 may take (LimitedReader). "4.0/4.1": one that has to know that itself (SelfLimitedReader): it learns
 it from partitions(), which PySpark calls for the last batch when a query restarts. Which one is
-decided by what the base class takes. Does not own: what a query does (query.py), reading
+decided by what the base class takes. LowLatencyReader serves both: it reads on the driver, so that
+no task has to be started for a batch. Does not own: what a query does (query.py), reading
 (reading.py). PySpark asks one instance on the driver, and sends copies to the executors to read.
 """
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Iterator, List, Optional, Sequence
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSourceStreamReader,
+    InputPartition,
+    SimpleDataSourceStreamReader,
+)
 
 from kafka.spark.options import SourceOptions
 from kafka.spark.progress import Tree
 from kafka.spark.query import Query
 from kafka.spark.reading import read_range
 
-__all__ = ['SelfLimitedReader', 'stream_reader']
+__all__ = ['LowLatencyReader', 'SelfLimitedReader', 'simple_reader', 'stream_reader']
+
+#: So many offsets a batch of the LowLatencyReader has at most, unless maxOffsetsPerTrigger says it:
+#: the driver holds them all.
+MOST_AT_ONCE = 10000
 
 _TAKES_LIMITS = 'limit' in inspect.signature(DataSourceStreamReader.latestOffset).parameters
 
@@ -116,7 +125,59 @@ if _TAKES_LIMITS:
             """Read up to the ends of now, in batches, and no further."""
             self._query.bound()
 
+else:
+    SupportsTriggerAvailableNow = object
+
+
+class LowLatencyReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """Reads on the driver, a small batch sooner than tasks would (option lowLatency).
+
+    Arguments: options: a SourceOptions; columns: those of the rows.
+    """
+
+    def __init__(self, options: SourceOptions, columns: Sequence[str]) -> None:
+        self._options = options
+        self._columns = tuple(columns)
+        self._query = Query(options)
+
+    def __repr__(self) -> str:
+        return '<LowLatencyReader of %s, %r>' % (', '.join(self._columns), self._query)
+
+    def initialOffset(self) -> Tree:
+        """Return where a new query begins."""
+        return self._query.initial()
+
+    def read(self, start: Tree) -> Tuple[Iterator[Any], Tree]:
+        """Return the Arrow batches of a batch from `start`, and its end."""
+        end = self._query.worthwhile(start, self._options.max_offsets or MOST_AT_ONCE)
+        return iter(self._batches(start, end)), end
+
+    def readBetweenOffsets(self, start: Tree, end: Tree) -> Iterator[Any]:
+        """Return the Arrow batches of a batch again, in a task: a query restarts."""
+        try:
+            return iter(self._batches(start, end))
+        finally:
+            self._query.close()
+
+    def _batches(self, start: Tree, end: Tree) -> List[Any]:
+        """Read a batch. A list, because PySpark copies the iterator."""
+        tasks = self._query.ranges(start, end)
+        return [batch for task in tasks for batch in read_range(task, self._options, self._columns)]
+
+    def commit(self, end: Tree) -> None:
+        """Note that a batch is done. PySpark tells it when it plans the one after it."""
+        self._query.commit(end)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Read up to the ends of now, in batches, and no further."""
+        self._query.bound()
+
 
 def stream_reader(options: SourceOptions, columns: Sequence[str]) -> Any:
     """Return the reader for the PySpark that is there; arguments as _Reader's."""
     return (LimitedReader if _TAKES_LIMITS else SelfLimitedReader)(options, columns)
+
+
+def simple_reader(options: SourceOptions, columns: Sequence[str]) -> LowLatencyReader:
+    """Return the reader that reads on the driver; arguments as LowLatencyReader's."""
+    return LowLatencyReader(options, columns)

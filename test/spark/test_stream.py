@@ -22,11 +22,13 @@ from test.spark.embedded import fill
 
 pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
 
+from pyspark.errors import PySparkNotImplementedError
+
 import kafka.spark
 from kafka.consumer import KafkaConsumer
 from kafka.spark.options import Limit, SourceOptions, Topics
 from kafka.spark.source import KafkaDataSource
-from kafka.spark.stream import SelfLimitedReader, stream_reader
+from kafka.spark.stream import SelfLimitedReader, simple_reader, stream_reader
 from kafka.structs import TopicPartition
 
 pytestmark = pytest.mark.spark
@@ -44,6 +46,23 @@ class SelfLimitedSource(KafkaDataSource):
     def streamReader(self, schema):
         options = SourceOptions.of(self.options, True)
         return SelfLimitedReader(options, [field.name for field in schema.fields])
+
+
+class LowLatencySource(KafkaDataSource):
+    """What the option lowLatency uses."""
+
+    @classmethod
+    def name(cls):
+        return 'kafka-low-latency'
+
+    def streamReader(self, schema):
+        raise PySparkNotImplementedError(
+            errorClass='NOT_IMPLEMENTED', messageParameters={'feature': 'streamReader'}
+        )
+
+    def simpleStreamReader(self, schema):
+        options = SourceOptions.of(self.options, True)
+        return simple_reader(options, [field.name for field in schema.fields])
 
 
 class Queries:
@@ -101,12 +120,16 @@ class Queries:
 
 #: Also the reader of PySpark 4.0 and 4.1, which newer ones take, too.
 both = pytest.mark.parametrize('queries', ['kafka-py', 'kafka-self-limited'], indirect=True)
+every = pytest.mark.parametrize(
+    'queries', ['kafka-py', 'kafka-self-limited', 'kafka-low-latency'], indirect=True
+)
 
 
 @pytest.fixture
 def queries(request, spark, broker, topic, checkpoint):
     kafka.spark.register(spark)
     spark.dataSource.register(SelfLimitedSource)
+    spark.dataSource.register(LowLatencySource)
     name = getattr(request, 'param', 'kafka-py')
     return Queries(spark, name, broker.bootstrap, topic, checkpoint)
 
@@ -142,7 +165,7 @@ def end_of(queries, number):
     return (queries.checkpoint / 'offsets' / str(number)).read_text().splitlines()[-1]
 
 
-@both
+@every
 def test_several_triggers_read_everything_once(queries, write):
     wanted = write((0, 50), (0, 30))
     query = queries.start(available_now=False, maxOffsetsPerTrigger='32')
@@ -155,7 +178,7 @@ def test_several_triggers_read_everything_once(queries, write):
     assert max(len(batch) for batch in queries.batches) == 32
 
 
-@both
+@every
 def test_a_restart_neither_loses_nor_repeats(queries, write):
     assert queries.run() == write((0, 0), (0, 0))
     first = write((0, 20), (0, 10))
@@ -165,7 +188,7 @@ def test_a_restart_neither_loses_nor_repeats(queries, write):
     assert queries.run() == rows((20, 25), (10, 30))
 
 
-@both
+@every
 def test_a_batch_that_was_not_finished_is_repeated(queries, write):
     write((0, 20))
     queries.run()
@@ -180,7 +203,7 @@ def test_a_batch_that_was_not_finished_is_repeated(queries, write):
     assert batches == [rows((20, 30)), rows((30, 40))]
 
 
-@both
+@every
 def test_the_first_batch_is_repeated_from_where_it_began(queries, write):
     write((0, 20), (0, 20))
     queries.run()
@@ -192,7 +215,7 @@ def test_the_first_batch_is_repeated_from_where_it_began(queries, write):
     assert queries.batches[1:] == [rows((0, 20), (0, 20)), rows((20, 30))]
 
 
-@both
+@every
 def test_latest_is_fixed_by_a_first_batch_without_records(queries, write):
     write((0, 20), (0, 20))
     query = queries.start(available_now=False, startingOffsets='latest')
@@ -223,7 +246,7 @@ def test_later_ends_are_as_the_jvm_connector_has_them(queries, write, topic):
     assert second == json.dumps({topic: {'0': 4, '1': 1}})
 
 
-@both
+@every
 def test_without_news_there_are_no_batches(queries, write):
     write((0, 5))
     query = queries.start(available_now=False)
@@ -236,7 +259,7 @@ def test_without_news_there_are_no_batches(queries, write):
     assert queries.batches == [rows((0, 5)), rows((5, 6))]
 
 
-@both
+@every
 def test_a_partition_that_is_added_is_read_from_its_begin(queries, write, broker, topic):
     write((0, 5))
     query = queries.start(available_now=False)

@@ -135,7 +135,7 @@ OPTIONAL = {
     'lz4': 'kafka.codec',
     'numpy': 'kafka.record.vectors',
     'pyarrow': 'kafka.record.vectors',
-    'pyspark': {'kafka.spark.sink', 'kafka.spark.source', 'kafka.spark.takeover'},
+    'pyspark': {'kafka.spark.' + name for name in ('sink', 'source', 'stream', 'takeover')},
     'pytest': 'kafka.testing.pytest_plugin',
     'snappy': 'kafka.codec',
     'xxhash': 'kafka.codec',

@@ -12,8 +12,7 @@ from typing import Any, Iterator, List, Mapping, Optional, Sequence
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kafka.errors import KafkaConfigurationError
-from kafka.late_imports import import_late
-from kafka.spark import rows, sink
+from kafka.spark import rows, sink, stream
 from kafka.spark.lookups import Lookups
 from kafka.spark.options import SinkOptions, SourceOptions
 from kafka.spark.ranges import TaskRange, split
@@ -90,7 +89,6 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
     def streamReader(self, schema: Any) -> Any:
         """Return the reader of a query. Raises KafkaConfigurationError."""
         options = SourceOptions.of(self.options, True)
-        stream = import_late('kafka.spark.stream')
         return stream.stream_reader(options, rows.columns_of(schema, options.include_headers))
 
     def writer(self, schema: Any, overwrite: bool) -> Any:

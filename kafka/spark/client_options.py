@@ -77,6 +77,7 @@ _NO_TEXT = frozenset((
 _NOT_OF_LOGINS = ('security_protocol', 'proxy_url', 'socks5_proxy')
 _NUMBER = re.compile(r'[+-]?[0-9]{1,19}\Z')
 _LARGEST = 2**63 - 1
+_PAUSE_MS = 60000
 
 Rows = Dict[str, config.Option]
 
@@ -121,6 +122,7 @@ def consumer_config(given: Mapping[str, str]) -> Dict[str, Any]:
     found.pop('group_id', None)
     # Nobody makes a topic by asking what there is in it, nor commits what Spark keeps.
     found.update(allow_auto_create_topics=False, enable_auto_commit=False)
+    _settle_idle(found)
     _check(config.CONSUMER, found)
     return config.hidden(found)
 
@@ -141,6 +143,14 @@ def producer_config(given: Mapping[str, str], is_transactional: bool = False) ->
     checked = dict(found, transactional_id='x') if is_transactional else found
     _check(config.PRODUCER, checked)
     return config.hidden(found)
+
+
+def _settle_idle(found: Dict[str, Any]) -> None:
+    """Keep connections for longer than an answer may take, of which Java makes no condition."""
+    default = config.OPTIONS['connections_max_idle_ms'].default
+    idle, answer = found.get('connections_max_idle_ms', default), found.get('request_timeout_ms', 0)
+    if 0 <= idle <= answer:
+        found['connections_max_idle_ms'] = answer + _PAUSE_MS
 
 
 def _named(given: Mapping[str, str], refused: Mapping[str, str]) -> Dict[str, str]:

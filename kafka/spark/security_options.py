@@ -81,7 +81,7 @@ _PEM_ENDINGS = ('.pem', '.crt', '.cer', '.cert')
 _PEM = re.compile(r'-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----', re.DOTALL)
 _TO_PEM = {
     'truststore': 'keytool -exportcert -rfc -keystore FILE -alias NAME writes a certificate of it'
-    ' as PEM',
+    ' as PEM; without one, whom the system believes is believed',
     'keystore': 'openssl pkcs12 -in FILE.p12 -out FILE.pem writes it as PEM; keytool'
     ' -importkeystore makes FILE.p12 of a JKS',
 }

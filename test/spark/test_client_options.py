@@ -6,7 +6,7 @@ JAVAS and OF_PRODUCERS are the names that kafka-clients 3.9.2 has, with those th
 from __future__ import annotations
 
 import logging
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Optional
 
 import pytest
 from hypothesis import given
@@ -99,6 +99,15 @@ READ: Dict[str, Any] = {
     'ssl_cafile=/ca': {'ssl_cafile': '/ca'},
 }
 
+#: Java lets a connection be idle for less time than an answer may take.
+IDLE = [
+    ('request.timeout.ms=1200000', 1260000),
+    ('request.timeout.ms=540000', 600000),
+    ('request.timeout.ms=539999', None),
+    ('request.timeout.ms=60000 connections.max.idle.ms=50000', 120000),
+    ('request.timeout.ms=60000 connections.max.idle.ms=-1', -1),
+]
+
 WRITTEN: Dict[str, Any] = {
     'acks=all': {'acks': -1},
     'acks=0': {'acks': 0},
@@ -186,6 +195,14 @@ def options(text: str) -> Dict[str, str]:
 @pytest.mark.parametrize('text', READ)
 def test_a_source_takes_what_java_calls_it(text: str) -> None:
     assert consumer_config({**SERVERS, **options(text)}) == {**ALWAYS, **READ[text]}
+
+
+@pytest.mark.parametrize('text, idle', IDLE)
+def test_a_source_keeps_connections_for_longer_than_an_answer_may_take(
+    text: str, idle: Optional[int]
+) -> None:
+    found = consumer_config({**SERVERS, **options(text)})
+    assert found.get('connections_max_idle_ms') == idle
 
 
 @pytest.mark.parametrize('text', WRITTEN)

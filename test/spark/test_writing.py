@@ -364,3 +364,63 @@ def test_outcomes_are_looked_at_while_the_task_goes_on(config):
             clients.producer(config).flush()
         task._look()
         assert not task._waiting
+
+
+def test_all_rows_are_stored_once_and_in_order_although_the_broker_goes_away(
+    cluster, config, stored
+):
+    values = [b'%d' % number for number in range(6000)]
+
+    def batches():
+        for number in range(6):
+            if number == 2:
+                cluster.kill(0)
+            if number == 4:
+                cluster.restart(0)
+            some = pa.array(values[1000 * number : 1000 * number + 1000])
+            yield batch(v=some, p=pa.array([1] * 1000, pa.int32()))
+
+    layout = VALUE._replace(partition=1)
+    assert write_batches(batches(), layout, {**config, 'max_block_ms': 30000}) == 6000
+    assert [value for _, value, _ in stored()[1]] == values
+
+
+@pytest.mark.parametrize('count', [30, 3000])
+def test_many_and_few_rows_are_stored_alike(config, stored, count):
+    values = [None if number % 7 == 0 else b'%d' % number for number in range(count)]
+    keys = [b'key-%d' % (number % 50) for number in range(count)]
+    headers = [None if number % 3 else [{'key': 'h', 'value': None}] for number in range(count)]
+    columns = batch(v=values, k=keys, h=pa.array(headers, HEADERS_ARROW), t=['t'] * count)
+    layout = Layout(value=0, key=1, headers=2, topic=3)
+    assert write_batches([columns], layout, config) == count
+    expected = {}
+    for key, value, header in zip(keys, values, headers):
+        row = key, value, [('h', None)] if header else []
+        expected.setdefault((murmur2(key) & 0x7FFFFFFF) % PARTITIONS, []).append(row)
+    assert stored() == expected
+
+
+def test_many_rows_of_several_topics_find_theirs(config, stored):
+    topics = ['t' if number % 3 else 'u' for number in range(2000)]
+    columns = batch(v=[b'%d' % number for number in range(2000)], t=topics)
+    write_batches([columns], Layout(value=0, topic=1), config)
+    assert sorted(int(value) for _, value, _ in stored('u')[0]) == list(range(0, 2000, 3))
+    assert len(everything(stored('t'))) == 2000 - len(range(0, 2000, 3))
+
+
+def test_many_rows_one_of_which_has_no_topic_are_refused(config, stored):
+    columns = batch(v=[b'x'] * 2000, t=['t'] * 1500 + [None] + ['t'] * 499)
+    with pytest.raises(UnwritableRowError, match='row 1500 '):
+        write_batches([columns], Layout(value=0, topic=1), config)
+    assert stored() == {}
+
+
+def test_a_row_that_is_too_large_among_many_is_told_with_its_place(config, stored):
+    columns = batch(v=[b'x'] * 1500 + [b'y' * 2000] + [b'x'] * 499, k=[b'k'] * 2000)
+    with pytest.raises(UnwritableRowError, match=r'row 3500 of.*topic t.*2035 bytes'):
+        write_batches(
+            [batch(v=[b'x'] * 2000, k=[b'k'] * 2000), columns],
+            VALUE._replace(key=1),
+            {**config, 'max_request_size': 1500},
+            task=0,
+        )

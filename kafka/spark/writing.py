@@ -84,11 +84,14 @@ def layout_of(columns: Sequence[Tuple[str, str]], topic: Optional[str]) -> Layou
     Find the fields of a record among columns.
 
     Arguments: columns: (name, type), the type as Spark writes it; topic: the option, None for none.
-    Raises: KafkaConfigurationError for a column that is missing or of another type.
+    Raises: KafkaConfigurationError for a column that is missing, there twice, or of another type.
     """
-    at: Dict[str, int] = {}
+    at = {name: index for index, (name, _) in enumerate(columns)}
     for index, (name, _) in enumerate(columns):
-        at.setdefault(name, index)
+        if at[name] != index:
+            raise KafkaConfigurationError(
+                "there are two columns '%s', which Spark does not hand to Python: drop one" % name
+            )
     if topic is not None:
         at.pop('topic', None)
     elif 'topic' not in at:

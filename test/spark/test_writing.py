@@ -100,8 +100,11 @@ def test_the_option_goes_before_the_column_whatever_its_type():
     assert layout_of([('topic', 'int'), ('value', 'string')], 't') == Layout(1, given_topic='t')
 
 
-def test_the_first_of_two_columns_with_one_name_counts():
-    assert layout_of([('value', 'string'), ('value', 'int')], 't') == Layout(0, given_topic='t')
+@pytest.mark.parametrize('name', ['value', 'other'])
+def test_two_columns_of_one_name_are_refused(name):
+    columns = [('value', 'string'), (name, 'int'), ('other', 'int')]
+    with pytest.raises(KafkaConfigurationError, match="two columns '%s'" % name):
+        layout_of(columns, 't')
 
 
 def test_no_topic_is_refused():

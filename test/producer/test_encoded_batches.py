@@ -142,6 +142,13 @@ def test_a_topic_that_was_forgotten_comes_back():
     assert accumulator.topic('t') is topic and not topic.is_forgotten
 
 
+def test_a_topic_that_gets_batches_is_in_use():
+    accumulator, topic = accumulator_of()
+    topic.is_used = False
+    put(accumulator, topic, part(0, b'a'))
+    assert topic.is_used
+
+
 def test_a_box_goes_first():
     accumulator, topic = accumulator_of()
     accumulator.open_box(topic, 0.0, 0.0)

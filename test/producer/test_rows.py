@@ -173,3 +173,14 @@ def test_a_closed_producer_is_refused(make):
     producer.close()
     with pytest.raises(IllegalStateError, match='closed'):
         send_rows(producer, 't', Rows([b'0']))
+
+
+def test_a_producer_that_may_not_send_is_refused(make, monkeypatch):
+    producer = make()
+
+    def check_send():
+        raise IllegalStateError('fenced')
+
+    monkeypatch.setattr(producer._state, 'check_send', check_send)
+    with pytest.raises(IllegalStateError, match='fenced'):
+        send_rows(producer, 't', Rows([b'0']))

@@ -298,6 +298,12 @@ def test_rows_are_counted_over_all_batches_of_the_task(config):
         )
 
 
+def test_rows_without_topic_are_counted_over_all_batches_too(config):
+    batches = [batch(t=['t', 't'], v=[b'0', b'1']), batch(t=['t', None], v=[b'2', b'3'])]
+    with pytest.raises(UnwritableRowError, match='row 3 .*null topic'):
+        write_batches(batches, Layout(value=1, topic=0), config)
+
+
 def test_a_row_among_those_of_several_topics_is_found(config):
     columns = batch(t=['t', 'u', 't', 'u'], v=[b'0', b'1', b'2', b'3' * 2000])
     with pytest.raises(UnwritableRowError, match=r'row 3 of.*topic u'):
@@ -365,8 +371,24 @@ def test_outcomes_are_looked_at_while_the_task_goes_on(config):
         for _ in range(3):
             task.put(Rows([b'0']), None)
             clients.producer(config).flush()
-        task._look()
-        assert not task._waiting
+            task.put(Rows([b'0']), None)
+            assert len(task._waiting) <= 1
+
+
+def test_a_task_ends_with_the_first_row_that_is_given_up(cluster, config):
+    cluster.create_topic('small', 1, configs={'max.message.bytes': '2000'})
+    read = []
+
+    def batches():
+        for number in range(10):
+            if number:
+                clients.producer(config).flush()
+            read.append(number)
+            yield batch(v=[b'0' * 3000])
+
+    with pytest.raises(UnwritableRowError, match='row 0 '):
+        write_batches(batches(), VALUE._replace(given_topic='small'), config)
+    assert read == [0, 1]
 
 
 def test_all_rows_are_stored_once_and_in_order_although_the_broker_goes_away(

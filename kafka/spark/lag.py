@@ -44,20 +44,20 @@ class Lag(NamedTuple):
         return max(self.behind.values(), default=0)
 
 
-def lags_of(report: Mapping[str, Any]) -> List[Lag]:
+def lags_of(report: Mapping[str, Any], unknowing: str = '') -> List[Lag]:
     """Return the lag of each source of Kafka that a progress report tells of.
 
-    Arguments: report: what StreamingQueryProgress.json says.
+    Arguments: report: what StreamingQueryProgress.json says; unknowing: what stands in the
+    description of sources whose latestOffset is no more than the end of their batch.
     """
     found = []
     for number, source in enumerate(report.get('sources') or ()):
         ends = _offsets(source.get('endOffset'))
         if ends is None:
             continue
-        behind = {
-            each: max(0, latest - ends.get(each, 0))
-            for each, latest in (_offsets(source.get('latestOffset')) or {}).items()
-        }
+        knows = not unknowing or unknowing not in str(source.get('description'))
+        latest = (_offsets(source.get('latestOffset')) if knows else None) or {}
+        behind = {each: max(0, end - ends.get(each, 0)) for each, end in latest.items()}
         found.append(
             Lag(
                 str(report.get('id')),

@@ -10,11 +10,16 @@ import json
 import threading
 from typing import Any, Callable, Dict, List, Optional
 
+from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming import StreamingQueryListener
 
 from kafka.spark.lag import Lag, lags_of
 
 __all__ = ['LagListener']
+
+
+#: Before 4.2 sources in Python cannot report the ends of logs: PySpark shows the end of the batch.
+_UNKNOWING = '' if hasattr(DataSourceStreamReader, 'reportLatestOffset') else 'PythonMicroBatch'
 
 
 class LagListener(StreamingQueryListener):  # type: ignore[misc]
@@ -41,7 +46,7 @@ class LagListener(StreamingQueryListener):  # type: ignore[misc]
 
     def onQueryProgress(self, event: Any) -> None:
         """Note the lag after a micro-batch."""
-        found = lags_of(json.loads(event.progress.json))
+        found = lags_of(json.loads(event.progress.json), _UNKNOWING)
         with self._lock:
             self._lags[str(event.progress.runId)] = found
         if self._report is not None:

@@ -54,6 +54,13 @@ def test_without_ends_of_the_logs_nothing_is_known_to_be_behind():
     assert (lag.behind, lag.total, lag.most) == ({}, 0, 0)
 
 
+def test_sources_that_do_not_know_the_ends_of_logs_are_not_believed():
+    one = {**source({'t': {'0': 5}}, {'t': {'0': 9}}), 'description': 'a.PythonMicroBatchStream@7'}
+    other = {**source({'t': {'0': 5}}, {'t': {'0': 9}}), 'description': 'KafkaV2[Subscribe[t]]'}
+    assert [lag.total for lag in lags_of(report(one, other), 'PythonMicroBatch')] == [0, 4]
+    assert [lag.total for lag in lags_of(report(one, other))] == [4, 4]
+
+
 @pytest.mark.parametrize('end', [None, 7, 'none', {'logOffset': 3}, {'t': [1]}, '17'])
 def test_sources_that_are_not_of_kafka_are_left_out(end):
     (lag,) = lags_of(report(source(end, end), source({'t': {'0': 5}}, {'t': {'0': 5}})))

@@ -19,10 +19,11 @@ from pathlib import Path
 
 import pytest
 
-from servers.cluster import Cluster
+from servers.cluster import IMPATIENT, Cluster
 from servers.embedded import EmbeddedCluster
 from servers.releases import EMBEDDED, chosen, java_problem, problem
 from test.leaks import leaked_since, take_stock
+from test.spark.topics import SETTINGS as SETTINGS_OF_BROKERS
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = '4.4.0'
@@ -167,7 +168,7 @@ def real_broker():
     reason = problem(release)
     if reason:
         pytest.skip(reason)
-    with Cluster(release) as running:
+    with Cluster(release, settings={**IMPATIENT, **SETTINGS_OF_BROKERS}) as running:
         yield running
 
 

@@ -1,0 +1,163 @@
+"""Jobs of Spark over a Kafka topic, each told as an outcome that another connector's compares with.
+
+Owns what is compared: rows as plain tuples in the order of (topic, partition, offset), the schema,
+the batches of a stream, and what went wrong. A job never raises for what Spark raises: an error is
+an outcome as well. Which connector runs it is said by the format. Knows no tests and no brokers.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+STREAM_SECONDS = 90
+
+Row = Tuple[Any, ...]
+Range = Tuple[str, int, int, int]  # topic, partition, first offset, the one after the last
+
+
+class Failure(NamedTuple):
+    """An error: its class in Python, its condition, the classes of Java, and its text."""
+
+    name: str
+    condition: Optional[str]
+    java: Tuple[str, ...]
+    text: str
+
+
+class Outcome(NamedTuple):
+    """What a job brought: the schema as JSON, its rows or, for a stream, those of each batch."""
+
+    schema: Optional[str] = None
+    rows: Tuple[Row, ...] = ()
+    batches: Tuple[Tuple[Row, ...], ...] = ()
+    ranges: Tuple[Range, ...] = ()
+    failure: Optional[Failure] = None
+
+
+def read(spark: Any, connector: str, options: Mapping[str, str]) -> Outcome:
+    """Read topics in a batch: the schema and the rows."""
+    try:
+        frame = spark.read.format(connector).options(**options).load()
+        schema = frame.schema.json()
+        return Outcome(schema, rows=in_order(frame))
+    except Exception as error:  # whatever it is, it is what is compared
+        return Outcome(failure=failure(error))
+
+
+def tasks(spark: Any, connector: str, options: Mapping[str, str]) -> Outcome:
+    """Read topics in a batch and tell the range of each task that had records."""
+    from pyspark.sql.functions import spark_partition_id  # late: only jobs need PySpark
+
+    try:
+        frame = spark.read.format(connector).options(**options).load()
+        columns = [spark_partition_id(), 'topic', 'partition', 'offset']
+        found: Dict[int, List[Tuple[str, int, int]]] = {}
+        for task, *place in frame.select(*columns).collect():
+            found.setdefault(task, []).append(tuple(place))
+        ranges = [(*min(each), max(each)[2] + 1) for each in found.values()]
+        return Outcome(ranges=tuple(sorted(ranges)))
+    except Exception as error:
+        return Outcome(failure=failure(error))
+
+
+def write(
+    spark: Any,
+    connector: str,
+    query: str,
+    options: Mapping[str, str],
+    mode: Optional[str] = 'append',
+) -> Outcome:
+    """Write what a query of SQL brings."""
+    try:
+        writer = spark.sql(query).write.format(connector).options(**options)
+        (writer if mode is None else writer.mode(mode)).save()
+        return Outcome()
+    except Exception as error:
+        return Outcome(failure=failure(error))
+
+
+def stream(
+    spark: Any,
+    connector: str,
+    options: Mapping[str, str],
+    checkpoint: str,
+    trigger: Optional[Mapping[str, Any]] = None,
+) -> Outcome:
+    """Read topics in a stream until there is no more: the schema, and the rows of each batch."""
+    batches: List[Tuple[Row, ...]] = []
+
+    def take(frame: Any, _: int) -> None:
+        batches.append(in_order(frame))
+
+    try:
+        frame = spark.readStream.format(connector).options(**options).load()
+        _run(frame.writeStream.foreachBatch(take), checkpoint, trigger)
+        return Outcome(frame.schema.json(), batches=tuple(batches))
+    except Exception as error:
+        return Outcome(batches=tuple(batches), failure=failure(error))
+
+
+def pipe(
+    spark: Any,
+    source: str,
+    source_options: Mapping[str, str],
+    columns: Sequence[str],
+    sink: str,
+    sink_options: Mapping[str, str],
+    checkpoint: str,
+) -> Outcome:
+    """Read topics in a stream by one connector and write them by another, until the end."""
+    try:
+        frame = spark.readStream.format(source).options(**source_options).load()
+        writer = frame.selectExpr(*columns).writeStream.format(sink).options(**sink_options)
+        _run(writer, checkpoint, None)
+        return Outcome()
+    except Exception as error:
+        return Outcome(failure=failure(error))
+
+
+def _run(writer: Any, checkpoint: str, trigger: Optional[Mapping[str, Any]]) -> None:
+    writer = writer.option('checkpointLocation', checkpoint)
+    query = writer.trigger(**(trigger or {'availableNow': True})).start()
+    try:
+        if not query.awaitTermination(STREAM_SECONDS):
+            raise TimeoutError('the stream goes on after %d s' % STREAM_SECONDS)
+    finally:
+        query.stop()
+
+
+def in_order(frame: Any) -> Tuple[Row, ...]:
+    """Return the rows of a frame as tuples, in the order of their places."""
+    rows = [tuple(map(plain, row)) for row in frame.collect()]
+    names = frame.columns
+    place = [names.index(each) for each in ('topic', 'partition', 'offset') if each in names]
+    return tuple(sorted(rows, key=lambda row: [row[index] for index in place] or repr(row)))
+
+
+def plain(value: Any) -> Any:
+    """Return a value of a row without the types of PySpark: bytes, tuples, and what there is."""
+    if isinstance(value, bytearray):  # 4.0
+        return bytes(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(map(plain, value))
+    return value
+
+
+def failure(error: BaseException) -> Failure:
+    """Describe an error of Spark; Java's stack is no part of the text."""
+    condition = getattr(error, 'getCondition', lambda: None)()
+    text = re.split(r'\n\s*(?:JVM stacktrace|at [\w.$/]+\()', str(error))[0]
+    causes = list(
+        _causes(getattr(error, '_origin', None) or getattr(error, 'java_exception', None))
+    )
+    names = tuple(name for name, _ in causes)
+    texts = [text, *(said for _, said in causes if said not in text)]
+    return Failure(type(error).__name__, condition, names, '\n'.join(texts))
+
+
+def _causes(origin: Any) -> Any:
+    while origin is not None:
+        said = str(origin.getMessage()).split('\nDriver stacktrace')[0]
+        yield origin.getClass().getName(), said
+        origin = origin.getCause()

@@ -9,19 +9,51 @@ driver and on the executors Spark finds the format by itself, through the packag
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka.errors import KafkaConfigurationError
-from kafka.late_imports import import_late
+from kafka.late_imports import import_late, look_up
 from kafka.spark.takeover import has_connector, take_over
 
-__all__ = ['MissingSparkError', 'register', 'takeover']
+if TYPE_CHECKING:
+    from kafka.spark.helpers import read_kafka, to_kafka
+    from kafka.spark.listener import LagListener
+
+__all__ = [
+    'LagListener',
+    'MissingSparkError',
+    'read_kafka',
+    'register',
+    'takeover',
+    'to_kafka',
+]
 
 log = logging.getLogger(__name__)
+
+_HOMES = {
+    'LagListener': 'kafka.spark.listener',
+    'read_kafka': 'kafka.spark.helpers',
+    'to_kafka': 'kafka.spark.helpers',
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module of a name when it is first asked for (PEP 562)."""
+    try:
+        return look_up(globals(), name, _HOMES)
+    except ImportError as error:
+        raise _missing(error) from error
 
 
 class MissingSparkError(KafkaConfigurationError, ImportError):
     """PySpark, or a version of it with data sources in Python, is not there."""
+
+
+def _missing(error: ImportError) -> MissingSparkError:
+    return MissingSparkError(
+        'kafka.spark needs PySpark 4.0 or later and pyarrow: pip install'
+        ' kafka-evergreen[spark] (%s)' % error
+    )
 
 
 def register(spark: Any) -> None:
@@ -35,10 +67,7 @@ def register(spark: Any) -> None:
     try:
         source = import_late('kafka.spark.source')
     except ImportError as error:
-        raise MissingSparkError(
-            'kafka.spark needs PySpark 4.0 or later and pyarrow: pip install'
-            ' kafka-evergreen[spark] (%s)' % error
-        ) from error
+        raise _missing(error) from error
     try:
         spark.dataSource.register(source.KafkaDataSource)
     except Exception as error:  # 4.0 refuses what it has found by itself; later ones replace it

@@ -17,7 +17,7 @@ from kafka.spark.clients import reader_client
 from kafka.spark.options import SourceOptions
 from kafka.spark.ranges import TaskRange
 
-__all__ = ['read_range']
+__all__ = ['as_rows', 'read_range']
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def read_range(
             rows.plain_names(columns), timestamp_unit='us', max_batch_bytes=BATCH_BYTES
         )
         for batch in batches:
-            yield _as_rows(batch, columns)
+            yield as_rows(batch, columns)
         for partition, gaps in reader.lost.items():
             for first, behind in gaps:
                 log.warning(
@@ -62,7 +62,7 @@ def read_range(
                 )
 
 
-def _as_rows(batch: Any, columns: Sequence[str]) -> Any:
+def as_rows(batch: Any, columns: Sequence[str]) -> Any:
     """Return a batch with Spark's names, where a record always has a time.
 
     Records of brokers before 0.10 have none; Java's clients say -1 ms of them, and so do the rows.

@@ -12,13 +12,19 @@ from kafka.errors import KafkaConfigurationError
 
 @pytest.fixture
 def without_pyspark(monkeypatch):
-    monkeypatch.delitem(sys.modules, 'kafka.spark.source', raising=False)
+    for name in ('source', 'listener'):
+        monkeypatch.delitem(sys.modules, 'kafka.spark.' + name, raising=False)
+    monkeypatch.delitem(kafka.spark.__dict__, 'LagListener', raising=False)
     monkeypatch.setitem(sys.modules, 'pyspark', None)
     monkeypatch.setitem(sys.modules, 'pyspark.sql.datasource', None)
 
 
 def test_importing_it_needs_no_pyspark(without_pyspark):
-    assert set(kafka.spark.__all__) <= set(dir(kafka.spark))
+    assert callable(kafka.spark.register)
+    with pytest.raises(kafka.spark.MissingSparkError, match=r'kafka-evergreen\[spark\]'):
+        _ = kafka.spark.LagListener
+    with pytest.raises(AttributeError, match='no_such'):
+        _ = kafka.spark.no_such
 
 
 @pytest.mark.parametrize('call', [kafka.spark.register, kafka.spark.takeover])

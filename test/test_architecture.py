@@ -123,6 +123,7 @@ MAY_USE = {
     ),
 }
 
+SPARK = ('listener', 'sink', 'source', 'stream', 'takeover')
 # Packages that need not be installed, each known to one file; PySpark to those of its classes.
 OPTIONAL = {
     'backports': 'kafka.codec',
@@ -135,7 +136,7 @@ OPTIONAL = {
     'lz4': 'kafka.codec',
     'numpy': 'kafka.record.vectors',
     'pyarrow': 'kafka.record.vectors',
-    'pyspark': {'kafka.spark.' + name for name in ('sink', 'source', 'stream', 'takeover')},
+    'pyspark': {'kafka.spark.' + name for name in SPARK},
     'pytest': 'kafka.testing.pytest_plugin',
     'snappy': 'kafka.codec',
     'xxhash': 'kafka.codec',

@@ -47,7 +47,10 @@ class PlayedLookups:
     def earliest(self, partitions: Iterable[TopicPartition]) -> Dict[TopicPartition, int]:
         self.asked.append('earliest')
         known = by_partition(*self.begins)
-        return {each: known[each] for each in partitions if each in known}
+        unknown = [each for each in partitions if each not in known]
+        if unknown:  # the real ones wait for it, and fail
+            raise KafkaTimeoutError('no leader of %s' % unknown)
+        return {each: known[each] for each in partitions}
 
     def latest(self, partitions: Any = None) -> Dict[TopicPartition, int]:
         self.asked.append('latest')

@@ -59,6 +59,11 @@ def test_ranges_are_divided_as_the_jvm_connector_divides_them(
     assert [cut(found, at) for at in range(4)] == cuts + [[]]
 
 
+def test_half_a_task_is_rounded_up() -> None:
+    found = split(of_topic([55, 45]), 10, None)
+    assert [len(cut(found, each)) - 1 for each in (0, 1)] == [6, 5]
+
+
 def test_tasks_are_ordered_by_topic_partition_and_start() -> None:
     ranges = [TaskRange('b', 0, 4, 6), TaskRange('a', 11, 0, 2), TaskRange('a', 2, 7, 11)]
     found = split(ranges, None, 2)

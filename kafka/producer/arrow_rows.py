@@ -14,7 +14,7 @@ import time
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 from kafka.argument_checks import check_topic
-from kafka.producer.encoded_batches import Encoded, LateColumn, LateHeaders, ManyEncoded
+from kafka.producer.encoded_batches import Encoded, ManyEncoded
 from kafka.producer.future import FutureRecords
 from kafka.producer.placing import OVERHEAD, Placing
 from kafka.producer.rows import RowRefusedError, check_producer, find_partitions, too_large
@@ -116,16 +116,8 @@ def _encode(many: ManyEncoded, rows: ArrowRows, sizes: Any, room: int) -> None:
     data, edges = encode_rows(keys, values, counts, headers)
     whole = memoryview(data)
     for start, (partition, end), left, right in zip(starts, cuts, [0, *edges], edges):
-        many.parts.append(
-            Encoded(
-                partition,
-                whole[left:right],
-                LateColumn(values, start, end),
-                None if keys is None else LateColumn(keys, start, end),
-                None if headers is None else LateHeaders(headers, start, end),
-                range(start, end) if order is None else order[start:end],
-            )
-        )
+        numbers = range(start, end) if order is None else order[start:end]
+        many.parts.append(Encoded(partition, whole[left:right], end - start, numbers))
 
 
 def _partitions(topic: TopicQueue, rows: ArrowRows) -> Optional[Any]:

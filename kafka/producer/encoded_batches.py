@@ -1,7 +1,7 @@
 """Batches that come with their records encoded: from columns of Arrow, no record by itself.
 
-Owns how they get into the queues of an accumulator, behind what is there, and the columns that
-their keys and values are read from should a batch have to be split. Part of
+Owns how they get into the queues of an accumulator, behind what is there, and how their keys and
+values are had should a batch have to be split: out of these bytes, nothing else is kept. Part of
 :mod:`kafka.producer.record_accumulator`, whose lock is held for all of it. Who encodes them, and
 decides what a batch has, is :mod:`kafka.producer.arrow_rows`.
 """
@@ -9,6 +9,8 @@ decides what a batch has, is :mod:`kafka.producer.arrow_rows`.
 from __future__ import annotations
 
 from collections import deque
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from kafka.producer.boxes import Boxes
@@ -16,49 +18,40 @@ from kafka.producer.buffer import Ticket
 from kafka.producer.future import Placed
 from kafka.producer.producer_batch import BATCH_BYTES, ProducerBatch
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
-from kafka.record.header_blocks import HEADERS
+from kafka.record.batch_decoder import decode_records
+from kafka.record.util import Buffer
 
 # A batch that is expected to shrink when compressed takes so many times more at most.
 _MOST_SHRINK = 8
+_FIELDS = ('value', 'key', 'headers')
 
 
 class LateColumn(Sequence[Any]):
-    """Keys or values of a batch, which are made when somebody looks.
+    """Keys, values or headers of an encoded batch, which are decoded when somebody looks.
 
-    Arguments: column: a column of Arrow; start, end: which of its values.
+    Arguments: records: what is behind the header of the batch; count: how many records that are;
+    field: of a Record.
     """
 
-    __slots__ = ('_column', '_end', '_start')
+    __slots__ = ('_count', '_field', '_records')
 
-    def __init__(self, column: Any, start: int, end: int) -> None:
-        self._column = column
-        self._start = start
-        self._end = end
+    def __init__(self, records: Buffer, count: int, field: str) -> None:
+        self._records = records
+        self._count = count
+        self._field = field
 
     def __repr__(self) -> str:
-        return '<LateColumn of %d>' % len(self)
+        return '<LateColumn %s of %d records>' % (self._field, self._count)
 
     def __len__(self) -> int:
-        return self._end - self._start
+        return self._count
 
     def __getitem__(self, index: Any) -> Any:
-        return self._list()[index]
+        return list(self)[index]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._list())
-
-    def _list(self) -> List[Any]:
-        found: List[Any] = self._column.slice(self._start, len(self)).to_pylist()
-        return found
-
-
-class LateHeaders(LateColumn):
-    """Headers of the records of a batch; the column has them encoded."""
-
-    __slots__ = ()
-
-    def _list(self) -> List[Any]:
-        return list(map(HEADERS.__getitem__, super()._list()))
+        groups = decode_records(self._records, self._count, 0, 0, None)
+        return map(attrgetter(self._field), chain.from_iterable(groups))
 
 
 class Encoded(NamedTuple):
@@ -68,11 +61,9 @@ class Encoded(NamedTuple):
     """
 
     partition: Optional[int]
-    records: Any
-    values: LateColumn
-    keys: Optional[LateColumn]
-    headers: Optional[LateHeaders]
-    numbers: Optional[Sequence[int]]
+    records: memoryview
+    record_count: int
+    numbers: Optional[Sequence[int]] = None
 
 
 class ManyEncoded:
@@ -152,7 +143,8 @@ class EncodedBatches(Boxes):
         batch = ProducerBatch(queue.topic_partition, now, 0, self.lock, self._wait)
         batch.number = (self._opened,)
         batch.reserved, batch.raw_size = ticket.size, size
-        batch.fill(part.records, part.values, part.keys, part.headers, many.timestamp)
+        columns = [LateColumn(part.records, part.record_count, each) for each in _FIELDS]
+        batch.fill(part.records, columns, many.timestamp)
         if part.partition is None:
             topic.sticky.gave(size, True)
         self._busy[queue] = None

@@ -243,19 +243,18 @@ class ProducerBatch:
             self.headers.extend(repeat((), count - len(self.headers)))
             del self.headers[count:]
 
-    def fill(
-        self, records: memoryview, values: Any, keys: Any, headers: Any, timestamp: int
-    ) -> None:
+    def fill(self, records: memoryview, columns: Sequence[Any], timestamp: int) -> None:
         """Take records that are encoded, all there will be, and close; as close().
 
-        Arguments: records: what is behind the header of magic 2; values, keys, headers: the same by
-        columns, sequences, the last two None for none; timestamp: ms, of all of them.
+        Arguments: records: what is behind the header of magic 2; columns: values, keys and headers
+        of the same, sequences; timestamp: ms, of all of them.
         """
-        self.values, self.keys, self.headers, self.records = values, keys, headers, records
+        self.records = records
+        self.values, self.keys, self.headers = columns
         self.set_time(0, timestamp)
         self.move(State.CLOSED)
         self.room = -1
-        self.record_count = len(values)
+        self.record_count = len(self.values)
 
     # ------------------------------------------------------------ bytes
 

@@ -23,7 +23,8 @@ from servers.cluster import IMPATIENT, Cluster
 from servers.embedded import EmbeddedCluster
 from servers.releases import EMBEDDED, chosen, java_problem, problem
 from test.leaks import leaked_since, take_stock
-from test.spark.topics import SETTINGS as SETTINGS_OF_BROKERS
+from test.spark import oracle as oracles
+from test.spark import topics
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = '4.4.0'
@@ -168,8 +169,25 @@ def real_broker():
     reason = problem(release)
     if reason:
         pytest.skip(reason)
-    with Cluster(release, settings={**IMPATIENT, **SETTINGS_OF_BROKERS}) as running:
+    with Cluster(release, settings={**IMPATIENT, **topics.SETTINGS}) as running:
         yield running
+
+
+@pytest.fixture(scope='session')
+def oracle():
+    """Both connectors in one session of another process."""
+    reason = oracles.problem()
+    if reason:
+        pytest.skip(reason)
+    with oracles.Oracle() as running:
+        yield running
+
+
+@pytest.fixture(scope='session')
+def kinds(real_broker):
+    """A broker with all kinds of topics."""
+    topics.make_all(real_broker)
+    return real_broker
 
 
 _numbers = itertools.count(1)

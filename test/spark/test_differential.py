@@ -6,29 +6,16 @@ the option. Where the two differ on purpose the case stands in STRICTER, with th
 
 from __future__ import annotations
 
-import json
-import re
-
 import pytest
 
 from servers.cluster import Cluster
 from servers.releases import chosen, problem
-from test.spark import oracle as oracles
 from test.spark import topics
+from test.spark.comparing import both, refuses, text
 from test.spark.oracle import KAFKA, OURS
 from test.spark.topics import BEGAN
 
 pytestmark = pytest.mark.spark
-
-
-def text(**partitions):
-    """Return the JSON of {topic: {partition: number}}, from {topic: [number, ...]}."""
-    return json.dumps(
-        {
-            topic: {str(index): number for index, number in enumerate(numbers)}
-            for topic, numbers in partitions.items()
-        }
-    )
 
 
 PLAIN = {'subscribe': 'plain'}
@@ -300,46 +287,6 @@ STRICTER = {
     ),
 }
 
-#: What stands in an error of a kind: of the JVM connector's, of ours.
-KINDS = {
-    'option': (
-        r'IllegalArgument|NumberFormat|PatternSyntax|NoSuchElement|Config(uration)?Exception|bootstrap',
-        r'InvalidOptionError|KafkaConfigurationError',
-    ),
-    'nowhere': (r'No resolvable bootstrap urls', r'cannot be resolved'),
-    'other partitions': (r"don't match what are assigned", r'must name the partitions'),
-    'start behind end': (r'resolved start offset', r'is behind the end'),
-    'no topic': (r'UnknownTopicOrPartition', r'UnknownTopicOrPartition'),
-    'no record': (r'No offset matched from request', r'no record of'),
-    'lost': (r'Some data may have been lost', r'OffsetOutOfRange|nothing came of offset'),
-}
-
-
-def refuses(outcome, kind, connector):
-    """Tell whether an outcome is an error of a kind."""
-    failure = outcome.failure
-    said = failure and '\n'.join([failure.name, str(failure.condition), *failure.java])
-    return bool(failure) and bool(
-        re.search(KINDS[kind][connector == OURS], said + '\n' + failure.text)
-    )
-
-
-@pytest.fixture(scope='session')
-def oracle(spark):
-    """Both connectors in one session of another process."""
-    reason = oracles.problem()
-    if reason:
-        pytest.skip(reason)
-    with oracles.Oracle() as running:
-        yield running
-
-
-@pytest.fixture(scope='session')
-def kinds(real_broker):
-    """A broker with all kinds of topics."""
-    topics.make_all(real_broker)
-    return real_broker
-
 
 @pytest.fixture(scope='session')
 def formats():
@@ -351,12 +298,6 @@ def formats():
     with Cluster(release) as running:
         topics.make_formats(running)
         yield running
-
-
-def both(oracle, broker, job, options):
-    """Run a job with each connector; return the outcomes, the JVM connector's first."""
-    options = {'kafka.bootstrap.servers': broker.bootstrap, **options}
-    return [oracle.do(job, connector, options) for connector in (KAFKA, OURS)]
 
 
 @pytest.mark.parametrize('case', READ)

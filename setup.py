@@ -29,7 +29,7 @@ EXTRAS = {
     'tls': ['cryptography'],
     'gssapi': ['gssapi'],
     'msk': ['botocore'],
-    'spark': ['pyspark>=4.0', 'pyarrow'],
+    'spark': ['pyspark>=4.0', 'pyarrow', 'numpy', 'crc32c'],
 }
 # Not gssapi: it is compiled against the Kerberos of the system, which not everybody has. Nor spark:
 # it is 400 MB, and needs Java.

@@ -64,9 +64,13 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         tasks = split(ranges, options.min_partitions, options.max_records_per_partition)
         return [RangePartition(task) for task in tasks]
 
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Yield the Arrow batches of one task."""
-        return read_range(partition.value, self._options, self._columns)
+    def read(self, partition: Optional[InputPartition]) -> Iterator[Any]:
+        """Yield the Arrow batches of one task, none for PySpark's task where there are none.
+
+        PySpark 4.0 reads a partition None then, later ones one whose value is None.
+        """
+        task = None if partition is None else partition.value
+        return read_range(task, self._options, self._columns)
 
 
 class KafkaDataSource(DataSource):  # type: ignore[misc]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from kafka.testing import Cluster
-from test.spark.embedded import fill
+from test.spark.embedded import fill, options_of
 
 pyspark = pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
 
-import kafka.spark  # noqa: E402  (behind the check)
+from pyspark.sql import datasource  # noqa: E402  (behind the check)
+
+import kafka.spark  # noqa: E402
+from kafka.spark import source  # noqa: E402
 
 pytestmark = pytest.mark.spark
 BEGAN = 1_700_000_000_000
@@ -79,6 +82,13 @@ def test_times_bound_what_is_read(read):
 
 def test_an_empty_topic_has_no_rows(read):
     assert read(subscribe='empty').count() == 0
+
+
+@pytest.mark.parametrize('partition', [None, datasource.InputPartition(None)])
+def test_the_task_where_there_are_none_reads_nothing(partition, cluster):
+    reader = source.BatchReader(options_of(cluster, 'empty'), ('value',))
+    assert reader.partitions() == []
+    assert list(reader.read(partition)) == []
 
 
 def test_large_ranges_are_cut_into_tasks(read):

@@ -1,8 +1,9 @@
-"""The data source ``kafka-py`` of PySpark, and its batch reader.
+"""The data source ``kafka-py`` of PySpark, and its batch readers.
 
 Owns what Spark asks for first: the name, the schema, and which reader or writer serves. Reading is
-planned here on the driver (partitions()) and done on executors (read(); reading.py). Streams are in
-stream.py, writers in sink.py. Everything here travels as a pickle: nothing in it is connected.
+planned here on the driver (partitions()) and done on executors (read(); reading.py). What filters
+leave to be read is pushdown.py's. Streams are in stream.py, writers in sink.py. Everything here
+travels as a pickle: nothing in it is connected.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import InvalidOptionError, KafkaConfigurationError, UnsupportedVersionError
 from kafka.spark import rows, sink, stream
 from kafka.spark.lookups import Lookups
-from kafka.spark.options import SinkOptions, SourceOptions
+from kafka.spark.options import Limit, SinkOptions, SourceOptions
+from kafka.spark.pushdown import Narrowing, narrow
 from kafka.spark.ranges import TaskRange, split
 from kafka.spark.reading import read_range
+from kafka.structs import TopicPartition
 
 __all__ = ['KafkaDataSource']
 
@@ -46,12 +49,19 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         options = self._options
         lookups = Lookups(options)
         try:
-            partitions = lookups.partitions()
-            assert options.end is not None
-            starts = lookups.starts(options.start, partitions)
-            ends = lookups.ends(options.end, partitions)
+            ranges = self._chosen(self._ranges(lookups), lookups)
         finally:
             lookups.close()
+        tasks = split(ranges, options.min_partitions, options.max_records_per_partition)
+        return [RangePartition(task) for task in tasks]
+
+    def _ranges(self, lookups: Lookups) -> List[TaskRange]:
+        """Return what lies between the limits, of each partition."""
+        options = self._options
+        partitions = lookups.partitions()
+        assert options.end is not None
+        starts = lookups.starts(options.start, partitions)
+        ends = lookups.ends(options.end, partitions)
         ranges = []
         for at in partitions:
             if starts[at] > ends[at]:
@@ -61,8 +71,11 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
                     % (at.partition, str(at.topic), starts[at], ends[at])
                 )
             ranges.append(TaskRange(str(at.topic), at.partition, starts[at], ends[at]))
-        tasks = split(ranges, options.min_partitions, options.max_records_per_partition)
-        return [RangePartition(task) for task in tasks]
+        return ranges
+
+    def _chosen(self, ranges: List[TaskRange], lookups: Lookups) -> List[TaskRange]:
+        """Return what is to be read of that: all."""
+        return ranges
 
     def read(self, partition: Optional[InputPartition]) -> Iterator[Any]:
         """Yield the Arrow batches of one task, none for PySpark's task where there are none.
@@ -71,6 +84,35 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         """
         task = None if partition is None else partition.value
         return read_range(task, self._options, self._columns)
+
+
+class NarrowedReader(BatchReader):
+    """Reads less where filters allow it (option pushdown; PySpark 4.1 and later).
+
+    A class of its own: where filters are not pushed down PySpark refuses a reader that takes them.
+    Arguments as BatchReader's.
+    """
+
+    _narrowing = Narrowing()
+
+    def __repr__(self) -> str:
+        return '<NarrowedReader of %s, %r>' % (', '.join(self._columns), self._narrowing)
+
+    def pushFilters(self, filters: List[Any]) -> List[Any]:
+        """Note what is to be read, and return the filters that Spark has to apply."""
+        self._narrowing, rest = narrow(filters)
+        return rest
+
+    def _chosen(self, ranges: List[TaskRange], lookups: Lookups) -> List[TaskRange]:
+        """Return what is left of ranges by the filters."""
+        found = []
+        for each in ranges:
+            if self._narrowing.takes(each.topic, each.partition):
+                start, stop = self._narrowing.cut(each.start, each.stop)
+                if start < stop:
+                    found.append(each._replace(start=start, stop=stop))
+        since = self._narrowing.since_ms
+        return found if since is None else _young(found, since, lookups)
 
 
 class KafkaDataSource(DataSource):  # type: ignore[misc]
@@ -88,12 +130,27 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
     def reader(self, schema: Any) -> DataSourceReader:
         """Return the batch reader. Raises KafkaConfigurationError."""
         options = SourceOptions.of(self.options, False)
-        return BatchReader(options, rows.columns_of(schema, options.include_headers))
+        columns = rows.columns_of(schema, options.include_headers)
+        if not options.pushdown:
+            return BatchReader(options, columns)
+        if not hasattr(DataSourceReader, 'pushFilters'):
+            raise InvalidOptionError(
+                'pushdown=true needs PySpark 4.1 or later: this has no filters'
+            )
+        return NarrowedReader(options, columns)
 
     def streamReader(self, schema: Any) -> Any:
         """Return the reader of a query. Raises KafkaConfigurationError."""
-        options = SourceOptions.of(self.options, True)
+        options = self._of_stream()
         return stream.stream_reader(options, rows.columns_of(schema, options.include_headers))
+
+    def _of_stream(self) -> SourceOptions:
+        options = SourceOptions.of(self.options, True)
+        if options.pushdown:
+            raise InvalidOptionError(
+                'pushdown=true is for batch queries: PySpark gives a stream no filters'
+            )
+        return options
 
     def writer(self, schema: Any, overwrite: bool) -> Any:
         """Return the batch writer. Raises KafkaConfigurationError."""
@@ -104,6 +161,28 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
     def streamWriter(self, schema: Any, overwrite: bool) -> Any:
         """Return the writer of a query. Raises KafkaConfigurationError."""
         return sink.stream_writer(SinkOptions.of(self.options, True), schema)
+
+
+def _young(ranges: List[TaskRange], since_ms: int, lookups: Lookups) -> List[TaskRange]:
+    """Return ranges without what is before the first record as young as a time.
+
+    A partition without one is at its end, which is looked up later than that is found: what comes
+    in between is not to be passed over, so no range begins behind the end that was before. Brokers
+    before 0.10.1 know no times: Spark finds the rows alone.
+    """
+    partitions = [TopicPartition(each.topic, each.partition) for each in ranges]
+    ends = lookups.latest(partitions)
+    limit = Limit('timestamp', timestamp=since_ms, is_lenient=True)
+    try:
+        firsts = lookups.starts(limit, partitions)
+    except UnsupportedVersionError:
+        return ranges
+    found = []
+    for at, each in zip(partitions, ranges):
+        start = max(each.start, min(firsts[at], ends[at]))
+        if start < each.stop:
+            found.append(each._replace(start=start))
+    return found
 
 
 def _has_headers(options: Mapping[str, str]) -> bool:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
+import pickle
+
 import pytest
 
+from kafka.errors import InvalidOptionError, UnsupportedVersionError
+from kafka.spark.options import Limit
+from kafka.spark.ranges import TaskRange
+from kafka.structs import TopicPartition
 from kafka.testing import Cluster
 from test.spark.embedded import fill, options_of
 
 pyspark = pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
 
-from pyspark.sql import datasource  # noqa: E402  (behind the check)
+from pyspark.sql import datasource, types  # noqa: E402  (behind the check)
 
 import kafka.spark  # noqa: E402
 from kafka.spark import source  # noqa: E402
@@ -145,3 +152,191 @@ def test_a_program_for_the_jvm_connector_runs(spark, cluster, monkeypatch):
     assert kafka.spark.takeover(spark)
     servers = {'kafka.bootstrap.servers': cluster.bootstrap}
     assert spark.read.format('kafka').options(**servers, subscribe='t').load().count() == 300
+
+
+# ---------------------------------------------------------------- filters
+
+has_filters = pytest.mark.skipif(
+    not hasattr(source.DataSourceReader, 'pushFilters'), reason='PySpark before 4.1 has no filters'
+)
+MOMENT = datetime.datetime.fromtimestamp(BEGAN / 1000, datetime.timezone.utc)
+#: In SQL: from 90 ms on.
+YOUNG = "timestamp'%s UTC'" % (MOMENT + datetime.timedelta(milliseconds=90)).strftime(
+    '%Y-%m-%d %H:%M:%S.%f'
+)
+
+#: A condition, and from which offset of each partition records are fetched for it.
+CONDITIONS = [
+    ('partition = 1', {1: 0}),
+    ('partition in (0, 2) and partition <> 0', {2: 0}),
+    ('partition >= 1 and offset < 3', {1: 0, 2: 0}),
+    ('offset = 42', {0: 42, 1: 42, 2: 42}),
+    ('offset between 10 and 12 and partition = 0', {0: 10}),
+    ('offset in (10, 13) and partition = 0', {0: 10}),
+    ("topic = 't' and offset >= 98 and partition < 1", {0: 98}),
+    ('timestamp >= %s and partition = 2' % YOUNG, {2: 90}),
+    ('timestamp > %s and partition = 2' % YOUNG, {2: 91}),
+    ('timestamp = %s and partition = 2' % YOUNG, {2: 90}),
+    ("timestamp > timestamp'2100-01-01'", {}),
+    ('timestamp <= %s and partition = 2' % YOUNG, {2: 0}),
+    ("topic = 'x'", {}),
+    ("topic like 'x%'", {}),
+    ('partition = 7', {}),
+    ('partition is null', {}),
+    ('offset < -1', {}),
+    ('offset > 9223372036854775806', {}),
+    ('partition = 0 or offset = 5', {0: 0, 1: 0, 2: 0}),
+    ("value = X'312D37' and partition = 1", {1: 0}),  # 1-7
+]
+
+
+def fetched(cluster):
+    """The partitions that brokers were asked for since the log was forgotten, and from where."""
+    found = {}
+    for each in cluster.requests:
+        if each.api.name == 'FETCH':
+            for topic in each.request.topics:
+                for one in topic.partitions:
+                    found.setdefault(one.partition, []).append(one.fetch_offset)
+    return {partition: min(some) for partition, some in found.items()}
+
+
+def read_rows(frame):
+    return sorted((row.partition, row.offset, bytes(row.value)) for row in frame.collect())
+
+
+@pytest.fixture
+def filtering(spark):
+    spark.conf.set('spark.sql.python.filterPushdown.enabled', 'true')
+
+
+@has_filters
+def test_filters_narrow_what_is_read_and_change_no_row(read, cluster, filtering):
+    whole = read().cache()
+    expected, found = {}, {}
+    for condition, starts in CONDITIONS:
+        expected[condition] = read_rows(whole.where(condition)), starts
+        cluster.forget_requests()
+        rows = read_rows(read(pushdown='true').where(condition))
+        found[condition] = rows, fetched(cluster)
+    whole.unpersist()
+    assert found == expected
+
+
+@has_filters
+def test_a_filter_that_is_answered_is_not_applied_again(read, filtering):
+    frame = read(pushdown='true').where('partition = 1 and offset < 5 and timestamp > %s' % YOUNG)
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    assert 'offset' not in plan.split('Filter')[1].split('\n')[0], plan
+    assert 'timestamp' in plan.split('Filter')[1].split('\n')[0], plan
+
+
+@has_filters
+def test_without_the_conf_of_spark_pushdown_is_refused(read):
+    with pytest.raises(Exception, match='.') as error:
+        read(pushdown='true').where('partition = 1').count()
+    assert 'spark.sql.python.filterPushdown.enabled' in told(error)
+
+
+@pytest.fixture
+def narrowed(cluster):
+    """Return a function: the tasks that are left by filters, as (partition, start, stop)."""
+
+    def give(*filters, **more):
+        reader = source.NarrowedReader(options_of(cluster, 't', **more), ('value',))
+        rest = reader.pushFilters(list(filters))
+        tasks = pickle.loads(pickle.dumps(reader)).partitions()
+        return [tuple(each.value[1:]) for each in tasks], rest
+
+    return give
+
+
+@has_filters
+def test_tasks_have_what_is_left_and_no_more(narrowed):
+    partition, low, high, young = (
+        datasource.In(('partition',), (1, 2)),
+        datasource.GreaterThan(('offset',), 60),
+        datasource.Not(datasource.GreaterThan(('offset',), 94)),
+        datasource.GreaterThanOrEqual(('timestamp',), MOMENT + datetime.timedelta(milliseconds=90)),
+    )
+    assert narrowed(partition, high) == ([(1, 0, 95), (2, 0, 95)], [])
+    assert narrowed(partition, low, high) == ([(1, 61, 95), (2, 61, 95)], [])
+    assert narrowed(partition, low, young, high) == ([(1, 90, 95), (2, 90, 95)], [young])
+    assert narrowed(high, datasource.GreaterThan(('offset',), 94)) == ([], [])
+
+
+@has_filters
+def test_limits_name_all_partitions_whatever_filters_leave(narrowed):
+    start = Limit('offsets', {TopicPartition('t', n): 10 * n for n in range(3)})
+    asked = datasource.LessThan(('partition',), 2)
+    assert narrowed(asked, start=start) == ([(0, 0, 100), (1, 10, 100)], [])
+
+
+@has_filters
+def test_what_is_left_is_cut_into_tasks(narrowed):
+    asked = datasource.LessThan(('offset',), 10)
+    tasks, _ = narrowed(asked, datasource.EqualTo(('partition',), 1), max_records_per_partition=5)
+    assert tasks == [(1, 0, 5), (1, 5, 10)]
+
+
+class ScriptedLookups:
+    """Answers where logs end, and then where a time begins."""
+
+    def __init__(self, latest, starts):
+        self._latest, self._starts = latest, starts
+
+    def latest(self, partitions):
+        return dict.fromkeys(partitions, self._latest)
+
+    def starts(self, limit, partitions):
+        assert (limit.kind, limit.timestamp, limit.is_lenient) == ('timestamp', BEGAN, True)
+        if self._starts is None:
+            raise UnsupportedVersionError('no times')
+        return dict.fromkeys(partitions, self._starts)
+
+
+@pytest.mark.parametrize(
+    'latest, starts, left',
+    [
+        (50, 20, [(20, 60)]),
+        (50, 5, [(10, 60)]),
+        (50, 55, [(50, 60)]),  # what came while it was asked may be young
+        (70, 70, []),
+        (50, None, [(10, 60)]),  # a broker that knows no times
+    ],
+)
+def test_a_time_moves_the_start_up_to_the_end_that_was_there_before(latest, starts, left):
+    ranges = [TaskRange('t', 0, 10, 60)]
+    found = source._young(ranges, BEGAN, ScriptedLookups(latest, starts))
+    assert [each[2:] for each in found] == left
+
+
+def of_options(**options):
+    """A source, as PySpark makes it."""
+    given = {'kafka.bootstrap.servers': '127.0.0.1:1', 'subscribe': 't', **options}
+    return source.KafkaDataSource({name.lower(): value for name, value in given.items()})
+
+
+def schema_of(made):
+    return types._parse_datatype_string(made.schema())
+
+
+def test_pushdown_is_refused_where_there_are_no_filters(spark, monkeypatch):
+    monkeypatch.setattr(source, 'DataSourceReader', object)
+    made = of_options(pushdown='true')
+    with pytest.raises(InvalidOptionError, match=r'pushdown=true needs PySpark 4\.1 or later'):
+        made.reader(schema_of(made))
+
+
+def test_without_the_option_a_reader_takes_no_filters(spark):
+    made = of_options()
+    assert 'pushFilters' not in vars(type(made.reader(schema_of(made))))
+
+
+# ---------------------------------------------------------------- streams
+
+
+def test_pushdown_is_refused_for_streams(spark):
+    made = of_options(pushdown='true')
+    with pytest.raises(InvalidOptionError, match='pushdown=true is for batch queries'):
+        made.streamReader(schema_of(made))

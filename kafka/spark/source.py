@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
+from pyspark.errors import PySparkNotImplementedError
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kafka.errors import InvalidOptionError, KafkaConfigurationError, UnsupportedVersionError
@@ -140,9 +141,22 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
         return NarrowedReader(options, columns)
 
     def streamReader(self, schema: Any) -> Any:
-        """Return the reader of a query. Raises KafkaConfigurationError."""
+        """Return the reader of a query.
+
+        Raises: KafkaConfigurationError; PySparkNotImplementedError with the option lowLatency:
+        PySpark then asks for simpleStreamReader().
+        """
         options = self._of_stream()
+        if options.low_latency:
+            raise PySparkNotImplementedError(
+                errorClass='NOT_IMPLEMENTED', messageParameters={'feature': 'streamReader'}
+            )
         return stream.stream_reader(options, rows.columns_of(schema, options.include_headers))
+
+    def simpleStreamReader(self, schema: Any) -> Any:
+        """Return the reader of a query with lowLatency. Raises KafkaConfigurationError."""
+        options = self._of_stream()
+        return stream.simple_reader(options, rows.columns_of(schema, options.include_headers))
 
     def _of_stream(self) -> SourceOptions:
         options = SourceOptions.of(self.options, True)

@@ -16,10 +16,12 @@ from test.spark.embedded import fill, options_of
 
 pyspark = pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
 
-from pyspark.sql import datasource, types  # noqa: E402  (behind the check)
+from pyspark.errors import PySparkNotImplementedError  # noqa: E402  (behind the check)
+from pyspark.sql import datasource, types  # noqa: E402
 
 import kafka.spark  # noqa: E402
 from kafka.spark import source  # noqa: E402
+from kafka.spark.stream import LowLatencyReader  # noqa: E402
 
 pytestmark = pytest.mark.spark
 BEGAN = 1_700_000_000_000
@@ -336,7 +338,33 @@ def test_without_the_option_a_reader_takes_no_filters(spark):
 # ---------------------------------------------------------------- streams
 
 
-def test_pushdown_is_refused_for_streams(spark):
-    made = of_options(pushdown='true')
-    with pytest.raises(InvalidOptionError, match='pushdown=true is for batch queries'):
+@pytest.mark.parametrize('low_latency', ['true', 'false'])
+def test_pushdown_is_refused_for_streams(spark, low_latency):
+    made = of_options(pushdown='true', lowLatency=low_latency)
+    for method in (made.streamReader, made.simpleStreamReader):
+        with pytest.raises(InvalidOptionError, match='pushdown=true is for batch queries'):
+            method(schema_of(made))
+
+
+def test_low_latency_makes_pyspark_ask_for_the_simple_reader(spark):
+    made = of_options(lowLatency='true')
+    with pytest.raises(PySparkNotImplementedError):
         made.streamReader(schema_of(made))
+    assert isinstance(made.simpleStreamReader(schema_of(made)), LowLatencyReader)
+    made = of_options(lowLatency='true', maxOffsetsPerTrigger='0')
+    with pytest.raises(InvalidOptionError, match='maxOffsetsPerTrigger'):
+        made.streamReader(schema_of(made))
+
+
+def test_a_query_reads_with_low_latency(spark, cluster, new_name, checkpoint):
+    kafka.spark.register(spark)
+    name = new_name()
+    reader = spark.readStream.format('kafka-py').options(
+        **{'kafka.bootstrap.servers': cluster.bootstrap, 'subscribe': 't'},
+        startingOffsets='earliest',
+        lowLatency='true',
+    )
+    writer = reader.load().writeStream.format('memory').queryName(name)
+    query = writer.option('checkpointLocation', checkpoint).trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+    assert offsets(spark.table(name)) == {partition: [*range(100)] for partition in range(3)}

@@ -44,6 +44,7 @@ class Lookups:
         self.options = options
         self._client: Optional[ReaderClient] = None
         self._members: Dict[str, KafkaConsumer] = {}
+        self._missing: List[TopicPartition] = []  # told already
 
     def __repr__(self) -> str:
         return '<Lookups of %s>' % self.options.topics.kind
@@ -70,7 +71,8 @@ class Lookups:
         names = sorted({str(each.topic) for each in asked})
         known = set(self._retried(lambda: self._partitions_of(names)))
         missing = [each for each in asked if each not in known]
-        if missing:  # the JVM connector leaves them out without a word
+        if missing != self._missing:  # the JVM connector leaves them out without a word
+            self._missing = missing
             log.warning('option assign names partitions that there are not: %s', _listed(missing))
         return sorted(known.intersection(asked))
 

@@ -63,7 +63,8 @@ DOCS = ['-r', 'docs/requirements.txt', '-e', '.[all]']
 # PySpark is 400 MB, so its tests have an environment of their own, on a Python that it runs on.
 SPARK = ['-r', 'test/requirements-spark.txt', 'pyspark[connect]==4.3.0', '-e', '.[all,spark]']
 SPARK_OLDEST, SPARK_TESTS = (3, 11), os.path.join('test', 'spark')
-SPARK_SECONDS = 900  # no test begins later than that
+SPARK_SECONDS = 1800  # no test begins later than that
+SPARK_PARTS = 2  # one job at a time leaves a core idle
 
 
 class SetUpError(Exception):
@@ -436,7 +437,12 @@ def test_with_spark(versions, options, report):
     args = ['-m', 'spark', '--session-timeout', str(SPARK_SECONDS)]
     args += with_place(options.pytest, SPARK_TESTS)
     python = environment(version, SPARK, '.venv-spark')
-    run_side_by_side([Pytest('tests with Spark, Python %s' % version, python, args)], report)
+    name = 'tests with Spark, Python %s' % version
+    parts = [
+        Pytest(name, python, args, KAFKA_TEST_PART='%d/%d' % (part, SPARK_PARTS))
+        for part in range(1, SPARK_PARTS + 1)
+    ]
+    run_side_by_side(parts, report, SPARK_PARTS)
 
 
 def spark_version(versions):

@@ -17,6 +17,7 @@ from kafka.consumer.reader_client import ReaderClient
 from kafka.errors import (
     KafkaConfigurationError,
     KafkaError,
+    NoBrokersAvailable,
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
 )
@@ -204,7 +205,9 @@ class Lookups:
             try:
                 return ask()
             except KafkaError as error:
-                if left <= 0 or not (error.retriable or _may_appear(error)):
+                # A cluster that was not found was looked for long enough.
+                is_hopeless = isinstance(error, NoBrokersAvailable) or not error.retriable
+                if left <= 0 or is_hopeless and not _may_appear(error):
                     raise
                 left -= 1
                 time.sleep(self.options.retry_interval_ms / 1000)

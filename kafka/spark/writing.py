@@ -159,6 +159,10 @@ def write_rows(
     return writes.rows
 
 
+#: For so long a task waits for the outcome of rows behind flush(), which waits for all as a rule.
+_SECONDS_TO_END = 30.0
+
+
 class _Task:
     """What a task has sent, and what became of it. Attributes: rows: how many were sent.
 
@@ -187,7 +191,7 @@ class _Task:
         try:
             if error is None:
                 producer.flush()
-                self._look()
+                self._finish()
                 is_stored = True
         finally:
             if not is_stored:
@@ -258,6 +262,21 @@ class _Task:
             if failure is not None:
                 number, error = failure
                 raise self._error(places[number], topic, error) from error
+
+    def _finish(self) -> None:
+        """Wait for what flush() left: of a producer that another task closes, it returns early.
+
+        Raises: UnwritableRowError for what was given up.
+        """
+        self._look()
+        while self._waiting:
+            topic, places, records = self._waiting[0]
+            try:
+                records.get(_SECONDS_TO_END)
+            except KafkaError as error:
+                if not records.is_done:
+                    raise self._error(places[0], topic, error) from error
+            self._look()
 
     def _error(self, row: int, topic: str, error: Exception) -> UnwritableRowError:
         text = str(error) if isinstance(error, KafkaError) else repr(error)

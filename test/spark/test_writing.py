@@ -248,6 +248,21 @@ def test_the_next_task_has_the_same_producer(config):
     assert clients.producer(config) is first
 
 
+def test_rows_that_flush_leaves_are_waited_for(config, stored, monkeypatch):
+    """It returns at once while another task, which failed, closes the producer of both."""
+    monkeypatch.setattr(clients.producer(config), 'flush', lambda: None)
+    assert write_batches([batch(v=[b'0', b'1'])], VALUE, config) == 2
+    assert everything(stored()) == [(None, b'0', []), (None, b'1', [])]
+
+
+def test_rows_that_another_task_drops_are_not_counted_as_stored(config, monkeypatch):
+    config = {**config, 'linger_ms': 5000}
+    made = clients.producer(config)
+    monkeypatch.setattr(made, 'flush', lambda: made.close(0))
+    with pytest.raises(UnwritableRowError, match='row 0 of'):
+        write_batches([batch(v=[b'0'])], VALUE, config)
+
+
 # ------------------------------------------------------------ rows
 
 

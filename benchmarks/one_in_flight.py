@@ -13,6 +13,9 @@ are medians of the medians of the rounds, with the least and the most, in micros
   *to the socket* (the record becomes a request), *sending* (the system takes the bytes), *waiting*
   (the broker, and being woken), *to the program* (the answer becomes what ``get()`` returns).
 * *processor*: what a record costs this process, all its threads.
+* *all, polling* and *processor, polling*: a client that does not sleep for the first 0.3 ms of each
+  wait but asks the selector again and again; and by what factor that changes *all* of a round, the
+  rounds of both in turn.
 * *calls*: how many functions are called for a record, those in C included: counted, not measured.
 """
 
@@ -24,6 +27,7 @@ import socket
 import statistics
 import sys
 import time
+from operator import truediv
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
@@ -33,6 +37,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 from workers import started  # noqa: E402
 
 from kafka import KafkaProducer  # noqa: E402
+from kafka.net.poller import Poller  # noqa: E402
 from kafka.net.transport import Transport  # noqa: E402
 from kafka.protocol.api import encode_request  # noqa: E402
 from kafka.protocol.produce import (  # noqa: E402
@@ -45,6 +50,9 @@ from kafka.record.default_records import encode_column_batch  # noqa: E402
 TOPIC = 'one-in-flight'
 VALUE = b'v' * 100
 PARTS = ('all', 'to the socket', 'sending', 'waiting', 'to the program')
+FLOORS = ('floor', 'floor, busy', 'floor, polling', 'floor, busy, polling')
+#: For so many seconds a client that polls does not sleep.
+AWAKE = 0.0003
 now = time.perf_counter
 
 Figures = Dict[str, List[float]]
@@ -80,6 +88,26 @@ class Marks:
             Transport._on_readable = readable  # type: ignore[method-assign]
 
 
+@contextlib.contextmanager
+def polling() -> Iterator[None]:
+    """Let clients ask their selectors again and again for a while before they sleep."""
+    poll = Poller.poll
+
+    def ask(poller: Any, seconds: Any) -> Any:
+        until = now() + AWAKE
+        while (seconds is None or seconds > 0) and now() < until:
+            happened = poll(poller, 0)
+            if happened:
+                return happened
+        return poll(poller, seconds)
+
+    Poller.poll = ask  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Poller.poll = poll  # type: ignore[method-assign]
+
+
 def records(producer: Any, count: int, figures: Figures) -> None:
     """Send records, each when the one before it is acknowledged; note the medians."""
     marks = Marks()
@@ -107,19 +135,30 @@ def request() -> bytes:
     return len(body).to_bytes(4, 'big') + body
 
 
-def floor(address: str, count: int, busy: float) -> float:
+def polled(sock: socket.socket) -> bytes:
+    """Return what comes, without sleeping."""
+    while True:
+        try:
+            return sock.recv(65536)
+        except BlockingIOError:
+            pass
+
+
+def floor(address: str, count: int, busy: float, is_polling: bool) -> float:
     """Return the median time of a request; busy: seconds to compute before each."""
     host, port = address.split(',')[0].rsplit(':', 1)
     sent, times = request(), []
     with socket.create_connection((host, int(port)), 30) as plain:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        plain.setblocking(not is_polling)
+        receive = (lambda: polled(plain)) if is_polling else (lambda: plain.recv(65536))
         for _ in range(count):
             until = now() + busy
             while now() < until:
                 pass
             began = now()
             plain.sendall(sent)
-            answer = plain.recv(65536)
+            answer = receive()
             times.append(now() - began)
             if not answer:
                 raise SystemExit('the broker closes on a request made by hand')
@@ -143,24 +182,35 @@ def calls(producer: Any) -> int:
 
 def measure(address: str, options: argparse.Namespace) -> None:
     """Measure in rounds and print."""
-    figures: Figures = {name: [] for name in ('floor', 'floor, busy', *PARTS, 'processor')}
+    figures: Figures = {name: [] for name in (*FLOORS, *PARTS, 'processor')}
+    awake: Figures = {name: [] for name in (*PARTS, 'processor')}
     producer = KafkaProducer(bootstrap_servers=address, acks=1, enable_idempotence=False)
     try:
         for _ in range(300):
             producer.send(TOPIC, VALUE, partition=0).get(30)
         for turn in range(options.rounds):
-            figures['floor'].append(floor(address, options.records, 0.0))
             records(producer, options.records, figures)
-            busy = figures['all'][-1] - figures['waiting'][-1]
-            figures['floor, busy'].append(floor(address, options.records, busy))
+            with polling():
+                records(producer, options.records, awake)
+            busy = figures['all'][-1] - figures['waiting'][-1] - figures['sending'][-1]
+            for name in FLOORS:
+                seconds = floor(
+                    address, options.records, busy * ('busy' in name), 'polling' in name
+                )
+                figures[name].append(seconds)
             print('round %d of %d' % (turn + 1, options.rounds), file=sys.stderr, flush=True)
         number = calls(producer)
     finally:
         producer.close(10)
+    ratios = list(map(truediv, awake['all'], figures['all']))
+    for name in ('all', 'processor'):
+        figures[name + ', polling'] = awake[name]
     for name, times in figures.items():
         low, middle, high = min(times), statistics.median(times), max(times)
-        print('%-16s %6.1f us (%.1f to %.1f)' % (name, middle * 1e6, low * 1e6, high * 1e6))
-    print('%-16s %6d' % ('calls', number))
+        print('%-20s %6.1f us (%.1f to %.1f)' % (name, middle * 1e6, low * 1e6, high * 1e6))
+    spread = statistics.median(ratios), min(ratios), max(ratios)
+    print('%-20s %6.2f x (%.2f to %.2f)' % ('all, by polling', *spread))
+    print('%-20s %6d' % ('calls', number))
 
 
 def main() -> None:

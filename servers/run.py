@@ -30,7 +30,7 @@ sys.path[0] = str(ROOT)  # run as a script: find the packages servers and test
 from kafka.testing.releases import NEWEST, RELEASES, broker_release  # noqa: E402  (after the path)
 from servers.cluster import Cluster, ClusterError, stop_on_signals  # noqa: E402
 from servers.releases import Release, chosen, java_problem, problem  # noqa: E402
-from test.run import SetUpError, call, say  # noqa: E402
+from test.environments import SetUpError, call, say  # noqa: E402
 
 NEWEST_REAL = '4.4.0'
 ALL = 'all'

@@ -5,15 +5,15 @@
     python3 test/run.py --python 3.8         with that Python (repeatable; "all"; "others" than
                                              this one, or of them the "ends", the oldest and the
                                              newest: without the tests marked "once")
+    python3 test/run.py --spark 4.0          the tests with that PySpark alone (repeatable; "all")
     python3 test/run.py --lint               format, rules and types in place of the tests
     python3 test/run.py --docs               the documentation in place of the tests
     python3 test/run.py -- -k codec -x       what follows -- goes to pytest
     KAFKA_VERSION=4.4.0 python3 test/run.py  on that release in place of the default set
     KAFKA_BROKER=embedded ...                on embedded brokers only; real: on real ones only
 
-Owns the virtual environments (.venv, .venv-3.8, .venv-spark ...), the order of the steps and the
-verdict. What the tests are is pytest's business, which releases of Apache Kafka there are
-build_integration.sh's.
+Owns the order of the steps and the verdict. Virtual environments are environments.py's, what the
+tests are is pytest's business, which releases of Apache Kafka there are build_integration.sh's.
 Uses the standard library alone, because it runs before anything is installed.
 """
 
@@ -21,11 +21,8 @@ from __future__ import annotations
 
 import argparse
 import collections
-import glob
-import hashlib
 import itertools
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -37,6 +34,13 @@ if __name__ == '__main__':
     sys.path[0] = ROOT  # run as a script: find the package servers
 
 from servers.releases import EMBEDDED, REAL, chosen_kind, java_problem  # noqa: E402  (the path)
+from test.environments import (  # noqa: E402
+    SetUpError,
+    call,
+    environment,
+    find_interpreter,
+    say,
+)
 
 OLDEST, NEWEST, LINT_OLDEST = (3, 8), (3, 13), (3, 10)
 SUPPORTED = ['3.%d' % minor for minor in range(OLDEST[1], NEWEST[1] + 1)]
@@ -61,14 +65,18 @@ TESTS = ['-r', 'test/requirements.txt', '-e', '.[all]']
 LINT = [*TESTS, '-r', 'test/requirements-lint.txt']
 DOCS = ['-r', 'docs/requirements.txt', '-e', '.[all]']
 # PySpark is 400 MB, so its tests have an environment of their own, on a Python that it runs on.
-SPARK = ['-r', 'test/requirements-spark.txt', 'pyspark[connect]==4.3.0', '-e', '.[all,spark]']
-SPARK_OLDEST, SPARK_TESTS = (3, 11), os.path.join('test', 'spark')
+SPARK = ['-r', 'test/requirements-spark.txt', '-e', '.[all,spark]']
+# By the first two numbers of PySpark: the release, and the oldest Python that it runs on.
+SPARKS = {
+    '4.0': ('4.0.5', (3, 9)),
+    '4.1': ('4.1.4', (3, 10)),
+    '4.2': ('4.2.1', (3, 10)),
+    '4.3': ('4.3.0', (3, 11)),
+}
+NEWEST_SPARK = '4.3'
+SPARK_TESTS = os.path.join('test', 'spark')
 SPARK_SECONDS = 1800  # no test begins later than that
 SPARK_PARTS = 2  # one job at a time leaves a core idle
-
-
-class SetUpError(Exception):
-    """Something that only the user can put right; the text says what."""
 
 
 class Report:
@@ -107,84 +115,6 @@ class Report:
         gap = ' *** NOT RUN: %s ***' % '; '.join(gaps) if gaps else ''
         print('%s.%s' % ('FAILED' if bad else 'passed', gap), flush=True)
         return 1 if bad else 0
-
-
-# --- steps --------------------------------------------------------------------------------------
-
-
-def say(text):
-    """Print a heading at once, so that it stands above the output of what it starts."""
-    print('\n=== %s' % text, flush=True)
-
-
-def call(command, **more):
-    """Run a command with its output on ours and return its exit code."""
-    print('$ %s' % ' '.join(command), flush=True)
-    return subprocess.call(command, cwd=ROOT, stdin=subprocess.DEVNULL, **more)
-
-
-def version_of(python):
-    """Return the version of an interpreter as '3.11', or None when it cannot be started."""
-    program = 'import sys; print("%d.%d" % sys.version_info[:2])'
-    try:
-        shown = subprocess.run(
-            [python, '-c', program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return shown.stdout.decode().strip()
-
-
-def find_interpreter(version):
-    """Return an interpreter of `version` ('3.8'): this one, one on PATH, or pyenv's newest."""
-    pyenv = os.environ.get('PYENV_ROOT') or os.path.expanduser('~/.pyenv')
-    installed = glob.glob(os.path.join(pyenv, 'versions', version + '.*', 'bin', 'python'))
-    installed.sort(key=lambda path: [int(number) for number in re.findall(r'\d+', path)])
-    for python in [sys.executable, shutil.which('python' + version), *reversed(installed)]:
-        if python and version_of(python) == version:
-            return python
-    return None
-
-
-def environment(version, wanted, name='.venv'):
-    """Return the python of the environment for `version`, made or completed as needed."""
-    own = version == '%d.%d' % sys.version_info[:2]
-    # The first Python that comes gets the plain name; one that comes later does not take it away.
-    first = own and version_of(_python_of(name)) in (None, version)
-    name = name if first else '%s-%s' % (name, version)
-    folder, python = os.path.join(ROOT, name), _python_of(name)
-    if version_of(python) != version:
-        say('making %s with Python %s' % (name, version))
-        base = sys.executable if own else find_interpreter(version)
-        if subprocess.call([base, '-c', 'import ensurepip'], stderr=subprocess.DEVNULL):
-            raise SetUpError(
-                'Python %s cannot make virtual environments: its module ensurepip is missing.'
-                ' Install it (Debian, Ubuntu: apt-get install python%s-venv)' % (version, version)
-            )
-        if call([base, '-m', 'venv', '--clear', folder]):
-            raise SetUpError('could not make %s (see above)' % name)
-    stamp = os.path.join(folder, 'installed-%s' % _fingerprint(wanted))
-    if not os.path.exists(stamp):
-        say('installing the package and its tools into %s' % name)
-        pip = [python, '-m', 'pip', '--disable-pip-version-check', '--no-input', 'install']
-        if call(pip + wanted):
-            raise SetUpError('pip could not install what is needed (see above)')
-        open(stamp, 'w').close()
-    return python
-
-
-def _python_of(name):
-    inside = ['Scripts', 'python.exe'] if os.name == 'nt' else ['bin', 'python']
-    return os.path.join(ROOT, name, *inside)
-
-
-def _fingerprint(wanted):
-    """Return a name for a set of requirements: it changes with any file that they are read from."""
-    digest = hashlib.sha256(' '.join(wanted).encode())
-    for path in ['setup.py', *(word for word in wanted if word.endswith('.txt'))]:
-        with open(os.path.join(ROOT, path), 'rb') as file:
-            digest.update(file.read())
-    return digest.hexdigest()[:12]
 
 
 class Pytest:
@@ -419,25 +349,26 @@ def test(options, report):
         test_with_spark(list(pythons), options, report)
 
 
-def test_with_spark(versions, options, report):
-    """Run the tests with Spark on one of the versions, or report why they cannot run."""
-    name = 'the tests with Spark'
+def test_with_spark(versions, options, report, spark=NEWEST_SPARK):
+    """Run the tests with a PySpark on one of the versions, or report why they cannot run."""
+    release, oldest = SPARKS[spark]
+    name = 'the tests with Spark %s' % release
     if options.no_brokers:
         report.left_out.append('%s (--no-brokers)' % name)
         return
     if places_in(options.pytest) and not any(SPARK_TESTS in each for each in options.pytest):
         report.left_out.append('%s (not in %s)' % (name, ' '.join(places_in(options.pytest))))
         return
-    version, lacking = spark_version(versions), java_problem()
+    version, lacking = version_for_spark(versions, oldest), java_problem()
     if version is None:
-        lacking = 'Python %d.%d or later is needed' % SPARK_OLDEST
+        lacking = 'Python %d.%d or later is needed' % oldest
     if lacking:
         report.missing.append('%s: %s' % (name, lacking))
         return
     args = ['-m', 'spark', '--session-timeout', str(SPARK_SECONDS)]
     args += with_place(options.pytest, SPARK_TESTS)
-    python = environment(version, SPARK, '.venv-spark')
-    name = 'tests with Spark, Python %s' % version
+    python = spark_environment(version, spark)
+    name = 'tests with Spark %s, Python %s' % (release, version)
     parts = [
         Pytest(name, python, args, KAFKA_TEST_PART='%d/%d' % (part, SPARK_PARTS))
         for part in range(1, SPARK_PARTS + 1)
@@ -445,10 +376,30 @@ def test_with_spark(versions, options, report):
     run_side_by_side(parts, report, SPARK_PARTS)
 
 
-def spark_version(versions):
-    """Return which of the versions Spark is tested on: this Python's, else the newest, or None."""
+def test_sparks(options, report):
+    """Run the tests with each PySpark that is asked for, and no others."""
+    asked = sorted(SPARKS if 'all' in options.spark else set(options.spark))
+    if options.python:
+        versions = wanted_versions(options, report)
+    else:
+        versions = [each for each in SUPPORTED if find_interpreter(each)]
+    able = version_for_spark(versions, SPARKS[asked[-1]][1])
+    if able and not java_problem() and not options.no_brokers:
+        usable_kinds(spark_environment(able, asked[-1]), options, report)
+    for spark in asked:
+        test_with_spark(versions, options, report, spark)
+
+
+def spark_environment(version, spark):
+    """Return the python of the environment with a PySpark."""
+    folder = '.venv-spark' if spark == NEWEST_SPARK else '.venv-spark-%s' % spark
+    return environment(version, ['pyspark[connect]==%s' % SPARKS[spark][0], *SPARK], folder)
+
+
+def version_for_spark(versions, oldest):
+    """Return which of the versions to test a PySpark on: this Python, the newest, or None."""
     own = '%d.%d' % sys.version_info[:2]
-    able = [each for each in SUPPORTED if each in versions and _numbers(each) >= SPARK_OLDEST]
+    able = [each for each in SUPPORTED if each in versions and _numbers(each) >= oldest]
     return own if own in able else able[-1] if able else None
 
 
@@ -545,6 +496,14 @@ def parse(arguments):
         default=AT_A_TIME,
         help='how many runs of tests without brokers at a time (default %(default)s)',
     )
+    parser.add_argument(
+        '--spark',
+        action='append',
+        default=[],
+        metavar=NEWEST_SPARK,
+        choices=[*SPARKS, 'all'],
+        help='the tests with this PySpark alone; "all": with each',
+    )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument('--lint', action='store_true', help='format, rules, types; no tests')
     instead.add_argument('--docs', action='store_true', help='build the documentation; no tests')
@@ -564,7 +523,8 @@ def main(arguments):
         return 2
     report = Report()
     try:
-        (lint if options.lint else docs if options.docs else test)(options, report)
+        chosen_test = test_sparks if options.spark else test
+        (lint if options.lint else docs if options.docs else chosen_test)(options, report)
     except SetUpError as error:
         report.failed.append('set-up: %s' % error)
     return report.close()

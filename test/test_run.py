@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from test import conftest as top_conftest
-from test import run
+from test import environments, run
 from test.integration import conftest
 from test.sources import ROOT
 
@@ -97,8 +98,8 @@ def test_interpreter_that_does_not_start_is_none(tmp_path):
     """pyenv's stand-ins for versions that are not selected are such programs."""
     (tmp_path / 'python').write_text('#!/bin/sh\nexit 127\n')
     (tmp_path / 'python').chmod(0o755)
-    assert run.version_of(str(tmp_path / 'python')) is None
-    assert run.version_of(str(tmp_path / 'missing')) is None
+    assert environments.version_of(str(tmp_path / 'python')) is None
+    assert environments.version_of(str(tmp_path / 'missing')) is None
 
 
 def test_interpreter_that_is_nowhere_is_reported(report, monkeypatch):
@@ -170,7 +171,8 @@ def test_tests_with_spark_are_in_one_folder():
 def with_spark(report, monkeypatch):
     """Return a function that runs the tests with Spark, but for what they do.
 
-    It takes versions and the words of the command, and returns the arguments of pytest.
+    It takes versions and the words of the command, and returns the arguments of pytest, of the
+    first of the two parts.
     """
     monkeypatch.setattr(run, 'java_problem', lambda: None)
     monkeypatch.setattr(run, 'environment', lambda version, wanted, name: name + version)
@@ -183,6 +185,7 @@ def with_spark(report, monkeypatch):
         assert parts in ([], ['1/2', '2/2'])
         return [each.command[3:] for each in started[:1]]
 
+    ask.started = started
     return ask
 
 
@@ -193,27 +196,63 @@ def test_tests_with_spark_run_in_an_environment_of_their_own(with_spark, report)
     assert report.missing == report.left_out == []
 
 
+SPARK_OLDEST = run.SPARKS[run.NEWEST_SPARK][1]
+
+
 @pytest.mark.parametrize(
     'versions, chosen',
     [
-        (['3.8', OWN, '3.13'], OWN if run._numbers(OWN) >= run.SPARK_OLDEST else '3.13'),
+        (['3.8', OWN, '3.13'], OWN if run._numbers(OWN) >= SPARK_OLDEST else '3.13'),
         (['3.8', '3.11'], '3.11'),
         (['3.8', '3.10'], None),
     ],
 )
 def test_spark_is_tested_on_this_python_else_on_the_newest(versions, chosen):
-    assert run.spark_version(versions) == chosen
+    assert run.version_for_spark(versions, SPARK_OLDEST) == chosen
+
+
+def test_sparks_that_are_asked_for_are_tested_alone_each_in_its_environment(
+    with_spark, report, monkeypatch
+):
+    monkeypatch.setattr(run, 'usable_kinds', lambda *arguments: [])
+    monkeypatch.setattr(run, 'find_interpreter', lambda version: version in ('3.9', '3.11'))
+    run.test_sparks(run.parse(['--spark', '4.3', '--spark', '4.0']), report)
+    assert [each.name for each in with_spark.started[::2]] == [
+        'tests with Spark 4.0.5, Python 3.11', 'tests with Spark 4.3.0, Python 3.11'
+    ]  # fmt: skip
+    pythons = [each.command[0] for each in with_spark.started[::2]]
+    assert pythons == ['.venv-spark-4.03.11', '.venv-spark3.11']
+    assert report.missing == report.left_out == []
+
+
+def test_a_spark_that_no_python_runs_is_a_gap_of_that_one(with_spark, report, monkeypatch):
+    monkeypatch.setattr(run, 'usable_kinds', lambda *arguments: [])
+    monkeypatch.setattr(run, 'find_interpreter', lambda version: version == '3.9')
+    run.test_sparks(run.parse(['--spark', 'all']), report)
+    assert len(with_spark.started) == 2
+    assert report.missing == [
+        'the tests with Spark %s: Python %s or later is needed' % each
+        for each in (('4.1.4', '3.10'), ('4.2.1', '3.10'), ('4.3.0', '3.11'))
+    ]
+
+
+def test_factors_of_tox_are_the_releases_of_this_command():
+    text = Path(ROOT, 'tox.ini').read_text('utf-8')
+    factors = re.findall(r'spark(\d)(\d): pyspark\[connect\]==(\S+)', text)
+    assert {'%s.%s' % (major, minor): release for major, minor, release in factors} == {
+        name: release for name, (release, _) in run.SPARKS.items()
+    }
 
 
 def test_spark_without_java_is_a_gap(with_spark, report, monkeypatch):
     monkeypatch.setattr(run, 'java_problem', lambda: 'Java is missing')
     assert with_spark('3.11') == []
-    assert report.missing == ['the tests with Spark: Java is missing']
+    assert report.missing == ['the tests with Spark 4.3.0: Java is missing']
 
 
 def test_spark_on_an_old_python_is_a_gap(with_spark, report):
     assert with_spark('3.8') == []
-    assert report.missing == ['the tests with Spark: Python 3.11 or later is needed']
+    assert report.missing == ['the tests with Spark 4.3.0: Python 3.11 or later is needed']
 
 
 @pytest.mark.parametrize(
@@ -226,7 +265,7 @@ def test_spark_on_an_old_python_is_a_gap(with_spark, report):
 def test_spark_that_was_left_out_is_no_gap(with_spark, report, words, reason):
     assert with_spark('3.11', words=words) == []
     assert report.missing == []
-    assert report.left_out == ['the tests with Spark (%s)' % reason]
+    assert report.left_out == ['the tests with Spark 4.3.0 (%s)' % reason]
 
 
 def test_tests_with_spark_that_are_named_run_alone(with_spark):
@@ -284,21 +323,23 @@ def test_missing_java_and_maven_are_named(monkeypatch, tmp_path):
 
 
 def test_python_without_ensurepip_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setattr(run, 'ROOT', str(tmp_path))
-    monkeypatch.setattr(run.subprocess, 'call', lambda command, **more: 1)
+    monkeypatch.setattr(environments, 'ROOT', str(tmp_path))
+    monkeypatch.setattr(environments.subprocess, 'call', lambda command, **more: 1)
     with pytest.raises(run.SetUpError, match='apt-get install python%s-venv' % OWN):
-        run.environment(OWN, [])
+        environments.environment(OWN, [])
 
 
 def test_environment_of_another_python_is_left_alone(monkeypatch, tmp_path):
-    monkeypatch.setattr(run, 'ROOT', str(tmp_path))
-    monkeypatch.setattr(run, 'version_of', lambda python: '3.7')
+    monkeypatch.setattr(environments, 'ROOT', str(tmp_path))
+    monkeypatch.setattr(environments, 'version_of', lambda python: '3.7')
     made = []
-    monkeypatch.setattr(run.subprocess, 'call', lambda command, **more: made.append(command[-1]))
-    monkeypatch.setattr(run, '_fingerprint', lambda wanted: 'x')
+    monkeypatch.setattr(
+        environments.subprocess, 'call', lambda command, **more: made.append(command[-1])
+    )
+    monkeypatch.setattr(environments, '_fingerprint', lambda wanted: 'x')
     for name in ('.venv', '.venv-' + OWN):
         (tmp_path / name).mkdir()
-    assert run.environment(OWN, []) == run._python_of('.venv-' + OWN)
+    assert environments.environment(OWN, []) == environments._python_of('.venv-' + OWN)
     assert str(tmp_path / '.venv') not in made
 
 

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple, Optional, Tuple
 
-from test.run import find_interpreter, version_of
+from test.environments import find_interpreter, version_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CACHE = ROOT / '.cache' / 'foreign'

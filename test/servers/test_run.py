@@ -27,7 +27,8 @@ def first_command():
 @pytest.fixture
 def copy(tmp_path):
     """A copy of what the command may need, which is not all that a clone has."""
-    for name in ('kafka', 'servers', 'examples', 'test/__init__.py', 'test/run.py'):
+    files = ('test/__init__.py', 'test/environments.py', 'test/run.py')
+    for name in ('kafka', 'servers', 'examples', *files):
         target = tmp_path / 'clone' / name
         if (ROOT / name).is_dir():
             without = shutil.ignore_patterns('__pycache__', '[0-9]*', 'kafka-bin')

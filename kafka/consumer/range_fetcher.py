@@ -14,6 +14,7 @@ far: compaction and markers of transactions leave such ends.
 
 from __future__ import annotations
 
+import enum
 import random
 import threading
 from collections import deque
@@ -30,20 +31,29 @@ from kafka.errors import (
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.routes import is_fatal
 from kafka.protocol.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from kafka.protocol.list_offsets import ListOffsetsRequest
 from kafka.record.fetched_records import FetchedRecords
 from kafka.structs import TopicPartition
 
-__all__ = ['Parked', 'RangeFetcher', 'ReadSettings']
+__all__ = ['HINT', 'Parked', 'RangeFetcher', 'ReadSettings']
 
 #: The last version that names topics; later ones name them by ids, which have to be known first.
 _BY_NAME = 12
+#: From this version of ListOffsets on a new leader does not tell an end that it may not know yet
+#: (KIP-207, 2.2). Before, it may take as long as replicas may lag behind: 10 s.
+_ENDS_ARE_SURE = 5
+_UNSURE_TIMES = 3
+#: What the texts about offsets that are gone end with.
+HINT = '; fail_on_data_loss=False passes over them'
 
 
 class ReadSettings(NamedTuple):
     """How ranges are read. Times are seconds.
 
     timeout: for how long a range may get nothing before that is an error; fail_on_data_loss:
-    whether it is one when offsets of a range are gone, or they are passed over.
+    whether it is one when offsets of a range are gone, or they are passed over; start_may_move:
+    whether a log that begins behind the start of a range is no loss; cut_off_after: for how long a
+    log may end before a range does until that is one, None for ever.
     """
 
     min_bytes: int = 1
@@ -58,6 +68,15 @@ class ReadSettings(NamedTuple):
     retry_backoff_max: float = 1.0
     timeout: float = 120.0
     fail_on_data_loss: bool = True
+    start_may_move: bool = False
+    cut_off_after: Optional[float] = None
+
+
+class _Doubt(enum.Enum):
+    """Why it has to be found out what a log has."""
+
+    OUT_OF_RANGE = 'the broker says that an offset is out of range'
+    ENDS_EARLY = 'the log ends before the range does'
 
 
 class Parked(NamedTuple):
@@ -239,7 +258,7 @@ class RangeFetcher:
         except KafkaError as failure:
             error = failure
             self._pool.refresh()  # again and again: nobody may have taken its place yet
-        lost: List[RangeState] = []
+        doubtful: List[Tuple[RangeState, _Doubt]] = []
         with self._lock:
             del self._asking[node_id]
             for state, token, _ in asked:
@@ -251,11 +270,13 @@ class RangeFetcher:
                     if error is not None and is_fatal(error):  # such as wrong credentials
                         self._tell(state, error)
                     self._failed(state, error)
-                elif self._answered(state, data, node_id, len(asked) == 1):
+                    continue
+                doubt = self._answered(state, data, node_id, len(asked) == 1)
+                if doubt is not None:
                     state.is_asked = True
-                    lost.append(state)
-        for state in lost:
-            self._loop.spawn(self._find_out(state))
+                    doubtful.append((state, doubt))
+        for state, doubt in doubtful:
+            self._loop.spawn(self._find_out(state, doubt))
         self.look()
 
     def _request(self, asked: Sequence[Tuple[RangeState, int, int]], room: int) -> FetchRequest:
@@ -300,8 +321,8 @@ class RangeFetcher:
 
     def _answered(
         self, state: RangeState, data: PartitionData, node_id: int, was_alone: bool
-    ) -> bool:
-        """Take the answer about a partition; tell whether it has to be found out what is lost."""
+    ) -> Optional[_Doubt]:
+        """Take the answer about a partition; tell why it has to be found out what is lost."""
         reaction = reaction_to(data.error_code)
         if reaction is Reaction.TAKE:
             if data.records:
@@ -309,17 +330,18 @@ class RangeFetcher:
             elif data.preferred_read_replica != -1:
                 state.replica = data.preferred_read_replica
             else:
-                self._came_empty(state, data, was_alone)
-            return False
+                return self._came_empty(state, data, node_id, was_alone)
+            return None
         error = error_of(data.error_code, state.partition, state.fetch_offset, node_id)
         if reaction is Reaction.RAISE:
             self._tell(state, error)
         if reaction is Reaction.OUT_OF_RANGE and state.replica is None:
-            return True
-        if reaction is Reaction.REFRESH:
+            return _Doubt.OUT_OF_RANGE
+        # What does not pass may be wrong here: the epoch of a topic that was made anew since.
+        if reaction is Reaction.REFRESH or state.failures:
             self._pool.refresh()
         self._failed(state, error)
-        return False
+        return None
 
     def _park(self, state: RangeState, data: PartitionData, node_id: int, was_alone: bool) -> None:
         records = FetchedRecords(data.records, check_crcs=False)
@@ -342,17 +364,34 @@ class RangeFetcher:
         self._waiting[node_id] = self._waiting.get(node_id, 0) + 1
         self._held_bytes += size
 
-    def _came_empty(self, state: RangeState, data: PartitionData, was_alone: bool) -> None:
+    def _came_empty(
+        self, state: RangeState, data: PartitionData, node_id: int, was_alone: bool
+    ) -> Optional[_Doubt]:
         end = data.high_watermark
         if self.settings.read_committed and data.last_stable_offset >= 0:
             end = data.last_stable_offset
         if end >= state.stop and was_alone:
             state.advance(state.stop)
-            return
+            return None
         if end > state.fetch_offset:
             state.alone = True
+        state.log_end = end
+        is_all = was_alone or end <= state.fetch_offset
+        if is_all and data.high_watermark < state.stop and self._is_cut_off(state, node_id):
+            return _Doubt.ENDS_EARLY
         state.last_error = None
         self._check_waited(state, self._loop.time(), 'the log ends at %d so far' % end)
+        return None
+
+    def _is_cut_off(self, state: RangeState, node_id: int) -> bool:
+        """Tell whether a log ends before a range for so long that it is to be looked at."""
+        patience, since = self.settings.cut_off_after, state.waiting_since
+        if patience is None or since is None or state.replica is not None:
+            return False
+        versions = self._pool.link(node_id).versions
+        known = versions.ranges.get(ListOffsetsRequest.api_key, (0, -1)) if versions else (0, -1)
+        times = 1 if known[1] >= _ENDS_ARE_SURE else _UNSURE_TIMES
+        return bool(self._loop.time() - since >= patience * times)
 
     def _failed(self, state: RangeState, error: Optional[KafkaError]) -> None:
         now, settings = self._loop.time(), self.settings
@@ -413,12 +452,15 @@ class RangeFetcher:
 
     # ------------------------------------------------------------ in turns: what is gone
 
-    async def _find_out(self, state: RangeState) -> None:
-        """Find out why an offset is out of range, and go on or tell."""
+    async def _find_out(self, state: RangeState, doubt: _Doubt) -> None:
+        """Find out what a log has, and go on or tell what is gone."""
         partition, offset = state.partition, state.fetch_offset
+        timeout = self.settings.request_timeout
         try:
+            if doubt is _Doubt.ENDS_EARLY:  # whoever leads now has to say so
+                await self._pool.metadata([str(partition.topic)], timeout)
             found = [
-                await self._lookups.look_up({partition: each}, self.settings.request_timeout)
+                await self._lookups.look_up({partition: each}, timeout)
                 for each in (EARLIEST, LATEST)
             ]
         except KafkaError as error:
@@ -430,13 +472,22 @@ class RangeFetcher:
         with self._lock:
             state.is_asked = False
             if first is not None and offset < first:
-                self._gone(state, min(first, state.stop), 'its log begins at %d now' % first)
-            elif last is not None and offset > last:
+                self._begins_late(state, first)
+            elif last is not None and (offset > last or self._ends_early(state, doubt, last)):
                 text = 'its log ends at %d: it was cut off, or the topic was made anew' % last
                 self._gone(state, state.stop, text)
             else:
                 self._failed(state, None)
         self.look()
+
+    def _ends_early(self, state: RangeState, doubt: _Doubt, last: int) -> bool:
+        return doubt is _Doubt.ENDS_EARLY and last == state.log_end
+
+    def _begins_late(self, state: RangeState, first: int) -> None:
+        if self.settings.start_may_move and state.fetch_offset == state.start:
+            state.advance(min(first, state.stop))
+        else:
+            self._gone(state, min(first, state.stop), 'its log begins at %d now' % first)
 
     def _gone(self, state: RangeState, behind: int, text: str) -> None:
         if not self.settings.fail_on_data_loss:
@@ -445,8 +496,8 @@ class RangeFetcher:
         self._tell(
             state,
             OffsetOutOfRangeError(
-                '%s: offsets %d to %d are gone: %s; fail_on_data_loss=False passes over them'
-                % (name_of(state.partition), state.fetch_offset, behind - 1, text)
+                '%s: offsets %d to %d are gone: %s%s'
+                % (name_of(state.partition), state.fetch_offset, behind - 1, text, HINT)
             ),
         )
 

@@ -161,6 +161,7 @@ class RangeState:
         not_before: when it may be asked for again.
         waiting_since: since when it is asked for in vain, None while it gets on.
         last_error: why in vain, None if brokers just had nothing.
+        log_end: where the log ended when it had nothing last, -1 before that.
     """
 
     __slots__ = (
@@ -171,6 +172,7 @@ class RangeState:
         'is_blocked',
         'last_error',
         'limit_bytes',
+        'log_end',
         'not_before',
         'partition',
         'replica',
@@ -192,6 +194,7 @@ class RangeState:
         self.not_before = -math.inf
         self.waiting_since: Optional[float] = None
         self.last_error: Optional[KafkaError] = None
+        self.log_end = -1
 
     def __repr__(self) -> str:
         return '<RangeState %s at %d of %d to %d%s>' % (

@@ -47,6 +47,9 @@ class BoundedReader:
             looked up once, at the first use.
         fail_on_data_loss: whether it is an error when offsets of a range are gone, by retention, or
             because a topic was cut off or deleted; else they are passed over, see `lost`.
+        start_may_move: whether a log that begins behind the start of a range by now is no loss.
+        cut_off_after_ms: for how long a log may end before a range does until that is loss of data;
+            by None it is waited for, until timeout_ms.
         timeout_ms: for how long a range may get nothing before that is an error.
         max_buffered_bytes: how much is fetched ahead at most.
         client: whose connections and options to use; it stays open. Readers use it one after the
@@ -69,13 +72,19 @@ class BoundedReader:
         stop: Bound = 'latest',
         *,
         fail_on_data_loss: bool = True,
+        start_may_move: bool = False,
+        cut_off_after_ms: Optional[float] = None,
         timeout_ms: float = 120000,
         max_buffered_bytes: int = 67108864,
         client: Optional[ReaderClient] = None,
         **configs: Any,
     ) -> None:
         self._wishes = Wishes.of(what, start, stop)
-        for name, value in (('timeout_ms', timeout_ms), ('max_buffered_bytes', max_buffered_bytes)):
+        for name, value in (
+            ('cut_off_after_ms', 1 if cut_off_after_ms is None else cut_off_after_ms),
+            ('timeout_ms', timeout_ms),
+            ('max_buffered_bytes', max_buffered_bytes),
+        ):
             if not isinstance(value, (int, float)) or value <= 0:
                 raise KafkaConfigurationError('%s must be more than 0, not %r' % (name, value))
         if client is not None and configs:
@@ -88,23 +97,12 @@ class BoundedReader:
                 raise KafkaConfigurationError('a BoundedReader has no group: leave out %s' % name)
         self._more = {
             'fail_on_data_loss': fail_on_data_loss,
+            'start_may_move': start_may_move,
+            'cut_off_after_ms': cut_off_after_ms,
             'timeout_ms': timeout_ms,
             'max_buffered_bytes': max_buffered_bytes,
         }
-        self.settings = ReadSettings(
-            min_bytes=config['fetch_min_bytes'],
-            max_wait=config['fetch_max_wait_ms'] / 1000,
-            max_bytes=config['fetch_max_bytes'],
-            max_partition_bytes=config['max_partition_fetch_bytes'],
-            max_buffered_bytes=max_buffered_bytes,
-            read_committed=config['isolation_level'] == 'read_committed',
-            client_rack=config['client_rack'] or '',
-            request_timeout=config['request_timeout_ms'] / 1000,
-            retry_backoff=config['retry_backoff_ms'] / 1000,
-            retry_backoff_max=config['retry_backoff_max_ms'] / 1000,
-            timeout=timeout_ms / 1000,
-            fail_on_data_loss=fail_on_data_loss,
-        )
+        self.settings = _settings(config, self._more)
         self._key_deserializer = adapt_deserializer('key_deserializer', config['key_deserializer'])
         self._value_deserializer = adapt_deserializer(
             'value_deserializer', config['value_deserializer']
@@ -380,6 +378,26 @@ class BoundedReader:
 
     def __exit__(self, *exc_info: Any) -> None:
         self.close()
+
+
+def _settings(config: Any, more: Dict[str, Any]) -> ReadSettings:
+    cut_off_after_ms = more['cut_off_after_ms']
+    return ReadSettings(
+        min_bytes=config['fetch_min_bytes'],
+        max_wait=config['fetch_max_wait_ms'] / 1000,
+        max_bytes=config['fetch_max_bytes'],
+        max_partition_bytes=config['max_partition_fetch_bytes'],
+        max_buffered_bytes=more['max_buffered_bytes'],
+        read_committed=config['isolation_level'] == 'read_committed',
+        client_rack=config['client_rack'] or '',
+        request_timeout=config['request_timeout_ms'] / 1000,
+        retry_backoff=config['retry_backoff_ms'] / 1000,
+        retry_backoff_max=config['retry_backoff_max_ms'] / 1000,
+        timeout=more['timeout_ms'] / 1000,
+        fail_on_data_loss=more['fail_on_data_loss'],
+        start_may_move=more['start_may_move'],
+        cut_off_after=None if cut_off_after_ms is None else cut_off_after_ms / 1000,
+    )
 
 
 def _remake(cls: Any, what: Any, given: Dict[str, Any]) -> Any:

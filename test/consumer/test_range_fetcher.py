@@ -238,6 +238,68 @@ def test_a_log_that_was_cut_off(stage):
     assert reader.lost == {T0: [(7, 9)]}
 
 
+def test_a_start_that_may_move_is_no_loss(stage):
+    for start in (0, 5, 10):
+        stage.write(*numbered(5, start=start))
+    reader = stage.reader({T0: (1, 15)}, start_may_move=True)
+    stage.log().delete_before(5)
+    assert offsets(reader) == [*range(5, 15)]
+    assert reader.lost == {}
+    late = stage.reader({T0: (1, 4)}, start_may_move=True)
+    assert list(late) == []
+
+
+def test_what_goes_while_a_range_is_read_is_lost_wherever_it_began(stage):
+    for start in (0, 5, 10):
+        stage.write(*numbered(5, start=start))
+    reader = stage.reader({T0: (0, 15)}, start_may_move=True, max_partition_fetch_bytes=1)
+    assert len(reader.read()) == 5
+    stage.log().delete_before(12)
+    with pytest.raises(OffsetOutOfRangeError, match='are gone: its log begins at 12'):
+        while reader.read():
+            pass
+
+
+@pytest.mark.parametrize('version, seconds', [('4.4', 5), ('2.2', 5), ('2.1', 15)])
+def test_a_log_that_was_cut_off_within_a_range_is_told_soon(version, seconds):
+    """Sooner by brokers that are sure of the end (KIP-207)."""
+    stage = Stage(version=version)
+    try:
+        stage.write(*numbered(5))
+        reader = stage.reader({T0: (0, 8)}, cut_off_after_ms=5000)
+        assert len(reader.read()) == 5
+        began = reader._loop.time()
+        with pytest.raises(OffsetOutOfRangeError, match='offsets 5 to 7 are gone: .* ends at 5'):
+            reader.read()
+        assert seconds <= reader._loop.time() - began < seconds + 2
+    finally:
+        stage.close()
+
+
+def test_a_log_that_was_cut_off_within_a_range_may_be_passed_over(stage):
+    stage.write(*numbered(5))
+    stage.log().end_offset += 1  # nothing is left of its last record either
+    reader = stage.reader({T0: (0, 8)}, cut_off_after_ms=5000, fail_on_data_loss=False)
+    assert offsets(reader) == [0, 1, 2, 3, 4]
+    assert reader.lost == {T0: [(5, 8)]}
+
+
+def test_what_an_open_transaction_holds_back_is_not_cut_off(stage):
+    stage.write(b'a', producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    options = {'isolation_level': 'read_committed', 'cut_off_after_ms': 1000, 'timeout_ms': 8000}
+    with pytest.raises(KafkaTimeoutError, match='the log ends at 0 so far'):
+        stage.reader({T0: (0, 1)}, **options).read()
+
+
+def test_a_log_that_grows_while_it_is_doubted_is_read_on(stage):
+    stage.write(*numbered(5))
+    reader = stage.reader({T0: (0, 8)}, cut_off_after_ms=5000)
+    timers = stage.cluster.timers
+    timers.later(4.0, lambda: stage.write(b'a'))
+    timers.later(8.0, lambda: stage.write(b'b', b'c'))
+    assert offsets(reader) == [*range(8)]
+
+
 # ------------------------------------------------------------ errors
 
 
@@ -260,6 +322,24 @@ def test_a_passing_error_is_tried_again(stage):
     stage.cluster.control('Fetch', fail_twice)
     assert len(list(stage.reader())) == 5
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize('version', ['4.4', '2.7'])
+def test_a_topic_that_was_made_anew_is_read_by_who_knew_a_later_epoch(version):
+    """By 2.7 and before, which have no ids of topics, after half a minute (test_cluster.py)."""
+    stage = Stage(version=version, brokers=2, topics={'t': 1}, replication_factor=2)
+    try:
+        stage.write(*numbered(5))
+        for _ in range(4):
+            stage.cluster.move_leader('t', 0, 1 - stage.cluster.leader('t', 0))
+        reader = stage.reader()
+        assert reader.ranges() == [('t', 0, 0, 5)]
+        stage.cluster.state.drop_topic('t')
+        stage.cluster.create_topic('t', 1)
+        stage.write(*numbered(5, start=70))
+        assert values(reader.read()) == numbered(5, start=70)
+    finally:
+        stage.close()
 
 
 def test_a_partition_that_does_not_exist():

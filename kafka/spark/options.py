@@ -65,6 +65,12 @@ class Limit(NamedTuple):
     timestamp: Optional[int] = None
     is_lenient: bool = False
 
+    def is_earliest(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition is read from wherever its log begins."""
+        return self.kind == 'earliest' or (
+            self.kind == 'offsets' and self.offsets.get(partition) == EARLIEST
+        )
+
 
 class Topics(NamedTuple):
     """What is read.

@@ -108,6 +108,13 @@ class Query:
     ) -> Tree:
         return first_end(begin, end) if start == self._initial else next_end(start, end)
 
+    def cut(self, start: Tree, end: Tree, left: Mapping[TopicPartition, int]) -> Tree:
+        """Return the end of a batch that was to go to `end`, and has left some partitions before.
+
+        Arguments: left: where it has left them.
+        """
+        return self._ended(start, begin_of(start, end), {**offsets_of(end), **left})
+
     def bound(self) -> None:
         """Read no further than to the ends that the next call finds (Trigger.AvailableNow)."""
         self._is_bounded = True

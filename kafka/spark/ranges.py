@@ -17,12 +17,17 @@ __all__ = ['TaskRange', 'is_enough', 'limit', 'split']
 
 
 class TaskRange(NamedTuple):
-    """What one task reads: the offsets from `start` up to `stop`, which is not read any more."""
+    """What one task reads: the offsets from `start` up to `stop`, which is not read any more.
+
+    start_may_move: whether `start` is wherever the log began: where it begins later by now, nothing
+    that was asked for is lost.
+    """
 
     topic: str
     partition: int
     start: int
     stop: int
+    start_may_move: bool = False
 
     @property
     def size(self) -> int:
@@ -78,11 +83,12 @@ def _parts(size: int, total: int, count: int) -> int:
 
 def _divided(whole: TaskRange, parts: int) -> List[TaskRange]:
     """Return the parts of a range, the smaller ones first."""
-    found = []
+    found: List[TaskRange] = []
     start = whole.start
     for left in range(parts, 0, -1):
         stop = start + (whole.stop - start) // left
-        found.append(whole._replace(start=start, stop=stop))
+        may_move = whole.start_may_move and not found  # between parts nothing may be missing
+        found.append(whole._replace(start=start, stop=stop, start_may_move=may_move))
         start = stop
     return found
 

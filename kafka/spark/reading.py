@@ -7,17 +7,22 @@ Owns the columns as Spark wants them. Fetching and decoding are the bounded read
 from __future__ import annotations
 
 import logging
-from typing import Any, Iterator, Optional, Sequence
+from contextlib import closing
+from typing import Any, Dict, Generator, List, Optional, Sequence, Tuple
 
+from kafka.consumer.range_fetcher import HINT
 from kafka.consumer.ranges import OffsetRange
 from kafka.consumer.reader import BoundedReader
+from kafka.errors import KafkaTimeoutError, OffsetOutOfRangeError
 from kafka.record.vectors import pyarrow
 from kafka.spark import rows
 from kafka.spark.clients import reader_client
 from kafka.spark.options import SourceOptions
+from kafka.spark.progress import DataLossError
 from kafka.spark.ranges import TaskRange
+from kafka.structs import TopicPartition
 
-__all__ = ['as_rows', 'read_range']
+__all__ = ['as_rows', 'read_at_most', 'read_range']
 
 log = logging.getLogger(__name__)
 
@@ -25,15 +30,18 @@ log = logging.getLogger(__name__)
 BATCH_BYTES = 2097152
 #: How much of one partition a task fetches ahead.
 MOST_BUFFERED = 33554432
+#: For how long a log may end before a range of it does. Ranges are of offsets that there once were,
+#: so that is a log that was cut off, unless a new leader has still to learn where it ends.
+CUT_OFF_AFTER_MS = 5000
 
 
 def read_range(
     task: Optional[TaskRange], options: SourceOptions, columns: Sequence[str]
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """Yield the records of a range as pyarrow.RecordBatch, in their order.
 
     Arguments: task: None for nothing; columns: those wanted, by the names of rows.COLUMNS.
-    Raises: as BoundedReader; OffsetOutOfRangeError when offsets are gone and failOnDataLoss is set.
+    Raises: as BoundedReader; DataLossError when offsets are gone and failOnDataLoss is set.
     """
     if task is None or task.start >= task.stop:
         return
@@ -41,6 +49,8 @@ def read_range(
     with reader_client(options.config) as client, BoundedReader(
         [what],
         fail_on_data_loss=options.fail_on_data_loss,
+        start_may_move=task.start_may_move,
+        cut_off_after_ms=CUT_OFF_AFTER_MS,
         timeout_ms=options.poll_timeout_ms,
         max_buffered_bytes=MOST_BUFFERED,
         client=client,
@@ -48,8 +58,18 @@ def read_range(
         batches = reader.arrow(
             rows.plain_names(columns), timestamp_unit='us', max_batch_bytes=BATCH_BYTES
         )
-        for batch in batches:
-            yield as_rows(batch, columns)
+        try:
+            for batch in batches:
+                yield as_rows(batch, columns)
+        except OffsetOutOfRangeError as error:
+            text = str(error.args[0]).replace(HINT, '')
+            raise DataLossError('COULD_NOT_READ_OFFSET_RANGE', text) from error
+        except KafkaTimeoutError as error:
+            text = '%s (kafkaConsumer.pollTimeoutMs is %d)' % (
+                error.args[0],
+                options.poll_timeout_ms,
+            )
+            raise KafkaTimeoutError(text) from error
         for partition, gaps in reader.lost.items():
             for first, behind in gaps:
                 log.warning(
@@ -60,6 +80,36 @@ def read_range(
                     first,
                     behind - 1,
                 )
+
+
+def read_at_most(
+    tasks: Sequence[TaskRange], options: SourceOptions, columns: Sequence[str], most_bytes: int
+) -> Tuple[List[Any], Dict[TopicPartition, int]]:
+    """Return Arrow batches of ranges, one range after the other, and where partitions were left.
+
+    Arguments: tasks: those of one partition in their order; columns: as read_range()'s; most_bytes:
+    when there are so many no more is read, so it becomes more by one batch at most.
+    Raises: as read_range().
+    """
+    names = tuple(columns) if 'offset' in columns else (*columns, 'offset')
+    found: List[Any] = []
+    left: Dict[TopicPartition, int] = {}
+    size = 0
+    for task in tasks:
+        reached = task.start
+        if size < most_bytes:
+            with closing(read_range(task, options, names)) as batches:
+                for batch in batches:
+                    reached = batch.column(names.index('offset'))[-1].as_py() + 1
+                    found.append(batch.select(list(columns)))
+                    size += batch.nbytes
+                    if size >= most_bytes:
+                        break
+                else:
+                    reached = task.stop
+        if reached < task.stop:
+            left.setdefault(TopicPartition(task.topic, task.partition), reached)
+    return found, left
 
 
 def as_rows(batch: Any, columns: Sequence[str]) -> Any:

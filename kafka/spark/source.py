@@ -71,7 +71,8 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
                     ' (startingOffsets and its kin) is behind the end (endingOffsets and its kin)'
                     % (at.partition, str(at.topic), starts[at], ends[at])
                 )
-            ranges.append(TaskRange(str(at.topic), at.partition, starts[at], ends[at]))
+            may_move = options.start.is_earliest(at)
+            ranges.append(TaskRange(str(at.topic), at.partition, starts[at], ends[at], may_move))
         return ranges
 
     def _chosen(self, ranges: List[TaskRange], lookups: Lookups) -> List[TaskRange]:

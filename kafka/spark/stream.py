@@ -22,13 +22,16 @@ from pyspark.sql.datasource import (
 from kafka.spark.options import SourceOptions
 from kafka.spark.progress import Tree
 from kafka.spark.query import Query
-from kafka.spark.reading import read_range
+from kafka.spark.ranges import TaskRange
+from kafka.spark.reading import read_at_most, read_range
 
 __all__ = ['LowLatencyReader', 'SelfLimitedReader', 'simple_reader', 'stream_reader']
 
 #: So many offsets a batch of the LowLatencyReader has at most, unless maxOffsetsPerTrigger says it:
 #: the driver holds them all.
 MOST_AT_ONCE = 10000
+#: And about so many bytes at most, in any case.
+MOST_BYTES = 33554432
 
 _TAKES_LIMITS = 'limit' in inspect.signature(DataSourceStreamReader.latestOffset).parameters
 
@@ -139,6 +142,7 @@ class LowLatencyReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow
         self._options = options
         self._columns = tuple(columns)
         self._query = Query(options)
+        self._turn = -1
 
     def __repr__(self) -> str:
         return '<LowLatencyReader of %s, %r>' % (', '.join(self._columns), self._query)
@@ -148,21 +152,38 @@ class LowLatencyReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow
         return self._query.initial()
 
     def read(self, start: Tree) -> Tuple[Iterator[Any], Tree]:
-        """Return the Arrow batches of a batch from `start`, and its end."""
+        """Return the Arrow batches of a batch from `start`, and its end.
+
+        The list is one because PySpark copies the iterator.
+        """
         end = self._query.worthwhile(start, self._options.max_offsets or MOST_AT_ONCE)
-        return iter(self._batches(start, end)), end
+        tasks = self._in_turn(self._query.ranges(start, end))
+        batches, left = read_at_most(tasks, self._options, self._columns, MOST_BYTES)
+        if left:
+            end = self._query.cut(start, end, left)
+        return iter(batches), end
+
+    def _in_turn(self, tasks: List[TaskRange]) -> List[TaskRange]:
+        """Return tasks with those of another partition first each time.
+
+        Where one has more than a batch may have, the others are not to wait for ever.
+        """
+        places = sorted({(each.topic, each.partition) for each in tasks})
+        self._turn += 1
+        first = places[self._turn % len(places)] if places else ('', 0)
+        return [each for each in tasks if each[:2] >= first] + [
+            each for each in tasks if each[:2] < first
+        ]
 
     def readBetweenOffsets(self, start: Tree, end: Tree) -> Iterator[Any]:
         """Return the Arrow batches of a batch again, in a task: a query restarts."""
         try:
-            return iter(self._batches(start, end))
+            tasks = self._query.ranges(start, end)
+            return (
+                batch for each in tasks for batch in read_range(each, self._options, self._columns)
+            )
         finally:
             self._query.close()
-
-    def _batches(self, start: Tree, end: Tree) -> List[Any]:
-        """Read a batch. A list, because PySpark copies the iterator."""
-        tasks = self._query.ranges(start, end)
-        return [batch for task in tasks for batch in read_range(task, self._options, self._columns)]
 
     def commit(self, end: Tree) -> None:
         """Note that a batch is done. PySpark tells it when it plans the one after it."""

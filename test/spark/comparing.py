@@ -25,7 +25,7 @@ KINDS = {
     'start behind end': (r'resolved start offset', r'is behind the end'),
     'no topic': (r'UnknownTopicOrPartition', r'UnknownTopicOrPartition'),
     'no record': (r'No offset matched from request', r'no record of'),
-    'lost': (r'Some data may have been lost', r'OffsetOutOfRange|nothing came of offset'),
+    'lost': (r'Some data may have been lost', r'KAFKA_DATA_LOSS'),
 }
 
 

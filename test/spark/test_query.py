@@ -92,7 +92,7 @@ class Stage:
         return stored(self.query.worthwhile(start, max_offsets))
 
     def ranges(self, start: Any, end: Any) -> List[Tuple[int, int, int]]:
-        return [tuple(each[1:]) for each in self.query.ranges(start, end)]  # type: ignore[misc]
+        return [tuple(each[1:4]) for each in self.query.ranges(start, end)]  # type: ignore[misc]
 
 
 def stored(tree: Any) -> Any:

@@ -92,6 +92,12 @@ def test_parts_are_together_the_whole(
         assert all(0 < each.size <= (max_records or size) for each in own)
 
 
+def test_only_the_first_part_of_a_range_may_begin_later() -> None:
+    whole = TaskRange('t', 0, 0, 90, start_may_move=True)
+    parts = split([whole], 3, None)
+    assert [each[2:] for each in parts] == [(0, 30, True), (30, 60, False), (60, 90, False)]
+
+
 def test_a_partition_whose_parts_would_round_differently_is_divided_no_further() -> None:
     # 7 offsets by 2 are 1, 2, 2, 2; of 5 tasks 1/7 is one and 2/7 would be one, too.
     assert cut(split([TaskRange('t', 0, 0, 7)], 5, 2), 0) == [0, 1, 3, 5, 7]

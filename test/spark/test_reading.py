@@ -7,10 +7,11 @@ import logging
 import pytest
 
 from kafka.consumer.ranges import OffsetRange
-from kafka.errors import OffsetOutOfRangeError
-from kafka.spark import clients
+from kafka.errors import KafkaTimeoutError
+from kafka.spark import clients, reading
+from kafka.spark.progress import DataLossError
 from kafka.spark.ranges import TaskRange
-from kafka.spark.reading import read_range
+from kafka.spark.reading import read_at_most, read_range
 from kafka.spark.rows import COLUMNS
 from kafka.testing import Cluster
 from test.spark.embedded import fill, options_of
@@ -93,8 +94,43 @@ def test_a_task_that_is_ended_early_leaves_nothing_that_waits(cluster):
 
 def test_offsets_that_are_gone_fail_the_task(cluster):
     cut(cluster)
-    with pytest.raises(OffsetOutOfRangeError, match='cut'):
+    text = (
+        r'\[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE\] topic cut, partition 0: offsets 0 to 3'
+        r' are gone: its log begins at 4 now\. .* set failOnDataLoss to false$'
+    )
+    with pytest.raises(DataLossError, match=text):
         table(cluster, TaskRange('cut', 0, 0, 6))
+
+
+def test_a_range_from_the_earliest_begins_where_the_log_does_by_now(cluster, caplog):
+    cut(cluster)
+    with caplog.at_level(logging.WARNING, logger='kafka.spark'):
+        got = table(cluster, TaskRange('cut', 0, 0, 6, True))
+    assert got['offset'].to_pylist() == [4, 5]
+    assert caplog.text == ''
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    monkeypatch.setattr(reading, 'CUT_OFF_AFTER_MS', 300)
+
+
+def test_a_log_that_ends_within_a_range_fails_the_task_soon(cluster, hasty):
+    with pytest.raises(DataLossError, match='t, partition 0: offsets 10 to 11 are gone: .* at 10'):
+        table(cluster, TaskRange('t', 0, 8, 12))
+
+
+def test_or_that_is_passed_over_and_told(cluster, hasty, caplog):
+    with caplog.at_level(logging.WARNING, logger='kafka.spark'):
+        got = table(cluster, TaskRange('t', 0, 8, 12), fail_on_data_loss=False)
+    assert got['offset'].to_pylist() == [8, 9]
+    assert 'topic=t partition=0 offsets 10 to 11 are gone' in caplog.text
+
+
+def test_a_task_that_gets_nothing_names_the_option(cluster):
+    options = {'fail_on_data_loss': False, 'poll_timeout_ms': 400}
+    with pytest.raises(KafkaTimeoutError, match=r'\(kafkaConsumer.pollTimeoutMs is 400\)'):
+        table(cluster, TaskRange('t', 0, 8, 12), **options)
 
 
 def test_or_they_are_passed_over_and_told(cluster, caplog):
@@ -112,6 +148,33 @@ def cut(cluster):
         fill(cluster, 'cut', 0, [b'%d' % n for n in range(6)])
         log.delete_before(4)
     assert OffsetRange('cut', 0, log.start_offset, log.end_offset) == ('cut', 0, 4, 6)
+
+
+LARGE = [b'x' * 1000000] * 5
+
+
+@pytest.mark.parametrize('columns', [('value',), ('offset', 'value')])
+def test_what_the_driver_reads_is_bounded_by_bytes(cluster, columns):
+    fill(cluster, 'h', 0, LARGE)
+    tasks = [TaskRange('h', 0, 1, 4), TaskRange('h', 0, 4, 6), TaskRange('t', 0, 2, 4)]
+    options = options_of(cluster, 't', config={'max_partition_fetch_bytes': 1})
+    found, left = read_at_most(tasks, options, columns, 1500000)
+    assert sum(each.num_rows for each in found) == 2
+    assert {each.schema.names == list(columns) for each in found} == {True}
+    assert left == {('h', 0): 3, ('t', 0): 2}
+
+
+def test_what_the_driver_reads_is_read_to_its_end_if_it_is_small(cluster):
+    tasks = [TaskRange('t', 0, 2, 4), TaskRange('t', 0, 4, 7)]
+    found, left = read_at_most(tasks, options_of(cluster, 't'), ('value',), 1000000)
+    assert [each for batch in found for each in batch[0].to_pylist()] == [
+        b'2',
+        b'3',
+        b'4',
+        b'5',
+        b'6',
+    ]
+    assert left == {}
 
 
 def test_records_of_brokers_before_0_10_have_the_time_of_java():

@@ -26,10 +26,12 @@ from pyspark.errors import PySparkNotImplementedError
 
 import kafka.spark
 from kafka.consumer import KafkaConsumer
+from kafka.spark import clients, stream
 from kafka.spark.options import Limit, SourceOptions, Topics
 from kafka.spark.source import KafkaDataSource
 from kafka.spark.stream import SelfLimitedReader, simple_reader, stream_reader
 from kafka.structs import TopicPartition
+from kafka.testing import Cluster
 
 pytestmark = pytest.mark.spark
 SECONDS = 120
@@ -399,6 +401,32 @@ def test_a_reader_says_what_it_reads():
     assert repr(SelfLimitedReader(SOME, ('key', 'value'))) == (
         '<SelfLimitedReader of key, value, <Query of subscribe, new>>'
     )
+
+
+def test_the_driver_reads_no_more_than_so_many_bytes_at_once(monkeypatch):
+    """Where one partition has more than that, the others have their turn."""
+    monkeypatch.setattr(stream, 'MOST_BYTES', 1500000)
+    with Cluster(topics={'large': 2}) as made:
+        for partition in (0, 1):
+            fill(made, 'large', partition, [b'x' * 1000000] * 3)
+        small = {'bootstrap_servers': made.bootstrap, 'max_partition_fetch_bytes': 1}
+        options = SourceOptions(Topics('subscribe', ('large',)), Limit('earliest'), None, small)
+        reader = simple_reader(options, ('partition', 'value'))
+        at = reader.initialOffset()
+        seen = []
+        while True:
+            start = json.loads(json.dumps(at))
+            batches, at = reader.read(start)
+            if at == start:
+                break
+            found = [each for batch in batches for each in batch[0].to_pylist()]
+            again = reader.readBetweenOffsets(start, at)
+            assert sorted(e for batch in again for e in batch[0].to_pylist()) == sorted(found)
+            seen.append(found)
+        clients.close_all()
+        reader._query.close()
+    assert seen == [[0, 0], [1, 1], [0, 1]]
+    assert at['large'] == {'0': 3, '1': 3}
 
 
 def test_a_reader_travels_without_connections():

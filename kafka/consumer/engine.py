@@ -44,7 +44,7 @@ T = TypeVar('T')
 
 #: So many seconds a broker waits that had nothing to tell for a while, if a program leaves that to
 #: us. Records come as soon as ever; only an idle consumer asks less often.
-IDLE_WAIT = 2.0
+IDLE_WAIT = 5.0
 #: The first releases with groups, with offsets in Kafka, and with offsets at all.
 _GROUPS_SINCE, _KAFKA_SINCE, _ZOOKEEPER_SINCE = (0, 9), (0, 8, 2), (0, 8, 1)
 
@@ -245,11 +245,23 @@ class Engine:
 
     def next_error(self) -> Optional[KafkaError]:
         """Return what has to be raised now, once; None for nothing."""
-        for errors in (self.errors, self.fetcher.errors):
-            if errors:
-                error: KafkaError = errors.popleft()
+        if self.errors:
+            return self.errors.popleft()
+        error = self._error_of_fetches() or self._error_of_member()
+        return error or self.positions.take_error()
+
+    def _error_of_fetches(self) -> Optional[KafkaError]:
+        """Return what came up in fetching, without topics that are not to be read any more."""
+        errors: Deque[KafkaError] = self.fetcher.errors
+        while errors:
+            error = errors.popleft()
+            if not isinstance(error, TopicAuthorizationFailedError):
                 return error
-        return self._error_of_member() or self.positions.take_error()
+            with self.lock:
+                denied = error.args[0] & self.subscription.topics()
+            if denied:
+                return TopicAuthorizationFailedError(denied)
+        return None
 
     def _error_of_member(self) -> Optional[KafkaError]:
         member = self.member

@@ -172,8 +172,7 @@ class Polling(Rebalancing):
         if not unauthorized and not invalid:
             return unauthorized, invalid
         with engine.lock:
-            wanted = set(engine.subscription.subscription or ())
-            wanted.update(str(each.topic) for each in engine.subscription.assignment)
+            wanted = engine.subscription.topics()
         return wanted & unauthorized, wanted & invalid
 
     # ------------------------------------------------------------ taking

@@ -358,6 +358,12 @@ class SubscriptionState(AssignedPartitions):
         """Tell whether topics were subscribed to, not partitions assigned by the program."""
         return self.mode in _SUBSCRIBED
 
+    def topics(self) -> Set[str]:
+        """Return what is to be read: topics that are subscribed to by name, or assigned of."""
+        found = set(self.subscription or ())
+        found.update(str(each.topic) for each in self.assignment)
+        return found
+
     def matches(self, topic: str) -> bool:
         """Tell whether a topic is subscribed to, by its name or by the pattern."""
         if self.subscribed_pattern is not None:

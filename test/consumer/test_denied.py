@@ -147,6 +147,17 @@ def test_other_topics_come_soon_after_what_may_not_be_read(cluster, consume):
     assert time.monotonic() - began < HEARTBEAT / 2
 
 
+def test_other_topics_come_soon_after_what_may_not_be_fetched(cluster, consume):
+    """Also if a broker has said so, and said it again since the program polled."""
+    write_one(cluster, 'open')
+    consumer = consume('seen')
+    refused(TopicAuthorizationFailedError, lambda: consumer.poll(SECONDS * 1000))
+    engine = consumer._engine
+    assert engine.wait(lambda: engine.fetcher.errors, SECONDS)
+    consumer.subscribe(['open'])
+    assert poll_until(consumer, 1)[0].value == b'7'
+
+
 @pytest.mark.parametrize('protocol', [('4.4', 'consumer')], ids='-'.join)
 @pytest.mark.parametrize(('forbidden', 'told'), [((), {'a', 'b'}), (('b', 'c'), {'b'})])
 def test_what_the_coordinator_denies_is_told_as_far_as_it_is_known(consume, forbidden, told):

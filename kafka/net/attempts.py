@@ -6,7 +6,7 @@ connecting (broker.py).
 
 from __future__ import annotations
 
-from typing import Any, Iterable, List, NamedTuple, Optional, TypeVar
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, TypeVar
 
 from kafka.errors import KafkaError, KafkaTimeoutError
 
@@ -104,6 +104,15 @@ def _is_given_up(attempt: Attempt) -> bool:
 
 
 def describe(attempts: Any, most: int = 5) -> str:
-    """Return the last attempts as text, the latest at the end."""
-    shown = list(attempts)[-most:]
-    return '; '.join(str(each) for each in shown)
+    """Return the last attempts as text, the latest at the end; of those that are alike the last."""
+    found: Dict[Any, List[Attempt]] = {}
+    for each in attempts:
+        alike = each.address, each.ip, each.stage, str(each.error), each.hint
+        found[alike] = [*found.pop(alike, ()), each]
+    shown = [_counted(some) for some in found.values()]
+    return '; '.join(shown[-most:])
+
+
+def _counted(alike: List[Attempt]) -> str:
+    text = str(alike[-1])
+    return text if len(alike) == 1 else '%s (%d times)' % (text, len(alike))

@@ -124,7 +124,10 @@ def _step(mechanism: Mechanism, steps: Exchange, answer: Optional[bytes]) -> Opt
 
 
 def _broken(mechanism: Mechanism, error: Exception) -> SaslError:
-    return SaslError('the SASL mechanism %s failed: %r' % (mechanism.name, error))
+    told = repr(error)
+    if not mechanism.shows_errors:
+        told = '%s (its text is in __cause__)' % type(error).__name__
+    return SaslError('the SASL mechanism %s failed: %s' % (mechanism.name, told))
 
 
 def authenticate(session: Session, mechanism: Mechanism) -> Login:

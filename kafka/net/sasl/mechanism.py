@@ -32,10 +32,12 @@ class Mechanism:
     seconds since the epoch.
 
     Attributes: name: what the broker calls it; hint: what can be said on a refusal, set on the way;
-    ends_unanswered: whether brokers without SaslAuthenticate do not answer the last token.
+    ends_unanswered: whether brokers without SaslAuthenticate do not answer the last token;
+    shows_errors: whether what it fails by may be shown, and has no secret in its text.
     """
 
     name: ClassVar[str] = ''
+    shows_errors: ClassVar[bool] = True
 
     def __init__(self, settings: SaslSettings, host: str, now: float) -> None:
         self.settings = settings

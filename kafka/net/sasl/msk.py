@@ -29,6 +29,7 @@ class AwsMskIam(Mechanism):
     """A login with the keys of AWS; over TLS alone."""
 
     name = 'AWS_MSK_IAM'
+    shows_errors = False  # botocore shows what the programs and services say that it asks for keys
     _request: Dict[str, str] = {}
 
     def prepare(self) -> None:

@@ -11,6 +11,7 @@ import pytest
 from kafka.errors import KafkaConfigurationError
 from kafka.net.failures import SaslError
 from kafka.net.sasl import mechanism
+from kafka.net.sasl.login import prepare
 from kafka.net.sasl.msk import signed_request
 from test.net.sasl.logins import settings
 
@@ -92,6 +93,17 @@ def test_what_botocore_does_not_find_is_named(botocore, name, what):
     setattr(botocore, name, None)
     with pytest.raises(SaslError, match='botocore finds no %s' % what):
         made().prepare()
+
+
+def test_what_botocore_raises_is_named_without_its_text(botocore):
+    def get_credentials(session):
+        raise RuntimeError('the program for keys wrote: SECRET')
+
+    botocore.get_credentials = get_credentials
+    with pytest.raises(SaslError, match='AWS_MSK_IAM failed: RuntimeError') as caught:
+        prepare(made())
+    assert 'SECRET' not in str(caught.value)
+    assert 'SECRET' in str(caught.value.__cause__)
 
 
 def test_without_botocore_it_is_said_what_to_install(monkeypatch):

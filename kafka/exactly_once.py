@@ -149,6 +149,12 @@ class ExactlyOnce:
             self.aborted,
         )
 
+    def __reduce__(self) -> Any:
+        raise IllegalStateError(
+            'an ExactlyOnce cannot be pickled or copied: its consumer and its producer are of this'
+            ' process; make one where it is to run'
+        )
+
     def __enter__(self) -> ExactlyOnce:
         return self
 

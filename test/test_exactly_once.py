@@ -7,7 +7,9 @@ test says.
 from __future__ import annotations
 
 import collections
+import copy
 import logging
+import pickle
 import threading
 
 import pytest
@@ -89,6 +91,13 @@ def test_polls_are_as_they_were_asked_for():
     rig = Rig(poll_timeout_ms=250, max_records=2)
     assert rig.once.step(copied) == 4
     assert rig.consumer.polls == [250]
+
+
+@pytest.mark.parametrize('duplicate', [pickle.dumps, copy.copy, copy.deepcopy])
+def test_it_cannot_be_pickled_or_copied(rig, duplicate):
+    """Two of the same transactional id would fence each other."""
+    with pytest.raises(IllegalStateError, match='make one where it is to run'):
+        duplicate(rig.once)
 
 
 def test_run_goes_on_until_it_is_told_to_stop():

@@ -18,13 +18,15 @@ class KafkaError(RuntimeError):
     refind_coordinator: bool = False
     fatal: bool = False
     stage: Optional[str] = None  # of connecting: DNS, TCP, proxy, TLS, SASL, ApiVersions, Metadata
+    advice: str = ''  # what to do, where it takes more than to know what has happened
 
     def _title(self) -> str:
         return type(self).__name__
 
     def __str__(self) -> str:
         text = super().__str__()
-        return '%s: %s' % (self._title(), text) if text else self._title()
+        text = '%s: %s' % (self._title(), text) if text else self._title()
+        return '%s; %s' % (text, self.advice) if self.advice else text
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -112,6 +114,7 @@ class QuotaViolationError(KafkaError):
     """A metric went beyond its bound."""
 class NoOffsetForPartitionError(KafkaError):
     """A partition has no committed offset and no reset policy says where to start."""
+    advice = 'seek() it or commit an offset, or let auto_offset_reset be earliest or latest'
 class RecordTooLargeError(KafkaError):
     """A first message does not fit what may be fetched: text, {partition: offset}, bytes (1.2)."""
 class TransactionAbortedError(KafkaError):

@@ -89,7 +89,12 @@ def error_of(code: int, partition: TopicPartition, offset: int, node_id: int) ->
 
 def out_of_range(partition: TopicPartition, offset: int) -> KafkaError:
     """Return the error for a position that the partition does not have, without reset policy."""
-    return errors.OffsetOutOfRangeError({partition: offset})
+    error = errors.OffsetOutOfRangeError({partition: offset})
+    error.advice = (
+        'seek() to an offset that the log has, as beginning_offsets() and end_offsets() tell it, or'
+        ' let auto_offset_reset be earliest or latest'
+    )
+    return error
 
 
 def too_large(partition: TopicPartition, offset: int, limit: int) -> KafkaError:

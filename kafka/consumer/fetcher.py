@@ -13,6 +13,7 @@ from collections import deque
 from typing import Any, Deque, Dict, Iterable, List, Optional, Tuple
 
 from kafka.consumer.completed_fetch import CompletedFetch
+from kafka.consumer.fetch_answers import out_of_range
 from kafka.consumer.reset_policy import NONE, timestamp_of
 from kafka.coordinator.offset_verdicts import named
 from kafka.errors import (
@@ -197,7 +198,7 @@ class Fetcher:
         if code == _OUT_OF_RANGE and self._subscriptions.has_default_offset_reset_policy():
             self._subscriptions.need_offset_reset(partition)
         elif code == _OUT_OF_RANGE:
-            self._errors.append(OffsetOutOfRangeError({partition: offset}))
+            self._errors.append(out_of_range(partition, offset))
         elif code == _TOPIC_FORBIDDEN:
             self._errors.append(TopicAuthorizationFailedError({partition.topic}))
         elif error.refresh_metadata:

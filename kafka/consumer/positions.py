@@ -28,6 +28,7 @@ from typing import (
 )
 
 from kafka.cluster import NO_ID
+from kafka.consumer.fetch_answers import out_of_range
 from kafka.consumer.offsets import OffsetLookups, is_final, is_final_of_topic
 from kafka.consumer.partition_state import (
     EpochEnd,
@@ -43,7 +44,6 @@ from kafka.errors import (
     KafkaError,
     LogTruncationError,
     NoOffsetForPartitionError,
-    OffsetOutOfRangeError,
     RebalanceInProgressError,
     StaleMemberEpochError,
     UnknownMemberIdError,
@@ -560,4 +560,4 @@ class Positions:
             state.prefer(None)
             state.await_reset(self._subscription.default_reset)
             if self._subscription.default_reset == NONE:
-                self._stand(partition, state.token, OffsetOutOfRangeError({partition: offset}))
+                self._stand(partition, state.token, out_of_range(partition, offset))

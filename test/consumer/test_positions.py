@@ -352,6 +352,7 @@ def test_without_a_policy_a_partition_without_commit_waits_for_a_seek():
         error = consumer.positions.take_error()
         assert isinstance(error, NoOffsetForPartitionError)
         assert error.args == (A0,)
+        assert 'auto_offset_reset' in str(error)
     consumer.subscription.seek(A0, 4)
     assert consumer.positions.take_error() is None
     assert consumer.positions.error_of(A0) is None

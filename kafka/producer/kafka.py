@@ -359,7 +359,9 @@ class KafkaProducer(Placing):
         Arguments: in_queue: those that wait to be sent, the first time or again; in_flight: those
         that were sent and are not acknowledged, which may be stored or not. In a callback they
         fail right behind it. Idempotence and order hold for what is sent next, as after
-        delivery_timeout_ms: the open transaction, if there is one, can only be aborted.
+        delivery_timeout_ms: the open transaction, if there is one, can only be aborted, and where
+        one batch of a partition goes at a time, the next waits until the broker has answered
+        the one that was given up, or request_timeout_ms is over.
         Raises: KafkaTimeoutError when callbacks keep it from that for max_block_ms. Beyond 3.0.
         """
         if self._forked:

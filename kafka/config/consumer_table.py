@@ -173,7 +173,7 @@ _FETCHING: Table = table(
         500,
         'C',
         'and for how long at most. Where it is not given and fetch_min_bytes is 1, a broker that'
-        ' had nothing for a while waits for up to 2 s; it answers as soon as there is a record.',
+        ' had nothing for a while waits for up to 5 s; it answers as soon as there is a record.',
         dotted=('fetch.wait.max.ms',),
     ),
     Option(

@@ -71,9 +71,10 @@ def session(folder, settings=None):
     """Make a session with its files in a folder, and end it."""
     from pyspark.sql import SparkSession  # late: the other tests here do without
 
-    builder = SparkSession.builder.master('local[2]').appName('kafka-evergreen')
+    builder = SparkSession.builder.appName('kafka-evergreen')
     own = {'spark.sql.warehouse.dir': str(folder), 'spark.local.dir': str(folder)}
-    for name, value in {**SETTINGS, **own, **(settings or {})}.items():
+    place = {} if 'spark.remote' in (settings or {}) else {'spark.master': 'local[2]'}
+    for name, value in {**SETTINGS, **place, **own, **(settings or {})}.items():
         builder = builder.config(name, value)
     made = builder.getOrCreate()
     try:

@@ -61,6 +61,11 @@ def tasks(spark: Any, connector: str, options: Mapping[str, str]) -> Outcome:
         return Outcome(failure=failure(error))
 
 
+def executors(spark: Any) -> int:
+    """Return how many processes run tasks, the driver's not counted. Of classic sessions."""
+    return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
+
+
 def write(
     spark: Any,
     connector: str,

@@ -1,22 +1,24 @@
-"""A process in which Spark has its own Kafka connector, and does what it is asked with either.
+"""A process with a session of its own, which does what it is asked with either connector.
 
 ``with Oracle() as oracle: oracle.do('read', KAFKA, options)`` runs a job of :mod:`test.spark.jobs`
 by the JVM connector, with ``OURS`` by this package's, and returns its outcome. In a process of its
 own: what stands on a JVM's class path is fixed when it starts, and the other tests have no jar
-there. It ends when its standard input does, so it cannot outlive the program. Which jars there are
-is the business of :mod:`servers.spark_jars`.
+there. Nor can a program have sessions of two kinds: ``Apart`` has one of other settings, such as
+``{'spark.remote': 'local[2]'}``. It ends when its standard input does, so it cannot outlive the
+program. Which jars there are is the business of :mod:`servers.spark_jars`.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import os
 import pickle
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import IO, Any, Optional
+from typing import IO, Any, Dict, Mapping, Optional
 
 from servers import spark_jars
 from test.spark import jobs
@@ -24,7 +26,9 @@ from test.spark import jobs
 ROOT = Path(__file__).resolve().parents[2]
 KAFKA, OURS = 'kafka', 'kafka-py'
 STOP_SECONDS = 30
-JOBS = {name: getattr(jobs, name) for name in ('pipe', 'read', 'stream', 'tasks', 'write')}
+JOBS = {
+    name: getattr(jobs, name) for name in ('executors', 'pipe', 'read', 'stream', 'tasks', 'write')
+}
 
 
 class OracleError(RuntimeError):
@@ -43,14 +47,18 @@ def problem() -> Optional[str]:
     return spark_jars.problem(version())
 
 
-class Oracle:
-    """The process: started by start(), which takes seconds, and asked by do()."""
+class Apart:
+    """The process: started by start(), which takes seconds, and asked by do().
 
-    def __init__(self) -> None:
+    Arguments: settings: those of its session, more than those of the other tests.
+    """
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._settings = settings
         self._process: Optional[subprocess.Popen[str]] = None
         self._log: Optional[IO[bytes]] = None
 
-    def __enter__(self) -> Oracle:
+    def __enter__(self) -> Any:
         self.start()
         return self
 
@@ -58,11 +66,10 @@ class Oracle:
         self.stop()
 
     def start(self) -> None:
-        """Start Spark there. JarsError without its jars; OracleError when the process ends."""
-        paths = ','.join(map(str, spark_jars.jars(version())))
+        """Start Spark there. OracleError when the process ends."""
         self._log = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, '-m', 'test.spark.oracle', paths],
+            [sys.executable, '-m', 'test.spark.oracle', json.dumps(self.settings())],
             cwd=str(ROOT),
             env={**os.environ, 'PYTHONPATH': str(ROOT)},
             stdin=subprocess.PIPE,
@@ -76,6 +83,10 @@ class Oracle:
         except BaseException:
             self.stop()
             raise
+
+    def settings(self) -> Dict[str, str]:
+        """Return what its session has more."""
+        return dict(self._settings)
 
     def stop(self) -> None:
         """End the process. May be called at any time."""
@@ -120,6 +131,17 @@ class Oracle:
         return answer
 
 
+class Oracle(Apart):
+    """One whose Spark has its own connector."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def settings(self) -> Dict[str, str]:
+        """Return where the jars are, fetched if need be. JarsError without them."""
+        return {'spark.jars': ','.join(map(str, spark_jars.jars(version())))}
+
+
 def pack(value: Any) -> str:
     """Write a value on one line."""
     return base64.b64encode(pickle.dumps(value)).decode('ascii')
@@ -130,7 +152,7 @@ def unpack(line: str) -> Any:
     return pickle.loads(base64.b64decode(line))
 
 
-def main(jars: str) -> None:
+def main(settings: str) -> None:
     """Serve the program that started this process until its end of the pipe is closed."""
     from kafka.spark import register
     from test.spark.conftest import environment, session  # late: these load pytest
@@ -139,7 +161,7 @@ def main(jars: str) -> None:
     answers = os.fdopen(os.dup(1), 'w')
     os.dup2(2, 1)
     os.environ.update(environment())
-    with tempfile.TemporaryDirectory() as folder, session(folder, {'spark.jars': jars}) as spark:
+    with tempfile.TemporaryDirectory() as folder, session(folder, json.loads(settings)) as spark:
         register(spark)
         answer = (True, None)
         while True:

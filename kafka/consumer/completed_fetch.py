@@ -193,7 +193,7 @@ class CompletedFetch:
         None where records were taken before, for formats 0 and 1, and where a batch cannot be read:
         the other ways to take records tell why. A batch may begin before the position.
         """
-        if self.is_done or self._columns is not None:
+        if self.is_done or self._columns is not None or self._records.error is not None:
             return None
         try:
             return self._make_records().raw(self.position)
@@ -219,6 +219,20 @@ class CompletedFetch:
         self.position = max(self.position + 1, self._records.behind_error())
         self.next_offset, self.next_epoch, self.is_done = self.position, -1, True
         return self.position
+
+    def shed(self) -> bool:
+        """
+        Let go of all bytes but those of a batch that cannot be read, if that is what is next.
+
+        Returns whether it is; ``size_bytes`` is what is left. What was sent behind it is of no use:
+        whoever goes on asks for it anew.
+        """
+        if not self._is_used_up() or self._records.error is None:
+            return False
+        self.size_bytes = self._records.shed()
+        self._make_records = partial(FetchedRecords, None)
+        self._columns, self._index = None, 0
+        return True
 
     def _is_used_up(self) -> bool:
         return self._columns is None or self._index >= len(self._columns.values)

@@ -182,6 +182,14 @@ class Fetching:
         with self._lock:
             self._parked.put_back(fetch)
 
+    def put_off(self, fetch: CompletedFetch) -> None:
+        """Take back what could not be handed out, so that others are served meanwhile."""
+        with self._lock:
+            self._parked.put_off(fetch)
+            looks = self._parked.take_relief() and self._is_starving
+        if looks:
+            self._loop.call_lazily(self.look)
+
     def done(self, fetch: CompletedFetch) -> None:
         """Let go of what is emptied, or stale: its bytes leave the budget."""
         with self._lock:

@@ -138,15 +138,30 @@ class ParkedFetches:
         else:
             self._queue.appendleft(fetch)
 
+    def put_off(self, fetch: CompletedFetch) -> None:
+        """Take back what could not be handed out; what others have goes before it, once.
+
+        Nobody knows how long it stays: of a batch that cannot be read no other bytes are kept.
+        """
+        fetch.is_put_off = True  # or nobody would be served before somebody sees to it
+        if fetch in self._answers and fetch.shed():
+            self._release(self._answers[fetch])
+            self._answers[fetch] = _Answer(fetch.size_bytes, 1)
+            self.used += fetch.size_bytes
+        self.put_back(fetch)
+
     def done(self, fetch: CompletedFetch) -> None:
         """Let go of a fetch; the bytes of its answer are free with the last of them."""
         self._begun.discard(fetch)
         answer = self._answers.pop(fetch, None)
         if answer is not None:
-            answer.left -= 1
-            if not answer.left:
-                self.used -= answer.size_bytes
-                self._is_relieved = True
+            self._release(answer)
+
+    def _release(self, answer: _Answer) -> None:
+        answer.left -= 1
+        if not answer.left:
+            self.used -= answer.size_bytes
+            self._is_relieved = True
 
     def restore(self, partition: TopicPartition) -> None:
         """Put what waits aside for a partition back in front, unless it still has to wait."""

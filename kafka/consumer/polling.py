@@ -228,8 +228,7 @@ class Polling(Rebalancing):
             taken = take()
         except Exception as error:
             self._failed = fetch
-            fetch.is_put_off = True  # or nobody would be served before somebody sees to it
-            engine.fetcher.put_back(fetch)
+            engine.fetcher.put_off(fetch)
             self._locate(error, fetch)
             raise
         if fetch.is_done:

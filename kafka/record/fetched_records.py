@@ -175,7 +175,7 @@ class FetchedRecords:
         """
         while self.has_more():
             if self.error is not None:
-                raise self.error
+                raise self.error.with_traceback(None)  # or it would grow with each
             columns, self._peeked = self._peeked, None
             if columns is not None:
                 return columns
@@ -272,6 +272,24 @@ class FetchedRecords:
         if isinstance(self.error, ChecksumError):
             return int(min(behind, offset + max(count, 1)))
         return int(behind)
+
+    def shed(self) -> int:
+        """
+        Keep only what behind_error() looks at, and return its bytes; the buffer may go then.
+
+        To be called when ``error`` is known: nothing else will be read.
+        """
+        assert self.error is not None
+        view, pos = self._view, self._pos
+        length = _HEAD_AT(view, pos)[1]
+        kept = view[pos : pos + max(HEADER.size, _ENTRY_HEAD_BYTES + length + _LEAST_BYTES)]
+        self._view, self._whole = memoryview(bytes(kept)), b''
+        self._pos, self._header, self._old = 0, None, None
+        each: Optional[BaseException] = self.error
+        while each is not None:
+            each.__traceback__ = None  # which has parts of the buffer
+            each = each.__cause__ or each.__context__
+        return len(self._view)
 
     def _fail(self, error: KafkaError) -> None:
         """Stay at the batch that cannot be read."""

@@ -121,6 +121,20 @@ def test_others_are_read_while_nobody_sees_to_the_damaged_batch(log_of, consumer
                 next(consumer) if how == 'next' else consumer.poll(timeout_ms=100)
 
 
+@pytest.mark.usefixtures('damaged')
+def test_a_damaged_batch_keeps_no_more_than_itself_of_the_budget(log_of, consumer):
+    write(log_of(0), *[bytes(1000)] * 100)
+    write(log_of(1), *numbered(5))
+    consumer.assign([FIRST, SECOND])
+    parked = consumer._engine.fetcher._parked
+    count = 0
+    while count < 5 + 5:  # before the batch, and in the other partition
+        count += len(raises(consumer)[1])
+    assert parked.used < 1000
+    assert consumer.skip_corrupt(FIRST) == 10
+    assert len(poll_until(consumer, 100)) >= 100
+
+
 def test_what_cannot_be_read_is_told_of_before_more_of_others_is_handed_out():
     with MemoryCluster(version='4.4', seed=1, topics={'t': 2}) as cluster:
         damaged, good = (each.log for each in cluster.state.topics['t'].partitions)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
+import weakref
 
 import pytest
 
@@ -303,6 +305,50 @@ def test_that_a_corrupt_batch_can_be_left_out():
     assert fetched.skip_corrupt() == 6
     assert (fetched.position, fetched.next_offset, fetched.is_done) == (6, 6, True)
     assert fetched.take() == []
+
+
+def until_corrupt(fetched):
+    """Take all that can be read; return what the rest is told as."""
+    with pytest.raises(CorruptRecordError) as caught:
+        while fetched.take():
+            pass
+    return str(caught.value)
+
+
+class Answer(bytearray):
+    """Bytes of which a test can tell whether they are still there."""
+
+
+@pytest.mark.parametrize(
+    'bad',
+    [
+        broken(batch(3)),
+        broken(batch(3, codec=1), 65),
+        batch(3, [bytes(10000)], codec=1),
+        broken(messages(3)),
+        broken(messages(3, codec=1)),
+        broken(batch(3), 11),  # its length is not what it was
+        broken(batch(3), 16),  # there is no such magic
+    ],
+    ids=range(7),
+)
+def test_that_of_a_corrupt_batch_only_its_own_bytes_are_kept(bad):
+    whole = fetch(batch(0), bad, *[batch(6)] * 9, max_decompressed_bytes=500)
+    answer = Answer(b''.join([batch(0), bad, *[batch(6)] * 9]))
+    is_there = weakref.ref(answer)
+    records = memoryview(answer)
+    data = PartitionData(partition_index=3, error_code=0, high_watermark=100, records=records)
+    fetched = CompletedFetch(TP, 0, data, token=5, node_id=1, max_decompressed_bytes=500)
+    assert not fetched.shed()
+    told = [until_corrupt(each) for each in (whole, fetched)]
+    assert fetched.shed() and fetched.shed()
+    assert fetched.size_bytes <= len(bad) + 26
+    assert told == [until_corrupt(fetched)] * 2
+    del answer, records, data
+    gc.collect()
+    assert is_there() is None
+    assert fetched.undecoded() is None
+    assert fetched.skip_corrupt() == whole.skip_corrupt()
 
 
 def test_that_only_what_is_corrupt_can_be_left_out():

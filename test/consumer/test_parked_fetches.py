@@ -26,6 +26,12 @@ class Fetch:
         self.size_bytes = size_bytes
         self.token = token
         self.is_put_off = False
+        self.kept_bytes = None  # of a batch that cannot be read
+
+    def shed(self):
+        if self.kept_bytes is not None:
+            self.size_bytes = self.kept_bytes
+        return self.kept_bytes is not None
 
 
 @pytest.fixture
@@ -120,6 +126,41 @@ def test_what_is_put_off_and_paused_waits_aside_all_the_same(parked, states):
     states[A].fetchable = True
     parked.restore(A)
     assert parked.take() is fetch
+
+
+def test_what_cannot_be_read_keeps_no_bytes_of_its_answer(parked):
+    bad, other = Fetch(A), Fetch(B)
+    bad.kept_bytes = 3
+    parked.add([bad, other])
+    assert parked.take() is bad
+    parked.put_off(bad)
+    assert parked.used == 20 + 3
+    assert parked.take() is other
+    parked.done(other)
+    assert parked.take_relief() and parked.used == 3
+    assert parked.take() is bad
+    parked.put_off(bad)
+    assert parked.used == 3
+    assert parked.take() is bad
+    parked.done(bad)
+    assert parked.used == 0
+
+
+def test_what_can_be_read_and_is_put_off_keeps_them(parked):
+    fetch = Fetch(A)
+    parked.add([fetch])
+    parked.put_off(parked.take())
+    assert (parked.used, parked.take()) == (10, fetch)
+
+
+def test_what_was_let_go_of_comes_back_without_bytes(parked):
+    fetch = Fetch(A)
+    parked.add([fetch])
+    parked.take()
+    parked.clear()
+    fetch.kept_bytes = 3
+    parked.put_off(fetch)
+    assert parked.used == 0
 
 
 def test_what_is_put_back_does_not_wait_to_be_begun(parked, states):

@@ -157,6 +157,12 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
     def simpleStreamReader(self, schema: Any) -> Any:
         """Return the reader of a query with lowLatency. Raises KafkaConfigurationError."""
         options = self._of_stream()
+        if options.max_offsets is None and not stream.TAKES_LIMITS:
+            raise InvalidOptionError(
+                'lowLatency=true needs maxOffsetsPerTrigger in PySpark 4.0 and 4.1: a run with'
+                ' trigger(availableNow=True) is one batch there, of at most so many offsets, and'
+                ' the next run goes on; from 4.2 on a run reads all there is'
+            )
         return stream.simple_reader(options, rows.columns_of(schema, options.include_headers))
 
     def _of_stream(self) -> SourceOptions:

@@ -25,7 +25,13 @@ from kafka.spark.query import Query
 from kafka.spark.ranges import TaskRange
 from kafka.spark.reading import read_at_most, read_range
 
-__all__ = ['LowLatencyReader', 'SelfLimitedReader', 'simple_reader', 'stream_reader']
+__all__ = [
+    'TAKES_LIMITS',
+    'LowLatencyReader',
+    'SelfLimitedReader',
+    'simple_reader',
+    'stream_reader',
+]
 
 #: So many offsets a batch of the LowLatencyReader has at most, unless maxOffsetsPerTrigger says it:
 #: the driver holds them all.
@@ -33,7 +39,8 @@ MOST_AT_ONCE = 10000
 #: And about so many bytes at most, in any case.
 MOST_BYTES = 33554432
 
-_TAKES_LIMITS = 'limit' in inspect.signature(DataSourceStreamReader.latestOffset).parameters
+#: Whether PySpark tells a reader how much a batch may have (4.2 and later).
+TAKES_LIMITS = 'limit' in inspect.signature(DataSourceStreamReader.latestOffset).parameters
 
 
 class _Reader(DataSourceStreamReader):  # type: ignore[misc]
@@ -92,7 +99,7 @@ class SelfLimitedReader(_Reader):
         return found
 
 
-if _TAKES_LIMITS:
+if TAKES_LIMITS:
     from pyspark.sql.streaming.datasource import (
         ReadAllAvailable,
         ReadLimit,
@@ -196,7 +203,7 @@ class LowLatencyReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow
 
 def stream_reader(options: SourceOptions, columns: Sequence[str]) -> Any:
     """Return the reader for the PySpark that is there; arguments as _Reader's."""
-    return (LimitedReader if _TAKES_LIMITS else SelfLimitedReader)(options, columns)
+    return (LimitedReader if TAKES_LIMITS else SelfLimitedReader)(options, columns)
 
 
 def simple_reader(options: SourceOptions, columns: Sequence[str]) -> LowLatencyReader:

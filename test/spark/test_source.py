@@ -21,7 +21,7 @@ from pyspark.errors import PySparkNotImplementedError  # noqa: E402  (behind the
 from pyspark.sql import datasource, types  # noqa: E402
 
 import kafka.spark  # noqa: E402
-from kafka.spark import clients, source  # noqa: E402
+from kafka.spark import clients, source, stream  # noqa: E402
 from kafka.spark.stream import LowLatencyReader  # noqa: E402
 
 pytestmark = pytest.mark.spark
@@ -371,13 +371,25 @@ def test_pushdown_is_refused_for_streams(spark, low_latency):
 
 
 def test_low_latency_makes_pyspark_ask_for_the_simple_reader(spark):
-    made = of_options(lowLatency='true')
+    made = of_options(lowLatency='true', maxOffsetsPerTrigger='1000')
     with pytest.raises(PySparkNotImplementedError):
         made.streamReader(schema_of(made))
     assert isinstance(made.simpleStreamReader(schema_of(made)), LowLatencyReader)
     made = of_options(lowLatency='true', maxOffsetsPerTrigger='0')
     with pytest.raises(InvalidOptionError, match='maxOffsetsPerTrigger'):
         made.streamReader(schema_of(made))
+
+
+@pytest.mark.parametrize('takes_limits', [True, False])
+def test_low_latency_needs_a_limit_where_a_run_is_one_batch(spark, monkeypatch, takes_limits):
+    """PySpark 4.0 and 4.1 would end it after 10,000 offsets, and nobody had said so."""
+    monkeypatch.setattr(stream, 'TAKES_LIMITS', takes_limits)
+    made = of_options(lowLatency='true')
+    if takes_limits:
+        assert isinstance(made.simpleStreamReader(schema_of(made)), LowLatencyReader)
+    else:
+        with pytest.raises(InvalidOptionError, match='lowLatency=true needs maxOffsetsPerTrigger'):
+            made.simpleStreamReader(schema_of(made))
 
 
 def test_a_query_reads_with_low_latency(spark, cluster, new_name, checkpoint):
@@ -387,6 +399,7 @@ def test_a_query_reads_with_low_latency(spark, cluster, new_name, checkpoint):
         **{'kafka.bootstrap.servers': cluster.bootstrap, 'subscribe': 't'},
         startingOffsets='earliest',
         lowLatency='true',
+        maxOffsetsPerTrigger='1000',
     )
     writer = reader.load().writeStream.format('memory').queryName(name)
     query = writer.option('checkpointLocation', checkpoint).trigger(availableNow=True).start()

@@ -334,7 +334,7 @@ class ScriptedLookups:
 def test_a_time_moves_the_start_up_to_the_end_that_was_there_before(latest, starts, left):
     ranges = [TaskRange('t', 0, 10, 60)]
     found = source._young(ranges, BEGAN, ScriptedLookups(latest, starts))
-    assert [each[2:] for each in found] == left
+    assert [(each.start, each.stop) for each in found] == left
 
 
 def of_options(**options):

@@ -84,14 +84,14 @@ class DelayedTaskQueue:
             heapq.heappop(self._heap)
 
     def next_at(self) -> float:
-        """Return when the next task is due, in epoch seconds; 9999999999 without one."""
+        """Return in how many seconds the next task is due, 0 if it is; 9999999999 without one."""
         self._drop_removed()
-        return self._heap[0][0] if self._heap else LATER_SECONDS
+        return max(0, self._heap[0][0] - time.time()) if self._heap else LATER_SECONDS
 
     def pop_ready(self) -> List[Tuple[Any, Future]]:
         """Return the tasks that are due, with their futures."""
         ready = []
-        while self.next_at() <= time.time():
+        while self.next_at() <= 0:
             _, _, task = heapq.heappop(self._heap)
             ready.append((task, self._futures.pop(task)[1]))
         return ready
@@ -388,7 +388,7 @@ class EventedClient:
         )
         if is_idle and not connecting and not sleep:
             return 0
-        waits = [left, metadata_ms / 1000, self._tasks.next_at() - time.time()]
+        waits = [left, metadata_ms / 1000, self._tasks.next_at()]
         waits.append(self.config['request_timeout_ms'] / 1000)
         if connecting:
             waits.append(CONNECTING_SECONDS)

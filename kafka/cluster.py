@@ -283,11 +283,14 @@ class ClusterMetadata:
             return self._future
 
     def add_listener(self, listener: Callable[[ClusterMetadata], Any]) -> None:
-        """Call something with this object after each update."""
-        self._listeners.append(listener)
+        """Call something with this object after each update, once however often it is added."""
+        if listener not in self._listeners:
+            self._listeners.append(listener)
 
     def remove_listener(self, listener: Callable[[ClusterMetadata], Any]) -> None:
-        """Call it no more. Raises ValueError for one that is not there."""
+        """Call it no more. Raises KeyError for one that is not there."""
+        if listener not in self._listeners:
+            raise KeyError(listener)
         self._listeners.remove(listener)
 
     def failed_update(self, exception: BaseException) -> None:
@@ -321,7 +324,8 @@ class ClusterMetadata:
             self.failed_update(MetadataEmptyBrokerList())
             return
         if len(metadata.topics) == 1 and _get(metadata.topics[0], 'error_code', 0):
-            self.failed_update(for_code(_get(metadata.topics[0], 'error_code', 0))())
+            topic = metadata.topics[0]
+            self.failed_update(for_code(topic.error_code)(_topic_name(topic, self)))
             return
         self.replace(metadata, version)
 

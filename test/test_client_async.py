@@ -342,9 +342,10 @@ def test_the_queue_of_tasks():
     second = queue.add('task', 3)
     queue.add('later', time.time() + 1000)
     assert isinstance(first.exception, Cancelled)
-    assert queue.next_at() == 3
+    assert queue.next_at() == 0
     assert queue.pop_ready() == [('task', second)]
     assert queue.pop_ready() == []
+    assert 990 < queue.next_at() <= 1000, 'seconds from now'
     with pytest.raises(KeyError):
         queue.remove('task')
 

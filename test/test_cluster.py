@@ -172,6 +172,7 @@ def test_one_topic_with_an_error_fails_the_update_and_changes_nothing(cluster):
     future = cluster.request_update()
     cluster.update_metadata(answer(topic('t', error=3)))
     assert isinstance(future.exception, UnknownTopicOrPartitionError)
+    assert future.exception.args == ('t',)
     assert cluster.topics() == {'t'}
 
 
@@ -186,6 +187,7 @@ def test_an_answer_without_brokers_is_a_failure(cluster):
 def test_an_update_that_was_asked_for_ends_in_its_future(cluster):
     heard = []
     cluster.add_listener(heard.append)
+    cluster.add_listener(heard.append)  # is called once all the same
     future = cluster.request_update()
     assert cluster.request_update() is future
     cluster.update_metadata(answer())
@@ -194,6 +196,8 @@ def test_an_update_that_was_asked_for_ends_in_its_future(cluster):
     cluster.remove_listener(heard.append)
     cluster.update_metadata(answer())
     assert heard == [cluster]
+    with pytest.raises(KeyError):
+        cluster.remove_listener(heard.append)
     assert cluster.request_update() is not future
 
 

@@ -26,6 +26,7 @@ def registry_of(config: Mapping[str, Any], own: Iterable[AbstractMetricsReporter
     windows = MetricConfig(
         samples=config['metrics_num_samples'],
         time_window_ms=config['metrics_sample_window_ms'],
+        tags={'client-id': config['client_id']},
     )
     theirs = [
         HarmlessReporter(each() if isinstance(each, type) else each)

@@ -40,9 +40,9 @@ def test_options_make_the_windows():
 
 def test_reporters_of_the_program_and_of_the_client_are_told():
     theirs, own = DictReporter('theirs'), DictReporter('own')
-    registry = registry_of(of_consumer(metric_reporters=[theirs]), [own])
-    assert list(theirs.snapshot()) == ['theirs.kafka-metrics-count']
-    assert list(own.snapshot()) == ['own.kafka-metrics-count']
+    registry = registry_of(of_consumer(metric_reporters=[theirs], client_id='me'), [own])
+    assert list(theirs.snapshot()) == ['theirs.kafka-metrics-count.client-id=me']
+    assert list(own.snapshot()) == ['own.kafka-metrics-count.client-id=me']
     registry.close()
 
 

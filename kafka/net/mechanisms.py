@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from typing import Any, Dict, List, Type
 
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import InvalidOptionError
 
 __all__ = ['BUILT_IN', 'check_mechanism', 'known_mechanisms', 'registered']
 
@@ -35,7 +35,7 @@ def check_mechanism(name: str) -> str:
     if name.upper() in known:
         return name.upper()
     near = difflib.get_close_matches(name.upper().replace('_', '-'), known, 1)
-    raise KafkaConfigurationError(
+    raise InvalidOptionError(
         'no sasl_mechanism %r%s; there are %s, and what register_sasl_mechanism() adds'
         % (name, ': did you mean %s?' % near[0] if near else '', ', '.join(known))
     )

@@ -17,7 +17,7 @@ import struct
 from typing import Any, Generator, NamedTuple, Optional, Tuple
 from urllib.parse import unquote, urlsplit
 
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import InvalidOptionError
 from kafka.net.failures import ProxyError
 
 __all__ = ['Handshake', 'ProxyAddress', 'handshake', 'parse', 'resolves_names', 'shown']
@@ -66,19 +66,19 @@ def parse(url: Any) -> ProxyAddress:
     Raises KafkaConfigurationError, without showing what may be a password.
     """
     if not isinstance(url, str):
-        raise KafkaConfigurationError('a proxy is a URL, not %s' % type(url).__name__)
+        raise InvalidOptionError('a proxy is a URL, not %s' % type(url).__name__)
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise KafkaConfigurationError('the URL of the proxy has no usable port') from error
+        raise InvalidOptionError('the URL of the proxy has no usable port') from error
     if parts.scheme not in DEFAULT_PORTS:
-        raise KafkaConfigurationError(
+        raise InvalidOptionError(
             'a proxy is %s, not %r'
             % (', '.join(s + '://host:port' for s in DEFAULT_PORTS), parts.scheme)
         )
     if not parts.hostname or parts.path not in ('', '/') or parts.query:
-        raise KafkaConfigurationError(
+        raise InvalidOptionError(
             'a proxy is %s://host:port, or %s://user:password@host:port' % ((parts.scheme,) * 2)
         )
     user, password = parts.username, parts.password

@@ -15,7 +15,7 @@ from kafka.config import hidden
 from kafka.config.kinds import Unfit
 from kafka.config.secrets import hide, hide_key, hide_login
 from kafka.config.security_table import SECURITY
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import InvalidOptionError, KafkaConfigurationError
 from kafka.late_imports import LateModule
 from kafka.net import proxy as proxies
 from kafka.net import tls
@@ -215,7 +215,7 @@ def _protocol(value: Any) -> str:
         return str(SECURITY['security_protocol'].kind.convert(value))
     except Unfit as error:
         hint = ': %s' % error if str(error) else ''
-        raise KafkaConfigurationError(
+        raise InvalidOptionError(
             'security_protocol must be one of %s, not %r%s' % (', '.join(PROTOCOLS), value, hint)
         ) from None
 
@@ -224,7 +224,7 @@ def _tls_settings(given: Mapping[str, Any]) -> TlsSettings:
     context = given['ssl_context']
     if context is not None:
         if not isinstance(context, ssl.SSLContext):
-            raise KafkaConfigurationError(
+            raise InvalidOptionError(
                 'ssl_context must be an ssl.SSLContext, not %s' % type(context).__name__
             )
         if context.verify_mode == ssl.CERT_NONE:
@@ -234,11 +234,11 @@ def _tls_settings(given: Mapping[str, Any]) -> TlsSettings:
         if not isinstance(given[name], (str, bytes, type(None))) and not hasattr(
             given[name], '__fspath__'
         ):
-            raise KafkaConfigurationError(
+            raise InvalidOptionError(
                 '%s must be a path or PEM text, not %s' % (name, type(given[name]).__name__)
             )
     if given['ssl_keyfile'] and not given['ssl_certfile']:
-        raise KafkaConfigurationError('ssl_keyfile is of no use without ssl_certfile')
+        raise InvalidOptionError('ssl_keyfile is of no use without ssl_certfile')
     if not given['ssl_check_hostname']:
         log.warning('ssl_check_hostname is off: whoever has a certificate can pose as broker')
     return TlsSettings(
@@ -258,7 +258,7 @@ def _sasl_settings(
 ) -> SaslSettings:
     mechanism = given['sasl_mechanism']
     if not isinstance(mechanism, str) or not mechanism:
-        raise KafkaConfigurationError(
+        raise InvalidOptionError(
             'security_protocol=%s needs a sasl_mechanism, such as PLAIN or SCRAM-SHA-512; got %r'
             % (protocol, mechanism)
         )
@@ -267,14 +267,14 @@ def _sasl_settings(
     if mechanism in _WITH_PASSWORD:
         for name, value in (('sasl_plain_username', user), ('sasl_plain_password', password)):
             if not isinstance(value, str) or not value:
-                raise KafkaConfigurationError(
+                raise InvalidOptionError(
                     'sasl_mechanism=%s needs %s, a text that is not empty' % (mechanism, name)
                 )
     if mechanism == 'PLAIN' and not protocol.endswith('SSL'):
         log.warning('SASL PLAIN without TLS: the password is sent in the clear')
     provider = given['sasl_oauth_token_provider']
     if mechanism == 'OAUTHBEARER' and not callable(getattr(provider, 'token', None)):
-        raise KafkaConfigurationError(
+        raise InvalidOptionError(
             'sasl_mechanism=OAUTHBEARER needs a sasl_oauth_token_provider, an AbstractTokenProvider'
             ' with token() and maybe extensions(), not %s' % type(provider).__name__
         )

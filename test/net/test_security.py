@@ -9,7 +9,7 @@ import ssl
 
 import pytest
 
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import InvalidOptionError, KafkaConfigurationError
 from kafka.net.sasl import AbstractTokenProvider
 from kafka.net.security import OPTIONS, SecuritySettings
 from kafka.testing.security.certificates import local_tls
@@ -126,7 +126,7 @@ class Provider(AbstractTokenProvider):
     ],
 )
 def test_what_cannot_be_meant_is_refused(options, match):
-    with pytest.raises(KafkaConfigurationError, match=match) as caught:
+    with pytest.raises(InvalidOptionError, match=match) as caught:
         of(**options)
     assert CANARY not in str(caught.value)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import InvalidOptionError
 from kafka.late_imports import import_late
 from kafka.net.sasl.mechanism import Exchange, Mechanism, failed
 
@@ -88,7 +88,7 @@ def _package() -> Any:
     try:
         return import_late('gssapi')
     except ImportError as error:
-        raise KafkaConfigurationError(
+        raise InvalidOptionError(
             'sasl_mechanism=GSSAPI needs the package gssapi, and the Kerberos libraries of the'
             ' system: pip install kafka-evergreen[gssapi] (%s)' % error
         ) from error

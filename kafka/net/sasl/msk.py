@@ -13,7 +13,7 @@ import json
 from typing import Any, Dict
 from urllib.parse import quote
 
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import InvalidOptionError
 from kafka.late_imports import import_late
 from kafka.net.failures import SaslError
 from kafka.net.sasl.mechanism import Exchange, Mechanism
@@ -38,11 +38,11 @@ class AwsMskIam(Mechanism):
         Raises KafkaConfigurationError without TLS or botocore, SaslError without keys.
         """
         if not self.settings.is_encrypted:
-            raise KafkaConfigurationError('AWS_MSK_IAM needs security_protocol=SASL_SSL')
+            raise InvalidOptionError('AWS_MSK_IAM needs security_protocol=SASL_SSL')
         try:
             package = import_late('botocore.session')
         except ImportError as error:
-            raise KafkaConfigurationError(
+            raise InvalidOptionError(
                 'sasl_mechanism=AWS_MSK_IAM needs the package botocore:'
                 ' pip install kafka-evergreen[msk]'
             ) from error

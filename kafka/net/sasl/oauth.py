@@ -11,7 +11,7 @@ import re
 from typing import Any, Dict, Mapping, Tuple
 
 from kafka.config.secrets import hide
-from kafka.errors import KafkaConfigurationError, KafkaError
+from kafka.errors import InvalidOptionError, KafkaError
 from kafka.net.failures import SaslError
 from kafka.net.sasl.mechanism import Exchange, Mechanism
 
@@ -78,12 +78,12 @@ def _provided(provider: Any) -> Tuple[str, Mapping[str, str]]:
     if isinstance(token, bytes):
         token = token.decode('ascii', 'replace')
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise KafkaConfigurationError(
+        raise InvalidOptionError(
             '%s.token() must return a token, text of ASCII without spaces' % name
         )
     for key, value in (extensions or {}).items():
         if not _KEY.fullmatch(key) or key == 'auth' or not _VALUE.fullmatch(value):
-            raise KafkaConfigurationError(
+            raise InvalidOptionError(
                 '%s.extensions() must return {letters: printable ASCII}, see that of %r'
                 % (name, key)
             )

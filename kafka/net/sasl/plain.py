@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import InvalidOptionError
 from kafka.net.sasl.mechanism import Exchange, Mechanism
 
 __all__ = ['Plain']
@@ -17,7 +17,7 @@ class Plain(Mechanism):
         """Send the only token there is. Raises KafkaConfigurationError for what none can hold."""
         user, password = self.settings.username or '', self.settings.password or ''
         if '\0' in user + password:
-            raise KafkaConfigurationError(
+            raise InvalidOptionError(
                 'sasl_plain_username and sasl_plain_password cannot contain the character 0'
             )
         self.hint = 'see sasl_plain_username and sasl_plain_password'
@@ -30,6 +30,6 @@ def encoded(text: str) -> bytes:
         return text.encode('utf-8')
     except UnicodeEncodeError:
         # Its own text and its ``object`` would show what was to be encoded.
-        raise KafkaConfigurationError(
+        raise InvalidOptionError(
             'sasl_plain_username or sasl_plain_password is no text that UTF-8 has'
         ) from None

@@ -111,6 +111,7 @@ FLOOR = {
     'kafka.topic_maps': 'words',
     'kafka.quiet': 'words',
     'kafka.util': 'words',
+    'kafka.vendor': 'faces',
     'kafka.version': 'words',
 }
 
@@ -137,4 +138,11 @@ FOR_USERS_ONLY = {
     'kafka.spark',
     'kafka.testing',
     'kafka.testing.pytest_plugin',
+    'kafka.vendor',
+    'kafka.vendor.enum34',
+    'kafka.vendor.selectors34',
+    'kafka.vendor.six',
+    'kafka.vendor.six.moves',
+    'kafka.vendor.six.urllib',
+    'kafka.vendor.socketpair',
 }

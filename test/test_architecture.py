@@ -62,7 +62,11 @@ MAY_USE = {
             'kafka.testing.security.tls',
         },
     ),
-    'selectors': (set(), {'kafka.net.poller', 'kafka.testing.server'}),
+    # Programs get it by a name of 1.3.
+    'selectors': (
+        set(),
+        {'kafka.net.poller', 'kafka.testing.server', 'kafka.vendor.selectors34'},
+    ),
     'select': (set(), set()),
     'asyncio': (set(), set()),
     # 0.9.5's own worker thread and its timer; what drives a loop that no caller drives; look-ups of

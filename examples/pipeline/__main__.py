@@ -167,6 +167,8 @@ def session(options: argparse.Namespace) -> Iterator[Any]:
     spark = (
         SparkSession.builder.master('local[2]')
         .appName('cold rooms')
+        # A program this short ends before the JVM's second compiler pays. Yours may run for longer.
+        .config('spark.driver.extraJavaOptions', '-XX:TieredStopAtLevel=1')
         .config('spark.log.level', 'ERROR')
         .config('spark.sql.session.timeZone', 'UTC')
         .config('spark.sql.shuffle.partitions', 2)

@@ -36,6 +36,8 @@ TOLERATED_WARNINGS = (
     'ignore::DeprecationWarning:pyspark.*',
 )
 SETTINGS = {
+    # Programs are short: what the JVM's second compiler does for them costs as much as all else.
+    'spark.driver.extraJavaOptions': '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC',
     'spark.driver.bindAddress': '127.0.0.1',
     'spark.driver.host': '127.0.0.1',
     'spark.driver.memory': '1g',

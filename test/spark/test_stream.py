@@ -425,7 +425,11 @@ def test_the_driver_reads_no_more_than_so_many_bytes_at_once(monkeypatch):
             seen.append(found)
         clients.close_all()
         reader._query.close()
-    assert seen == [[0, 0], [1, 1], [0, 1]]
+    # A batch of Arrow has the records that had come by then: one, or all three.
+    first, second = seen[:2]
+    assert set(first) == {0}
+    assert set(second) == {1}
+    assert sorted(sum(seen, [])) == [0, 0, 0, 1, 1, 1]
     assert at['large'] == {'0': 3, '1': 3}
 
 

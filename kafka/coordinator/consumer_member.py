@@ -19,7 +19,8 @@ from typing import Any, Callable, FrozenSet, Iterable, Optional
 
 from kafka.coordinator.group_settings import GroupSettings, StepKind
 from kafka.coordinator.member import Member, Step
-from kafka.coordinator.membership_848 import Action, Membership, Plan, State
+from kafka.coordinator.membership_848 import Membership, Plan
+from kafka.coordinator.membership_848_table import Action, State
 from kafka.coordinator.rebalance_log import RebalanceLog
 from kafka.errors import (
     BrokerResponseError,

@@ -1,9 +1,10 @@
 """A member of a KIP-848 group: what it tells the coordinator, and what the answers make of it.
 
-Owns the states and the moves between them, the heartbeat that is due and its fields, the epoch,
-what the member owns and shall own, and what each error code means. Does not own: who the
-coordinator is and how it is asked, the names of topics, the thread that polls and what it has to do
-(consumer_member.py). Follows KIP-848 and KIP-1082; pure.
+Owns the heartbeat that is due and its fields, the epoch, what the member owns and shall own, and
+what goes with each move between states. Does not own: which moves there are and what each error
+code means (membership_848_table.py), who the coordinator is and how it is asked, the names of
+topics, the thread that polls and what it has to do (consumer_member.py). Follows KIP-848 and
+KIP-1082; pure.
 
 A *unit* is a partition as the coordinator names it: the id of its topic and a number. What is owned
 keeps the name that its topic had when it was assigned, so that a topic that was deleted, or made
@@ -21,18 +22,25 @@ an assignment only when it changed, or to who tells everything.
 
 from __future__ import annotations
 
-import enum
 import math
-from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
 
 from kafka.coordinator.group_settings import GroupSettings
+from kafka.coordinator.membership_848_table import (
+    ADVICE,
+    TAKING_PART,
+    Action,
+    Event,
+    State,
+    Verdict,
+    action_of,
+    following,
+)
 from kafka.errors import (
     BrokerResponseError,
-    IllegalStateError,
     InvalidRegularExpressionError,
     KafkaError,
     TopicAuthorizationFailedError,
-    UnrecognizedBrokerError,
     UnsupportedVersionError,
     for_code,
 )
@@ -43,7 +51,7 @@ from kafka.protocol.group import (
 )
 from kafka.structs import TopicPartition
 
-__all__ = ['Action', 'Event', 'Heartbeat', 'Membership', 'Plan', 'State', 'Unit', 'Verdict']
+__all__ = ['Heartbeat', 'Membership', 'Plan', 'Unit']
 
 #: The id of a topic, and the number of a partition.
 Unit = Tuple[bytes, int]
@@ -52,133 +60,6 @@ NameOf = Callable[[bytes], Optional[str]]
 JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
 #: From this version on subscriptions may be regular expressions, and members name themselves.
 PATTERNS_FROM = 1
-
-
-class State(enum.Enum):
-    """What a member is in."""
-
-    UNSUBSCRIBED = 'unsubscribed'  # no member: it never was, or has left
-    JOINING = 'joining'  # a heartbeat of epoch 0 is owed, or on its way
-    RECONCILING = 'reconciling'  # it shall own other partitions than it does
-    ACKNOWLEDGING = 'acknowledging'  # it owes the coordinator a list of what it owns
-    STABLE = 'stable'
-    FENCED = 'fenced'  # the coordinator has put it out; what it owned is to be dropped first
-    STALE = 'stale'  # the program did not poll in time: it has left, and waits for a poll
-    LEAVING = 'leaving'
-    FATAL = 'fatal'  # it will not come back before somebody acts
-
-
-class Event(enum.Enum):
-    """What happens to it."""
-
-    JOIN = 'join'
-    RETARGET = 'reconcile'  # what it shall own is not what it owns
-    SETTLE = 'settle'  # it is
-    RECONCILED = 'have reconciled'
-    ACKNOWLEDGED = 'have acknowledged'
-    FENCE = 'be fenced'
-    MISS_POLL = 'miss a poll'
-    LEAVE = 'leave'
-    LEFT = 'have left'
-    FAIL = 'fail'
-
-
-_S, _E = State, Event
-
-#: How a member may go: fenced, too late, by its own will, for good.
-_OUT: Mapping[Event, State] = {
-    _E.FENCE: _S.FENCED,
-    _E.MISS_POLL: _S.STALE,
-    _E.LEAVE: _S.LEAVING,
-    _E.FAIL: _S.FATAL,
-}
-
-#: What follows. What is not here is a mistake of this package.
-TRANSITIONS: Mapping[State, Mapping[Event, State]] = {
-    _S.UNSUBSCRIBED: {_E.JOIN: _S.JOINING, _E.LEAVE: _S.LEAVING},
-    _S.JOINING: {_E.RETARGET: _S.RECONCILING, **_OUT},
-    _S.RECONCILING: {
-        _E.RETARGET: _S.RECONCILING,
-        _E.SETTLE: _S.ACKNOWLEDGING,  # what was given is taken back, and was not taken up
-        _E.RECONCILED: _S.ACKNOWLEDGING,
-        **_OUT,
-    },
-    _S.ACKNOWLEDGING: {
-        _E.RETARGET: _S.ACKNOWLEDGING,  # what it owns now is told first
-        _E.SETTLE: _S.ACKNOWLEDGING,
-        _E.ACKNOWLEDGED: _S.STABLE,
-        **_OUT,
-    },
-    _S.STABLE: {_E.RETARGET: _S.RECONCILING, _E.SETTLE: _S.STABLE, **_OUT},
-    _S.FENCED: {_E.JOIN: _S.JOINING, _E.LEAVE: _S.LEAVING},
-    _S.STALE: {_E.JOIN: _S.JOINING, _E.LEAVE: _S.LEAVING},
-    _S.LEAVING: {_E.LEAVE: _S.LEAVING, _E.LEFT: _S.UNSUBSCRIBED},
-    _S.FATAL: {_E.JOIN: _S.JOINING, _E.LEAVE: _S.LEAVING},
-}
-
-#: The states of who is in the group, or about to be.
-TAKING_PART = frozenset([_S.JOINING, _S.RECONCILING, _S.ACKNOWLEDGING, _S.STABLE])
-
-
-def following(state: State, event: Event) -> State:
-    """Return the state after an event. Raises IllegalStateError if it cannot happen there."""
-    found = TRANSITIONS[state].get(event)
-    if found is None:
-        raise IllegalStateError('a group member that is %s cannot %s' % (state.value, event.value))
-    return found
-
-
-class Action(enum.Enum):
-    """What an answer demands."""
-
-    GO_ON = 'go on'
-    RETRY = 'retry'
-    REFIND = 'refind'  # another broker coordinates the group
-    REJOIN = 'rejoin'  # all partitions are lost
-    SURFACE = 'surface'  # the program has to hear of it; the membership goes on
-    FAIL = 'fail'
-
-
-_ACTIONS: Mapping[int, Action] = {
-    0: Action.GO_ON,
-    14: Action.RETRY,  # COORDINATOR_LOAD_IN_PROGRESS
-    15: Action.REFIND,  # COORDINATOR_NOT_AVAILABLE
-    16: Action.REFIND,  # NOT_COORDINATOR
-    25: Action.REJOIN,  # UNKNOWN_MEMBER_ID
-    29: Action.SURFACE,  # TOPIC_AUTHORIZATION_FAILED: rights may come
-    30: Action.SURFACE,  # GROUP_AUTHORIZATION_FAILED: likewise
-    110: Action.REJOIN,  # FENCED_MEMBER_EPOCH
-    -1: Action.SURFACE,  # UNKNOWN_SERVER_ERROR
-}
-
-#: What to do about errors that somebody has to see to; the others say enough.
-_ADVICE: Mapping[int, str] = {
-    30: 'let its user READ the group',
-    35: 'group_protocol="consumer" needs brokers of Kafka 4.0 or later that have it switched on',
-    81: 'the group may have no more members (group.consumer.max.size)',
-    82: 'another member has taken over its group_instance_id, which must be unique in the group',
-    111: 'another member has its group_instance_id, and has not left',
-    112: 'choose another group_remote_assignor',
-    128: 'the pattern must be one of RE2, which the broker matches against whole names',
-}
-
-
-def action_of(code: int) -> Action:
-    """Return what an error code of a heartbeat demands; one that is not known is passed on."""
-    found = _ACTIONS.get(code)
-    if found is not None:
-        return found
-    error = for_code(code)
-    if issubclass(error, UnrecognizedBrokerError):
-        return Action.SURFACE
-    return Action.RETRY if error.retriable else Action.FAIL
-
-
-class Verdict(NamedTuple):
-    """What an answer demands, and the error that it is about."""
-
-    action: Action
-    error: Optional[BrokerResponseError] = None
 
 
 class Heartbeat(NamedTuple):
@@ -462,7 +343,7 @@ class Membership:
             owned = (place.topic for place in self.owned.values())
             return TopicAuthorizationFailedError(set(self._telling.names or owned))
         text = 'member %s of group %s' % (self.member_id, self._settings.group_id)
-        for more in (response.error_message, _ADVICE.get(code)):
+        for more in (response.error_message, ADVICE.get(code)):
             if more:
                 text += ': ' + more
         return for_code(code)(text)

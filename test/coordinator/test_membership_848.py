@@ -7,40 +7,16 @@ import math
 import pytest
 
 from kafka.coordinator.group_settings import GroupSettings
-from kafka.coordinator.membership_848 import TRANSITIONS, Action, Event, State, following
+from kafka.coordinator.membership_848_table import Action, State
 from kafka.errors import IllegalStateError, TopicAuthorizationFailedError, UnsupportedVersionError
 from test.coordinator.driven_membership import A0, A1, SETTINGS, Driven, stable, units
 from test.coordinator.heartbeats import A
-
-# ---------------------------------------------------------------- the table
-
-
-@pytest.mark.parametrize('state', list(State))
-def test_what_is_not_in_the_table_is_a_mistake_that_names_both(state):
-    for event in set(Event) - set(TRANSITIONS[state]):
-        with pytest.raises(IllegalStateError) as caught:
-            following(state, event)
-        assert state.value in str(caught.value)
-        assert event.value in str(caught.value)
-
-
-def test_everything_ends_in_every_state_of_who_takes_part():
-    for state in (State.JOINING, State.RECONCILING, State.ACKNOWLEDGING, State.STABLE):
-        ends = [TRANSITIONS[state][each] for each in (Event.FENCE, Event.MISS_POLL, Event.LEAVE)]
-        assert ends == [State.FENCED, State.STALE, State.LEAVING]
-        assert TRANSITIONS[state][Event.FAIL] is State.FATAL
 
 
 def test_a_member_joins_once():
     driven = stable()
     with pytest.raises(IllegalStateError):
         driven.machine.join()
-
-
-def test_every_state_can_be_left():
-    for state in State:
-        if state is not State.LEAVING:
-            assert following(state, Event.LEAVE) is State.LEAVING
 
 
 # ---------------------------------------------------------------- requests

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kafka.coordinator.membership_848 import Action, State, action_of
+from kafka.coordinator.membership_848_table import Action, State
 from kafka.errors import (
     FencedInstanceIdError,
     GroupAuthorizationFailedError,
@@ -395,27 +395,6 @@ def test_a_missing_right_names_the_topics_that_were_subscribed_or_are_owned(opti
     driven.wait()
     driven.send()
     assert driven.take(code=29).error.args == (topics,)
-
-
-@pytest.mark.parametrize(
-    ('code', 'action'),
-    [
-        (0, Action.GO_ON),
-        (-1, Action.SURFACE),
-        (7, Action.RETRY),
-        (14, Action.RETRY),
-        (15, Action.REFIND),
-        (16, Action.REFIND),
-        (25, Action.REJOIN),
-        (29, Action.SURFACE),
-        (30, Action.SURFACE),
-        (89, Action.RETRY),
-        (110, Action.REJOIN),
-        (31999, Action.SURFACE),
-    ],
-)
-def test_what_codes_demand(code, action):
-    assert action_of(code) is action
 
 
 def test_only_a_bad_pattern_is_cured_by_another_subscription():

@@ -87,8 +87,17 @@ MAY_USE = {
     'multiprocessing': (set(), {'kafka.consumer.processes', 'kafka.consumer.multiprocess'}),
     # A certificate is made by the program openssl where no package can.
     'subprocess': (set(), {'kafka.testing.security.certificates'}),
-    # A message of 1.x is stamped where it is made, and a cluster of 1.x is made without a clock.
-    'time': (OUTSIDE, {'kafka.cluster', 'kafka.metrics.clock', 'kafka.protocol.message'}),
+    # Messages of 1.x and records of 1.4 are stamped where they are made, and a cluster of 1.x is
+    # made without a clock.
+    'time': (
+        OUTSIDE,
+        {
+            'kafka.cluster',
+            'kafka.metrics.clock',
+            'kafka.protocol.message',
+            'kafka.record.batch_builders',
+        },
+    ),
     # A message without key may go anywhere.
     'random': (OUTSIDE, {'kafka.partitioner.default', 'kafka.partitioner.sticky'}),
     # The timer of 0.9.5 and futures log what a callback raises: nobody waits for it. Options that

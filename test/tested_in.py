@@ -80,6 +80,7 @@ TESTED_IN = {
     'kafka/protocol/legacy_messages.py': 'test/protocol/test_legacy_message_sets.py',
     'kafka/protocol/emit_reader.py': 'test/protocol/test_emit.py',
     'kafka/protocol/emit_writer.py': 'test/protocol/test_emit.py',
+    'kafka/record/abc.py': 'test/record/test_batch_builders.py',
     'kafka/record/batch_layouts.py': 'test/record/test_batch_decoder.py',
     'kafka/record/legacy_decoder.py': 'test/record/test_legacy_records.py',
     'kafka/record/record.py': 'test/record/test_default_records.py',

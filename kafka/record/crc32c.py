@@ -146,3 +146,6 @@ def _implementation() -> Callable[[Any], int]:
 def crc32c(data: Buffer) -> int:
     """Return the CRC-32C of ``data`` as an unsigned 32-bit integer."""
     return _implementation()(data)
+
+
+calc_crc32c = crc32c  # as 1.4 called it, in kafka.record.util

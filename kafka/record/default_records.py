@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import struct
 from itertools import chain
-from typing import Callable, Iterator, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
+from kafka.late_imports import look_up
 from kafka.record.batch_decoder import (
     Marks,
     decode_batch,
@@ -326,9 +327,32 @@ class DefaultRecordBatch:
         """Size of the batch on the wire, header included."""
         return len(self._buffer)
 
+    @property
+    def crc(self) -> int:
+        """The checksum that the batch carries."""
+        return self.header.crc
+
+    @property
+    def attributes(self) -> int:
+        """Flags of the batch, as they lie on the wire."""
+        return self.header.attributes
+
+    @property
+    def last_offset_delta(self) -> int:
+        """How far the last record that was written is from the first."""
+        return self.header.last_offset_delta
+
+    # As 1.4 to 3.0 called them.
+    compression_type, is_control_batch, first_timestamp = codec, is_control, base_timestamp
+    leader_epoch, records_count = partition_leader_epoch, record_count
+
+    def validate_crc(self) -> bool:
+        """Tell whether the checksum is right (1.4)."""
+        return crc32c(self._buffer[ATTRIBUTES_POS:]) == self.header.crc
+
     def check_crc(self) -> None:
         """Raise ``ChecksumError``, which names the offset, when the checksum is wrong."""
-        if crc32c(self._buffer[ATTRIBUTES_POS:]) != self.header.crc:
+        if not self.validate_crc():
             raise ChecksumError('wrong CRC in record batch at offset %d' % self.base_offset)
 
     def __iter__(self) -> Iterator[Record]:
@@ -392,3 +416,9 @@ class DefaultRecordBatch:
             raise ProtocolError(
                 'batch at offset %d: %s' % (self.base_offset, error.args[0])
             ) from error
+
+
+def __getattr__(name: str) -> Any:
+    """Find the builder that 1.4 had here."""
+    homes = ('DefaultRecordBatchBuilder', 'DefaultRecordMetadata')
+    return look_up(globals(), name, dict.fromkeys(homes, 'kafka.record.batch_builders'))

@@ -13,11 +13,24 @@ import struct
 from collections import deque
 from itertools import chain, islice, repeat
 from operator import itemgetter
-from typing import Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence, Tuple, Union, cast
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NoReturn,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+    cast,
+)
 from zlib import crc32
 
 from kafka import codec as codecs
 from kafka.errors import ProtocolError
+from kafka.late_imports import look_up
 from kafka.record.columns import Columns
 from kafka.record.legacy_decoder import (
     CODEC_MASK,
@@ -267,6 +280,8 @@ class LegacyRecordBatch:
         """Compression: 0 none (a run of plain messages), 1 gzip, 2 snappy, 3 lz4."""
         return self.attributes & CODEC_MASK
 
+    compression_type = codec  # as 1.4 to 3.0 called it
+
     @property
     def end(self) -> int:
         """Position behind the batch in the buffer it was made from."""
@@ -379,3 +394,9 @@ class LegacyRecordBatch:
             kept = unwrap(wrapper, self._limit, self._check_inner)
         for run in kept:
             yield run, shift, append_time
+
+
+def __getattr__(name: str) -> Any:
+    """Find the builder that 1.4 had here."""
+    homes = ('LegacyRecordBatchBuilder', 'LegacyRecordMetadata')
+    return look_up(globals(), name, dict.fromkeys(homes, 'kafka.record.batch_builders'))

@@ -15,19 +15,13 @@ from kafka.record.default_records import HEADER, DefaultRecordBatch
 from kafka.record.legacy_decoder import entry_size
 from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.legacy_run import MIN_MESSAGE_BYTES
+from kafka.record.memory_records_builder import CallableInt
 from kafka.record.memory_records_builder import MemoryRecordsBuilder as MemoryRecordsBuilder
 from kafka.record.small_batches import SmallBatches, read_small_batches
 from kafka.record.util import Buffer
 
 RecordBatch = Union[DefaultRecordBatch, LegacyRecordBatch]
 Run = Union[RecordBatch, SmallBatches]
-
-
-class _Size(int):
-    """A number of bytes that is an attribute here, and was a method in 1.4."""
-
-    def __call__(self) -> int:
-        return int(self)
 
 
 class MemoryRecords:
@@ -73,9 +67,9 @@ class MemoryRecords:
         self._ahead: Optional[RecordBatch] = None
 
     @property
-    def size_in_bytes(self) -> int:
+    def size_in_bytes(self) -> CallableInt:
         """Size of the whole buffer; may be called too, as in 1.4."""
-        return _Size(len(self._buffer))
+        return CallableInt(len(self._buffer))
 
     def has_next(self) -> bool:
         """Tell whether there is a batch for next_batch() (1.4). Raises as iteration does."""

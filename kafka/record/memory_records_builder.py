@@ -1,31 +1,28 @@
 """MemoryRecordsBuilder: a batch that is filled record by record, as programs since 1.4 do it.
 
-Owns the filling and when a batch is full. The bytes are made at the end, as a whole, by
-:mod:`kafka.record.default_records` and :mod:`kafka.record.legacy_records`.
+Owns when it is full and when it is closed; batch_builders.py has what it is filled into.
 """
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Optional, Sequence, Union
 
-from kafka.record.default_records import encode_batch
-from kafka.record.legacy_records import encode_message_set
+from kafka.record.batch_builders import (
+    DefaultRecordBatchBuilder,
+    DefaultRecordMetadata,
+    LegacyRecordBatchBuilder,
+    LegacyRecordMetadata,
+)
 from kafka.record.record import Header
 
-__all__ = ['Appended', 'MemoryRecordsBuilder']
-
-# Bytes of a batch of magic 2 before its records; of a message of magic 0 and 1 besides key and
-# value; what a record of magic 2 has besides them at most, which is what counts before it is made.
-_BATCH_HEAD, _MESSAGE_HEADS, _RECORD_HEAD = 61, (26, 34), 21
+__all__ = ['CallableInt', 'MemoryRecordsBuilder']
 
 
-class Appended(NamedTuple):
-    """A record that was taken: its offset in the batch, bytes it counts for, timestamp; no CRC."""
+class CallableInt(int):
+    """A number that is an attribute here, and was a method in some era."""
 
-    offset: int
-    size: int
-    timestamp: int
-    crc: Optional[int] = None
+    def __call__(self) -> int:
+        return int(self)
 
 
 class MemoryRecordsBuilder:
@@ -54,16 +51,27 @@ class MemoryRecordsBuilder:
         self._codec = compression_type
         self._limit = batch_size
         self._offset = offset
-        self._producer = (transactional, producer_id, producer_epoch, base_sequence)
-        self._records: List[Tuple[int, Optional[bytes], Optional[bytes], Sequence[Header]]] = []
-        self._size = _BATCH_HEAD if magic == 2 else 0
+        self._count = 0
+        self._builder: Any
+        if magic < 2:
+            self._builder = LegacyRecordBatchBuilder(magic, compression_type, batch_size)
+        else:
+            self._builder = DefaultRecordBatchBuilder(
+                magic,
+                compression_type,
+                transactional,
+                producer_id,
+                producer_epoch,
+                base_sequence,
+                batch_size,
+            )
         self._is_full = False
         self._buffer: Optional[bytes] = None
 
     def __repr__(self) -> str:
         return '<MemoryRecordsBuilder magic=%d, %d records, %d bytes%s>' % (
             self._magic,
-            len(self._records),
+            self._count,
             self.size_in_bytes(),
             '' if self._buffer is None else ', closed',
         )
@@ -74,24 +82,20 @@ class MemoryRecordsBuilder:
         key: Optional[bytes],
         value: Optional[bytes],
         headers: Sequence[Header] = (),
-    ) -> Optional[Appended]:
+    ) -> Union[DefaultRecordMetadata, LegacyRecordMetadata, None]:
         """Take a record; None where it does not fit any more.
 
-        Arguments: timestamp: ms, -1 for None; headers: (str, bytes or None), for magic 2 alone.
-        Raises: ValueError for headers before magic 2.
+        Arguments: timestamp: ms, None for now; headers: (str, bytes or None), for magic 2 alone.
+        Raises: ValueError for headers before magic 2, TypeError.
         """
-        if headers and self._magic < 2:
-            raise ValueError('messages of magic %d have no headers' % self._magic)
-        size = len(key or b'') + len(value or b'')
-        size += sum(len(name.encode()) + len(content or b'') + 10 for name, content in headers)
-        size += _RECORD_HEAD if self._magic == 2 else _MESSAGE_HEADS[self._magic]
-        if self._buffer is not None or self._records and self._size + size > self._limit:
+        found: Any = None
+        if self._buffer is None:
+            found = self._builder.append(self.next_offset(), timestamp, key, value, headers)
+        if found is None:
             self._is_full = True
-            return None
-        stamp = -1 if timestamp is None else timestamp
-        self._records.append((stamp, key, value, headers))
-        self._size += size
-        return Appended(self.next_offset() - 1, size, stamp)
+        else:
+            self._count += 1
+        return found  # type: ignore[no-any-return]
 
     def set_producer_state(
         self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
@@ -99,30 +103,15 @@ class MemoryRecordsBuilder:
         """Say whose batch it is. Raises ValueError when it is closed."""
         if self._buffer is not None:
             raise ValueError('the batch is closed')
-        self._producer = (is_transactional, producer_id, producer_epoch, base_sequence)
+        if self._magic == 2:
+            self._builder.set_producer_state(
+                producer_id, producer_epoch, base_sequence, is_transactional
+            )
 
     def close(self) -> None:
         """Make the bytes; nothing is taken any more. Raises as the encoders do."""
-        if self._buffer is not None:
-            return
-        self._buffer = self._encode() if self._records else b''
-
-    def _encode(self) -> bytes:
-        if self._magic < 2:
-            plain: Any = [
-                (number, *record[:3]) for number, record in enumerate(self._records, self._offset)
-            ]
-            return encode_message_set(plain, self._magic, self._codec)
-        transactional, producer_id, producer_epoch, base_sequence = self._producer
-        return encode_batch(
-            self._records,
-            base_offset=self._offset,
-            codec=self._codec,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-            transactional=transactional,
-        )
+        if self._buffer is None:
+            self._buffer = bytes(self._builder.build()) if self._count else b''
 
     def buffer(self) -> bytes:
         """Return the bytes. Raises ValueError before close()."""
@@ -132,27 +121,27 @@ class MemoryRecordsBuilder:
 
     @property
     def records(self) -> int:
-        """How many records it has."""
-        return len(self._records)
+        """How many records it has; may be called too, as in 2.2."""
+        return CallableInt(self._count)
 
     def is_full(self) -> bool:
         """Tell whether nothing is taken any more."""
-        return self._is_full or self._buffer is not None or self._size >= self._limit
+        return self._is_full or self._buffer is not None or self._builder.size() >= self._limit
 
     def size_in_bytes(self) -> int:
-        """Return the bytes it has; before close() what they are at most, uncompressed."""
-        return self._size if self._buffer is None else len(self._buffer)
+        """Return the bytes it has; before close() those uncompressed."""
+        return int(self._builder.size()) if self._buffer is None else len(self._buffer)
 
     def compression_rate(self) -> float:
         """Return the bytes of a closed batch as part of what they were."""
-        return len(self.buffer()) / self._size if self._size else 1.0
+        return len(self.buffer()) / self._builder.size() if self._count else 1.0
 
     def next_offset(self) -> int:
         """Return the offset of the record after the last."""
-        return self._offset + len(self._records)
+        return self._offset + self._count
 
     def skip(self, offsets_to_skip: int) -> None:
         """Begin that much later. Raises ValueError once there are records."""
-        if self._records:
+        if self._count:
             raise ValueError('a batch has no gaps')
         self._offset += offsets_to_skip

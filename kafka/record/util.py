@@ -7,9 +7,21 @@ calling them. The Kafka protocol guide calls the types VARINT (32 bits) and VARL
 
 from __future__ import annotations
 
-from typing import Dict, Tuple, Union
+from typing import Any, Callable, Dict, Optional, Tuple, Union, overload
+from zlib import crc32 as calc_crc32
 
 from kafka.errors import ProtocolError
+from kafka.late_imports import look_up
+
+__all__ = [
+    'Buffer',
+    'VARINTS',
+    'VarintTable',
+    'calc_crc32',
+    'decode_varint',
+    'encode_varint',
+    'size_of_varint',
+]
 
 Buffer = Union[bytes, bytearray, memoryview]
 
@@ -17,12 +29,21 @@ MAX_VARINT_BYTES = 5
 MAX_VARLONG_BYTES = 10
 
 
-def encode_varint(value: int) -> bytes:
+@overload
+def encode_varint(value: int) -> bytes: ...
+
+
+@overload
+def encode_varint(value: int, write: Callable[[int], Any]) -> int: ...
+
+
+def encode_varint(value: int, write: Optional[Callable[[int], Any]] = None) -> Union[bytes, int]:
     """
     Encode a signed integer of up to 64 bits as zigzag varint.
 
-    Returns 1 to 10 bytes; values of 32 bits need at most 5. Raises ``ProtocolError`` for an integer
-    outside the signed 64-bit range.
+    Returns 1 to 10 bytes; values of 32 bits need at most 5. With ``write`` (1.4) it gets one byte
+    after the other, and their number is returned. Raises ``ProtocolError`` for an integer outside
+    the signed 64-bit range.
     """
     if not -(1 << 63) <= value < 1 << 63:
         raise ProtocolError('%d does not fit into a 64-bit varint' % value)
@@ -32,10 +53,16 @@ def encode_varint(value: int) -> bytes:
         out.append(rest & 0x7F | 0x80)
         rest >>= 7
     out.append(rest)
-    return bytes(out)
+    if write is None:
+        return bytes(out)
+    for byte in out:
+        write(byte)
+    return len(out)
 
 
-def decode_varint(buffer: Buffer, pos: int, max_bytes: int = MAX_VARLONG_BYTES) -> Tuple[int, int]:
+def decode_varint(
+    buffer: Buffer, pos: int = 0, max_bytes: int = MAX_VARLONG_BYTES
+) -> Tuple[int, int]:
     """
     Decode one zigzag varint.
 
@@ -83,3 +110,8 @@ class VarintTable(Dict[int, bytes]):
 
 
 VARINTS = VarintTable()
+
+
+def __getattr__(name: str) -> Any:
+    """Find what 1.4 had here and is made elsewhere."""
+    return look_up(globals(), name, {'calc_crc32c': 'kafka.record.crc32c'})

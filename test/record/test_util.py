@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.errors import ProtocolError
+from kafka.record import util
 from kafka.record.util import VarintTable, decode_varint, encode_varint, size_of_varint
 from test.record.oracle import Reader, varint_bytes
 
@@ -73,3 +74,15 @@ def test_the_table_fills_itself_up_to_its_limit():
     table.LIMIT = 2
     assert [table[n] for n in (0, 64, 8192, -1)] == [b'\x00', b'\x80\x01', b'\x80\x80\x01', b'\x01']
     assert len(table) == 2
+
+
+def test_bytes_are_written_one_by_one_as_in_1_4():
+    out = bytearray()
+    assert encode_varint(300, out.append) == 2
+    assert out == encode_varint(300)
+    assert decode_varint(out) == (300, 2)
+
+
+def test_the_checksums_of_1_4():
+    assert util.calc_crc32(b'abc') == 891568578
+    assert util.calc_crc32c(b'abc') == 910901175

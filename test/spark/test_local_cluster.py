@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from test.spark import elsewhere
+from test.spark.conftest import SETTINGS
 from test.spark.oracle import Apart
 
 pytestmark = pytest.mark.spark
@@ -13,7 +14,12 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(scope='module')
 def local_cluster():
     """A session with two executors, each a process with one core."""
-    with Apart({'spark.master': 'local-cluster[2,1,1024]'}) as running:
+    compiler = SETTINGS['spark.driver.extraJavaOptions']
+    settings = {
+        'spark.master': 'local-cluster[2,1,1024]',
+        'spark.executor.extraJavaOptions': compiler,
+    }
+    with Apart(settings) as running:
         yield running
 
 

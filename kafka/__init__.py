@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from kafka.protocol import create_gzip_message as create_gzip_message
     from kafka.protocol import create_message as create_message
     from kafka.protocol import create_snappy_message as create_snappy_message
+    from kafka.protocol.consumer import IsolationLevel as IsolationLevel
+    from kafka.protocol.consumer import OffsetSpec as OffsetSpec
     from kafka.serializer import DefaultSerializer as DefaultSerializer
     from kafka.serializer import Deserializer as Deserializer
     from kafka.serializer import JsonSerializer as JsonSerializer
@@ -82,6 +84,8 @@ __all__ = [
 
 _HOMES = {
     'KafkaClient': 'kafka.client',
+    'IsolationLevel': 'kafka.protocol.consumer',
+    'OffsetSpec': 'kafka.protocol.consumer',
     'SimpleClient': 'kafka.simple_client',
     'KafkaConnection': 'kafka.conn',
     'BrokerConnection': 'kafka.broker_connection',

@@ -10,6 +10,9 @@ from typing import List, Optional
 from kafka.late_imports import import_late
 from kafka.protocol.wire import Bool, Bytes, Int16, Int32, Message, Route, String, Struct, Uuid, v
 
+#: What a member says of itself before it is one.
+DEFAULT_GENERATION_ID, UNKNOWN_MEMBER_ID = -1, ''
+
 
 class JoinGroupRequestProtocol(Struct):
     name: String

@@ -173,25 +173,30 @@ class _Schemas:
         """Return the schema of the message."""
         return Schema(*self._fields(struct, self._outer))
 
-    def _fields(self, struct: StructMeta, names: Dict[str, str]) -> List[Tuple[str, Any]]:
+    def _fields(
+        self, struct: StructMeta, names: Dict[str, str], within: str = ''
+    ) -> List[Tuple[str, Any]]:
         fields = [
-            (names.get(field.name, field.name), self._type(field))
+            (self._called(field.name, names, within), self._type(field))
             for field in fields_of(struct, self._version)
             if field.tag is None
         ]
         return [*fields, ('tags', TaggedFields)] if self._is_flexible else fields
 
+    def _called(self, name: str, names: Dict[str, str], within: str) -> str:
+        return names.get('%s.%s' % (within, name)) or names.get(name, name)
+
     def _type(self, field: Field) -> Any:
         if isinstance(field.type, ListOf):
             array = CompactArray if self._is_flexible else Array
-            return array(*self._element(field.type.element))
+            return array(*self._element(field.type.element, field.name))
         return self._plain(field.type, field.secret)
 
-    def _element(self, kind: Any) -> List[Any]:
+    def _element(self, kind: Any, name: str) -> List[Any]:
         """Return what an array is made with: fields, or one type where there is one field only."""
         if isinstance(kind, Kind):
             return [self._plain(kind, False)]
-        fields = self._fields(kind, self._inner)
+        fields = self._fields(kind, self._inner, name)
         return [fields[0][1]] if len(fields) == 1 else fields
 
     def _plain(self, kind: Any, is_secret: bool) -> Any:

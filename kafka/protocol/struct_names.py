@@ -72,7 +72,8 @@ MODULES: Dict[str, Dict[str, int]] = {
 HOMES = {stem: module for module, stems in reversed(list(MODULES.items())) for stem in stems}
 
 # What 1.x and 2.x called fields, by the declared message: those of the message itself, then those
-# of the groups inside it. Other fields have the names of the declaration.
+# of the groups inside it, or of one of them, whose name stands before a dot. Other fields have the
+# names of the declaration.
 _RENAMED = {
     'ProduceRequest': (
         'acks required_acks, timeout_ms timeout, topic_data topics',
@@ -165,7 +166,7 @@ _RENAMED = {
         'topics create_topic_requests, timeout_ms timeout',
         (
             'name topic, assignments replica_assignment, partition_index partition_id,'
-            ' broker_ids replicas'
+            ' broker_ids replicas, configs.name config_key, configs.value config_value'
         ),
     ),
     'CreateTopicsResponse': ('topics topic_errors', 'name topic'),
@@ -198,16 +199,42 @@ _RENAMED = {
     'DescribeConfigsRequest': ('', 'configuration_keys config_names'),
     'DescribeConfigsResponse': (
         'results resources',
-        'configs config_entries, name config_names, value config_value',
+        (
+            'configs config_entries, name config_names, value config_value,'
+            ' synonyms config_synonyms, synonyms.name config_name, synonyms.source config_source'
+        ),
     ),
     'AlterConfigsRequest': ('', 'configs config_entries, name config_name, value config_value'),
     'AlterConfigsResponse': ('responses resources', ''),
+    'AddPartitionsToTxnRequest': (
+        (
+            'v3_and_below_transactional_id transactional_id, v3_and_below_producer_id producer_id,'
+            ' v3_and_below_producer_epoch producer_epoch, v3_and_below_topics topics'
+        ),
+        'name topic',
+    ),
+    'AddPartitionsToTxnResponse': (
+        'results_by_topic_v3_and_below results',
+        (
+            'name topic, results_by_partition partitions, partition_index partition,'
+            ' partition_error_code error_code'
+        ),
+    ),
+    'TxnOffsetCommitRequest': (
+        '',
+        (
+            'name topic, partition_index partition, committed_offset offset,'
+            ' committed_leader_epoch leader_epoch, committed_metadata metadata'
+        ),
+    ),
+    'TxnOffsetCommitResponse': ('', 'name topic, partition_index partition'),
 }
 
 # Where one version of a class was called otherwise; the first is a slip of the pen of 1.x.
 _BY_CLASS = {
     ('ProduceResponse_v2', 'throttle_time_ms'): 'thottle_time_ms',
     ('GroupCoordinatorRequest_v0', 'key'): 'consumer_group',
+    ('FindCoordinatorRequest_v0', 'key'): 'consumer_group',
 }
 
 _NAME = re.compile(r'^([A-Za-z]+?)(Request|Response)(?:_v(\d+))?$')

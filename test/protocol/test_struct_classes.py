@@ -411,3 +411,54 @@ def test_framed_requests():
     with pytest.raises(ProtocolError):
         request.framed(2**31, 'me')
     assert struct_classes.count_of(metadata.MetadataRequest) == 9
+
+
+#: What fields of single versions were called from 1.4 to 2.2: within groups, and where a name is
+#: another one than now.
+OF_LATER = [
+    (
+        'admin',
+        'CreateTopicsRequest_v0',
+        'create_topic_requests.configs',
+        ('config_key', 'config_value'),
+    ),
+    (
+        'admin',
+        'DescribeConfigsResponse_v1',
+        'resources.config_entries.config_synonyms',
+        ('config_name', 'config_value', 'config_source'),
+    ),
+    (
+        'add_partitions_to_txn',
+        'AddPartitionsToTxnRequest_v0',
+        '',
+        ('transactional_id', 'producer_id', 'producer_epoch', 'topics'),
+    ),
+    (
+        'add_partitions_to_txn',
+        'AddPartitionsToTxnResponse_v0',
+        'results.partitions',
+        ('partition', 'error_code'),
+    ),
+    (
+        'txn_offset_commit',
+        'TxnOffsetCommitRequest_v2',
+        'topics.partitions',
+        ('partition', 'offset', 'leader_epoch', 'metadata'),
+    ),
+    ('find_coordinator', 'FindCoordinatorRequest_v0', '', ('consumer_group',)),
+    ('commit', 'GroupCoordinatorRequest_v1', '', ('coordinator_key', 'coordinator_type')),
+]
+
+
+@pytest.mark.parametrize(('module', 'name', 'path', 'fields'), OF_LATER)
+def test_fields_have_the_names_of_1_4_to_2_2(module, name, path, fields):
+    schema = getattr(import_module('kafka.protocol.' + module), name).SCHEMA
+    for step in filter(None, path.split('.')):
+        schema = dict(zip(schema.names, schema.fields))[step].array_of
+    assert tuple(schema.names) == fields
+
+
+def test_what_requests_of_groups_say_of_nobody():
+    group = import_module('kafka.protocol.group')
+    assert (group.DEFAULT_GENERATION_ID, group.UNKNOWN_MEMBER_ID) == (-1, '')

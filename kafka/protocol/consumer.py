@@ -1,0 +1,33 @@
+"""The names of kafka.protocol.consumer (3.0): what offsets and levels of isolation are called."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from kafka.protocol.offset import OffsetResetStrategy
+
+__all__ = ['IsolationLevel', 'OffsetResetStrategy', 'OffsetSpec', 'OffsetTimestamp']
+
+
+class IsolationLevel(IntEnum):
+    """Whether records of transactions that are open or aborted are seen."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+
+
+class OffsetSpec(IntEnum):
+    """An offset by what it is; the numbers are those of ListOffsets."""
+
+    LATEST = -1
+    EARLIEST = -2
+    MAX_TIMESTAMP = -3
+    EARLIEST_LOCAL = -4
+    LATEST_TIERED = -5
+
+
+class OffsetTimestamp(int):
+    """The offset of the first record at a time, in ms since the epoch, or later."""
+
+    def __repr__(self) -> str:
+        return 'OffsetTimestamp(%d)' % self

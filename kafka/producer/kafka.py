@@ -43,6 +43,7 @@ from kafka.producer.record_checks import (
 from kafka.producer.sender import Sender, SenderSettings
 from kafka.producer.topic_queue import TopicQueue
 from kafka.producer.transaction_driver import TransactionDriver
+from kafka.producer.transaction_operations import PreparedTxnState
 from kafka.producer.transaction_state import TransactionState
 from kafka.quiet import be_quiet
 
@@ -296,6 +297,20 @@ class KafkaProducer(Placing):
         if group is None:
             raise RecordTypeError('send_offsets_to_transaction() needs the group')
         self._verbs('send_offsets_to_transaction()').send_offsets_to_transaction(offsets, group)
+
+    def prepare_transaction(self) -> PreparedTxnState:
+        """Send what is pending, wait for it, and leave the end to whoever is told of it (KIP-939).
+
+        Nothing can be sent then. This producer may commit or abort, or be closed and leave that to
+        a kafka.producer.prepared.PreparedTransactions in another process, until
+        transaction_timeout_ms is over. Beyond 3.0.
+        Raises: as commit_transaction(), but what took longer than delivery_timeout_ms has failed;
+        IllegalStateError when nothing was sent.
+        """
+        verbs = self._verbs('prepare_transaction()')
+        self._fast.clear()
+        self.flush()
+        return verbs.prepare_transaction()
 
     def commit_transaction(self) -> None:
         """Send what is pending, wait for it, and commit (2.2).

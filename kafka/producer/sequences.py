@@ -23,7 +23,7 @@ Five rules keep each record stored once and in order:
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Protocol, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from kafka.errors import IllegalStateError
 from kafka.producer.verdicts import Reaction
@@ -270,6 +270,13 @@ class Sequences:
     def has_outstanding(self) -> bool:
         """Whether any numbered batch still lacks its final answer."""
         return bool(self._numbered)
+
+    def any_partition(self) -> Optional[TopicPartition]:
+        """Return one that was written to under the present identity, None if there is none."""
+        for topic_partition, partition in self._partitions.items():
+            if partition.identity == self.identity and partition.last_acknowledged >= 0:
+                return topic_partition
+        return None
 
     def may_send(self, batch: Batch) -> bool:
         """Tell whether a batch may go now, without a gap and without overtaking another."""

@@ -24,7 +24,7 @@ from kafka.errors import BrokerResponseError, IllegalStateError, KafkaError, Pro
 from kafka.producer import transaction_calls as calls
 from kafka.producer.sequences import NOBODY, Identity, Sequences, place_of
 from kafka.producer.transaction_calls import Ask, Caller, GroupMember, Offsets
-from kafka.producer.transaction_operations import OffsetsOperation, Operation
+from kafka.producer.transaction_operations import OffsetsOperation, Operation, PreparedTxnState
 from kafka.producer.transaction_table import Event, State, following
 from kafka.producer.transaction_verdicts import (
     SET_BACK,
@@ -215,6 +215,26 @@ class TransactionCourse:
         self._check_error(what)
         self._move(Event.BEGIN)
         self.sequences.begins_at_zero = self.is_v2
+
+    def prepare(self, is_flushed: bool) -> PreparedTxnState:
+        """Let nothing but an end be possible, of what is stored already; tell how to end it.
+
+        Arguments: is_flushed: as for needs(). Raises as begin(); IllegalStateError for what was
+        sent meanwhile, and for a transaction that has nothing in it.
+        """
+        what = 'prepare_transaction()'
+        self._check_transactional(what)
+        self._resumed(Event.PREPARE, what)
+        self._check_error(what)
+        following(self.state, Event.PREPARE)
+        is_waiting = self._wanted or self._adding or self._offsets
+        if not is_flushed or is_waiting or self.sequences.has_outstanding:
+            raise IllegalStateError('%s: records are being sent meanwhile, stop that first' % what)
+        if not self._is_started:
+            raise IllegalStateError('%s: nothing was sent, abort the transaction instead' % what)
+        self._move(Event.PREPARE)
+        partition = self.sequences.any_partition()
+        return PreparedTxnState(*self.sequences.identity, self.is_v2, partition)
 
     def commit(self) -> Operation:
         """Begin to commit, or go on with it. Raises as begin()."""

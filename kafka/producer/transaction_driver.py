@@ -29,7 +29,7 @@ from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sequences import MOST_IN_FLIGHT
 from kafka.producer.transaction_calls import MAY_FENCE, RAISES_EPOCH, Ask, GroupMember
 from kafka.producer.transaction_course import Step
-from kafka.producer.transaction_operations import Operation
+from kafka.producer.transaction_operations import Operation, PreparedTxnState
 from kafka.producer.transaction_state import TransactionState
 from kafka.producer.transaction_verdicts import CallKind
 from kafka.protocol.api import ApiKey
@@ -121,6 +121,17 @@ class TransactionDriver:
         self._block(
             lambda: self._state.send_offsets(checked, member), 'send_offsets_to_transaction()'
         )
+
+    def prepare_transaction(self) -> PreparedTxnState:
+        """Close a transaction to records, once all of them are stored; tell how to end it.
+
+        Raises as TransactionState.prepare(): nothing is waited for.
+        """
+        prepared: PreparedTxnState = self._loop.run(self._prepare(), self._max_block)
+        return prepared
+
+    async def _prepare(self) -> PreparedTxnState:
+        return self._state.prepare(self._accumulator.is_empty())
 
     def commit_transaction(self) -> None:
         """Send what is pending and commit.
@@ -249,7 +260,7 @@ class TransactionDriver:
         if link.versions is None:  # it was closed or lost before this was heard
             return Step(None, refinds=True)
         ranges = link.versions.ranges
-        lowest, highest = ranges.get(_API_KEYS[ask.kind], (0, -1))
+        lowest, highest = ranges.get(API_KEYS[ask.kind], (0, -1))
         if highest < ask.lowest or lowest > ask.highest:
             error = UnsupportedVersionError(
                 '%s for %s needs version %d to %d; the broker has %s'
@@ -295,7 +306,7 @@ class TransactionDriver:
             self._failures = 0
 
 
-_API_KEYS: Mapping[CallKind, int] = {
+API_KEYS: Mapping[CallKind, int] = {
     CallKind.INIT_PRODUCER_ID: ApiKey.INIT_PRODUCER_ID,
     CallKind.ADD_PARTITIONS: ApiKey.ADD_PARTITIONS_TO_TXN,
     CallKind.ADD_OFFSETS: ApiKey.ADD_OFFSETS_TO_TXN,

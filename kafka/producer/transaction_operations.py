@@ -6,11 +6,26 @@ is the business of :mod:`kafka.producer.transaction_state`. Pure.
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from kafka.errors import KafkaError
 from kafka.producer.transaction_calls import GroupMember, Offsets
 from kafka.producer.transaction_table import Event
+from kafka.structs import TopicPartition
+
+
+class PreparedTxnState(NamedTuple):
+    """What it takes to end a prepared transaction beside its transactional id (KIP-939).
+
+    is_v2: whether it is of version 2 (KIP-890), which is ended by another version of EndTxn;
+    partition: one that was written to, by which to ask whether it is still open; None where only
+    offsets are in it.
+    """
+
+    producer_id: int
+    epoch: int
+    is_v2: bool = False
+    partition: Optional[TopicPartition] = None
 
 
 class Operation:

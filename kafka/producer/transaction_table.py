@@ -1,7 +1,7 @@
 """The states of a transactional producer and what may follow what: the table, and nothing else.
 
-Follows KIP-98, KIP-360 and KIP-890. An idempotent producer without transactional id uses the first
-three states and the last.
+Follows KIP-98, KIP-360, KIP-890 and, for what is prepared, KIP-939. An idempotent
+producer without transactional id uses the first three states and the last.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ class State(enum.Enum):
     INITIALIZING = 'initializing'  # it asks for a producer id, or for a new epoch
     READY = 'ready'  # between transactions
     IN_TRANSACTION = 'in transaction'
+    PREPARED = 'prepared'  # all is stored; the end is asked for by whoever is told of it
     COMMITTING = 'committing'  # what was sent is flushed, then the end is asked for
     ABORTING = 'aborting'
     ABORTABLE_ERROR = 'abortable error'  # the transaction can only be aborted
@@ -31,6 +32,7 @@ class Event(enum.Enum):
     INITIALIZE = 'initialize'  # a producer id, or a new epoch, is to be asked for
     INITIALIZED = 'initialized'  # it was given
     BEGIN = 'begin'
+    PREPARE = 'prepare'
     COMMIT = 'commit'
     ABORT = 'abort'
     ENDED = 'ended'  # the transaction is over, and the next may begin
@@ -59,9 +61,15 @@ TRANSITIONS: Mapping[State, Mapping[Event, State]] = {
         _E.FATAL: _S.FATAL_ERROR,
     },
     _S.IN_TRANSACTION: {
+        _E.PREPARE: _S.PREPARED,
         _E.COMMIT: _S.COMMITTING,
         _E.ABORT: _S.ABORTING,
         _E.ABORTABLE: _S.ABORTABLE_ERROR,
+        _E.FATAL: _S.FATAL_ERROR,
+    },
+    _S.PREPARED: {
+        _E.COMMIT: _S.COMMITTING,
+        _E.ABORT: _S.ABORTING,
         _E.FATAL: _S.FATAL_ERROR,
     },
     _S.COMMITTING: {
@@ -97,6 +105,7 @@ _ADVICE: Dict[State, str] = {
     _S.INITIALIZING: 'repeat init_transactions(), or what has to be finished, until it returns',
     _S.READY: 'call begin_transaction() first',
     _S.IN_TRANSACTION: 'commit or abort the open transaction first',
+    _S.PREPARED: 'commit or abort the prepared transaction first',
     _S.COMMITTING: 'repeat commit_transaction() until it returns',
     _S.ABORTING: 'repeat abort_transaction() until it returns',
     _S.ABORTABLE_ERROR: 'call abort_transaction()',

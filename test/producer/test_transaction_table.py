@@ -14,7 +14,8 @@ uninitialized:   initialize > initializing, fatal > fatal error
 initializing:    initialized > ready, abortable > abortable error, fatal > fatal error
 ready:           begin > in transaction, initialize > initializing, fatal > fatal error
 in transaction:  commit > committing, abort > aborting, abortable > abortable error
-in transaction:  fatal > fatal error
+in transaction:  prepare > prepared, fatal > fatal error
+prepared:        commit > committing, abort > aborting, fatal > fatal error
 committing:      ended > ready, renew > initializing, abortable > abortable error
 committing:      fatal > fatal error
 aborting:        ended > ready, renew > initializing, abortable > aborting, fatal > fatal error

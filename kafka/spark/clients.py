@@ -1,31 +1,56 @@
 """The clients of one process: made when they are needed, kept for the next task.
 
-Owns who may use them: a ReaderClient is lent to one task at a time, a KafkaProducer is for all.
-Spark reuses its Python workers, which are forked from a daemon: a client belongs to the process
-that made it, and what a fork inherits is left alone.
+Owns who may use them. A ReaderClient and a PreparedTransactions are lent to one task at a time; a
+KafkaProducer is for all that want one with its options, and is closed when nobody has it any more:
+by the next who comes after it was idle for long, when there are too many, or because a task failed
+with it. Spark reuses its Python workers, which are forked from a daemon: a client belongs to the
+process that made it, and what a fork inherits is left alone.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from kafka import config as options
 from kafka.consumer.reader_client import ReaderClient
 from kafka.net.loop import Loop
 from kafka.producer import KafkaProducer
+from kafka.producer.prepared import PreparedTransactions
 
-__all__ = ['close_all', 'discard', 'producer', 'reader_client']
+__all__ = ['ProducerLoan', 'close_all', 'prepared', 'producer', 'reader_client']
 
-#: So many reader clients without work are kept.
+#: So many clients of readers, and of transactions, without work are kept.
 MOST_IDLE = 8
+#: So many producers without work are kept, and for so many seconds; Spark's own connector keeps
+#: them for as long (spark.kafka.producer.cache.timeout).
+MOST_IDLE_PRODUCERS = 4
+IDLE_SECONDS = 600.0
+#: How long a producer gets for what it has still to send when it is closed: nobody waits for that.
+_CLOSING_SECONDS = 1.0
 
 _Key = Tuple[int, Any]
-_lock = threading.Lock()
-_idle: List[Tuple[_Key, ReaderClient]] = []  # the longest without work first
-_producers: Dict[_Key, KafkaProducer] = {}
+_lock = threading.Lock()  # guards the three below, and the numbers of users
+_idle: List[Tuple[_Key, Any]] = []  # the longest without work first
+_producers: Dict[_Key, _Shared] = {}
+
+
+class _Shared:
+    """A producer that tasks share.
+
+    Attributes: made: None until the first of them has made it; making: held by who makes it; users:
+    how many have it; idle_since: when the last of them gave it back; is_bad: a task failed with it.
+    """
+
+    def __init__(self) -> None:
+        self.made: Optional[KafkaProducer] = None
+        self.making = threading.Lock()
+        self.users = 0
+        self.idle_since = 0.0
+        self.is_bad = False
 
 
 def _key(config: Mapping[str, Any]) -> _Key:
@@ -41,17 +66,34 @@ def repr_of(value: Any) -> Any:
     return type(value).__name__, value
 
 
+# ------------------------------------------------------------ for one task at a time
+
+
 @contextmanager
 def reader_client(config: Mapping[str, Any]) -> Iterator[ReaderClient]:
     """Lend a client for readers with some options; who fails with it, it is closed for.
 
     Raises: KafkaConfigurationError.
     """
-    key = _key(config)
-    client = _take(key)
-    if client is None:
+
+    def make() -> ReaderClient:
         resolved = options.resolve(options.CONSUMER, config)
-        client = ReaderClient(resolved, lambda: Loop(name='kafka-spark-reader'))
+        return ReaderClient(resolved, lambda: Loop(name='kafka-spark-reader'))
+
+    with _lent(('reader', _key(config)), make) as client:
+        yield client
+
+
+@contextmanager
+def prepared(config: Mapping[str, Any]) -> Iterator[PreparedTransactions]:
+    """Lend a client for prepared transactions, as reader_client()."""
+    with _lent(('prepared', _key(config)), lambda: PreparedTransactions(**config)) as client:
+        yield client
+
+
+@contextmanager
+def _lent(key: Any, make: Callable[[], Any]) -> Iterator[Any]:
+    client = _take(key) or make()
     try:
         yield client
     except BaseException:  # what it waits for nobody takes any more
@@ -60,7 +102,7 @@ def reader_client(config: Mapping[str, Any]) -> Iterator[ReaderClient]:
     _give_back(key, client)
 
 
-def _take(key: _Key) -> Any:
+def _take(key: Any) -> Any:
     with _lock:
         for index, (its, client) in enumerate(_idle):
             if its == key:
@@ -69,9 +111,9 @@ def _take(key: _Key) -> Any:
     return None
 
 
-def _give_back(key: _Key, client: ReaderClient) -> None:
+def _give_back(key: Any, client: Any) -> None:
     with _lock:
-        _idle[:] = [each for each in _idle if each[0][0] == os.getpid()]
+        _idle[:] = [each for each in _idle if each[0][1][0] == os.getpid()]
         _idle.append((key, client))
         closing = [each for _, each in _idle[:-MOST_IDLE]]
         del _idle[:-MOST_IDLE]
@@ -79,28 +121,98 @@ def _give_back(key: _Key, client: ReaderClient) -> None:
         each.close()
 
 
-def producer(config: Mapping[str, Any]) -> KafkaProducer:
-    """Return the producer of this process with some options.
+# ------------------------------------------------------------ for all tasks
+
+
+class ProducerLoan:
+    """A producer of this process that others may have at the same time.
+
+    Attributes: producer. It is given back once, by either way.
+    """
+
+    def __init__(self, key: _Key, shared: _Shared, made: KafkaProducer) -> None:
+        self.producer = made
+        self._key = key
+        self._shared = shared
+
+    def __repr__(self) -> str:
+        return '<ProducerLoan of %r>' % (self.producer,)
+
+    def give_back(self) -> None:
+        """Leave it to the next task."""
+        _leave(self._key, self._shared, True)
+
+    def give_up(self) -> None:
+        """Let nobody else have it, because a task failed with it.
+
+        Those who have it go on, and what this task has sent is sent. If nobody has it, it is
+        closed, and what waits is dropped: it will come again.
+        """
+        _leave(self._key, self._shared, False)
+
+
+def producer(config: Mapping[str, Any]) -> ProducerLoan:
+    """Lend the producer of this process with some options.
 
     Raises: KafkaConfigurationError, NoBrokersAvailable.
     """
     key = _key(config)
-    with _lock:
-        made = _producers.get(key)
+    shared = _join(key)
+    made: Optional[KafkaProducer] = None
+    try:
+        with shared.making:
+            if shared.made is None:
+                shared.made = KafkaProducer(**config)
+            made = shared.made
+    finally:
         if made is None:
-            made = _producers[key] = KafkaProducer(**config)
-        return made
+            _leave(key, shared, False)
+    return ProducerLoan(key, shared, made)
 
 
-def discard(made: KafkaProducer, timeout: float = 1.0) -> None:
-    """Close a producer that failed, and let the next task have another one.
-
-    Arguments: timeout: seconds for what it has still to send.
-    """
+def _join(key: _Key) -> _Shared:
     with _lock:
-        for key in [key for key, each in _producers.items() if each is made]:
+        closing = _expired(time.monotonic())
+        shared = _producers.setdefault(key, _Shared())
+        shared.users += 1
+    _close(closing, _CLOSING_SECONDS)
+    return shared
+
+
+def _leave(key: _Key, shared: _Shared, is_good: bool) -> None:
+    with _lock:
+        shared.users -= 1
+        shared.idle_since = time.monotonic()
+        shared.is_bad = shared.is_bad or not is_good
+        if shared.is_bad and _producers.get(key) is shared:
             del _producers[key]
-    made.close(timeout)
+        closing = _expired(shared.idle_since)
+        if shared.is_bad and not shared.users:
+            closing.append(shared)
+    for each in closing:
+        _close([each], 0.0 if each.is_bad else _CLOSING_SECONDS)
+
+
+def _expired(now: float) -> List[_Shared]:
+    """Take producers out that nobody has, and that were idle for long or are too many."""
+    mine = os.getpid()
+    for key in [key for key in _producers if key[0] != mine]:
+        del _producers[key]
+    idle = [key for key, each in _producers.items() if not each.users]
+    idle.sort(key=lambda key: _producers[key].idle_since)
+    surplus = max(0, len(idle) - MOST_IDLE_PRODUCERS)
+    ends = [
+        key
+        for number, key in enumerate(idle)
+        if number < surplus or now - _producers[key].idle_since >= IDLE_SECONDS
+    ]
+    return [_producers.pop(key) for key in ends]
+
+
+def _close(closing: List[_Shared], timeout: float) -> None:
+    for each in closing:
+        if each.made is not None:
+            each.made.close(timeout)
 
 
 def close_all(timeout: float = 10.0) -> None:
@@ -110,10 +222,10 @@ def close_all(timeout: float = 10.0) -> None:
     """
     with _lock:
         mine = os.getpid()
-        closing = [client for key, client in _idle if key[0] == mine]
+        closing = [client for key, client in _idle if key[1][0] == mine]
         _idle.clear()
-        sending = [made for key, made in _producers.items() if key[0] == mine]
+        keys = [key for key, each in _producers.items() if key[0] == mine and not each.users]
+        sending = [_producers.pop(key) for key in keys]
     for client in closing:
         client.close()
-    for made in sending:
-        discard(made, timeout)
+    _close(sending, timeout)

@@ -14,7 +14,7 @@ from kafka.consumer.reader import BoundedReader
 from kafka.record.vectors import pyarrow
 from kafka.spark import rows
 from kafka.spark.reading import as_rows
-from kafka.spark.writing import layout_of, write_batches
+from kafka.spark.writing import SharedOutlet, layout_of, write_batches
 
 __all__ = ['read_kafka', 'to_kafka']
 
@@ -63,7 +63,7 @@ def to_kafka(frame: Any, topic: Optional[str] = None, **configs: Any) -> int:
     """
     columns = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
     layout = layout_of(columns, topic)
-    return write_batches(_batches_of(frame), layout, configs)
+    return write_batches(_batches_of(frame), layout, SharedOutlet(configs))
 
 
 def _batches_of(frame: Any) -> Iterator[Any]:

@@ -41,7 +41,14 @@ from kafka.record.vector_encoder import as_binary
 from kafka.record.vectors import has_numpy
 from kafka.spark import clients
 
-__all__ = ['Layout', 'UnwritableRowError', 'layout_of', 'write_batches', 'write_rows']
+__all__ = [
+    'Layout',
+    'SharedOutlet',
+    'UnwritableRowError',
+    'layout_of',
+    'write_batches',
+    'write_rows',
+]
 
 _TEXT, _BYTES = 'string', 'binary'
 _HEADERS = 'array<struct<key:string,value:binary>>'
@@ -120,16 +127,16 @@ def _names(columns: Sequence[Tuple[str, str]]) -> str:
 
 
 def write_batches(
-    batches: Iterable[Any], layout: Layout, config: Mapping[str, Any], task: Optional[int] = None
+    batches: Iterable[Any], layout: Layout, outlet: Any, task: Optional[int] = None
 ) -> int:
     """
     Send the Arrow batches of a task and wait until they are stored; return how many rows.
 
-    Arguments: config: options of KafkaProducer; task: the number of its partition, for texts of
-    errors.
+    Arguments: outlet: a SharedOutlet, or what serves as one; task: the number of its partition, for
+    texts of errors.
     Raises: UnwritableRowError; what a producer raises that cannot begin.
     """
-    with _Task(layout, config, task) as writes:
+    with _Task(layout, outlet, task) as writes:
         for batch in batches:
             rows = batch.num_rows
             most = max(1, min(_MOST_ROWS, rows * _MOST_BYTES // max(1, batch.nbytes)))
@@ -141,7 +148,7 @@ def write_batches(
 def write_rows(
     rows: Iterable[Sequence[Any]],
     layout: Layout,
-    config: Mapping[str, Any],
+    outlet: Any,
     task: Optional[int] = None,
 ) -> int:
     """
@@ -150,7 +157,7 @@ def write_rows(
     For versions of Spark that have no Arrow here. Arguments and errors: as write_batches().
     """
     left = iter(rows)
-    with _Task(layout, config, task) as writes:
+    with _Task(layout, outlet, task) as writes:
         while True:
             some = list(islice(left, _MOST_ROWS))
             if not some:
@@ -163,6 +170,38 @@ def write_rows(
 _SECONDS_TO_END = 30.0
 
 
+class SharedOutlet:
+    """The producer that all tasks of the process share; what it has stored stays.
+
+    Arguments: config: options of KafkaProducer.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._config = config
+        self._loan: Optional[clients.ProducerLoan] = None
+
+    def producer(self, topic: str) -> KafkaProducer:
+        """Return the producer, the same each time, whichever topic rows are for.
+
+        Raises: what a producer raises that cannot begin.
+        """
+        if self._loan is None:
+            self._loan = clients.producer(self._config)
+        return self._loan.producer
+
+    def finish(self) -> None:
+        """Give it back, when all rows are stored."""
+        loan, self._loan = self._loan, None
+        if loan is not None:
+            loan.give_back()
+
+    def give_up(self) -> None:
+        """Give it back, when rows may wait still that will come again."""
+        loan, self._loan = self._loan, None
+        if loan is not None:
+            loan.give_up()
+
+
 class _Task:
     """What a task has sent, and what became of it. Attributes: rows: how many were sent.
 
@@ -170,9 +209,9 @@ class _Task:
     nothing of the task waits any more, so that a second attempt does not queue up behind it.
     """
 
-    def __init__(self, layout: Layout, config: Mapping[str, Any], task: Optional[int]) -> None:
+    def __init__(self, layout: Layout, outlet: Any, task: Optional[int]) -> None:
         self._topic = layout.given_topic
-        self._config = config
+        self._outlet = outlet
         self._task = task
         self._producer: Optional[KafkaProducer] = None
         # What has no outcome yet: rows in the order of the task, and their records. How much that
@@ -184,18 +223,17 @@ class _Task:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        producer = self._producer
-        if producer is None:
-            return
         is_stored = False
         try:
             if error is None:
-                producer.flush()
-                self._finish()
+                if self._producer is not None:
+                    self._producer.flush()
+                    self._finish()
+                self._outlet.finish()
                 is_stored = True
         finally:
             if not is_stored:
-                clients.discard(producer, 0.0)  # what waits is dropped: it will come again
+                self._outlet.give_up()
 
     def put_arrow(self, batch: Any, layout: Layout) -> None:
         """Send the rows of an Arrow batch. Raises: UnwritableRowError."""
@@ -241,8 +279,7 @@ class _Task:
         places: Sequence[int],
     ) -> bool:
         """Tell whether rows were sent in a way that is not for all."""
-        if self._producer is None:
-            self._producer = clients.producer(self._config)
+        self._producer = self._outlet.producer(topic)
         try:
             records = send(self._producer)
         except RowRefusedError as error:
@@ -264,7 +301,7 @@ class _Task:
                 raise self._error(places[number], topic, error) from error
 
     def _finish(self) -> None:
-        """Wait for what flush() left: of a producer that another task closes, it returns early.
+        """Wait for what flush() left: of a producer that is closed meanwhile, it returns early.
 
         Raises: UnwritableRowError for what was given up.
         """

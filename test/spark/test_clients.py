@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 
@@ -24,6 +25,17 @@ def forget():
     yield
     clients.close_all()
     assert not clients._idle and not clients._producers
+
+
+def kept(config):
+    """Return the producer that the next task would get."""
+    loan = clients.producer(config)
+    loan.give_back()
+    return loan.producer
+
+
+def is_closed(producer):
+    return repr(producer).endswith(' closed>')
 
 
 def test_the_next_task_gets_the_client_of_the_last(servers):
@@ -61,16 +73,16 @@ def test_what_a_fork_inherits_is_left_alone(servers, monkeypatch):
     config = {'bootstrap_servers': servers}
     with clients.reader_client(config) as first:
         pass
-    made = clients.producer(config)
+    made = kept(config)
     monkeypatch.setattr(os, 'getpid', lambda: 1)
     with clients.reader_client(config) as second:
         assert second is not first
-    other = clients.producer(config)
-    assert other is not made
+    loan = clients.producer(config)
+    assert loan.producer is not made
     assert repr(first) == '<ReaderClient new>'
-    clients.discard(other, 10)
+    loan.give_up()
     monkeypatch.undo()
-    assert clients.producer(config) is made
+    made.close()
 
 
 def test_only_some_without_work_are_kept(servers):
@@ -82,15 +94,99 @@ def test_only_some_without_work_are_kept(servers):
     assert len(clients._idle) == clients.MOST_IDLE
 
 
-def test_a_producer_is_for_all_tasks_until_it_fails(servers):
+def test_clients_for_prepared_transactions_are_kept_like_those_of_readers(servers):
+    config = {'bootstrap_servers': servers}
+    with clients.prepared(config) as first, clients.reader_client(config):
+        pass
+    with clients.prepared(config) as second:
+        assert second is first
+
+
+# ------------------------------------------------------------ producers
+
+
+def test_a_producer_is_for_all_tasks(servers):
     config = {'bootstrap_servers': servers, 'linger_ms': 5}
-    made = clients.producer(config)
-    assert isinstance(made, KafkaProducer)
-    assert clients.producer(config) is made
-    clients.discard(made, 10)
-    again = clients.producer(config)
-    assert again is not made
-    assert again.send('t', b'x').get(10).offset == 0
+    first, second = clients.producer(config), clients.producer(config)
+    assert isinstance(first.producer, KafkaProducer)
+    assert first.producer is second.producer
+    first.give_back()
+    second.give_back()
+    assert kept(config) is first.producer
+
+
+def test_who_fails_takes_the_producer_from_no_other(servers):
+    config = {'bootstrap_servers': servers, 'linger_ms': 5}
+    bad, good = clients.producer(config), clients.producer(config)
+    bad.give_up()
+    assert kept(config) is not good.producer
+    assert good.producer.send('t', b'x').get(10).offset == 0
+    good.give_back()
+    assert is_closed(good.producer)
+
+
+def test_what_waits_is_dropped_with_the_last_who_had_it(servers):
+    loan = clients.producer({'bootstrap_servers': servers, 'linger_ms': 60000})
+    future = loan.producer.send('t', b'x')
+    loan.give_up()
+    assert future.failed()
+
+
+def test_few_producers_without_work_are_kept(servers):
+    made = [kept({'bootstrap_servers': servers, 'linger_ms': each}) for each in range(6)]
+    assert [is_closed(each) for each in made] == [True, True, False, False, False, False]
+    assert len(clients._producers) == clients.MOST_IDLE_PRODUCERS
+
+
+def test_a_producer_that_tasks_have_is_not_closed_for_there_being_many(servers):
+    loan = clients.producer({'bootstrap_servers': servers})
+    for each in range(6):
+        kept({'bootstrap_servers': servers, 'linger_ms': each})
+    assert not is_closed(loan.producer)
+    loan.give_back()
+
+
+def test_a_producer_that_was_idle_for_long_is_closed_by_the_next_task(servers, monkeypatch):
+    first = kept({'bootstrap_servers': servers})
+    monkeypatch.setattr(clients, 'IDLE_SECONDS', 0.0)
+    loan = clients.producer({'bootstrap_servers': servers, 'linger_ms': 5})
+    assert is_closed(first)
+    loan.give_back()
+    assert is_closed(loan.producer)
+
+
+def test_a_producer_that_takes_long_to_make_keeps_nobody_else_waiting(servers, monkeypatch):
+    begun, may_end = threading.Event(), threading.Event()
+
+    class Slow(KafkaProducer):
+        def __init__(self, **config):
+            begun.set()
+            assert may_end.wait(20)
+            super().__init__(**config)
+
+    loans = []
+    monkeypatch.setattr(clients, 'KafkaProducer', Slow)
+    config = {'bootstrap_servers': servers}
+    slow = threading.Thread(target=lambda: loans.append(clients.producer(config)))
+    slow.start()
+    assert begun.wait(20)
+    monkeypatch.setattr(clients, 'KafkaProducer', KafkaProducer)
+    clients.producer({**config, 'linger_ms': 5}).give_back()
+    may_end.set()
+    slow.join(20)
+    loans[0].give_back()
+
+
+def test_a_producer_that_could_not_be_made_is_made_by_the_next(servers, monkeypatch):
+    def fail(**config):
+        raise ZeroDivisionError
+
+    config = {'bootstrap_servers': servers}
+    with monkeypatch.context() as patch:
+        patch.setattr(clients, 'KafkaProducer', fail)
+        with pytest.raises(ZeroDivisionError):
+            clients.producer(config)
+    assert isinstance(kept(config), KafkaProducer)
 
 
 def test_wrong_options_are_refused(servers):

@@ -11,10 +11,9 @@ from kafka.producer.rows import Rows
 from kafka.spark import clients, writing
 from kafka.spark.writing import (
     Layout,
+    SharedOutlet,
     UnwritableRowError,
     layout_of,
-    write_batches,
-    write_rows,
 )
 from kafka.testing import Cluster
 
@@ -63,6 +62,21 @@ def stored(cluster):
 
 def everything(stored):
     return sorted(row for rows in stored.values() for row in rows)
+
+
+def write_batches(batches, layout, config, task=None):
+    return writing.write_batches(batches, layout, SharedOutlet(config), task)
+
+
+def write_rows(rows, layout, config, task=None):
+    return writing.write_rows(rows, layout, SharedOutlet(config), task)
+
+
+def shared(config):
+    """Return the producer that the tasks of this process share."""
+    loan = clients.producer(config)
+    loan.give_back()
+    return loan.producer
 
 
 def batch(**columns):
@@ -243,21 +257,35 @@ def test_no_rows_need_no_producer():
 
 def test_the_next_task_has_the_same_producer(config):
     write_batches([batch(v=[b'0'])], VALUE, config)
-    first = clients.producer(config)
+    first = shared(config)
     write_batches([batch(v=[b'1'])], VALUE, config)
-    assert clients.producer(config) is first
+    assert shared(config) is first
+
+
+def test_a_task_that_fails_takes_its_producer_from_nobody(config, stored):
+    """Two tasks of one process: a row of one is refused while the other is sending."""
+    config = {**config, 'linger_ms': 50}
+
+    def others():
+        yield batch(v=[b'0', b'1'])
+        with pytest.raises(UnwritableRowError):
+            write_batches([batch(v=[b'x' * 2000000])], VALUE, config)
+        yield batch(v=[b'2'])
+
+    assert write_batches(others(), VALUE, config) == 3
+    assert everything(stored()) == [(None, b'0', []), (None, b'1', []), (None, b'2', [])]
 
 
 def test_rows_that_flush_leaves_are_waited_for(config, stored, monkeypatch):
-    """It returns at once while another task, which failed, closes the producer of both."""
-    monkeypatch.setattr(clients.producer(config), 'flush', lambda: None)
+    """It returns at once where somebody closes the producer."""
+    monkeypatch.setattr(shared(config), 'flush', lambda: None)
     assert write_batches([batch(v=[b'0', b'1'])], VALUE, config) == 2
     assert everything(stored()) == [(None, b'0', []), (None, b'1', [])]
 
 
-def test_rows_that_another_task_drops_are_not_counted_as_stored(config, monkeypatch):
+def test_rows_that_somebody_drops_are_not_counted_as_stored(config, monkeypatch):
     config = {**config, 'linger_ms': 5000}
-    made = clients.producer(config)
+    made = shared(config)
     monkeypatch.setattr(made, 'flush', lambda: made.close(0))
     with pytest.raises(UnwritableRowError, match='row 0 of'):
         write_batches([batch(v=[b'0'])], VALUE, config)
@@ -382,10 +410,10 @@ def test_errors_show_no_secrets(config):
 
 
 def test_outcomes_are_looked_at_while_the_task_goes_on(config):
-    with writing._Task(VALUE, config, None) as task:
+    with writing._Task(VALUE, SharedOutlet(config), None) as task:
         for _ in range(3):
             task.put(Rows([b'0']), None)
-            clients.producer(config).flush()
+            shared(config).flush()
             task.put(Rows([b'0']), None)
             assert len(task._waiting) <= 1
 
@@ -397,7 +425,7 @@ def test_a_task_ends_with_the_first_row_that_is_given_up(cluster, config):
     def batches():
         for number in range(10):
             if number:
-                clients.producer(config).flush()
+                shared(config).flush()
             read.append(number)
             yield batch(v=[b'0' * 3000])
 

@@ -7,13 +7,14 @@ Writers travel as pickles and hold nothing that is connected; they show no optio
 secrets.
 
 What is stored is stored when the task ends, at least once: a task or batch that is tried again
-writes its rows again. commit() and abort() are where transactions will end; they have nothing to do
-so far, and exactlyOnce is refused.
+writes its rows again. With exactlyOnce tasks leave transactions behind, which the driver ends by
+commit() and abort(): :mod:`kafka.spark.exactly_once`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Mapping, Optional
+from collections import deque
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence
 
 from pyspark import TaskContext
 from pyspark.sql import datasource
@@ -23,47 +24,87 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import IllegalStateError
+from kafka.spark import exactly_once
 from kafka.spark.options import SinkOptions
-from kafka.spark.writing import Layout, layout_of, write_batches, write_rows
+from kafka.spark.writing import Layout, SharedOutlet, layout_of, write_batches, write_rows
 
 __all__ = ['BatchWriter', 'StoredRows', 'batch_writer', 'stream_writer']
 
 # Tasks have many rows at once, for which the default of producers means more batches than need be:
 # a third of the time for each row of 100 bytes. Who gives an option has what he gives.
 _DEFAULTS = {'batch_size': 65536}
+# What transactional ids begin with unless transactionalIdPrefix is given.
+_PREFIX = 'spark-kafka-sink'
 # From 4.1 on streams are written as Arrow, too.
 _HAS_ARROW_STREAMS = hasattr(datasource, 'DataSourceStreamArrowWriter')
 _ArrowBase: Any = getattr(datasource, 'DataSourceStreamArrowWriter', DataSourceStreamWriter)
 
 
 class StoredRows(WriterCommitMessage):  # type: ignore[misc]
-    """What a task tells the driver. Attributes: rows: how many it has stored."""
+    """What a task tells the driver.
 
-    def __init__(self, rows: int) -> None:
+    Attributes: rows: how many it has stored; told: what else there is to know of them with
+    exactlyOnce, None without.
+    """
+
+    def __init__(self, rows: int, told: Optional[exactly_once.Told] = None) -> None:
         self.rows = rows
+        self.told = told
 
     def __repr__(self) -> str:
         return '<StoredRows %d>' % self.rows
 
 
 class _Writing:
-    """What all writers have. Arguments: config: options of KafkaProducer."""
+    """What all writers have.
 
-    def __init__(self, layout: Layout, config: Mapping[str, Any]) -> None:
+    Arguments: config: options of KafkaProducer; prefix: of transactional ids, None where rows are
+    stored at least once; base: what those of a DataFrame's write begin with.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        config: Mapping[str, Any],
+        prefix: Optional[str] = None,
+        base: Optional[str] = None,
+    ) -> None:
         self._layout = layout
         self._config: Dict[str, Any] = {**_DEFAULTS, **config}
+        self._prefix = prefix
+        self._base = base
+        if prefix is not None:
+            self._config.setdefault('transaction_timeout_ms', exactly_once.TIMEOUT_MS)
 
     def __repr__(self) -> str:
         topic = self._layout.given_topic
         place = 'the topics that rows name' if topic is None else 'topic %s' % topic
         return '<%s to %s>' % (type(self).__name__, place)
 
-    def _write_batches(self, batches: Iterable[Any]) -> StoredRows:
-        return StoredRows(write_batches(batches, self._layout, self._config, _task()))
+    def _store(self, write: Callable[..., int], rows: Iterable[Any]) -> StoredRows:
+        """Store the rows of a task; with exactlyOnce leave its transaction to the driver."""
+        if self._prefix is None:
+            return StoredRows(write(rows, self._layout, SharedOutlet(self._config), _task()))
+        place = _place(self._base, self._prefix)
+        knew, is_wanted = exactly_once.settle(place, self._config)
+        outlet = exactly_once.TransactionOutlet(place, self._config)
+        stored = 0
+        if is_wanted:
+            stored = write(rows, self._layout, outlet, place.partition)
+        else:
+            deque(rows, maxlen=0)  # Spark makes a new worker where some are left
+        return StoredRows(stored, outlet.told(knew))
 
-    def _write_rows(self, rows: Iterable[Any]) -> StoredRows:
-        return StoredRows(write_rows(rows, self._layout, self._config, _task()))
+    def _commit(self, messages: Sequence[StoredRows], batch: Optional[int]) -> None:
+        if self._prefix is not None:
+            told = [each.told for each in messages if each.told is not None]
+            exactly_once.commit(told, batch, self._config)
+
+    def _abort(self, messages: Sequence[Optional[StoredRows]], batch: Optional[int]) -> None:
+        if self._prefix is not None:
+            told = [None if each is None else each.told for each in messages]
+            exactly_once.abort(told, batch, self._base, self._config)
 
 
 class BatchWriter(_Writing, DataSourceArrowWriter):  # type: ignore[misc]
@@ -71,52 +112,92 @@ class BatchWriter(_Writing, DataSourceArrowWriter):  # type: ignore[misc]
 
     def write(self, iterator: Iterable[Any]) -> StoredRows:
         """Store the rows of a task. Raises: UnwritableRowError for one that cannot be."""
-        return self._write_batches(iterator)
+        return self._store(write_batches, iterator)
+
+    def commit(self, messages: Sequence[StoredRows]) -> None:
+        """Commit what tasks have prepared, with exactlyOnce."""
+        self._commit(messages, None)
+
+    def abort(self, messages: Sequence[Optional[StoredRows]]) -> None:
+        """Abort what tasks have prepared, with exactlyOnce."""
+        self._abort(messages, None)
 
 
-class StreamRowWriter(_Writing, DataSourceStreamWriter):  # type: ignore[misc]
+class _StreamWriting(_Writing):
+    """What writers of queries have."""
+
+    def commit(self, messages: Sequence[StoredRows], batchId: int) -> None:
+        """Decide that a batch is what tasks have prepared, and commit it, with exactlyOnce."""
+        self._commit(messages, batchId)
+
+    def abort(self, messages: Sequence[Optional[StoredRows]], batchId: int) -> None:
+        """Abort what tasks have prepared of a batch, with exactlyOnce."""
+        self._abort(messages, batchId)
+
+
+class StreamRowWriter(_StreamWriting, DataSourceStreamWriter):  # type: ignore[misc]
     """Writes the batches of a query where Spark hands out rows, in 4.0."""
 
     def write(self, iterator: Iterable[Any]) -> StoredRows:
         """Store the rows of a task. Raises: UnwritableRowError for one that cannot be."""
-        return self._write_rows(iterator)
+        return self._store(write_rows, iterator)
 
 
-class StreamArrowWriter(_Writing, _ArrowBase):  # type: ignore[misc]
+class StreamArrowWriter(_StreamWriting, _ArrowBase):  # type: ignore[misc]
     """Writes the batches of a query where Spark hands out Arrow, from 4.1 on."""
 
     def write(self, iterator: Iterable[Any]) -> StoredRows:
         """Store the rows of a task. Raises: UnwritableRowError for one that cannot be."""
-        return self._write_batches(iterator)
+        return self._store(write_batches, iterator)
 
 
 def batch_writer(options: SinkOptions, schema: Any) -> BatchWriter:
     """
     Return what writes a DataFrame of a schema, a StructType.
 
-    Raises: KafkaConfigurationError for columns that records cannot be made of, and for options that
-    are not there yet.
+    Raises: KafkaConfigurationError for columns that records cannot be made of.
     """
-    return BatchWriter(*_plan(options, schema))
+    prefix = _prefix(options)
+    base = None if prefix is None else exactly_once.write_base(prefix)
+    return BatchWriter(_layout(options, schema), options.config, prefix, base)
 
 
 def stream_writer(options: SinkOptions, schema: Any) -> Any:
     """Return what writes the batches of a query; as batch_writer()."""
     writer = StreamArrowWriter if _HAS_ARROW_STREAMS else StreamRowWriter
-    return writer(*_plan(options, schema))
+    return writer(_layout(options, schema), options.config, _prefix(options))
 
 
-def _plan(options: SinkOptions, schema: Any) -> Any:
-    if options.exactly_once:
-        raise KafkaConfigurationError(
-            'exactlyOnce: writing exactly once is not there yet; without it rows are stored at'
-            ' least once'
-        )
+def _layout(options: SinkOptions, schema: Any) -> Layout:
     columns = [(field.name, field.dataType.simpleString()) for field in schema.fields]
-    return layout_of(columns, options.topic), options.config
+    return layout_of(columns, options.topic)
+
+
+def _prefix(options: SinkOptions) -> Optional[str]:
+    """Return what transactional ids begin with, None where there are none."""
+    return (options.transactional_id_prefix or _PREFIX) if options.exactly_once else None
 
 
 def _task() -> Optional[int]:
     """Return the number of the partition that this task writes, None outside of tasks."""
     context = TaskContext.get()
     return None if context is None else int(context.partitionId())
+
+
+def _place(base: Optional[str], prefix: str) -> exactly_once.Place:
+    """Return where the task that runs stands.
+
+    Arguments: base: of the write of a DataFrame, None for a query.
+    Raises: IllegalStateError outside of tasks, and where Spark does not tell of the query.
+    """
+    context = TaskContext.get()
+    if context is None:
+        raise IllegalStateError('exactlyOnce: rows are written by tasks of Spark only')
+    batch = None
+    if base is None:
+        query = context.getLocalProperty('sql.streaming.queryId')
+        number = context.getLocalProperty('streaming.sql.batchId')
+        if not query or number is None:
+            raise IllegalStateError('exactlyOnce: Spark does not tell which query and batch it is')
+        base, batch = '%s-%s' % (prefix, query), int(number)
+    return exactly_once.Place(base, batch, int(context.partitionId()), int(context.attemptNumber()))

@@ -7,7 +7,6 @@ import pickle
 import pytest
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaConfigurationError
 from kafka.spark import clients
 from kafka.spark.options import SinkOptions
 from kafka.testing import Cluster
@@ -86,16 +85,11 @@ def test_writers_show_their_topic_and_no_secrets():
     assert shown.endswith('Writer to the topics that rows name>')
 
 
-def test_exactly_once_is_refused_for_now():
-    with pytest.raises(KafkaConfigurationError, match='exactlyOnce.*not there yet'):
-        sink.batch_writer(OPTIONS._replace(exactly_once=True), VALUE)
-    with pytest.raises(KafkaConfigurationError, match='exactlyOnce.*not there yet'):
-        sink.stream_writer(OPTIONS._replace(exactly_once=True), VALUE)
-
-
 def test_a_batch_size_that_was_given_stays(monkeypatch):
     found = []
-    monkeypatch.setattr(sink, 'write_batches', lambda b, layout, config, t: found.append(config))
+    monkeypatch.setattr(
+        sink, 'write_batches', lambda b, layout, outlet, t: found.append(outlet._config)
+    )
     sink.batch_writer(OPTIONS, VALUE).write([])
     sink.batch_writer(OPTIONS._replace(config={'batch_size': 1}), VALUE).write([])
     assert [config['batch_size'] for config in found] == [65536, 1]
@@ -151,7 +145,6 @@ def test_there_is_nothing_left_to_do_when_all_tasks_have_ended():
         ('select 1 value', {'topic': 't'}, "'value' has the type int; allowed: string or binary"),
         ("select 'v' value, 1L partition", {'topic': 't'}, "'partition' has the type bigint"),
         ("select 'v' value, map('h', binary('x')) headers", {'topic': 't'}, 'array<struct<key'),
-        ("select 'v' value", {'topic': 't', 'exactlyOnce': 'true'}, 'not there yet'),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_the_job(save, query, options, text):

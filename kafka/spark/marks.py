@@ -1,0 +1,119 @@
+"""Marks: numbers with a short text that a consumer group without members keeps for a writer.
+
+Owns how they are written and read: as offsets of a partition that exists, by plain commits; those
+that are part of a transaction are written by its producer. Does not own: what is marked
+(exactly_once.py). All partitions of the group are read, so that who reads need not know which one
+was written; the largest number counts.
+"""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Tuple
+
+from kafka.coordinator.offset_commits import OffsetCommits
+from kafka.coordinator.offset_messages import STABLE_FROM, fetched
+from kafka.coordinator.offset_verdicts import Action, fetch_trouble
+from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
+from kafka.net.routes import GROUP
+from kafka.producer.prepared import PreparedTransactions
+from kafka.protocol.commit import OffsetFetchRequest, OffsetFetchRequestGroup
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = ['Mark', 'read_mark', 'write_mark']
+
+#: Versions of OffsetFetch: several groups from 8 on; above 9 topics have ids for names.
+_SEVERAL_FROM, _HIGHEST = 8, 9
+
+
+class Mark(NamedTuple):
+    """What is kept: a number, 0 or more, and a text."""
+
+    number: int
+    text: str
+
+
+def write_mark(client: PreparedTransactions, group: str, topic: str, mark: Mark) -> None:
+    """Keep a mark, in place of the one before of this topic.
+
+    Raises: GroupAuthorizationFailedError, TopicAuthorizationFailedError,
+    OffsetMetadataTooLargeError, CommitFailedError where the group has members; KafkaTimeoutError.
+    """
+    place = TopicPartition(topic, 0)
+    seconds = client.config['max_block_ms'] / 1000
+
+    async def write() -> None:
+        commits = OffsetCommits(
+            client.loop,
+            client.pool,
+            group,
+            client.config['request_timeout_ms'] / 1000,
+            client.config['retry_backoff_ms'] / 1000,
+            client.config['retry_backoff_max_ms'] / 1000,
+        )
+        await commits.commit({place: OffsetAndMetadata(mark.number, mark.text, -1)}, None, seconds)
+
+    client.run(write)
+
+
+def read_mark(client: PreparedTransactions, group: str) -> Optional[Mark]:
+    """Return the mark of a group, None if there is none.
+
+    One that is part of a transaction counts when that is committed, and is waited for while the
+    transaction ends. Raises: as write_mark(); UnsupportedVersionError for brokers before 2.5, which
+    cannot tell whether they would have to wait.
+    """
+    seconds = client.config['max_block_ms'] / 1000
+
+    async def read() -> Optional[Mark]:
+        deadline = client.loop.time() + seconds
+        pause = 0.02
+        while True:
+            refinds = True
+            try:
+                code, found = await client.loop.within(
+                    client.config['request_timeout_ms'] / 1000, _read_once(client, group)
+                )
+            except KafkaError as failure:
+                if not failure.retriable:
+                    raise
+                error = failure
+            else:
+                if code == 0:
+                    return max(found, key=lambda mark: mark.number, default=None)
+                trouble = fetch_trouble(group, (), code, {})
+                assert trouble is not None
+                error, refinds = trouble.error, trouble.action is Action.REFIND
+                if not trouble.may_repeat:
+                    raise trouble.error
+            if refinds:
+                client.pool.forget_coordinator(GROUP, group)
+            if client.loop.time() + pause >= deadline:
+                raise KafkaTimeoutError(
+                    'the mark in group %s could not be read within %.3g s: %s'
+                    % (group, seconds, error)
+                ) from error
+            await client.loop.sleep(pause)
+            pause = min(1.0, pause * 2)
+
+    return client.run(read)
+
+
+async def _read_once(client: PreparedTransactions, group: str) -> Tuple[int, List[Mark]]:
+    """Return the code that counts, and what is marked."""
+    link = client.pool.link(await client.pool.coordinator(GROUP, group))
+    await link.ready()
+    version = link.session.choose_version(OffsetFetchRequest(), None, _HIGHEST)
+    if version < STABLE_FROM:
+        raise UnsupportedVersionError(
+            'exactlyOnce needs brokers of Kafka 2.5 or later: those of group %s cannot tell whether'
+            ' offsets of a transaction are settled (OffsetFetch %d, needed %d)'
+            % (group, version, STABLE_FROM)
+        )
+    request = OffsetFetchRequest(group_id=group, topics=None, require_stable=True)
+    if version >= _SEVERAL_FROM:
+        asked = OffsetFetchRequestGroup(group_id=group, topics=None)
+        request = OffsetFetchRequest(groups=[asked], require_stable=True)
+    answer = fetched(await link.request(request, version=version), group, {})
+    code = answer.error_code or max(answer.codes.values(), default=0)
+    offsets = [each for each in answer.offsets.values() if each is not None]
+    return code, [Mark(each.offset, each.metadata or '') for each in offsets]

@@ -50,7 +50,7 @@ def read_range(
         [what],
         fail_on_data_loss=options.fail_on_data_loss,
         start_may_move=task.start_may_move,
-        cut_off_after_ms=CUT_OFF_AFTER_MS,
+        cut_off_after_ms=min(CUT_OFF_AFTER_MS, options.poll_timeout_ms),
         timeout_ms=options.poll_timeout_ms,
         max_buffered_bytes=MOST_BUFFERED,
         client=client,

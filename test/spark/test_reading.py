@@ -127,10 +127,14 @@ def test_or_that_is_passed_over_and_told(cluster, hasty, caplog):
     assert 'topic=t partition=0 offsets 10 to 11 are gone' in caplog.text
 
 
+def test_a_log_that_was_cut_off_is_told_so_however_short_the_timeout_is(cluster):
+    with pytest.raises(DataLossError, match='its log ends at 10'):
+        table(cluster, TaskRange('t', 0, 8, 12), poll_timeout_ms=300)
+
+
 def test_a_task_that_gets_nothing_names_the_option(cluster):
-    options = {'fail_on_data_loss': False, 'poll_timeout_ms': 400}
     with pytest.raises(KafkaTimeoutError, match=r'\(kafkaConsumer.pollTimeoutMs is 400\)'):
-        table(cluster, TaskRange('t', 0, 8, 12), **options)
+        table(cluster, TaskRange('nope', 0, 8, 12), poll_timeout_ms=400)
 
 
 def test_or_they_are_passed_over_and_told(cluster, caplog):

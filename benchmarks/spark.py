@@ -73,6 +73,20 @@ SETTINGS = {
 }
 
 
+def text_of(count: int) -> bytes:
+    """Return so many small JSON documents, each another one."""
+    form = '{"id": %d, "user": "u%05d", "amount": %d.%02d, "city": "%s", "state": "open"}'
+    cities = ('Amsterdam', 'Bratislava', 'Copenhagen', 'Edinburgh', 'Helsinki', 'Ljubljana')
+    made = (
+        (n * 99991, n * 7919 % 100000, n * 31 % 9973, n % 100, cities[n % 6]) for n in range(count)
+    )
+    return ''.join(form % each for each in made).encode('ascii')
+
+
+#: Values are cut out of it; a part of it shrinks like other JSON.
+TEXT = text_of(800)
+
+
 class Figure(NamedTuple):
     """What one connector did in one round: per second, or milliseconds, and seconds of CPU."""
 
@@ -136,18 +150,9 @@ class Bench:
 
     def generator(self, count: int, size: int) -> Any:
         """Return records of one size, each another one."""
-        part = (
-            'concat(\'{"id": \', id, \', "user": "u\', id * {prime} % 100000, \'", "amount": \','
-            " id * 31 % {prime}, ', \"city\": \"', substr('amsterdambratislavacopenhagenedinburgh',"
-            ' 1 + id % 19, 9), \'", "state": "open"} \')'
-        )
-        primes = (7919, 104729, 1299709, 15485863, 32452843, 49979687, 67867967, 86028121)
-        parts = [part.replace('{prime}', str(each)) for each in primes[: -(-size // 90)]]
-        text = 'concat(%s, md5(cast(id AS string)))' % ', '.join(parts)
-        value = "CAST(rpad(%s, %d, 'lorem ipsum dolor sit amet ') AS binary) AS value" % (
-            text,
-            size,
-        )
+        place = 'CAST(1 + id * 7919 %% %d AS int)' % (len(TEXT) - size)
+        text = "substring(X'%s', %s, %d)" % (TEXT.hex(), place, size - 16)
+        value = "concat(%s, CAST(lpad(id, 16, '.') AS binary)) AS value" % text
         key = "CAST(lpad(id, 16, '0') AS binary) AS key"
         rows = self.spark.range(0, count, 1, PARTITIONS)
         return rows.selectExpr(key, value)

@@ -92,7 +92,7 @@ def test_a_batch_size_that_was_given_stays(monkeypatch):
     )
     sink.batch_writer(OPTIONS, VALUE).write([])
     sink.batch_writer(OPTIONS._replace(config={'batch_size': 1}), VALUE).write([])
-    assert [config['batch_size'] for config in found] == [65536, 1]
+    assert [config['batch_size'] for config in found] == [262144, 1]
 
 
 def test_a_stream_without_arrow_is_written_by_rows(monkeypatch):

@@ -56,6 +56,8 @@ _LEAST_RUN = 32
 #: So many records in batches of one size are worth calls of numpy of their own.
 _ALIKE = 4000
 _LONG_VARINT = 63
+#: The most that Arrow counts of a unit of time.
+_MOST = (1 << 63) - 1
 #: Binaries of Arrow have edges of 32 bits.
 _MOST_BYTES = (1 << 31) - 1
 
@@ -192,7 +194,8 @@ class ArrowMaker:
         """
         Return an Arrow record batch of all that was added, and forget that.
 
-        Raises ``ProtocolError`` for records that are malformed.
+        Raises ``ProtocolError`` for records that are malformed, or whose time the unit does not
+        reach.
         """
         sources, np = self._sources, _package('numpy')
         self.drop()
@@ -258,18 +261,27 @@ class ArrowMaker:
     def _timestamps(self, stamps: Any) -> Any:
         pa = pyarrow()
         if self._unit != 'ms':
+            most = _MOST // UNITS[self._unit]
+            if len(stamps) and (stamps.max() > most or stamps.min() < -most):
+                raise ProtocolError('a time is too far away')  # of_columns() tells which
             stamps = stamps * UNITS[self._unit]
         return pa.array(stamps).view(pa.timestamp(self._unit, tz='UTC'))
 
     # ------------------------------------------------------------ of columns of objects
 
     def of_columns(self, topic: str, partition: int, columns: RecordColumns) -> Any:
-        """Return an Arrow record batch of records that were decoded already."""
+        """
+        Return an Arrow record batch of records that were decoded already.
+
+        Raises ``ProtocolError`` for a time that the unit does not reach.
+        """
         pa, count = pyarrow(), len(columns.values)
         stamps: Sequence[Optional[int]] = [None] * count
         if columns.timestamps is not None:
             factor = UNITS[self._unit]
             stamps = [each * factor for each in columns.timestamps]
+            if factor > 1 and 'timestamp' in self.columns:
+                self._check_times(topic, partition, columns)
         made = {
             'key': columns.keys or [None] * count,
             'value': columns.values,
@@ -285,6 +297,16 @@ class ArrowMaker:
         }
         arrays = [pa.array(made[each.name], type=each.type) for each in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _check_times(self, topic: str, partition: int, columns: RecordColumns) -> None:
+        most = _MOST // UNITS[self._unit]
+        for offset, stamp in zip(columns.offsets, columns.timestamps or ()):
+            if abs(stamp) > most:
+                raise ProtocolError(
+                    'topic %s, partition %d: the record at offset %d has the time %d ms, which is'
+                    ' more than a timestamp in %s can hold: leave out the column timestamp, or'
+                    ' begin behind this record' % (topic, partition, offset, stamp, self._unit)
+                )
 
 
 def _header_rows(headers: Any) -> Optional[List[Dict[str, Any]]]:

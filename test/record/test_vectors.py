@@ -14,7 +14,7 @@ from kafka.record import vectors
 from kafka.record.default_records import HEADER, DefaultRecordBatch, encode_batch
 from kafka.record.fetched_records import FetchedRecords, RawRecords
 from kafka.record.legacy_records import LegacyRecordBatch, encode_message_set
-from kafka.record.vectors import COLUMNS, ArrowMaker, schema
+from kafka.record.vectors import COLUMNS, UNITS, ArrowMaker, schema
 
 pa = pytest.importorskip('pyarrow')
 pytest.importorskip('numpy')
@@ -109,6 +109,21 @@ def pieces(draw):
     start = base + draw(st.integers(-2, 4))
     stop = base + len(records) - draw(st.integers(-2, 4))
     return draw(st.sampled_from('tu')), draw(st.integers(0, 1)), start, stop, each
+
+
+@pytest.mark.parametrize('unit, most', [('us', 9223372036854775), ('ns', 9223372036854)])
+@pytest.mark.parametrize('sign', [1, -1])
+def test_a_time_that_its_unit_does_not_reach_is_refused_and_does_not_wrap(unit, most, sign):
+    reached = DefaultRecordBatch(encode_batch([(sign * most, None, b'v', [])]))
+    (found,) = made(all_of(reached), unit=unit).column('timestamp').cast(pa.int64()).to_pylist()
+    assert found == sign * most * UNITS[unit]
+    beyond = DefaultRecordBatch(encode_batch([(sign * (most + 1), None, b'v', [])]))
+    with pytest.raises(ProtocolError):
+        made(all_of(beyond), unit=unit)
+    with pytest.raises(ProtocolError, match='partition 0: the record at offset 0 has the time'):
+        carefully(all_of(beyond), unit=unit)
+    assert len(made(all_of(beyond), columns=['offset'], unit=unit)) == 1
+    assert len(carefully(all_of(beyond), columns=['offset'], unit=unit)) == 1
 
 
 @given(st.lists(pieces(), min_size=1, max_size=3), st.sampled_from(['ms', 'us', 'ns']))

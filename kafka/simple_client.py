@@ -25,7 +25,7 @@ from kafka.errors import (
     LeaderNotAvailableError,
     UnknownTopicOrPartitionError,
 )
-from kafka.exchange import Address, Outcome, Request, address_of
+from kafka.exchange import Address, Outcome, Request, address_of, check_callback
 from kafka.net.addresses import Host
 from kafka.net.arguments import security_of
 from kafka.request_connection import RequestConnection, ask_for, exchange_requests
@@ -204,6 +204,22 @@ class SimpleClient(BlockingVerbs):
         return leader
 
     # -- requests --------------------------------------------------------------------------------
+
+    def send_list_offset_request(
+        self, payloads: Any = (), fail_on_error: bool = True, callback: Any = None
+    ) -> List[Any]:
+        """Ask brokers since 0.10.1 by ListOffsetRequestPayloads; return the responses (1.4).
+
+        Times as in `send_offset_request`. Errors as when producing, FailedPayloadsError on older
+        brokers.
+        """
+        if callback is not None:
+            check_callback(callback)
+        protocol = self._protocol()
+        responses = self._send_broker_aware_request(
+            payloads, protocol.encode_list_offset_request, protocol.decode_list_offset_response
+        )
+        return self._finish(responses, fail_on_error, callback)
 
     def _protocol(self) -> Any:
         return vars(_home)['KafkaProtocol']  # which programs replace there

@@ -391,6 +391,24 @@ class OffsetResponse(NamedTuple):
     offsets: Sequence[int]
 
 
+class ListOffsetRequestPayload(NamedTuple):
+    """One offset of one partition by a time in ms: as OffsetRequest (1.4)."""
+
+    topic: TopicName
+    partition: int
+    time: int
+
+
+class ListOffsetResponsePayload(NamedTuple):
+    """The first message of one partition that is not older, -1 without one; or an error (1.4)."""
+
+    topic: TopicName
+    partition: int
+    error: int
+    timestamp: int
+    offset: int
+
+
 class OffsetCommitRequest(NamedTuple):
     """The offset to store for one partition, and a text to go with it (0.9.5)."""
 

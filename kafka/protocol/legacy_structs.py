@@ -28,6 +28,7 @@ from kafka.protocol.versioned import (
     OffsetFetchRequest_v0,
     OffsetFetchRequest_v1,
     OffsetRequest_v0,
+    OffsetRequest_v1,
     ProduceRequest_v0,
     Request,
     Versioned,
@@ -38,6 +39,7 @@ from kafka.record.legacy_records import iter_runs
 from kafka.structs import (
     ConsumerMetadataResponse,
     FetchResponse,
+    ListOffsetResponsePayload,
     OffsetAndMessage,
     OffsetCommitResponse,
     OffsetFetchResponse,
@@ -215,6 +217,20 @@ class StructProtocol:
             OffsetResponse(topic, partition, error, tuple(offsets))
             for topic, partition, error, offsets in _items(response)
         ]
+
+    @classmethod
+    def encode_list_offset_request(cls, payloads: Optional[Iterable[Any]] = ()) -> Request:
+        """Return a request for one offset by time, of brokers since 0.10.1 (1.4)."""
+
+        def fields(payload: Any) -> Tuple[int, int]:
+            return payload.partition, whole_number(payload.time, 'time')
+
+        return OffsetRequest_v1(-1, _by_topic(payloads, fields))
+
+    @classmethod
+    def decode_list_offset_response(cls, response: Any) -> List[ListOffsetResponsePayload]:
+        """Return a ListOffsetResponsePayload for each partition (1.4)."""
+        return [ListOffsetResponsePayload(*fields) for fields in _items(response)]
 
     @classmethod
     def encode_metadata_request(cls, topics: Any = (), payloads: Any = None) -> Request:

@@ -219,6 +219,20 @@ class OffsetRequest_v0(Request):
     RESPONSE_TYPE = OffsetResponse_v0
 
 
+class OffsetResponse_v1(Versioned):
+    """topics: [(topic, [(partition, error code, timestamp, offset)])]."""
+
+    DECLARED, API_VERSION, FIELDS = list_offsets.ListOffsetsResponse, 1, ('topics',)
+
+
+class OffsetRequest_v1(Request):
+    """topics: [(topic, [(partition, time)])]."""
+
+    DECLARED, API_VERSION = list_offsets.ListOffsetsRequest, 1
+    FIELDS = ('replica_id', 'topics')
+    RESPONSE_TYPE = OffsetResponse_v1
+
+
 class MetadataResponse_v0(Versioned):
     """brokers: [(id, host, port)]; topics: [(error code, topic, partitions)].
 

@@ -33,6 +33,8 @@ from kafka.protocol.message import Message, PartialMessage
 from kafka.structs import (
     BrokerMetadata,
     FetchRequestPayload,
+    ListOffsetRequestPayload,
+    ListOffsetResponsePayload,
     OffsetCommitRequestPayload,
     OffsetFetchRequestPayload,
     OffsetRequestPayload,
@@ -202,6 +204,16 @@ def test_offsets_of_the_log(client, topic):
     (earliest,) = client.send_offset_request(requests)
     assert (earliest.topic, earliest.error, earliest.offsets) == (topic, 0, (0,))
     assert end_of(client, topic, 0) == 2
+
+
+@pytest.mark.releases(since='0.10.1')
+def test_one_offset_by_time(client, topic):
+    produce(client, topic, 0, create_message(b'a'), create_message(b'b'))
+    asked = [ListOffsetRequestPayload(topic, 0, -1)]
+    end = ListOffsetResponsePayload(topic, 0, 0, -1, 2)
+    assert client.send_list_offset_request(asked) == [end]
+    asked = [ListOffsetRequestPayload(topic, 0, -2)]
+    assert client.send_list_offset_request(asked, callback=lambda answer: answer.offset) == [0]
 
 
 @pytest.mark.releases(since='0.8.1')

@@ -20,7 +20,9 @@ from kafka.protocol.versioned import (
     OffsetFetchRequest_v1,
     OffsetFetchResponse_v0,
     OffsetRequest_v0,
+    OffsetRequest_v1,
     OffsetResponse_v0,
+    OffsetResponse_v1,
     ProduceRequest_v0,
     ProduceResponse_v0,
 )
@@ -29,6 +31,8 @@ from kafka.record.conversion import MessageSet as MessageSetOfRecords
 from kafka.structs import (
     ConsumerMetadataResponse,
     FetchRequestPayload,
+    ListOffsetRequestPayload,
+    ListOffsetResponsePayload,
     OffsetCommitRequestPayload,
     OffsetCommitResponsePayload,
     OffsetFetchRequestPayload,
@@ -72,6 +76,10 @@ def message_set(*values):
         (
             KafkaProtocol.encode_offset_request([OFFSET]),
             OffsetRequest_v0(-1, [('t', [(1, -1, 2)])]),
+        ),
+        (
+            KafkaProtocol.encode_list_offset_request([ListOffsetRequestPayload('t', 1, -1)]),
+            OffsetRequest_v1(-1, [('t', [(1, -1)])]),
         ),
         (
             KafkaProtocol.encode_offset_commit_request('g', [COMMIT]),
@@ -238,6 +246,9 @@ def test_struct_becomes_a_list_of_payload_tuples():
     assert KafkaProtocol.decode_offset_response(OffsetResponse_v0([('t', [(0, 0, [9, 4])])])) == [
         OffsetResponsePayload('t', 0, 0, (9, 4))
     ]
+    assert KafkaProtocol.decode_list_offset_response(
+        OffsetResponse_v1([('t', [(0, 0, 77, 4)])])
+    ) == [ListOffsetResponsePayload('t', 0, 0, 77, 4)]
     assert KafkaProtocol.decode_offset_commit_response(
         OffsetCommitResponse_v0([('t', [(0, 12)])])
     ) == [OffsetCommitResponsePayload('t', 0, 12)]

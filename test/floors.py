@@ -60,6 +60,7 @@ FLOOR = {
     'kafka.producer.known_topics': 'machines',
     'kafka.producer.many_records': 'machines',
     'kafka.producer.plans': 'machines',
+    'kafka.producer.produce_requests': 'machines',
     'kafka.producer.producer_batch': 'machines',
     'kafka.producer.record_accumulator': 'machines',
     'kafka.producer.stalls': 'machines',

@@ -29,6 +29,7 @@ from kafka.partitioner.default import DefaultPartitioner
 from kafka.producer.figures import figures_of
 from kafka.producer.placing import OVERHEAD, Placing
 from kafka.producer.plain_state import PlainState
+from kafka.producer.produce_requests import SenderSettings
 from kafka.producer.producer_batch import compression_of
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.producer.record_checks import (
@@ -40,7 +41,7 @@ from kafka.producer.record_checks import (
     check_timeout,
     check_topic,
 )
-from kafka.producer.sender import Sender, SenderSettings
+from kafka.producer.sender import Sender
 from kafka.producer.topic_queue import TopicQueue
 from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_operations import PreparedTxnState

@@ -1,14 +1,15 @@
 """The driver of a producer: from batches that are ready to produce requests, and from answers back.
 
 Owns the look, whenever there is news, at which batches may go, and what is done with the answers.
-It decides nothing about errors (:mod:`kafka.producer.verdicts`), sequence
-numbers and transactions (the producer's *state*: :mod:`kafka.producer.plain_state` or
-:mod:`kafka.producer.transaction_state`), nor when a batch is ready (the accumulator); how a broker
-is reached is the pool's. Everything here runs in turns of the loop.
+It decides nothing about errors (:mod:`kafka.producer.verdicts`), sequence numbers and transactions
+(the producer's *state*: :mod:`kafka.producer.plain_state` or
+:mod:`kafka.producer.transaction_state`), nor when a batch is ready (the accumulator); what a
+request looks like is told in :mod:`kafka.producer.produce_requests`; how a broker is reached is the
+pool's. Everything here runs in turns of the loop.
 
 For each broker there is one request with at most one batch of each partition at a time, and several
 requests behind each other. Follows KIP-91 (delivery time-out), KIP-580 (back-off), KIP-951 (leader
-hints), KIP-516 (topic ids).
+hints).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import logging
 import random
 from functools import partial
-from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from kafka.errors import (
     KafkaError,
@@ -28,48 +29,27 @@ from kafka.errors import (
 )
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.tasks import Alarm, Task
+from kafka.producer.produce_requests import (
+    ProduceVersions,
+    SenderSettings,
+    answers_of,
+    magic_of,
+    produce_request,
+)
 from kafka.producer.producer_batch import ProducerBatch, State
 from kafka.producer.record_accumulator import Plan, RecordAccumulator
 from kafka.producer.stalls import Stalls
 from kafka.producer.topic_queue import PartitionQueue
 from kafka.producer.verdicts import Action, Verdict
-from kafka.protocol.api import choose_version
-from kafka.protocol.produce import (
-    PartitionProduceData,
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
+from kafka.protocol.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 from kafka.protocol.wire import ZERO_UUID
 
 log = logging.getLogger(__name__)
 
-# The first versions of Produce that carry magic 1 and 2, and the last that names topics.
-_MAGIC_1_SINCE = 2
-_MAGIC_2_SINCE = 3
-_LAST_WITH_NAMES = 12
 # How long the sender pauses after a mistake of its own, in seconds.
 _PAUSE_AFTER_FAULT = 0.1
 _NEVER_SENT = 'purge() dropped them before they were sent'
 _MAYBE_STORED = 'purge() gave them up when they had been sent; they may be stored'
-
-
-class SenderSettings(NamedTuple):
-    """What a producer was told about sending; times in seconds, sizes in bytes."""
-
-    acks: int = 1
-    request_timeout: float = 30.0
-    delivery_timeout: float = 120.0
-    max_request_size: int = 1048576
-    max_in_flight: int = 5
-    retries: float = float('inf')
-    retry_backoff: float = 0.1
-    retry_backoff_max: float = 1.0
-    batch_size: int = 16384
-    codec: int = 0
-    compresslevel: Optional[int] = None
-    availability_timeout: float = 0.0
 
 
 class Sender:
@@ -107,8 +87,7 @@ class Sender:
         self._on_wire: Dict[ProducerBatch, None] = {}
         self._stalls = Stalls(settings.availability_timeout)
         self._slow: FrozenSet[int] = frozenset()
-        # The version of Produce that was chosen for a node, and what from.
-        self._versions: Dict[int, Tuple[Any, int, int, int]] = {}
+        self._versions = ProduceVersions()
         # Where the round of a node's partitions begins next.
         self._turns: Dict[int, int] = {}
 
@@ -285,9 +264,11 @@ class Sender:
             if node not in self._connecting:
                 self._connecting[node] = self._loop.spawn(self._connect(node, link))
             return
+        topic_id = self._pool.cluster.topic_id
         while queues and self._requests.get(node, 0) < self._settings.max_in_flight:
+            wanted, have_ids = self._state.produce_versions, self._have_ids(queues)
             try:
-                version = self._version(node, versions.ranges, queues)
+                version = self._versions.choose(node, versions.ranges, wanted, have_ids)
             except UnsupportedVersionError as error:
                 self._refuse(queues, error)
                 return
@@ -297,8 +278,17 @@ class Sender:
                 return
             self._requests[node] = self._requests.get(node, 0) + 1
             self._stalls.moved(node)
-            request = self._request(batches, version)
+            request = produce_request(
+                batches, version, self._settings, self._state.transactional_id, topic_id
+            )
             self._deliver(node, link, request, version, batches)
+
+    def _have_ids(self, queues: Sequence[PartitionQueue]) -> bool:
+        topic_id = self._pool.cluster.topic_id
+        for queue in queues:
+            if topic_id(queue.topic_partition.topic) == ZERO_UUID:
+                return False
+        return True
 
     def _refuse(self, queues: Sequence[PartitionQueue], error: KafkaError) -> None:
         """Fail what a broker cannot be sent at all."""
@@ -319,27 +309,6 @@ class Sender:
             del self._connecting[node]
             self.poke()
 
-    def _version(self, node: int, ranges: Any, queues: Sequence[PartitionQueue]) -> int:
-        """Return the version of Produce for a broker; ids are used if all topics have one.
-
-        Raises: UnsupportedVersionError when the producer needs one that the broker does not have.
-        """
-        lowest, highest = self._state.produce_versions
-        topic_id = self._pool.cluster.topic_id
-        for queue in queues:
-            if highest > _LAST_WITH_NAMES and topic_id(queue.topic_partition.topic) == ZERO_UUID:
-                highest = _LAST_WITH_NAMES
-        known = self._versions.get(node)
-        if known is not None and known[0] is ranges and known[1:3] == (lowest, highest):
-            return known[3]
-        version = choose_version(ProduceRequest, ranges, highest)
-        if version < lowest:
-            raise UnsupportedVersionError(
-                'the producer needs Produce %d, the broker has %d' % (lowest, version)
-            )
-        self._versions[node] = (ranges, lowest, highest, version)
-        return version
-
     def _fill(
         self, node: int, queues: List[PartitionQueue], version: int, now: float
     ) -> List[ProducerBatch]:
@@ -348,7 +317,7 @@ class Sender:
         Queues that have no more are removed from the list.
         """
         accumulator, state = self._accumulator, self._state
-        magic = 2 if version >= _MAGIC_2_SINCE else int(version >= _MAGIC_1_SINCE)
+        magic = magic_of(version)
         first = self._turns.get(node, 0) % len(queues)
         taken: List[ProducerBatch] = []
         room = self._settings.max_request_size
@@ -395,28 +364,6 @@ class Sender:
         batch.last_sent_at = now
         self._on_wire[batch] = None
         return True
-
-    def _request(self, batches: Sequence[ProducerBatch], version: int) -> ProduceRequest:
-        by_topic: Dict[Any, List[PartitionProduceData]] = {}
-        for batch in batches:
-            topic, partition = batch.topic_partition
-            data = PartitionProduceData(index=partition, records=batch.encoded)
-            by_topic.setdefault(topic, []).append(data)
-        topic_id = self._pool.cluster.topic_id
-        with_ids = version > _LAST_WITH_NAMES
-        return ProduceRequest(
-            transactional_id=self._state.transactional_id,
-            acks=self._settings.acks,
-            timeout_ms=int(self._settings.request_timeout * 1000),
-            topic_data=[
-                TopicProduceData(
-                    name=topic,
-                    topic_id=topic_id(topic) if with_ids else ZERO_UUID,
-                    partition_data=partitions,
-                )
-                for topic, partitions in by_topic.items()
-            ],
-        )
 
     # ------------------------------------------------------------ one request
 
@@ -495,12 +442,7 @@ class Sender:
         response: ProduceResponse,
         now: float,
     ) -> None:
-        names = {topic.topic_id: topic.name for topic in request.topic_data}
-        answers: Dict[Tuple[Any, int], PartitionProduceResponse] = {}
-        for topic in response.responses:
-            name = topic.name or names.get(topic.topic_id, '')
-            for partition in topic.partition_responses:
-                answers[name, partition.index] = partition
+        answers = answers_of(request, response)
         for batch in batches:
             answer = answers.pop(batch.topic_partition, None)
             if answer is None:

@@ -15,8 +15,9 @@ from kafka.errors import KafkaTimeoutError
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.producer.future import future_of
+from kafka.producer.produce_requests import SenderSettings
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
-from kafka.producer.sender import Sender, SenderSettings
+from kafka.producer.sender import Sender
 from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_state import TransactionState
 from test.simulation.loop import SimLoop

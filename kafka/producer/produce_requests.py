@@ -1,0 +1,127 @@
+"""Produce requests as one broker can read them, and what its answers are about.
+
+Owns: which version a broker is asked in, how batches become a request, and which partition each
+part of an answer is about. Does not own: which batches go and when, what becomes of them
+(sender.py). Follows KIP-516 (topic ids). Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+from kafka.errors import UnsupportedVersionError
+from kafka.producer.producer_batch import ProducerBatch
+from kafka.protocol.api import choose_version
+from kafka.protocol.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from kafka.protocol.wire import ZERO_UUID
+
+__all__ = ['ProduceVersions', 'SenderSettings', 'answers_of', 'magic_of', 'produce_request']
+
+#: The first versions of Produce that carry magic 1 and 2, and the last that names topics.
+MAGIC_1_SINCE = 2
+MAGIC_2_SINCE = 3
+LAST_WITH_NAMES = 12
+
+
+class SenderSettings(NamedTuple):
+    """What a producer was told about sending; times in seconds, sizes in bytes."""
+
+    acks: int = 1
+    request_timeout: float = 30.0
+    delivery_timeout: float = 120.0
+    max_request_size: int = 1048576
+    max_in_flight: int = 5
+    retries: float = float('inf')
+    retry_backoff: float = 0.1
+    retry_backoff_max: float = 1.0
+    batch_size: int = 16384
+    codec: int = 0
+    compresslevel: Optional[int] = None
+    availability_timeout: float = 0.0
+
+
+def magic_of(version: int) -> int:
+    """Return the format of records in a version of Produce."""
+    return 2 if version >= MAGIC_2_SINCE else int(version >= MAGIC_1_SINCE)
+
+
+class ProduceVersions:
+    """The version of Produce that each node is asked in, which is chosen once for what it has."""
+
+    def __init__(self) -> None:
+        self._chosen: Dict[int, Tuple[Any, int, int, int]] = {}  # by node, with what from
+
+    def __repr__(self) -> str:
+        return '<ProduceVersions of %d nodes>' % len(self._chosen)
+
+    def choose(self, node: int, ranges: Any, wanted: Tuple[int, int], have_ids: bool) -> int:
+        """Return the version for a broker.
+
+        Arguments: ranges: of versions that it has; wanted: the lowest and the highest that do;
+        have_ids: whether all topics have one.
+        Raises: UnsupportedVersionError when the producer needs one that the broker does not have.
+        """
+        lowest, highest = wanted
+        if not have_ids:
+            highest = min(highest, LAST_WITH_NAMES)
+        known = self._chosen.get(node)
+        if known is not None and known[0] is ranges and known[1:3] == (lowest, highest):
+            return known[3]
+        version = choose_version(ProduceRequest, ranges, highest)
+        if version < lowest:
+            raise UnsupportedVersionError(
+                'the producer needs Produce %d, the broker has %d' % (lowest, version)
+            )
+        self._chosen[node] = (ranges, lowest, highest, version)
+        return version
+
+
+def produce_request(
+    batches: Iterable[ProducerBatch],
+    version: int,
+    settings: SenderSettings,
+    transactional_id: Optional[str],
+    topic_id: Callable[[Any], bytes],
+) -> ProduceRequest:
+    """Return a request with encoded batches.
+
+    Arguments: topic_id: returns the id of a topic; asked in versions that have no names.
+    """
+    by_topic: Dict[Any, List[PartitionProduceData]] = {}
+    for batch in batches:
+        topic, partition = batch.topic_partition
+        data = PartitionProduceData(index=partition, records=batch.encoded)
+        by_topic.setdefault(topic, []).append(data)
+    with_ids = version > LAST_WITH_NAMES
+    return ProduceRequest(
+        transactional_id=transactional_id,
+        acks=settings.acks,
+        timeout_ms=int(settings.request_timeout * 1000),
+        topic_data=[
+            TopicProduceData(
+                name=topic,
+                topic_id=topic_id(topic) if with_ids else ZERO_UUID,
+                partition_data=partitions,
+            )
+            for topic, partitions in by_topic.items()
+        ],
+    )
+
+
+def answers_of(
+    request: ProduceRequest, response: ProduceResponse
+) -> Dict[Tuple[Any, int], PartitionProduceResponse]:
+    """Return what a response says, by topic and partition; '' is a topic that was not sent."""
+    names = {topic.topic_id: topic.name for topic in request.topic_data}
+    answers: Dict[Tuple[Any, int], PartitionProduceResponse] = {}
+    for topic in response.responses:
+        name = topic.name or names.get(topic.topic_id, '')
+        for partition in topic.partition_responses:
+            answers[name, partition.index] = partition
+    return answers

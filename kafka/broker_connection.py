@@ -53,8 +53,9 @@ class BrokerConnection(SteppedSocket):
 
     Attributes: host: the address in use; hostname: the name as it was given; port; afi; config;
     state: one of ConnectionStates, may be assigned; in_flight_requests: deque of InFlightRequest;
-    last_attempt, last_failure: epoch seconds, 0 for never; versions: {API key: (lowest, highest
-    version)} of the broker on this connection, None as long as nobody asked: check_version() does.
+    last_attempt, last_failure: epoch seconds, 0 for never; node_id: the option of that name (1.4);
+    versions: {API key: (lowest, highest version)} of the broker on this connection, None as long as
+    nobody asked: check_version() does.
 
     A request struct in a version that the broker does not serve is translated once its versions are
     known, and its response comes as the struct asked for.
@@ -73,11 +74,12 @@ class BrokerConnection(SteppedSocket):
         self._gives_lists = False  # recv() as in 1.3 and later
         self._early: Deque[Tuple[Any, Future]] = deque()  # answers that recv() has to give still
         self._given = options.hidden(configs)
+        self.node_id = self.config['node_id']
         metrics = self.config['metrics']
         self._metrics: Optional[ConnectionMetrics] = None
         if metrics is not None:
             prefix = self.config['metric_group_prefix']
-            self._metrics = ConnectionMetrics(metrics, prefix, self.config['node_id'])
+            self._metrics = ConnectionMetrics(metrics, prefix, self.node_id)
 
     def __reduce__(self) -> Tuple[Any, ...]:
         kept = {

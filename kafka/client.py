@@ -319,8 +319,27 @@ def _is_own(method: Any, name: str) -> bool:
     return bool(present == tuple(_OWN_METHODS.values()))
 
 
+# What programs of 1.x found in this module besides.
+_HOMES = {
+    'SimpleClient': 'kafka.simple_client',
+    'BrokerConnection': 'kafka.conn',
+    'ConnectionStates': 'kafka.conn',
+    'get_ip_port_afi': 'kafka.conn',
+    'BrokerMetadata': 'kafka.structs',
+    'TopicPartition': 'kafka.structs',
+    'ConnectionError': 'kafka.errors',
+    'FailedPayloadsError': 'kafka.errors',
+    'KafkaConnectionError': 'kafka.errors',
+    'KafkaTimeoutError': 'kafka.errors',
+    'NotLeaderForPartitionError': 'kafka.errors',
+    'ReplicaNotAvailableError': 'kafka.errors',
+    'UnknownError': 'kafka.errors',
+    'UnknownTopicOrPartitionError': 'kafka.errors',
+}
+
+
 def __getattr__(name: str) -> object:
-    """Load the client of 1.x, which this module offered too, when it is asked for."""
-    if name == 'SimpleClient':
-        return getattr(import_module('kafka.simple_client'), name)
+    """Find what is made elsewhere when it is asked for."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError('module %r has no attribute %r' % (__name__, name))

@@ -66,6 +66,10 @@ class ConnectionStates:
     CONNECTING = '<connecting>'
     HANDSHAKE = '<handshake>'
     CONNECTED = '<connected>'
+    # Of 1.4 to 2.3, for programs that ask for them: a login is part of HANDSHAKE here.
+    AUTHENTICATING = '<authenticating>'
+    API_VERSIONS_SEND = '<checking_api_versions_send>'
+    API_VERSIONS_RECV = '<checking_api_versions_recv>'
 
 
 def _telling(callback: Any) -> Callable[[Any], Any]:

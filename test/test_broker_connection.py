@@ -132,6 +132,12 @@ def test_blacked_out(conn):
     assert conn.blacked_out() is False
 
 
+def test_what_programs_of_1_4_ask_for_besides():
+    conn = BrokerConnection('localhost', 9092, socket.AF_INET, node_id=7)
+    assert conn.node_id == 7
+    assert conn.state is not ConnectionStates.AUTHENTICATING
+
+
 def test_predicates_look_at_the_state_alone(conn):
     for name, truths in {
         'DISCONNECTED': (False, False, True),

@@ -504,3 +504,10 @@ def test_reinit_reconnects_what_can_be_reached(cluster):
     cluster.down.add(('host1', 9001))
     with pytest.raises(KafkaConnectionError):
         client.reinit()
+
+
+@pytest.mark.parametrize('name', sorted(kafka.client._HOMES))
+def test_names_that_programs_of_1_x_found_here(name):
+    assert getattr(kafka.client, name).__name__
+    with pytest.raises(AttributeError, match='nothing'):
+        kafka.client.nothing  # noqa: B018 - looked up

@@ -71,6 +71,15 @@ class MemoryRecords:
         """Size of the whole buffer; may be called too, as in 1.4."""
         return CallableInt(len(self._buffer))
 
+    def valid_bytes(self) -> int:
+        """Return the size of the batches that are there as a whole (1.4). Raises as partial."""
+        pos = 0
+        while True:
+            size = self._entry_size(pos)
+            if not size:
+                return pos
+            pos += size
+
     def has_next(self) -> bool:
         """Tell whether there is a batch for next_batch() (1.4). Raises as iteration does."""
         if self._ahead is None:
@@ -89,13 +98,7 @@ class MemoryRecords:
     def partial(self) -> bool:
         """Whether the buffer ends inside a batch. Raises ``ProtocolError`` for broken framing."""
         if self._partial is None:
-            pos = 0
-            while True:
-                size = self._entry_size(pos)
-                if not size:
-                    break
-                pos += size
-            self._partial = pos != len(self._buffer)
+            self._partial = self.valid_bytes() != len(self._buffer)
         return self._partial
 
     def _entry_size(self, pos: int) -> int:

@@ -180,6 +180,12 @@ def test_a_linear_scheme_refuses_what_is_negative():
         Histogram.LinearBinScheme(4, 12).to_bin(-1)
 
 
+def test_a_histogram_shows_its_bins():
+    histogram = Histogram(Histogram.ConstantBinScheme(4, 0, 10))
+    histogram.record(7)
+    assert str(histogram) == '{-inf:0,0.0000000000:0,5.0000000000:1,inf:0}'
+
+
 def test_a_histogram_gives_the_value_of_a_part():
     histogram = Histogram(Histogram.ConstantBinScheme(12, 0, 10))
     assert math.isnan(histogram.value(0.5))

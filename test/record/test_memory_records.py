@@ -140,3 +140,9 @@ def test_columns_say_what_the_records_say(check_inner_crcs):
     for batch in MemoryRecords(MIXED, check_inner_crcs=check_inner_crcs):
         found = [fields for part in batch.columns() for fields in part.fields()]
         assert found == [(record.offset, record.key, record.value) for record in batch]
+
+
+def test_what_is_there_as_a_whole_is_counted():
+    whole = encode_batch([(5, None, b'v', [])])
+    assert MemoryRecords(whole + whole[:-1]).valid_bytes() == len(whole)
+    assert MemoryRecords(b'').valid_bytes() == 0

@@ -43,6 +43,12 @@ class Histogram:
     def __repr__(self) -> str:
         return '<Histogram of %d values>' % self._count
 
+    def __str__(self) -> str:
+        edges = ['%.10f' % self._bin_scheme.from_bin(n) for n in range(1, len(self._hist) - 1)]
+        counts = ['%d' % count for count in self._hist]
+        bins = zip([str(-math.inf), *edges, str(math.inf)], counts)
+        return '{%s}' % ','.join('%s:%s' % each for each in bins)
+
     class ConstantBinScheme:
         """Bins of equal width; the first is below min_val, the last above max_val."""
 

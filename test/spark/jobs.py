@@ -2,15 +2,20 @@
 
 Owns what is compared: rows as plain tuples in the order of (topic, partition, offset), the schema,
 the batches of a stream, and what went wrong. A job never raises for what Spark raises: an error is
-an outcome as well. Which connector runs it is said by the format. Knows no tests and no brokers.
+an outcome as well. Which connector runs it is said by the format. Knows no tests.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+import time
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from test.spark import topics
 
 STREAM_SECONDS = 90
+#: A stream of which nothing came for so long is at its end.
+QUIET_SECONDS = 8
 
 Row = Tuple[Any, ...]
 Range = Tuple[str, int, int, int]  # topic, partition, first offset, the one after the last
@@ -120,6 +125,54 @@ def pipe(
         return Outcome()
     except Exception as error:
         return Outcome(failure=failure(error))
+
+
+def changing(
+    spark: Any,
+    connector: str,
+    options: Mapping[str, str],
+    checkpoint: str,
+    count: int,
+    change: Tuple[str, str, str],
+    error: Optional[str],
+) -> Outcome:
+    """Read a stream; change its topic once so many rows have come, without a stop; read the rest.
+
+    Arguments: change: what topics.change() takes; error: what it is to fail with; without one the
+    stream is read until nothing has come for some time.
+    """
+    batches: List[Tuple[Row, ...]] = []
+    read: List[float] = []  # when
+
+    def take(frame: Any, _: int) -> None:
+        batches.append(in_order(frame))
+        read.append(time.monotonic())
+
+    try:
+        frame = spark.readStream.format(connector).options(**options).load()
+        writer = frame.writeStream.foreachBatch(take).option('checkpointLocation', checkpoint)
+        query = writer.trigger(processingTime='0 seconds').start()
+        try:
+            _await(query, lambda: sum(map(len, batches)) >= count)
+            topics.change(*change)
+            read.append(time.monotonic())
+            quiet = STREAM_SECONDS if error else QUIET_SECONDS
+            _await(query, lambda: time.monotonic() - read[-1] > quiet)
+        finally:
+            query.stop()
+        return Outcome(frame.schema.json(), batches=tuple(batches))
+    except Exception as failed:
+        return Outcome(batches=tuple(batches), failure=failure(failed))
+
+
+def _await(query: Any, is_over: Callable[[], bool]) -> None:
+    """Wait for something while a query runs; raises what that fails with."""
+    end = time.monotonic() + STREAM_SECONDS
+    while not is_over():
+        if query.awaitTermination(1):
+            raise RuntimeError('the stream has ended')
+        if time.monotonic() > end:
+            raise TimeoutError('nothing comes after %d s' % STREAM_SECONDS)
 
 
 def _run(writer: Any, checkpoint: str, trigger: Optional[Mapping[str, Any]]) -> None:

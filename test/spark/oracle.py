@@ -26,9 +26,8 @@ from test.spark import jobs
 ROOT = Path(__file__).resolve().parents[2]
 KAFKA, OURS = 'kafka', 'kafka-py'
 STOP_SECONDS = 30
-JOBS = {
-    name: getattr(jobs, name) for name in ('executors', 'pipe', 'read', 'stream', 'tasks', 'write')
-}
+NAMES = ('changing', 'executors', 'pipe', 'read', 'stream', 'tasks', 'write')
+JOBS = {name: getattr(jobs, name) for name in NAMES}
 
 
 class OracleError(RuntimeError):

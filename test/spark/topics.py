@@ -8,7 +8,7 @@ begins late, and on brokers before 3.0 the formats v0 and v1.
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, Iterable, Optional
+from typing import Any, Callable, Dict, Iterable, List, Optional
 
 BEGAN = 1_700_000_000_000  # ms since 1970: of the first record where they have times
 SECONDS = 60
@@ -178,5 +178,78 @@ def make_all(cluster: Any) -> None:
 def make_formats(cluster: Any) -> None:
     """Make a topic for each format of messages, by its name. For brokers before 3.0."""
     for name, version in FORMATS.items():
-        codecs = [each for each in CODECS if each != 'zstd' or name == 'v2']
-        make_codecs(cluster, name, codecs, **{'message.format.version': version})
+        make_codecs(cluster, name, codecs_of(name), **{'message.format.version': version})
+
+
+def codecs_of(format: str) -> List[str]:
+    """Return the codecs that a format of messages knows."""
+    return [each for each in CODECS if each != 'zstd' or format == 'v2']
+
+
+# ---------------------------------------------------------------- changes
+
+
+def numbered(partitions: int, count: int) -> List[Dict[str, Any]]:
+    """Return so many records for each partition."""
+    return [
+        {'partition': partition, 'value': b'%d of %d' % (number, partition)}
+        for partition in range(partitions)
+        for number in range(count)
+    ]
+
+
+def change(bootstrap: str, kind: str, topic: str) -> None:
+    """Change a topic of two partitions with ten records each.
+
+    Arguments: kind: 'grow': two partitions more, and three records for each; 'recreate': the topic
+    is deleted and made anew, with three records each; 'trim': five records each, of which the first
+    three are deleted before anybody reads them.
+    """
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient, NewPartitions
+
+    admin = AdminClient({'bootstrap.servers': bootstrap})
+    servers = _Servers(bootstrap)
+    if kind == 'grow':
+        admin.create_partitions([NewPartitions(topic, 4)])[topic].result(SECONDS)
+        _until(lambda: len(admin.list_topics(topic, SECONDS).topics[topic].partitions) == 4)
+        fill(servers, topic, numbered(4, 3))
+    elif kind == 'recreate':
+        admin.delete_topics([topic])[topic].result(SECONDS)
+        _until(lambda: _is_made(admin, topic))
+        fill(servers, topic, numbered(2, 3))
+    elif kind == 'trim':
+        fill(servers, topic, numbered(2, 5))
+        before = [TopicPartition(topic, each, 13) for each in (0, 1)]
+        for each in admin.delete_records(before).values():
+            each.result(SECONDS)
+    else:
+        raise ValueError(kind)
+
+
+class _Servers:
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+
+
+def _is_made(admin: Any, topic: str) -> bool:
+    """Try to make a topic, whose name may not be free yet."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import NewTopic
+
+    wanted = NewTopic(topic, 2, 1, config=KEPT)
+    try:
+        admin.create_topics([wanted])[topic].result(SECONDS)
+    except KafkaException as error:
+        if 'already exists' in str(error) or 'marked for deletion' in str(error):
+            return False
+        raise
+    return True
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not is_so():
+        if time.monotonic() > end:
+            raise TimeoutError('the topic does not change')
+        time.sleep(0.1)

@@ -16,7 +16,7 @@ def test_groups_begin_with_the_prefix_and_metrics_have_the_client_id():
     figures = made(client_id='me', metric_group_prefix='mine')
     assert 'mine-coordinator-metrics' in figures.snapshot()
     assert figures.snapshot()['mine-coordinator-metrics']['assigned-partitions'] == 3
-    assert {each.tags.get('client-id') for each in figures.metrics.metrics} == {'me', None}
+    assert {each.tags['client-id'] for each in figures.metrics.metrics} == {'me'}
 
 
 def test_no_prefix_is_that_of_the_consumer():

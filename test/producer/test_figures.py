@@ -64,7 +64,7 @@ def test_metrics_count_what_was_sent(cluster, caplog):
     assert of_topic['byte-rate'] == pytest.approx(whole['byte-rate'], rel=0.01)
     assert 'producer-node-metrics.node-%d' % cluster.nodes[0] in found
     assert found['kafka-metrics-count']['count'] == len(raw) == len(reporter.names)
-    assert {name.tags.get('client-id') for name in raw} == {'mine', None}
+    assert {name.tags['client-id'] for name in raw} == {'mine'}
     assert reporter.calls == ['init', 'close'] and 'reporter failed' in caplog.text
 
 

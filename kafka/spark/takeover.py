@@ -87,7 +87,8 @@ def _wrapped(original: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def mode(self: Any, *arguments: Any, **named: Any) -> Any:
-        setattr(self, _NAMED, True)
+        if any(each is not None for each in (*arguments, *named.values())):  # save() passes None
+            setattr(self, _NAMED, True)
         return original(self, *arguments, **named)
 
     return mode

@@ -1,4 +1,4 @@
-"""Which sessions have the JVM connector. What is taken over is shown by test_source.py."""
+"""Which sessions have the JVM connector; modes of writers. The rest is shown by test_source.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka.spark.takeover import CONNECTOR, has_connector
+from kafka.spark.takeover import CONNECTOR, has_connector, take_over
 
 
 def session(find):
@@ -44,3 +44,54 @@ def test_another_failure_is_told():
 
 def test_connect_cannot_be_asked():
     assert not has_connector(SimpleNamespace())
+
+
+# ------------------------------------------------------------ modes of batch writers
+
+
+class DataFrameWriter:
+    """Does with modes and formats what PySpark's does."""
+
+    def __init__(self):
+        self.has = {}
+
+    def format(self, source):
+        self.has['format'] = source
+        return self
+
+    def mode(self, saveMode):
+        if saveMode is not None:
+            self.has['mode'] = saveMode
+        return self
+
+    def save(self, format=None, mode=None):
+        self.mode(mode)
+        if format is not None:
+            self.format(format)
+        return self.has
+
+
+@pytest.fixture
+def writer(monkeypatch):
+    cls = type('DataFrameWriter', (DataFrameWriter,), dict(vars(DataFrameWriter)))
+    monkeypatch.setitem(take_over.__globals__, '_classes', lambda: [cls])
+    take_over('kafka-py')
+    return cls()
+
+
+def test_a_writer_without_a_mode_appends(writer):
+    assert writer.format('kafka').save() == {'format': 'kafka-py', 'mode': 'append'}
+
+
+def test_a_format_that_save_is_given_appends_as_well(writer):
+    assert writer.save(format='kafka') == {'format': 'kafka-py', 'mode': 'append'}
+
+
+@pytest.mark.parametrize('named', [True, False])
+def test_a_mode_that_was_named_stays(writer, named):
+    writer.mode(saveMode='overwrite') if named else writer.mode('overwrite')
+    assert writer.save(format='kafka') == {'format': 'kafka-py', 'mode': 'overwrite'}
+
+
+def test_other_formats_are_left_alone(writer):
+    assert writer.save(format='parquet') == {'format': 'parquet'}

@@ -20,7 +20,7 @@ from kafka.errors import InvalidOptionError, KafkaConfigurationError
 from kafka.net.security import SecuritySettings
 from kafka.spark.security_options import is_of_security, read_security
 
-__all__ = ['consumer_config', 'is_kafka_name', 'java_name', 'producer_config']
+__all__ = ['consumer_config', 'in_java', 'is_kafka_name', 'java_name', 'producer_config']
 
 PREFIX = 'kafka.'
 _CLASSES = 'classes of Java cannot be used here'
@@ -265,7 +265,7 @@ def _check(face: config.Face, found: Dict[str, Any]) -> None:
     try:
         SecuritySettings.from_options(config.resolve(face, found))
     except KafkaConfigurationError as error:
-        text = _OURS.sub(_in_java, str(error.args[0]))
+        text = in_java(str(error.args[0]))
         # Nobody gave one: it is what exactlyOnce needs.
         text = text.replace(PREFIX + 'transactional.id', 'exactlyOnce')
         raise InvalidOptionError(text) from None
@@ -276,6 +276,11 @@ def _check(face: config.Face, found: Dict[str, Any]) -> None:
 # Names of one word stand in texts as words, but for these.
 _IN_TEXTS = ['acks', 'retries', *(name for name in config.OPTIONS if '_' in name)]
 _OURS = re.compile(r'\b(%s)\b' % '|'.join(_IN_TEXTS))
+
+
+def in_java(text: str) -> str:
+    """Return a text about clients with the names that options have here."""
+    return _OURS.sub(_in_java, text)
 
 
 def _in_java(found: Any) -> str:

@@ -7,7 +7,8 @@ Spark are taken apart, and what is said of a row that cannot be stored. Records 
 plans and commits is :mod:`kafka.spark.sink`.
 
 Columns, their types and what is refused are those of the JVM connector: it looks for columns by
-their names and passes over others; it writes headers whenever there is a column of them. A slice of
+their names and passes over others; it writes headers whenever there is a column of them. Rows of a
+task that go to the same partition keep their order there. A slice of
 some thousand rows is sent at once, so that what is done for a row is what the producer does for it.
 Outcomes are looked at behind each slice: the first record that is given up ends the task.
 """
@@ -15,6 +16,7 @@ Outcomes are looked at behind each slice: the first record that is given up ends
 from __future__ import annotations
 
 import functools
+import random
 from collections import deque
 from itertools import accumulate, islice
 from operator import itemgetter
@@ -38,8 +40,9 @@ from kafka.producer.arrow_rows import ArrowRows, send_arrow_rows
 from kafka.producer.future import FutureRecords
 from kafka.producer.rows import RowRefusedError, Rows, send_rows
 from kafka.record.vector_encoder import as_binary
-from kafka.record.vectors import has_numpy
+from kafka.record.vectors import has_numpy, pyarrow
 from kafka.spark import clients
+from kafka.spark.client_options import in_java
 
 __all__ = [
     'Layout',
@@ -211,6 +214,9 @@ class _Task:
 
     def __init__(self, layout: Layout, outlet: Any, task: Optional[int]) -> None:
         self._topic = layout.given_topic
+        # Rows without a key may come between rows with one, and then keep their order with those
+        # that go to the same partition, as with the JVM connector.
+        self._is_mixed = layout.key is not None or layout.partition is not None
         self._outlet = outlet
         self._task = task
         self._producer: Optional[KafkaProducer] = None
@@ -245,7 +251,7 @@ class _Task:
             rows = _arrow_rows(columns, layout)
             places = range(self.rows, self.rows + batch.num_rows)
             if self._send(
-                topic, functools.partial(send_arrow_rows, topic=topic, rows=rows), places
+                topic, functools.partial(self._send_arrow, topic=topic, rows=rows), places
             ):
                 self._sent(batch.num_rows)
                 return
@@ -265,8 +271,27 @@ class _Task:
             if wanted is not None:
                 some = Rows._make(column and _picked(column, wanted) for column in rows)
                 places = [numbers[each] for each in wanted]
-            self._send(topic, functools.partial(send_rows, topic=topic, rows=some), places)
+            self._send(topic, functools.partial(self._send_rows, topic=topic, rows=some), places)
         self._sent(count)
+
+    def _send_arrow(
+        self, producer: KafkaProducer, topic: str, rows: ArrowRows
+    ) -> Optional[FutureRecords]:
+        if self._is_mixed and rows.keys is None and rows.partitions is None:
+            place = _some_partition(producer, topic)
+            ones = pyarrow().array([place] * len(rows.values), pyarrow().int32())
+            rows = rows._replace(partitions=ones)
+        return send_arrow_rows(producer, topic, rows)
+
+    def _send_rows(self, producer: KafkaProducer, topic: str, rows: Rows) -> FutureRecords:
+        if self._is_mixed:
+            nothing = [None] * len(rows.values)
+            pairs = list(zip(rows.keys or nothing, rows.partitions or nothing))
+            if (None, None) in pairs:
+                place = _some_partition(producer, topic)
+                chosen = [place if each == (None, None) else each[1] for each in pairs]
+                rows = rows._replace(partitions=chosen)
+        return send_rows(producer, topic, rows)
 
     def _sent(self, count: int) -> None:
         self.rows += count
@@ -317,6 +342,8 @@ class _Task:
 
     def _error(self, row: int, topic: str, error: Exception) -> UnwritableRowError:
         text = str(error) if isinstance(error, KafkaError) else repr(error)
+        if self._task is not None:  # to_kafka() has options by their names in Python
+            text = in_java(text)
         return UnwritableRowError(
             '%s, for topic %s, was not stored: %s' % (self._place(row), topic, text)
         )
@@ -335,6 +362,14 @@ class _Task:
         raise UnwritableRowError(
             '%s has a header without a name: its struct or its key is null' % self._place(row)
         )
+
+
+def _some_partition(producer: KafkaProducer, topic: str) -> int:
+    """Return a partition for rows of a slice that may go anywhere, one that has a leader if any."""
+    partitions = producer.partitions_for(topic)
+    available = producer._metadata.available_partitions_for_topic(topic)
+    place: int = random.choice(sorted(available or partitions))
+    return place
 
 
 def _by_topic(topics: Sequence[Any]) -> Iterable[Tuple[str, Optional[Sequence[int]]]]:

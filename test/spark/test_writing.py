@@ -320,6 +320,28 @@ def test_columns_of_nulls_are_as_good_as_none(config, stored):
     assert everything(stored()) == [(None, b'0', [])]
 
 
+@pytest.mark.parametrize('is_arrow', [True, False])
+def test_rows_without_a_key_keep_their_order_with_those_that_have_one(config, stored, is_arrow):
+    """In each partition, also where a slice has no key at all."""
+    layout = Layout(value=0, key=1, given_topic='t')
+    slices = [
+        [(b'%d' % number, None if number % 3 else b'k%d' % number) for number in range(60)],
+        [(b'%d' % number, None) for number in range(60, 80)],
+        [(b'%d' % number, b'k%d' % number) for number in range(80, 120)],
+    ]
+    if is_arrow:
+        batches = [
+            batch(v=[value for value, _ in some], k=pa.array([key for _, key in some], pa.binary()))
+            for some in slices
+        ]
+        assert write_batches(batches, layout, config) == 120
+    else:
+        assert write_rows([row for some in slices for row in some], layout, config) == 120
+    for rows in stored().values():
+        numbers = [int(value) for _, value, _ in rows]
+        assert numbers == sorted(numbers)
+
+
 # ------------------------------------------------------------ what cannot be stored
 
 
@@ -400,6 +422,14 @@ def test_a_task_that_failed_leaves_no_records_and_the_next_has_another_producer(
         write_batches(batches(), VALUE, slow)
     assert write_batches([batch(v=[b'again'])], VALUE, slow) == 1
     assert everything(stored()) == [(None, b'again', [])]
+
+
+@pytest.mark.parametrize(
+    'task, name', [(3, r'kafka\.max\.request\.size'), (None, 'max_request_size')]
+)
+def test_errors_name_options_as_they_were_given(config, task, name):
+    with pytest.raises(UnwritableRowError, match=r'%s is 1048576' % name):
+        write_batches([batch(v=[b'x' * 2000000])], VALUE, config, task)
 
 
 def test_errors_show_no_secrets(config):

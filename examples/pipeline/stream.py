@@ -76,6 +76,7 @@ def start(
         .option('kafka.bootstrap.servers', servers)
         .option('topic', target)
         .option('checkpointLocation', checkpoint)
+        .option('exactlyOnce', 'true')
         .outputMode('append')
         .start()
     )

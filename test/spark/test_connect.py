@@ -29,7 +29,7 @@ def test_a_frame_is_written(connect, broker, topic):
 def test_a_stream_is_read_and_written(connect, broker, topic, new_name, checkpoint):
     target = new_name()
     broker.create_topic(target, 2)
-    elsewhere.check_streaming(connect, broker, topic, target, checkpoint)
+    elsewhere.check_streaming(connect, broker, topic, target, checkpoint, exactlyOnce='true')
 
 
 def test_a_wrong_option_is_told(connect, broker, topic):

@@ -35,7 +35,7 @@ def test_a_frame_is_written(local_cluster, broker, topic):
 def test_a_stream_is_read_and_written(local_cluster, broker, topic, new_name, checkpoint):
     target = new_name()
     broker.create_topic(target, 2)
-    elsewhere.check_streaming(local_cluster, broker, topic, target, checkpoint)
+    elsewhere.check_streaming(local_cluster, broker, topic, target, checkpoint, exactlyOnce='true')
 
 
 def test_a_wrong_option_is_told(local_cluster, broker, topic):

@@ -123,12 +123,14 @@ def test_results_on_a_real_broker_are_there_once(real_broker, tmp_path, new_name
     done = run(tmp_path, '--bootstrap-servers', real_broker.bootstrap, *words)
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir()) == []
-    assert_right(committed(real_broker.bootstrap, prefix + '-means'))
+    found, offsets = committed(real_broker.bootstrap, prefix + '-means')
+    assert_right(found)
+    assert offsets > len(found), 'no markers of transactions: they were not written exactly once'
 
 
 def committed(servers, topic):
-    """Return the results that another client reads under read_committed."""
-    from confluent_kafka import Consumer  # late: only jobs need it
+    """Return what another client reads under read_committed, and how many offsets there are."""
+    from confluent_kafka import Consumer, TopicPartition  # late: only jobs need it
 
     config = {
         'bootstrap.servers': servers,
@@ -151,9 +153,14 @@ def committed(servers, topic):
             assert message.key().decode() == fields['room']
             fields['start'] = datetime.strptime(fields['start'], '%Y-%m-%dT%H:%M:%SZ')
             found.append(report.Mean(**fields))
+        partitions = consumer.list_topics(topic, 20).topics[topic].partitions
+        ends = [
+            consumer.get_watermark_offsets(TopicPartition(topic, each), 20)[1]
+            for each in partitions
+        ]
     finally:
         consumer.close()
-    return found
+    return found, sum(ends)
 
 
 def test_the_table_tells_what_went_wrong_in_the_rooms():

@@ -18,7 +18,9 @@ from kafka.protocol.versioned import (
     OffsetFetchRequest_v1,
     OffsetFetchResponse_v1,
     OffsetRequest_v0,
+    OffsetRequest_v1,
     OffsetResponse_v0,
+    OffsetResponse_v1,
     ProduceRequest_v0,
     ProduceResponse_v0,
     Request,
@@ -30,6 +32,8 @@ EXAMPLES = [
     FetchRequest_v0(-1, 100, 4096, [('t', [(0, 7, 4096)]), ('u', [(1, 8, 1)])]),
     OffsetRequest_v0(-1, [('t', [(0, -1, 1)])]),
     OffsetResponse_v0([('t', [(0, 0, [9, 4])])]),
+    OffsetRequest_v1(-1, [('t', [(0, 77)])]),
+    OffsetResponse_v1([('t', [(0, 0, 77, 4)])]),
     MetadataRequest_v0(['t', 'u']),
     MetadataResponse_v0([(0, 'host', 9092)], [(0, 't', [(9, 0, 1, [1, 2], [1])])]),
     OffsetCommitRequest_v0('g', [('t', [(0, 42, 'metadata'), (1, 43, None)])]),
@@ -49,7 +53,7 @@ def test_what_is_encoded_is_decoded(example):
 def test_every_request_knows_its_response():
     requests = [c for c in vars(versioned).values() if isinstance(c, type) and c is not Request]
     requests = [c for c in requests if issubclass(c, Request)]
-    assert len(requests) == 8
+    assert len(requests) == 9
     for request in requests:
         assert request.RESPONSE_TYPE.API_KEY == request.API_KEY
         assert request.RESPONSE_TYPE.API_VERSION == request.API_VERSION

@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import IllegalStateError
 from kafka.spark import clients
 from kafka.spark.options import SinkOptions
 from kafka.testing import Cluster
@@ -27,9 +28,9 @@ VALUE = StructType().add('value', 'string')
 def written(broker, topic):
     """Return a function that tells (partition, key, value, headers) of all that is in the topic."""
 
-    def read(name=topic):
+    def read(name=topic, **config):
         found = []
-        with KafkaConsumer(bootstrap_servers=broker.bootstrap) as consumer:
+        with KafkaConsumer(bootstrap_servers=broker.bootstrap, **config) as consumer:
             places = [TopicPartition(name, p) for p in consumer.partitions_for_topic(name)]
             ends = consumer.end_offsets(places)
             consumer.assign(places)
@@ -172,6 +173,28 @@ def test_a_row_that_is_too_large_fails_the_task_with_its_place(save, topic, writ
     assert written() == []
 
 
+def test_a_data_frame_is_written_exactly_once(save, written, topic):
+    save(
+        'select cast(id as string) value from range(0, 100, 1, 2)', topic=topic, exactlyOnce='true'
+    )
+    found = written(isolation_level='read_committed')
+    assert sorted(int(value) for _, _, value, _ in found) == list(range(100))
+
+
+def test_a_job_that_fails_leaves_nothing_of_what_was_to_be_written_exactly_once(
+    save, written, topic
+):
+    from pyspark.errors import PythonException
+
+    query = "select repeat('x', if(id = 99, 2000000, 1)) value from range(0, 100, 1, 2)"
+    with pytest.raises(PythonException, match=r'row 49 of.*kafka\.max\.request\.size'):
+        save(query, topic=topic, exactlyOnce='true')
+    assert written(isolation_level='read_committed') == []
+    save("select 'v' value", topic=topic, exactlyOnce='true')  # no transaction stands before it
+    found = written(isolation_level='read_committed')
+    assert [value for _, _, value, _ in found] == [b'v']
+
+
 # ------------------------------------------------------------ streams
 
 
@@ -189,3 +212,27 @@ def test_a_query_with_a_wrong_column_fails(spark, start, topic, tmp_path):
     frame = spark.readStream.text(str(tmp_path / 'in')).selectExpr('1 value')
     with pytest.raises(StreamingQueryException, match="'value' has the type int"):
         start(frame, topic=topic).awaitTermination(60)
+
+
+def test_a_query_is_written_exactly_once(spark, start, written, topic, tmp_path):
+    frame = spark.range(100).selectExpr('cast(id as string) value')
+    for _ in range(2):
+        frame.write.mode('append').text(str(tmp_path / 'in'))
+        source = spark.readStream.text(str(tmp_path / 'in'))
+        query = start(source, topic=topic, exactlyOnce='true', transactionalIdPrefix='p')
+        assert query.awaitTermination(60)
+    found = written(isolation_level='read_committed')
+    assert sorted(int(value) for _, _, value, _ in found) == sorted(list(range(100)) * 2)
+
+
+def test_outside_of_tasks_nothing_is_written_exactly_once():
+    with pytest.raises(IllegalStateError, match='tasks of Spark only'):
+        sink.batch_writer(OPTIONS._replace(exactly_once=True), VALUE).write([])
+
+
+def test_transactions_may_take_as_long_as_brokers_allow_unless_it_is_said():
+    given = OPTIONS._replace(exactly_once=True)
+    assert sink.stream_writer(given, VALUE)._config['transaction_timeout_ms'] == 900000
+    given = given._replace(config={'transaction_timeout_ms': 5})
+    assert sink.stream_writer(given, VALUE)._config['transaction_timeout_ms'] == 5
+    assert 'transaction_timeout_ms' not in sink.stream_writer(OPTIONS, VALUE)._config

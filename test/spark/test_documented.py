@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r'\.\. code:: python\n\n((?:    .*\n|\n)+)')
 
 
-def programs(page):
-    """Return the programs of a page that begin a session."""
+def programs(page, word='SparkSession'):
+    """Return the programs of a page that have a word in them: those that begin a session."""
     blocks = BLOCK.findall((ROOT / page).read_text(encoding='utf-8'))
-    return [re.sub('(?m)^    ', '', block) for block in blocks if 'SparkSession' in block]
+    return [re.sub('(?m)^    ', '', block) for block in blocks if word in block]
 
 
 def run(program, cluster, folder):
@@ -56,11 +56,12 @@ def stored(cluster, topic):
         return sorted(record.value for record in reader)
 
 
-def test_the_readme_reads_a_topic(cluster, tmp_path):
-    (program,) = programs('README.rst')
-    assert sorted(re.findall(r'\|\s*(\w+)\|', run(program, cluster, tmp_path))) == [
-        'one', 'three', 'two', 'value'
-    ]  # fmt: skip
+def test_the_readme_reads_streams_and_writes(cluster, tmp_path):
+    read, stream, write = programs('README.rst', 'spark.r')
+    shown = run('\n'.join([read, stream, write]), cluster, tmp_path)
+    assert sorted(re.findall(r'\|\s*(\w+)\|', shown)) == ['one', 'three', 'two', 'value']
+    assert stored(cluster, 'shouted') == [b'ONE', b'THREE', b'TWO']
+    assert stored(cluster, 'squares') == sorted(b'%d' % (n * n) for n in range(100))
 
 
 def test_the_programs_of_the_page(cluster, tmp_path):

@@ -1,7 +1,7 @@
 """What kills, retention and wrong passwords do to queries: nothing is lost, doubled or kept quiet.
 
 A query that is killed is a program of its own (fault_program.py). KAFKA_SPARK_FAULTS=all runs the
-heavy ones, too: they start several programs, or executors, one after the other.
+heavy one, too: it starts several programs, one after the other.
 """
 
 from __future__ import annotations
@@ -144,9 +144,8 @@ def test_a_worker_and_a_query_that_are_killed_lose_and_double_nothing(program):
 
 
 @heavy
-@pytest.mark.parametrize('master', ['local[2,3]', 'local-cluster[2,1,1024]'])
-def test_a_query_that_is_killed_again_and_again_loses_and_doubles_nothing(program, master):
-    query = program(master)
+def test_a_query_that_is_killed_again_and_again_loses_and_doubles_nothing(program):
+    query = program('local[2,3]')
     for after in (1, 50, 60, 40, 100):
         query.start()
         query.kill(after)

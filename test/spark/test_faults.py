@@ -17,17 +17,16 @@ import time
 
 import pytest
 
-from servers.cluster import Cluster
-from servers.releases import EMBEDDED, chosen, problem
-from test.spark import topics
-from test.spark.conftest import RELEASE, ROOT
-from test.spark.fault_program import seen
-
 pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
 
 import kafka.spark
 from kafka.testing import Cluster as EmbeddedCluster
+from servers.cluster import Cluster
+from servers.releases import EMBEDDED, chosen, problem
+from test.spark import topics
+from test.spark.conftest import RELEASE, ROOT
 from test.spark.embedded import fill
+from test.spark.fault_program import seen
 
 pytestmark = pytest.mark.spark
 SECONDS = 120

@@ -12,7 +12,9 @@ are done for each size and codec:
 
 * *read*: all columns of a topic to the sink noop. *count*: ``count()``.
 * *write*: the same records from a generator to a new topic; *generator* is what the generator alone
-  takes to noop, as a part of the time that the JVM connector's *write* took.
+  takes to noop, as a part of the time that the JVM connector's *write* took; *to Python* is what it
+  takes to a writer that counts the rows in Python and does nothing with them: what is left to any
+  writer in Python.
 * *batch*: a stream, to noop, of a topic that gets 1000 records a second: the median of
   triggerExecution of the micro-batches with records behind the first few. *batch, low latency*: the
   same with the option lowLatency of kafka-py, beside the same of the JVM connector.
@@ -47,13 +49,9 @@ from workers import ROOT, started
 
 RELEASE = '4.4.0'
 OURS, JVM = 'kafka-py', 'kafka'
-READS, WRITE, GENERATOR, BATCH, LOW = (
-    ('read', 'count'),
-    'write',
-    'generator',
-    'batch',
-    'low latency',
-)
+READS, WRITE, BATCH, LOW = ('read', 'count'), 'write', 'batch', 'low latency'
+GENERATOR, TO_PYTHON = 'generator', 'to Python'
+FLOORS = (GENERATOR, TO_PYTHON)
 ROWS = (*READS, WRITE, BATCH, LOW)
 PARTITIONS = 6
 MEBIBYTE = 1 << 20
@@ -203,6 +201,9 @@ class Bench:
             return self.timed(count, lambda: expect(count, self.read(connector, topic).count()))
         if row == GENERATOR:
             return self.timed(count, lambda: self.noop(self.generator(count, size)))
+        if row == TO_PYTHON:
+            writer = self.generator(count, size).write.format('counter').mode('append')
+            return self.timed(count, writer.save)
         made = self.new_topic()
         rows = self.generator(count, size)
         found = self.timed(count, lambda: self.write(connector, rows, made, codec))
@@ -323,9 +324,30 @@ def session() -> Iterator[Any]:
         spark = builder.getOrCreate()
         try:
             register(spark)
+            spark.dataSource.register(counter())
             yield spark
         finally:
             spark.stop()
+
+
+def counter() -> Any:
+    """Return the format 'counter', whose writer takes rows as Arrow and counts them."""
+    from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+
+    class Writer(DataSourceArrowWriter):  # type: ignore[misc]
+        def write(self, iterator: Iterator[Any]) -> Any:
+            sum(batch.num_rows for batch in iterator)
+            return WriterCommitMessage()
+
+    class Counter(DataSource):  # type: ignore[misc]
+        @classmethod
+        def name(cls) -> str:
+            return 'counter'
+
+        def writer(self, schema: Any, overwrite: bool) -> Any:
+            return Writer()
+
+    return Counter
 
 
 def measure(bench: Bench, options: argparse.Namespace) -> Figures:
@@ -356,8 +378,8 @@ def _measure_rows(
     for turn in range(-1, options.rounds):
         for row in rows:
             order = (OURS, JVM) if turn % 2 else (JVM, OURS)
-            for name in (*order, GENERATOR) if row == WRITE else order:
-                job = GENERATOR if name == GENERATOR else row
+            for name in (*order, *FLOORS) if row == WRITE else order:
+                job = name if name in FLOORS else row
                 found = bench.once(job, name, size, codec, topic, count)
                 if turn >= 0:  # the first is to warm up
                     found = found._replace(cpu_seconds=found.cpu_seconds / count * 1e6)
@@ -407,12 +429,12 @@ def report(figures: Figures) -> None:
         name = '%s, %d bytes, %s' % (row, size, codec)
         cells = (name, *(each / 1000 for each in medians), spread(ratios), *costs, spread(cpu))
         print('| %s | %.0f k/s | %.0f k/s | %s | %.2f, %.2f | %s |' % cells)
-        if GENERATOR in by_name:
-            parts = [a.speed / b.speed for a, b in zip(theirs, by_name[GENERATOR])]
-            print(
-                '| generator, %d bytes | | | %.2f of the JVM | | |'
-                % (size, statistics.median(parts))
-            )
+        for floor in FLOORS:
+            if floor in by_name:
+                parts = [a.speed / b.speed for a, b in zip(theirs, by_name[floor])]
+                cost = statistics.median(each.cpu_seconds for each in by_name[floor])
+                part = statistics.median(parts)
+                print('| %s, %d bytes | | | %.2f of the JVM | %.2f | |' % (floor, size, part, cost))
 
 
 def measure_memory(bench: Bench, gigabytes: float) -> None:

@@ -35,6 +35,8 @@ TOLERATED_WARNINGS = (
     'ignore:unclosed <socket:ResourceWarning',
     'ignore::DeprecationWarning:pyspark.*',
 )
+#: Some tests start Spark several times, each of which takes a minute beside much other work.
+TEST_SECONDS = 600
 SETTINGS = {
     # Programs are short: what the JVM's second compiler does for them costs as much as all else.
     'spark.driver.extraJavaOptions': '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC',
@@ -94,6 +96,8 @@ def pytest_collection_modifyitems(items):
             continue
         if reason is not None:
             item.add_marker(pytest.mark.skip(reason=reason))
+        if item.get_closest_marker('timeout') is None:
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS))
         for each in TOLERATED_WARNINGS:
             item.add_marker(pytest.mark.filterwarnings(each))
 

@@ -1,0 +1,58 @@
+"""No secret of an option is in what Spark shows of a job: its plans, its progress, its window."""
+
+from __future__ import annotations
+
+import pytest
+
+from test.spark.embedded import fill
+
+pytestmark = pytest.mark.spark
+CANARY = 'canary-bird'
+JAAS = (
+    'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice"'
+    ' password="%s";' % CANARY
+)
+
+
+def plans(spark):
+    """Return what the window of Spark shows of all jobs so far."""
+    found = spark._jsparkSession.sharedState().statusStore().executionsList()
+    return '\n'.join(found.apply(each).physicalPlanDescription() for each in range(found.size()))
+
+
+@pytest.fixture
+def secured(broker):
+    """Options with a secret, which a broker without logins is not told."""
+    return {'kafka.bootstrap.servers': broker.bootstrap, 'kafka.sasl.jaas.config': JAAS}
+
+
+def test_of_what_is_read(spark, secured, broker, topic):
+    fill(broker, topic, 0, [b'one'])
+    rows = spark.read.format('kafka-py').options(**secured).option('subscribe', topic).load()
+    assert [row.value for row in rows.collect()] == [b'one']
+    shown = plans(spark) + rows._jdf.queryExecution().toString() + repr(rows)
+    assert 'BatchScan kafka-py' in shown and CANARY not in shown
+
+
+def test_of_what_is_written(spark, secured, topic):
+    rows = spark.range(3).selectExpr('CAST(id AS string) AS value')
+    writer = rows.write.format('kafka-py').options(**secured).option('topic', topic)
+    writer.mode('append').save()
+    shown = plans(spark)
+    assert 'kafka' in shown.lower() and CANARY not in shown
+
+
+def test_of_a_query(spark, secured, broker, topic, checkpoint):
+    fill(broker, topic, 0, [b'one'])
+    stream = spark.readStream.format('kafka-py').options(**secured).option('subscribe', topic)
+    rows = stream.option('startingOffsets', 'earliest').load().select('value')
+    writer = rows.writeStream.format('kafka-py').options(**secured).option('topic', topic + '-out')
+    query = writer.option('checkpointLocation', checkpoint).start()
+    try:
+        query.processAllAvailable()
+        explained = query._jsq.explainInternal(True)
+        progress = [str(each) for each in query.recentProgress]
+    finally:
+        query.stop()
+    assert progress and 'kafka-py' in explained
+    assert CANARY not in explained + ''.join(progress) + plans(spark)

@@ -27,11 +27,11 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.timeout(2 * SECONDS + 60 * KILLS),
 ]
-#: What may be killed of a run of the query, by its master; one in four has executors of its own.
+#: What may be killed of a run of the query, by its master; one in three has executors of its own.
 LOCAL, CLUSTER = 'local[2,4]', 'local-cluster[2,1,1024]'
-MASTERS = (LOCAL, LOCAL, LOCAL, CLUSTER)
+MASTERS = (LOCAL, LOCAL, CLUSTER)
 WHAT = {
-    LOCAL: ('query', 'worker', 'worker', 'worker'),
+    LOCAL: ('query', 'worker'),
     CLUSTER: ('query', 'executor', 'executor', 'worker'),
 }
 #: So that it is up soon.

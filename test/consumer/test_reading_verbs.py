@@ -8,9 +8,10 @@ import pytest
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
-from kafka.testing import Cluster
+from kafka.testing import Cluster, MemoryCluster
 from kafka.testing.faults import DropResponse, Hang
 from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until, write
+from test.simulation.reader import SimConsumer
 
 pytestmark = pytest.mark.once
 
@@ -36,15 +37,18 @@ def test_the_ends_of_partitions_that_are_not_assigned(consumer):
     assert consumer.end_offsets([]) == {}
 
 
-def test_who_is_not_answered_about_topics_is_told_what_was_asked(cluster):
-    with consumer_of(cluster, request_timeout_ms=3000) as consumer:
-        consumer.topics()
+def test_who_is_not_answered_about_topics_is_told_what_was_asked():
+    """On a virtual clock: one that stands still for 0.1 seconds has the limit around it fire too."""
+    with MemoryCluster(version='4.4', seed=1, topics={'t': 2}) as cluster:
+        consumer = SimConsumer.of(cluster, [], request_timeout_ms=3000)
+        assert consumer.topics() == {'t'}
         cluster.faults.add(Hang(), 'Metadata', times=None)
         with pytest.raises(KafkaTimeoutError, match='within 0.1 seconds .* about all topics'):
             consumer.topics(timeout_ms=100)
         consumer.config['request_timeout_ms'] = 100
         with pytest.raises(KafkaTimeoutError, match='within 0.1 seconds .* about topic missing'):
             consumer.partitions_for_topic('missing')
+        consumer.close(timeout_ms=100)
 
 
 def test_no_question_waits_behind_a_fetch_that_the_broker_keeps(cluster):

@@ -38,7 +38,7 @@ def test_the_ends_of_partitions_that_are_not_assigned(consumer):
 
 
 def test_who_is_not_answered_about_topics_is_told_what_was_asked():
-    """On a virtual clock: one that stands still for 0.1 seconds has the limit around it fire too."""
+    """On a virtual clock: where one stands still for 0.1 s, the limit around it fires too."""
     with MemoryCluster(version='4.4', seed=1, topics={'t': 2}) as cluster:
         consumer = SimConsumer.of(cluster, [], request_timeout_ms=3000)
         assert consumer.topics() == {'t'}

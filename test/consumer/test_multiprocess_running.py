@@ -60,7 +60,7 @@ def test_any_client_will_do_where_there_is_fork(real):
     assert client.get_partition_ids_for_topic.call_count == 0
     started = time.monotonic()
     made.stop()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
     assert [process.is_alive() for process in made.procs] == [False, False]
 
 

@@ -116,7 +116,7 @@ def test_an_answer_that_trickles_in_is_given_up():
     def slow(handler):
         handler.send_response(200)
         handler.end_headers()
-        for _ in range(100):
+        for _ in range(1000):
             try:
                 handler.wfile.write(b' ')
                 handler.wfile.flush()
@@ -126,7 +126,7 @@ def test_an_answer_that_trickles_in_is_given_up():
 
     began = time.monotonic()
     refused(slow, 'took longer than allowed', timeout=0.3)
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 10  # of 20
 
 
 def test_a_certificate_that_is_not_trusted_is_refused():

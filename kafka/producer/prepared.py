@@ -2,9 +2,10 @@
 
 Owns the calls that need nothing but a transactional id and what prepare_transaction() told: whether
 a transaction is still open, EndTxn, taking an id away from whoever has it, and which ids have open
-transactions. Does not own: producing, and who may end what when. Follows KIP-98, KIP-664, KIP-890
-and, in its names, KIP-939, whose two-phase commit only brokers of the future have: here the
-transaction time-out goes on, and what was prepared longer ago is aborted by its coordinator.
+transactions, or may soon. Does not own: producing, and who may end what when. Follows KIP-98,
+KIP-664, KIP-890 and, in its names, KIP-939, whose two-phase commit only brokers of the future have:
+here the transaction time-out goes on, and what was prepared longer ago is aborted by its
+coordinator.
 
 Everything may be repeated: an EndTxn with the same outcome is answered as the first was, until the
 id is used again; what is answered then, or after a time-out, is an error of the id.
@@ -53,6 +54,8 @@ Errors = Dict[str, KafkaError]
 _OVER = frozenset([47, 48, 49, 59, 90])
 #: The states in which a transaction keeps readers of committed records waiting for its producer.
 _OPEN = ['Ongoing']
+#: That, and the one in which a producer has the id and has not begun yet.
+_HELD = ['Ongoing', 'Empty']
 #: What ends is written into partitions next, for which a repeated call waits a little.
 _FIRST_PAUSE = 0.02
 
@@ -131,7 +134,15 @@ class PreparedTransactions:
 
         Of those only that this user may describe. Brokers that cannot be reached are passed over.
         """
-        return self.run(lambda: self._list(prefix))
+        return self.run(lambda: self._list(prefix, _OPEN))
+
+    def held_ids(self, prefix: str) -> Optional[List[str]]:
+        """Return the ids of open_ids(), and those whose producers have not begun a transaction.
+
+        Who asked for a producer id before this call, and has had no transaction since, is found: to
+        fence that id keeps its producer from ever beginning one. Those that were fenced are found.
+        """
+        return self.run(lambda: self._list(prefix, _HELD))
 
     # ------------------------------------------------------------ for whoever asks more
 
@@ -271,23 +282,23 @@ class PreparedTransactions:
 
     # ------------------------------------------------------------ all brokers
 
-    async def _list(self, prefix: str) -> Optional[List[str]]:
+    async def _list(self, prefix: str, states: List[str]) -> Optional[List[str]]:
         nodes = [broker.nodeId for broker in self._pool.cluster.brokers()]
-        answers = await self._loop_at_hand.gather(*(self._list_of(node) for node in nodes))
+        answers = await self._loop_at_hand.gather(*(self._list_of(node, states) for node in nodes))
         found = [each for each in answers if each is not None]
         if not found:
             return None
         return sorted({name for some in found for name in some if name.startswith(prefix)})
 
-    async def _list_of(self, node: int) -> Optional[List[str]]:
-        """Return the ids with open transactions of one broker, None if it does not tell."""
+    async def _list_of(self, node: int, states: List[str]) -> Optional[List[str]]:
+        """Return the ids in some states of one broker, None if it does not tell."""
         seconds = self._settings.request_timeout
         try:
             link = self._pool.link(node)
             await self._loop_at_hand.within(seconds, link.ready())
             if ApiKey.LIST_TRANSACTIONS not in link.versions.ranges:
                 return None
-            request = ListTransactionsRequest(state_filters=_OPEN, producer_id_filters=[])
+            request = ListTransactionsRequest(state_filters=states, producer_id_filters=[])
             answer = await link.request(request, seconds)
         except KafkaError as error:
             if not error.retriable:

@@ -5,19 +5,27 @@ run finishes. What is decided, and what follows from it, is decisions.py; marks 
 become records in writing.py. Docs: docs/spark.rst; why it is done so: docs/design.rst.
 
 The steps of a batch of a query. A task: (1) is the batch decided? if so, it ends what it had
-prepared, and writes again only what is gone; (2) a producer id, which fences who had the id; (3)
-rows; (4) the mark of the batch, in the transaction; (5) prepared. The driver: (6) are all of them
-still open? (7) the decision; (8) EndTxn for each; (9) transactions that nobody will end are
-aborted. Up to (6) all is as if nothing had been written, from (7) on as if it had.
+prepared, and writes again only what is gone; (2) a producer id, which fences who had the id; (3) is
+it still as it was at (1)? (4) rows; (5) the mark of the batch, in the transaction; (6) prepared.
+The driver: (7) are all of them still open? (8) the decision; (9) EndTxn for each; (10) transactions
+that nobody will end are aborted. Up to (7) all is as if nothing had been written, from (8) on as if
+it had.
+
+Spark does not wait for tasks that it kills, so that one of them may go on behind (10). Who has a
+producer id by then is found there, whether a transaction was begun or not, and fenced; who gets one
+later finds at (3) that the batch is decided. For a DataFrame, which is not decided, the driver
+marks in its place that the write is over, also where it is aborted.
 """
 
 from __future__ import annotations
 
 import logging
 import uuid
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from contextlib import ExitStack
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
 
 from kafka.errors import (
+    IllegalStateError,
     InvalidTransactionTimeoutError,
     KafkaConfigurationError,
     KafkaError,
@@ -49,6 +57,8 @@ log = logging.getLogger('kafka.spark')
 TIMEOUT_MS = 900000
 #: Attempts that a task has by default (spark.task.maxFailures): what an earlier run may have left.
 _ATTEMPTS = 4
+#: A topic that is there once a group is, for marks where no other topic is known.
+_ANY_TOPIC = '__consumer_offsets'
 #: Of which queries and writes this process has looked for what earlier runs left, the last ones.
 _swept: List[str] = []
 _MOST_SWEPT = 64
@@ -65,6 +75,18 @@ class Place(NamedTuple):
     batch: Optional[int]
     partition: int
     attempt: int
+
+
+class Settled(NamedTuple):
+    """What a task begins with.
+
+    knew: whether the batch is decided; is_wanted: whether the rows have to be written; mark: that
+    of the query, or write, when the task looked.
+    """
+
+    knew: bool
+    is_wanted: bool
+    mark: Optional[Mark]
 
 
 class Told(NamedTuple):
@@ -88,24 +110,25 @@ def write_base(prefix: str) -> str:
 # ------------------------------------------------------------ a task
 
 
-def settle(place: Place, config: Mapping[str, Any]) -> Tuple[bool, bool]:
+def settle(place: Place, config: Mapping[str, Any]) -> Settled:
     """Find out whether a batch is decided, and end what this task had prepared of it.
 
-    Returns: (whether it is decided, whether the rows have to be written).
     Raises: IllegalStateError for a batch that is older than what was decided; UndecidableError;
     what brokers refuse.
     """
     if place.batch is None:
-        return False, True
+        return Settled(False, True, None)
     with clients.prepared(config) as client:
-        decision = _read_decision(client, place.base)
+        mark = read_mark(client, place.base)
+        decision = None if mark is None else _decision_of(client, place.base, mark, mark.number)
         course = course_of(decision, place.batch, place.partition)
         if course is not Course.SETTLE:
-            return course is Course.SKIP, course is Course.WRITE
+            return Settled(course is Course.SKIP, course is Course.WRITE, mark)
         assert decision is not None
         entry = decision.entry(place.partition)
         assert entry is not None
-        return True, bool(_end_decided(client, place.base, place.batch, [entry]))
+        gone = _end_decided(client, place.base, place.batch, [entry])
+        return Settled(True, bool(gone), mark)
 
 
 def _end_decided(
@@ -130,12 +153,13 @@ def _end_decided(
 class TransactionOutlet:
     """The transaction of a task: begins with its first row, and ends prepared, or not at all.
 
-    Arguments: place; config: options of KafkaProducer.
+    Arguments: place; settled: what settle() told; config: options of KafkaProducer.
     Attributes: state: how to end what is prepared, None if nothing was sent; topic.
     """
 
-    def __init__(self, place: Place, config: Mapping[str, Any]) -> None:
+    def __init__(self, place: Place, settled: Settled, config: Mapping[str, Any]) -> None:
         self._place = place
+        self._settled = settled
         self._config = dict(config)
         self._producer: Optional[KafkaProducer] = None
         self.state: Optional[PreparedTxnState] = None
@@ -150,21 +174,46 @@ class TransactionOutlet:
         return transactional_id(self._place.base, self._place.partition, self._place.attempt)
 
     def producer(self, topic: str) -> KafkaProducer:
-        """Return the producer, with a transaction begun. Raises: what brokers refuse."""
+        """Return the producer, with a transaction begun.
+
+        Raises: IllegalStateError where the batch or write is over; what brokers refuse.
+        """
         if self._producer is None:
-            self._producer = KafkaProducer(
-                **{**self._config, 'transactional_id': self.transactional_id}
-            )
             self.topic = topic
-            try:
-                self._producer.init_transactions()
-            except InvalidTransactionTimeoutError as error:
-                raise KafkaConfigurationError(
-                    'kafka.transaction.timeout.ms, %d unless given, is more than the brokers allow'
-                    ' (their transaction.max.timeout.ms)' % TIMEOUT_MS
-                ) from error
-            self._producer.begin_transaction()
+            producer = KafkaProducer(**{**self._config, 'transactional_id': self.transactional_id})
+            with ExitStack() as undone:
+                undone.callback(producer.close, 0)
+                self._initialise(producer)
+                self._check_unchanged()
+                producer.begin_transaction()
+                undone.pop_all()
+            self._producer = producer
         return self._producer
+
+    def _initialise(self, producer: KafkaProducer) -> None:
+        try:
+            producer.init_transactions()
+        except InvalidTransactionTimeoutError as error:
+            raise KafkaConfigurationError(
+                'kafka.transaction.timeout.ms, %d unless given, is more than the brokers allow'
+                ' (their transaction.max.timeout.ms)' % TIMEOUT_MS
+            ) from error
+
+    def _check_unchanged(self) -> None:
+        """Raise if the driver has ended meanwhile what this task is of: nobody would end it then.
+
+        Only behind init_transactions(): a driver that marks later than this fences the producer id.
+        """
+        with clients.prepared(self._config) as client:
+            mark = read_mark(client, self._place.base)
+        if mark == self._settled.mark:
+            return
+        batch = self._place.batch
+        raise IllegalStateError(
+            'exactlyOnce: %s is over: it was aborted, or another attempt of this task was taken, or'
+            ' another driver writes it; %s begins no transaction'
+            % ('the write' if batch is None else 'batch %d' % batch, self.transactional_id)
+        )
 
     def finish(self) -> None:
         """Prepare the transaction, when all rows are stored."""
@@ -191,13 +240,13 @@ class TransactionOutlet:
         finally:
             producer.close(0)
 
-    def told(self, knew: bool) -> Told:
+    def told(self) -> Told:
         """Return what the driver is told."""
         place = self._place
         entry = None
         if self.state is not None:
             entry = Entry(place.partition, place.attempt, self.state)
-        return Told(place.base, knew, entry, self.topic)
+        return Told(place.base, self._settled.knew, entry, self.topic)
 
 
 def _group_of(base: str, partition: int) -> str:
@@ -227,6 +276,7 @@ def commit(told: Sequence[Told], batch: Optional[int], config: Mapping[str, Any]
         _check(client, base, entries)
         if batch is None:
             _commit_all(client, base, entries)
+            _mark_as_over(client, base, _topic_of(told))
         else:
             decision = _decide(client, base, batch, entries, told)
             gone = _end_decided(client, base, batch, decision.entries)
@@ -236,6 +286,22 @@ def commit(told: Sequence[Told], batch: Optional[int], config: Mapping[str, Any]
                     ' start the query again, which writes it anew' % (batch, gone[0].partition)
                 )
         _sweep(client, base, entries)
+
+
+def _topic_of(told: Sequence[Told]) -> Optional[str]:
+    """Return a topic that tasks wrote to, None if nobody tells one."""
+    return next((each.topic for each in told if each.entry is not None), None)
+
+
+def _mark_as_over(client: PreparedTransactions, base: str, topic: Optional[str]) -> None:
+    """Let tasks of a DataFrame that begin later know that nobody waits for them.
+
+    Not a reason to fail: what is not marked, the time-out of transactions ends.
+    """
+    try:
+        write_mark(client, base, topic or _ANY_TOPIC, Mark(0, 'over'))
+    except KafkaError as error:
+        log.warning('that %s is over could not be kept for tasks that still run: %s', base, error)
 
 
 def _check(client: PreparedTransactions, base: str, entries: Sequence[Entry]) -> None:
@@ -272,7 +338,8 @@ def _decide(
     known = None if mark is None else _decision_of(client, base, mark, batch)
     decision = merged(known, batch, entries, [each.knew for each in told])
     if decision != known:
-        topic = next(each.topic for each in told if each.entry is not None)
+        topic = _topic_of(told)
+        assert topic is not None
         _write_decision(client, base, topic, decision, mark)
     return decision
 
@@ -282,10 +349,12 @@ def abort(
     batch: Optional[int],
     base: Optional[str],
     config: Mapping[str, Any],
+    topic: Optional[str] = None,
 ) -> None:
     """Abort what tasks have written, unless it is decided: then the next run finishes it.
 
-    Arguments: told: None for tasks that failed; base: of a DataFrame, None for a query.
+    Arguments: told: None for tasks that failed; base: of a DataFrame, None for a query; topic: the
+    one that all rows are for, None where there is none.
     """
     known = [each for each in told if each is not None]
     if base is None:
@@ -294,7 +363,9 @@ def abort(
         base = known[0].base
     with clients.prepared(config) as client:
         kept: Sequence[Entry] = ()
-        if batch is not None:
+        if batch is None:
+            _mark_as_over(client, base, topic or _topic_of(known))
+        else:
             decision = _read_decision(client, base)
             if decision is not None and decision.batch >= batch:
                 log.warning('batch %d of %s is decided: the next run finishes it', batch, base)
@@ -306,20 +377,25 @@ def abort(
         for name, error in errors.items():
             if not is_over(error):
                 log.warning('%s was not aborted: %s', name, error)
-        _sweep(client, base, kept)
+        _sweep(client, base, kept, len(told))
 
 
-def _sweep(client: PreparedTransactions, base: str, kept: Sequence[Entry]) -> None:
-    """Abort transactions that nobody will end: those of attempts that were killed.
+def _sweep(
+    client: PreparedTransactions, base: str, kept: Sequence[Entry], failed_tasks: int = 0
+) -> None:
+    """Abort transactions that nobody will end, and let none begin: of attempts that were killed.
 
     Readers of committed records would wait for them until they time out. Not a reason to fail.
+    Arguments: failed_tasks: how many tasks there were, where none of them was accepted.
     """
     names = {each.transactional_id(base) for each in kept}
     try:
-        found = client.open_ids(base + '-')
+        found = client.held_ids(base + '-')
         if found is None:  # brokers before 3.0
-            found = _guessed(base, kept)
-        errors = client.fence(name for name in found if name not in names)
+            found = _guessed(base, kept, failed_tasks)
+        errors = client.fence(
+            [name for name in found if name not in names], client.config['transaction_timeout_ms']
+        )
     except KafkaError as error:
         log.warning('transactions that were left open could not be looked for: %s', error)
         return
@@ -327,20 +403,26 @@ def _sweep(client: PreparedTransactions, base: str, kept: Sequence[Entry]) -> No
         log.warning('%s was left open, and not aborted: %s', name, failure)
 
 
-def _guessed(base: str, kept: Sequence[Entry]) -> List[str]:
+def _guessed(base: str, kept: Sequence[Entry], failed_tasks: int) -> List[str]:
     """Return ids that may have open transactions, where brokers do not list them.
 
-    Attempts before those that were accepted, and once all that an earlier run may have left.
+    Attempts before those that were accepted, and once all that an earlier run may have left; of a
+    job that failed all attempts.
     """
     is_first = base not in _swept
     del _swept[:-_MOST_SWEPT]
     _swept.append(base)
-    return [
+    found = {
         transactional_id(base, each.partition, attempt)
         for each in kept
         for attempt in range(max(each.attempt, _ATTEMPTS if is_first else 0))
-        if attempt != each.attempt
-    ]
+    }
+    found |= {
+        transactional_id(base, partition, attempt)
+        for partition in range(failed_tasks)
+        for attempt in range(_ATTEMPTS)
+    }
+    return sorted(found)
 
 
 def _raise_first(errors: Mapping[str, KafkaError]) -> None:

@@ -88,14 +88,14 @@ class _Writing:
         if self._prefix is None:
             return StoredRows(write(rows, self._layout, SharedOutlet(self._config), _task()))
         place = _place(self._base, self._prefix)
-        knew, is_wanted = exactly_once.settle(place, self._config)
-        outlet = exactly_once.TransactionOutlet(place, self._config)
+        settled = exactly_once.settle(place, self._config)
+        outlet = exactly_once.TransactionOutlet(place, settled, self._config)
         stored = 0
-        if is_wanted:
+        if settled.is_wanted:
             stored = write(rows, self._layout, outlet, place.partition)
         else:
             deque(rows, maxlen=0)  # Spark makes a new worker where some are left
-        return StoredRows(stored, outlet.told(knew))
+        return StoredRows(stored, outlet.told())
 
     def _commit(self, messages: Sequence[StoredRows], batch: Optional[int]) -> None:
         if self._prefix is not None:
@@ -105,7 +105,8 @@ class _Writing:
     def _abort(self, messages: Sequence[Optional[StoredRows]], batch: Optional[int]) -> None:
         if self._prefix is not None:
             told = [None if each is None else each.told for each in messages]
-            exactly_once.abort(told, batch, self._base, self._config)
+            topic = self._layout.given_topic
+            exactly_once.abort(told, batch, self._base, self._config, topic)
 
 
 class BatchWriter(_Writing, DataSourceArrowWriter):  # type: ignore[misc]

@@ -128,6 +128,23 @@ def test_open_transactions_are_listed_by_their_first_letters(cluster, prepare, c
         assert found is None
 
 
+def test_ids_of_producers_that_have_not_begun_are_listed_too(cluster, prepare, client):
+    state = prepare('a-1')
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id='a-2') as producer:
+        producer.init_transactions()
+        found = client.held_ids('a-')
+        if found is None:
+            assert cluster.state.release.version < (3, 0)
+            return
+        assert (found, client.open_ids('a-')) == (['a-1', 'a-2'], ['a-1'])
+        client.commit({'a-1': state})
+        assert client.held_ids('a-') == ['a-2']
+        client.fence(['a-2'])
+        producer.begin_transaction()
+        with pytest.raises(ProducerFencedError):
+            producer.send('t', b'x').get(5)
+
+
 def test_the_producer_may_end_it_itself(cluster):
     with KafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id='a') as producer:
         producer.init_transactions()

@@ -8,7 +8,13 @@ import random
 import pytest
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import IllegalStateError, KafkaConfigurationError, ProducerFencedError
+from kafka.errors import (
+    IllegalStateError,
+    KafkaConfigurationError,
+    KafkaError,
+    ProducerFencedError,
+)
+from kafka.producer import KafkaProducer
 from kafka.producer.prepared import PreparedTransactions
 from kafka.spark import clients, exactly_once
 from kafka.spark.decisions import UndecidableError
@@ -78,12 +84,16 @@ def is_nothing_open(config, client):
 
 def task(config, batch, number, rows, attempt=0, base=BASE):
     """Do what a task does; return what the driver is told."""
-    place = Place(base, batch, number, attempt)
-    knew, is_wanted = exactly_once.settle(place, config)
-    outlet = TransactionOutlet(place, config)
-    if is_wanted:
+    outlet = begun(config, batch, number, attempt, base)
+    if outlet._settled.is_wanted:
         write_rows([(str(row),) for row in rows], ROWS, outlet, number)
-    return outlet.told(knew)
+    return outlet.told()
+
+
+def begun(config, batch, number, attempt=0, base=BASE):
+    """Begin a task: it knows what is decided, and has no producer yet."""
+    place = Place(base, batch, number, attempt)
+    return TransactionOutlet(place, exactly_once.settle(place, config), config)
 
 
 def dealt(batch, seed):
@@ -245,8 +255,7 @@ def test_the_attempt_that_was_accepted_is_not_fenced_by_another(config, client):
 
 
 def test_an_attempt_that_was_killed_keeps_no_reader_waiting(config, client):
-    place = Place(BASE, 1, 0, 0)
-    killed = TransactionOutlet(place, config)
+    killed = begun(config, 1, 0)
     killed.producer('t').send('t', b'99').get(10)
     run(config, 1, 'first', (1, 0, 0))
     assert stored(config) == list(range(10, 20)) and is_nothing_open(config, client)
@@ -265,14 +274,115 @@ def test_another_driver_over_the_same_checkpoint_is_refused(config):
     with pytest.raises(ProducerFencedError):
         exactly_once.commit(first, 1, config)
     exactly_once.commit(second, 1, config)
-    # A driver that began before it was decided, and whose attempts have other numbers.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exactly_once, '_read_decision', lambda client, base: None)
-        third = [task(config, 1, number, [number], 7) for number in range(TASKS)]
-    with pytest.raises(IllegalStateError, match='another driver'):
-        exactly_once.commit(third, 1, config)
-    exactly_once.abort(third, 1, None, config)
     assert stored(config) == list(range(10, 20))
+
+
+def test_a_driver_that_began_before_the_other_decided_is_refused(config, monkeypatch):
+    """Its attempts have other numbers, and brokers before 3.0 do not tell the first one of them."""
+    monkeypatch.setattr(PreparedTransactions, 'held_ids', lambda client, prefix: None)
+    second = [task(config, 1, number, [number], 7) for number in range(TASKS)]
+    run(config, 1, 'first')
+    with pytest.raises(IllegalStateError, match='another driver'):
+        exactly_once.commit(second, 1, config)
+    exactly_once.abort(second, 1, None, config)
+    assert stored(config) == list(range(10, 20))
+
+
+# ------------------------------------------------------------ tasks that nobody waits for any more
+
+
+#: Where such a task can be when the driver is done: (whose step, which one, whether behind it).
+STEPS = {
+    'it has no producer id': (TransactionOutlet, '_initialise', False),
+    'it has a producer id': (TransactionOutlet, '_initialise', True),
+    'it has looked': (TransactionOutlet, '_check_unchanged', True),
+    'it has begun': (KafkaProducer, 'begin_transaction', True),
+    'it has sent': (TransactionOutlet, 'finish', False),
+    'it has prepared': (TransactionOutlet, 'finish', True),
+}
+
+
+def late(config, step, drive, *arguments):
+    """Run a task, and what the driver does at a step of it; return what the task fails with."""
+    owner, name, is_behind = STEPS[step]
+    original = getattr(owner, name)
+
+    def held(self, *more):
+        done = original(self, *more) if is_behind else None
+        patch.setattr(owner, name, original)  # the driver's own tasks are not held
+        drive()
+        return done if is_behind else original(self, *more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, held)
+        try:
+            task(config, *arguments)
+        except KafkaError as error:
+            return str(error)
+    return ''
+
+
+def check_late(config, client, step, error, rows):
+    assert ('is over' in error) == (step in ('it has no producer id', 'it has a producer id'))
+    assert stored(config) == rows
+    assert is_nothing_open(config, client)
+
+
+@pytest.mark.parametrize('has_others', [False, True])
+@pytest.mark.parametrize('step', STEPS)
+def test_a_task_that_runs_on_when_a_data_frame_was_aborted(config, client, step, has_others):
+    base = exactly_once.write_base('p')
+    others = [task(config, None, 1, [1], base=base)] if has_others else []
+
+    def drive():
+        exactly_once.abort([None, *others], None, base, config, 't')
+
+    check_late(config, client, step, late(config, step, drive, None, 0, [0], 0, base), [])
+
+
+@pytest.mark.parametrize('step', STEPS)
+def test_another_attempt_runs_on_when_a_data_frame_was_committed(config, client, step):
+    base = exactly_once.write_base('p')
+
+    def drive():
+        told = [task(config, None, number, [number], base=base) for number in range(TASKS)]
+        exactly_once.commit(told, None, config)
+
+    error = late(config, step, drive, None, 0, [0], 1, base)
+    check_late(config, client, step, error, [0, 1, 2])
+
+
+@pytest.mark.parametrize('step', STEPS)
+def test_another_attempt_runs_on_when_a_batch_was_committed(config, client, step):
+    """Of this run, or of one before it that failed."""
+
+    def drive():
+        run(config, 1, 'first')
+
+    check_late(config, client, step, late(config, step, drive, 1, 0, [0], 1), EVERYTHING[:10])
+
+
+@pytest.mark.parametrize('step', ['it has a producer id', 'it has begun', 'it has prepared'])
+def test_a_task_that_runs_on_when_a_batch_was_aborted(config, client, step):
+    """Another one had ended, so that the driver knows which query it is."""
+    others = [task(config, 1, 1, [1])]
+    error = late(
+        config,
+        step,
+        lambda: exactly_once.abort([None, *others], 1, None, config),
+        *(1, 0, [0]),
+    )
+    assert is_nothing_open(config, client), error
+
+
+def test_a_write_of_which_no_topic_is_known_is_fenced_all_the_same(config, client):
+    base = exactly_once.write_base('p')
+
+    def drive():
+        exactly_once.abort([None], None, base, config)
+
+    late(config, 'it has looked', drive, None, 0, [0], 0, base)
+    assert is_nothing_open(config, client) and stored(config) == []
 
 
 # ------------------------------------------------------------ without rows, with bad ones
@@ -363,5 +473,6 @@ def test_a_decision_of_which_a_part_is_missing_is_told(config, client, monkeypat
 
 
 def test_outlets_show_ids_and_no_secrets():
-    outlet = TransactionOutlet(Place(BASE, 1, 2, 3), {'sasl_plain_password': 'geheim'})
+    settled = exactly_once.Settled(False, True, None)
+    outlet = TransactionOutlet(Place(BASE, 1, 2, 3), settled, {'sasl_plain_password': 'geheim'})
     assert repr(outlet) == '<TransactionOutlet p-q-2-3>'

@@ -1,0 +1,87 @@
+"""Writes that fail while a task still runs: Spark aborts them, and does not wait for the task."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+from kafka.producer import KafkaProducer
+from kafka.producer.prepared import PreparedTransactions
+from test.spark.held_writes import HeldSource, wait_for
+
+pytestmark = pytest.mark.spark
+
+
+def ends(cluster, topic, level):
+    """Return where partitions end for readers of a level of isolation."""
+    with KafkaConsumer(bootstrap_servers=cluster.bootstrap, isolation_level=level) as consumer:
+        return consumer.end_offsets([TopicPartition(topic, each) for each in range(2)])
+
+
+def wait_until(is_so):
+    """Wait for something for some seconds; return whether it came."""
+    deadline = time.monotonic() + 10
+    while not is_so():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def is_open(cluster, topic):
+    """Tell whether a transaction keeps readers waiting that does not end within some seconds."""
+    levels = ('read_committed', 'read_uncommitted')
+    return not wait_until(lambda: len({repr(ends(cluster, topic, each)) for each in levels}) == 1)
+
+
+@pytest.mark.parametrize(
+    'point, has_column', [('before', False), ('before', True), ('initialised', False)]
+)
+def test_a_task_that_runs_on_leaves_no_transaction(
+    spark, real_broker, real_topic, tmp_path, point, has_column
+):
+    """It begins when the driver has looked for what is open; rows name their topic, or do not."""
+    from pyspark.errors import PythonException
+
+    spark.dataSource.register(HeldSource)
+    query = "select repeat('x', if(id = 19, 2000000, 1)) value, '%s' topic from range(0, 20, 1, 2)"
+    writer = spark.sql(query % real_topic).write.format('kafka-held').mode('append')
+    if not has_column:
+        writer = writer.option('topic', real_topic)
+    writer = writer.option('kafka.bootstrap.servers', real_broker.bootstrap)
+    writer = writer.options(exactlyOnce='true', transactionalIdPrefix=str(tmp_path / point))
+    with pytest.raises(PythonException, match=r'row 9 of.*kafka\.max\.request\.size'):
+        writer.save()
+    assert (tmp_path / 'aborted').exists()
+    wait_for(tmp_path / 'over', 5)  # unless Spark has killed it by then
+    assert not is_open(real_broker, real_topic)
+
+
+def test_brokers_tell_of_producers_that_have_not_begun(real_broker, real_topic, new_name):
+    """New ids, and those that had a transaction: in the state Empty, by which they are found."""
+    prefix, bootstrap = new_name(), real_broker.bootstrap
+    with PreparedTransactions(bootstrap_servers=bootstrap) as client:
+        if client.held_ids(prefix) is None:
+            pytest.skip('brokers before 3.0 do not tell')
+        with KafkaProducer(bootstrap_servers=bootstrap, transactional_id=prefix) as first:
+            first.init_transactions()
+            assert client.held_ids(prefix) == [prefix] and client.open_ids(prefix) == []
+            first.begin_transaction()
+            first.send(real_topic, b'x')
+            first.commit_transaction()
+            assert wait_until(lambda: not client.held_ids(prefix))
+        with KafkaProducer(bootstrap_servers=bootstrap, transactional_id=prefix) as second:
+            second.init_transactions()
+            assert client.held_ids(prefix) == [prefix]
+            assert client.fence([prefix]) == {}
+            second.begin_transaction()
+            with pytest.raises(KafkaError):
+                second.send(real_topic, b'y').get(30)
+            with pytest.raises(KafkaError):
+                second.abort_transaction()
+    assert not is_open(real_broker, real_topic)

@@ -340,8 +340,8 @@ def test_ctrl_c_ends_a_blocked_call_and_the_loop_goes_on(parked):
         try:
             loop.run(loop.sleep(30), 30)
         except KeyboardInterrupt:
-            print('interrupted', time.monotonic() - began < 5)
-        print(loop.run(loop.sleep(0.01), 5))
+            print('interrupted', time.monotonic() - began < 20)  # of 30
+        print(loop.run(loop.sleep(0.01), 30))
         print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
         if %r:
             loop.call_threadsafe(over.append, 1)

@@ -49,6 +49,8 @@ MEMBERS = 4
 COMMITS = ('sync', 'async', 'auto', 'sync')
 #: How long nothing may happen when all was sent, before the members are taken for finished.
 STUCK_SECONDS = 60
+#: And where members commit too early, which loses records, once they have committed all there is.
+QUIET_SECONDS = 10
 
 
 class Sending(IdempotentProgram):
@@ -305,8 +307,8 @@ class Round:
     def wait_for_end(self, members, logs):
         """Wait until the members have read everything, or do not get on any more."""
         ends = {p: log[-1].offset + 1 if log else 0 for p, log in logs.items()}
-        last, changed_at = None, time.monotonic()
-        while time.monotonic() < changed_at + STUCK_SECONDS:
+        last, changed_at, patience = None, time.monotonic(), STUCK_SECONDS
+        while time.monotonic() < changed_at + patience:
             now = self.state_of(members)
             if self.options.transactions:
                 if now == ends:
@@ -316,6 +318,8 @@ class Round:
                     return
             if now != last:
                 last, changed_at = now, time.monotonic()
+            elif self.options.commits == 'early' and self.committed() == ends:
+                patience = QUIET_SECONDS
             time.sleep(0.5)
 
     def state_of(self, members):

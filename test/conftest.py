@@ -6,13 +6,13 @@ Random order is pytest-randomly's, warnings become errors and hangs end by the s
 
 from __future__ import annotations
 
-import collections
 import os
 import signal
 
 import hypothesis
 import pytest
 
+from test import dealing
 from test.leaks import leaked_since, take_stock
 
 # A shell lets what it starts in the background ignore Ctrl-C, and so would the programs that tests
@@ -36,23 +36,19 @@ hypothesis.settings.load_profile(
 )
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Leave out what another part has of the tests without brokers (``KAFKA_TEST_PART=1/2``).
 
-    The tests of one file stay together, unless they are marked ``apart``: those are dealt out last.
-    Tests on brokers are divided by cluster, in test/integration/conftest.py.
+    Last, so that what markers and names leave out has no weight. Tests on brokers are dealt out in
+    test/integration/conftest.py.
     """
-    number, parts = map(int, os.environ.get('KAFKA_TEST_PART', '1/1').split('/'))
-    if parts == 1:
+    if 'KAFKA_TEST_PART' not in os.environ:
         return
-    sizes = collections.Counter(_room(item) for item in items if not _is_on_brokers(item))
-    loads, place = [0] * parts, {}
-    for room, size in sorted(sizes.items(), key=lambda each: (each[0][1], -each[1], *each[0])):
-        place[room] = loads.index(min(loads))
-        loads[place[room]] += size
-    others = [
-        item for item in items if not _is_on_brokers(item) and place[_room(item)] != number - 1
-    ]
+    own = [item for item in items if not _is_on_brokers(item)]
+    rooms = [_room(item) for item in own]
+    dealing.name_rooms(own, rooms)
+    others = dealing.left_to_others(own, rooms)
     if others:
         config.hook.pytest_deselected(items=others)
         left_out = set(map(id, others))
@@ -60,9 +56,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _room(item):
-    """Return what stays together with a test: its file, and its name where it may be apart."""
+    """Return what stays together with a test: its file, and itself alone where it may be apart."""
+    kind = dealing.SPARK if item.get_closest_marker('spark') else dealing.WITHOUT
     is_apart = item.get_closest_marker('apart') is not None
-    return str(item.path), item.name if is_apart else ''
+    return dealing.Room(kind, item.nodeid.split('::')[0], test=item.name if is_apart else '')
 
 
 def _is_on_brokers(item):

@@ -8,6 +8,7 @@
     python3 test/run.py --spark 4.0          the tests with that PySpark alone (repeatable; "all")
     python3 test/run.py --lint               format, rules and types in place of the tests
     python3 test/run.py --docs               the documentation in place of the tests
+    python3 test/run.py --write-seconds      and write down what takes long: test/dealing.py
     python3 test/run.py -- -k codec -x       what follows -- goes to pytest
     KAFKA_VERSION=4.4.0 python3 test/run.py  on that release in place of the default set
     KAFKA_BROKER=embedded ...                on embedded brokers only; real: on real ones only
@@ -34,6 +35,7 @@ if __name__ == '__main__':
     sys.path[0] = ROOT  # run as a script: find the package servers
 
 from servers.releases import EMBEDDED, REAL, chosen_kind, java_problem  # noqa: E402  (the path)
+from test import dealing  # noqa: E402  (the path)
 from test.environments import (  # noqa: E402
     SetUpError,
     call,
@@ -47,10 +49,12 @@ SUPPORTED = ['3.%d' % minor for minor in range(OLDEST[1], NEWEST[1] + 1)]
 SOME_FAILED, NOTHING_SELECTED = 1, 5  # exit codes of pytest
 INTEGRATION = os.path.join('test', 'integration')
 AT_A_TIME = 2  # runs of pytest; tests on brokers mostly wait
-# In how many parts the tests run on brokers, all at a time: no JVM is busy beside embedded ones.
-PARTS = {EMBEDDED: 4, REAL: 3}
-# So many tests on real brokers may fail and run again alone, once: a machine that stands still for
-# half a minute is no defect of the project. What passes then is shown as unsteady in the verdict.
+# In how many parts the tests run on brokers, in their order, and how many are at work at a time:
+# beside four with real brokers, which mostly wait, a core is idle for one of the others.
+PARTS = {REAL: 4, EMBEDDED: 3}
+ON_BROKERS_AT_A_TIME = 5
+# So many tests of a step on brokers may fail and run again alone, once: a machine that stands still
+# for half a minute is no defect of the project. What passes then the verdict shows as unsteady.
 MAY_FAIL_ONCE = 3
 # And those without brokers: one part keeps one core busy.
 PARTS_WITHOUT = 2
@@ -75,7 +79,7 @@ SPARKS = {
 }
 NEWEST_SPARK = '4.3'
 SPARK_TESTS = os.path.join('test', 'spark')
-SPARK_SECONDS = 1800  # no test begins later than that
+SPARK_SECONDS = 3000  # no test begins later than that
 SPARK_PARTS = 2  # one job at a time leaves a core idle
 
 
@@ -87,6 +91,7 @@ class Report:
         self.ran, self.failed, self.missing, self.left_out = [], [], [], []
         self.skipped = collections.Counter()
         self.unsteady = []
+        self.seconds = []  # of each test, by its room
 
     def add(self, name, code, note=''):
         """Note the end of a step."""
@@ -113,6 +118,8 @@ class Report:
         gaps = self.missing + self.left_out
         gaps += ['%d skipped (above)' % n for n in [sum(self.skipped.values())] if n]
         gap = ' *** NOT RUN: %s ***' % '; '.join(gaps) if gaps else ''
+        if self.unsteady:
+            gap += ' *** UNSTEADY: %d (above) ***' % len(self.unsteady)
         print('%s.%s' % ('FAILED' if bad else 'passed', gap), flush=True)
         return 1 if bad else 0
 
@@ -164,18 +171,23 @@ class Pytest:
         say(self.name)
         print('$ %s' % ' '.join(self.command), flush=True)
 
-    def wait(self):
+    def wait(self, meanwhile=lambda: None):
         """Wait for its end, with its output shown from now on, and return the exit code."""
-        if self.output is None:
-            return self.process.wait()
-        self.say()
+        if self.output is not None:
+            self.say()
         is_over = False
         while not is_over:
-            is_over = self.process.poll() is not None
-            print(self.output.read().decode('utf-8', 'replace'), end='', flush=True)
+            is_over = not self.is_running()
+            if self.output is not None:
+                print(self.output.read().decode('utf-8', 'replace'), end='', flush=True)
+            meanwhile()
             time.sleep(0 if is_over else 0.2)
         self.close()
         return self.process.wait()
+
+    def is_running(self):
+        """Tell whether it has started and not ended."""
+        return self.process.poll() is None
 
     def close(self):
         """Let go of the output."""
@@ -188,14 +200,19 @@ class Pytest:
 def run_side_by_side(runs, report, at_a_time=AT_A_TIME):
     """Run pytest several times, some at a time, and report each name: none fills two cores."""
     waiting, running, ended = collections.deque(runs), [], {}
+
+    def start_some():
+        while waiting and sum(run.is_running() for run in running) < at_a_time:
+            waiting[0].start(in_sight=not running)
+            running.append(waiting.popleft())
+
     try:
-        while waiting or running:
-            while waiting and len(running) < at_a_time:
-                running.append(waiting.popleft())
-                running[-1].start(in_sight=len(running) == 1)
-            run = running[0]
-            ended.setdefault(run.name, []).append((run, run.wait(), *read_results(run.results)))
-            del running[0]
+        start_some()
+        while running:
+            code = running[0].wait(meanwhile=start_some)
+            run = running.pop(0)
+            results = read_results(run.results, report.seconds)
+            ended.setdefault(run.name, []).append((run, code, *results))
     finally:
         for run in running:  # what the user interrupted
             run.process.terminate()
@@ -227,12 +244,17 @@ def run_again(name, parts, report):
     return code
 
 
-def read_results(path):
-    """Return how many tests there were, by reason how many were skipped, and which failed."""
+def read_results(path, seconds=None):
+    """Return how many tests there were, by reason how many were skipped, and which failed.
+
+    How long each took is added to `seconds`.
+    """
     if not os.path.exists(path):  # pytest did not come so far
         return 0, collections.Counter(), []
     suite = next(xml.etree.ElementTree.parse(path).iter('testsuite'))
     os.remove(path)
+    if seconds is not None:
+        seconds += dealing.measured_in(suite)
     skips = collections.Counter(
         skip.get('message') for skip in suite.iter('skipped') if skip.get('type') == 'pytest.skip'
     )
@@ -330,50 +352,54 @@ def test(options, report):
         for part in range(1, parts + 1)
     ]
     run_side_by_side(without, report, options.at_a_time)
-    for (version, python), kind in itertools.product(pythons.items(), kinds):
-        name, count = 'tests on %s brokers, Python %s' % (kind, version), PARTS[kind]
-        parts = [
-            Pytest(
-                name,
-                python,
-                ['-m', 'integration', *with_place(options.pytest)],
-                may_repeat=kind == REAL,
-                KAFKA_BROKER=kind,
-                KAFKA_TEST_PART='%d/%d' % (part, count),
-                KAFKA_VERSION=os.environ.get('KAFKA_VERSION') or wanted_releases(kind, kinds),
-            )
-            for part in range(1, count + 1)
-        ]
-        run_side_by_side(parts, report, count)
+    on_brokers = runs_on_brokers(pythons, kinds, options)
     if not is_second(options):
-        test_with_spark(list(pythons), options, report)
+        on_brokers += runs_with_spark(list(pythons), options, report)
+    run_side_by_side(on_brokers, report, ON_BROKERS_AT_A_TIME)
 
 
-def test_with_spark(versions, options, report, spark=NEWEST_SPARK):
-    """Run the tests with a PySpark on one of the versions, or report why they cannot run."""
+def runs_on_brokers(pythons, kinds, options):
+    """Return the runs of the tests on some kinds of brokers."""
+    wanted = [kind for kind in PARTS if kind in kinds]
+    return [
+        Pytest(
+            'tests on %s brokers, Python %s' % (kind, version),
+            python,
+            ['-m', 'integration', *with_place(options.pytest)],
+            may_repeat=True,
+            KAFKA_BROKER=kind,
+            KAFKA_TEST_PART='%d/%d' % (part, PARTS[kind]),
+            KAFKA_VERSION=os.environ.get('KAFKA_VERSION') or wanted_releases(kind, kinds),
+        )
+        for (version, python), kind in itertools.product(pythons.items(), wanted)
+        for part in range(1, PARTS[kind] + 1)
+    ]
+
+
+def runs_with_spark(versions, options, report, spark=NEWEST_SPARK):
+    """Return the runs of the tests with a PySpark on one of the versions; none reports why."""
     release, oldest = SPARKS[spark]
     name = 'the tests with Spark %s' % release
     if options.no_brokers:
         report.left_out.append('%s (--no-brokers)' % name)
-        return
+        return []
     if places_in(options.pytest) and not any(SPARK_TESTS in each for each in options.pytest):
         report.left_out.append('%s (not in %s)' % (name, ' '.join(places_in(options.pytest))))
-        return
+        return []
     version, lacking = version_for_spark(versions, oldest), java_problem()
     if version is None:
         lacking = 'Python %d.%d or later is needed' % oldest
     if lacking:
         report.missing.append('%s: %s' % (name, lacking))
-        return
+        return []
     args = ['-m', 'spark', '--session-timeout', str(SPARK_SECONDS)]
     args += with_place(options.pytest, SPARK_TESTS)
     python = spark_environment(version, spark)
     name = 'tests with Spark %s, Python %s' % (release, version)
-    parts = [
-        Pytest(name, python, args, KAFKA_TEST_PART='%d/%d' % (part, SPARK_PARTS))
+    return [
+        Pytest(name, python, args, may_repeat=True, KAFKA_TEST_PART='%d/%d' % (part, SPARK_PARTS))
         for part in range(1, SPARK_PARTS + 1)
     ]
-    run_side_by_side(parts, report, SPARK_PARTS)
 
 
 def test_sparks(options, report):
@@ -387,7 +413,8 @@ def test_sparks(options, report):
     if able and not java_problem() and not options.no_brokers:
         usable_kinds(spark_environment(able, asked[-1]), options, report)
     for spark in asked:
-        test_with_spark(versions, options, report, spark)
+        runs = runs_with_spark(versions, options, report, spark)
+        run_side_by_side(runs, report, SPARK_PARTS)
 
 
 def spark_environment(version, spark):
@@ -504,6 +531,11 @@ def parse(arguments):
         choices=[*SPARKS, 'all'],
         help='the tests with this PySpark alone; "all": with each',
     )
+    parser.add_argument(
+        '--write-seconds',
+        action='store_true',
+        help='write to test/seconds.txt what takes long, by which tests are dealt out to the parts',
+    )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument('--lint', action='store_true', help='format, rules, types; no tests')
     instead.add_argument('--docs', action='store_true', help='build the documentation; no tests')
@@ -512,6 +544,8 @@ def parse(arguments):
     )
     options = parser.parse_args(before)
     options.pytest = after
+    if options.write_seconds and after:
+        parser.error('--write-seconds is for whole steps: leave out what follows --')
     return options
 
 
@@ -527,6 +561,8 @@ def main(arguments):
         (lint if options.lint else docs if options.docs else chosen_test)(options, report)
     except SetUpError as error:
         report.failed.append('set-up: %s' % error)
+    if options.write_seconds:
+        dealing.write(report.seconds)
     return report.close()
 
 

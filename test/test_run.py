@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from test import conftest as top_conftest
 from test import environments, run
-from test.integration import conftest
 from test.sources import ROOT
 
 OWN = '%d.%d' % sys.version_info[:2]
@@ -63,6 +60,15 @@ def test_what_the_caller_left_out_is_named_but_no_failure_under_ci(report, capsy
     report.left_out.append('real brokers (--no-brokers)')
     assert report.close() == 0
     assert last_line(capsys) == 'passed. *** NOT RUN: real brokers (--no-brokers) ***'
+
+
+def test_what_passed_at_the_second_try_is_no_failure_and_in_the_last_line(report, capsys):
+    report.add('brokers', 0)
+    report.unsteady.append('test/integration/test_x.py::test_a')
+    assert report.close() == 0
+    *_, which, last = capsys.readouterr().out.splitlines()
+    assert which.startswith('UNSTEADY test/integration/test_x.py::test_a')
+    assert last == 'passed. *** UNSTEADY: 1 (above) ***'
 
 
 def test_under_ci_what_did_not_run_is_a_failure(report, capsys, monkeypatch):
@@ -180,7 +186,7 @@ def with_spark(report, monkeypatch):
     monkeypatch.setattr(run, 'run_side_by_side', lambda runs, to, at_a_time: started.extend(runs))
 
     def ask(*versions, words=()):
-        run.test_with_spark(list(versions), run.parse(list(words)), report)
+        started.extend(run.runs_with_spark(list(versions), run.parse(list(words)), report))
         parts = [each.environ['KAFKA_TEST_PART'] for each in started]
         assert parts in ([], ['1/2', '2/2'])
         return [each.command[3:] for each in started[:1]]
@@ -276,7 +282,7 @@ def test_tests_with_spark_that_are_named_run_alone(with_spark):
 def test_spark_is_left_to_the_run_of_the_main_python(monkeypatch):
     """The other Pythons run the tests without brokers."""
     asked = []
-    monkeypatch.setattr(run, 'test_with_spark', lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(run, 'runs_with_spark', lambda *arguments: asked.append(arguments) or [])
     monkeypatch.setattr(run, 'environment', lambda *arguments: 'python')
     monkeypatch.setattr(run, 'usable_kinds', lambda *arguments: [])
     monkeypatch.setattr(run, 'run_side_by_side', lambda *arguments: None)
@@ -285,6 +291,37 @@ def test_spark_is_left_to_the_run_of_the_main_python(monkeypatch):
     assert asked == []
     run.test(run.parse([]), run.Report())
     assert [versions for versions, *_ in asked] == [[OWN]]
+
+
+def test_tests_on_brokers_run_together_those_that_wait_first(monkeypatch):
+    """In parts of which each has a share; tests without brokers are none of them."""
+    monkeypatch.setattr(run, 'runs_with_spark', lambda *arguments: ['with Spark'])
+    monkeypatch.setattr(run, 'environment', lambda *arguments: 'python')
+    monkeypatch.setattr(run, 'usable_kinds', lambda *arguments: ['embedded', 'real'])
+    steps = []
+    monkeypatch.setattr(run, 'run_side_by_side', lambda runs, to, most: steps.append((runs, most)))
+    run.test(run.parse([]), run.Report())
+    (without, _), ((*on_brokers, spark), most) = steps
+    assert {each.name for each in without} == {'tests without brokers, Python %s' % OWN}
+    assert not any(each.may_repeat for each in without)
+    assert (spark, most) == ('with Spark', run.ON_BROKERS_AT_A_TIME)
+    assert all(each.may_repeat for each in on_brokers)
+    kinds = [each.environ['KAFKA_BROKER'] for each in on_brokers]
+    assert kinds == ['real'] * run.PARTS['real'] + ['embedded'] * run.PARTS['embedded']
+    assert len({tuple(each.environ.items()) for each in on_brokers}) == len(on_brokers)
+
+
+def test_what_takes_long_is_written_down_of_whole_steps_alone(monkeypatch, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run.parse(['--write-seconds', '--', '-k', 'codec'])
+    table = tmp_path / 'seconds.txt'
+    table.touch()
+    monkeypatch.setattr(run.dealing, 'TABLE', str(table))
+    monkeypatch.setattr(
+        run, 'test', lambda options, report: report.seconds.append(('real t/a.py 4.4.0', 12.0))
+    )
+    run.main(['--write-seconds'])
+    assert table.read_text('utf-8').splitlines()[-1].split() == ['real', '12', 't/a.py', '4.4.0']
 
 
 def test_each_release_is_tested_on_one_kind_of_brokers():
@@ -385,6 +422,25 @@ def test_runs_of_one_name_are_reported_as_one(report, pytest_on, capfd):
     assert shown.count('=== brokers') == 3
 
 
+def test_a_run_begins_when_any_has_ended(report, pytest_on, tmp_path, capfd):
+    """Not when the one whose output is shown has: here that one waits for the third."""
+    there = tmp_path / 'there'
+    waits = (
+        'import os, time\n'
+        'def test_here():\n'
+        '    ends_at = time.monotonic() + 60\n'
+        '    while not os.path.exists(%r):\n'
+        '        assert time.monotonic() < ends_at\n'
+        '        time.sleep(0.05)\n'
+    ) % str(there)
+    comes = "def test_here(): open(%r, 'w').close()\n" % str(there)
+    good = 'def test_here(): pass\n'
+    runs = [pytest_on('brokers', text) for text in (waits, good, comes)]
+    run.run_side_by_side(runs, report, at_a_time=2)
+    assert (report.ran, report.failed) == (['brokers (3 tests)'], [])
+    assert capfd.readouterr().out.count('1 passed') == 3
+
+
 @pytest.fixture
 def failing(tmp_path, monkeypatch):
     """Return a function that makes a run whose tests fail, so many times each, before they pass."""
@@ -422,75 +478,3 @@ def test_what_fails_is_a_failure(report, failing, times, tests, may_repeat):
     run.run_side_by_side([failing(times, tests, may_repeat=may_repeat)], report)
     assert report.failed == ['brokers (%d tests)' % tests]
     assert report.unsteady == []
-
-
-def test_the_parts_of_the_tests_on_brokers_are_all_of_them_once():
-    """The tests of one cluster stay together; those without brokers are in every part."""
-
-    def item(setting, marker='integration'):
-        return SimpleNamespace(
-            callspec=SimpleNamespace(params={'cluster': setting}),
-            get_closest_marker=lambda name: name if name == marker else None,
-        )
-
-    sizes = {'4.4.0': 7, '0.8.0': 5, '2.8.2': 4, None: 2}
-    items = [item(setting) for setting, size in sizes.items() for _ in range(size)]
-    unit = item(None, marker=None)
-    parts = [conftest._part([*items, unit], number, 2) for number in (1, 2)]
-    assert all(part[-1] is unit for part in parts)
-    first, second = ([id(each) for each in part[:-1]] for part in parts)
-    assert sorted(first + second) == sorted(map(id, items))
-    assert (len(first), len(second)) == (9, 9)
-    clusters = [{each.callspec.params['cluster'] for each in part[:-1]} for part in parts]
-    assert clusters == [{'4.4.0', None}, {'0.8.0', '2.8.2'}]
-
-
-def test_parts_share_the_tests_without_brokers(monkeypatch):
-    """Each is in one part, and those of a file stay together."""
-    items = [Item('a.py'), Item('b.py'), Item('a.py'), Item('c.py'), Item('b.py'), Item('a.py')]
-    parts = []
-    for part in ('1/2', '2/2'):
-        monkeypatch.setenv('KAFKA_TEST_PART', part)
-        kept = list(items)
-        left_out = []
-        hook = SimpleNamespace(pytest_deselected=lambda items, to=left_out: to.extend(items))
-        top_conftest.pytest_collection_modifyitems(SimpleNamespace(hook=hook), kept)
-        assert set(map(id, kept + left_out)) == set(map(id, items))
-        assert len(kept + left_out) == len(items)
-        parts.append(kept)
-    assert [[item.path for item in part] for part in parts] == [
-        ['a.py', 'a.py', 'a.py'],
-        ['b.py', 'c.py', 'b.py'],
-    ]
-
-
-def test_tests_that_may_be_apart_are_shared_by_all_parts(monkeypatch):
-    items = [Item('seeds.py', 'apart', name='test[%d]' % n) for n in range(6)]
-    parts = []
-    for part in ('1/2', '2/2'):
-        monkeypatch.setenv('KAFKA_TEST_PART', part)
-        kept = [Item('a.py'), *items, Item('a.py'), Item('b.py'), Item('c.py')]
-        hook = SimpleNamespace(pytest_deselected=lambda items: None)
-        top_conftest.pytest_collection_modifyitems(SimpleNamespace(hook=hook), kept)
-        parts.append([item.name for item in kept if item.path == 'seeds.py'])
-    assert [len(each) for each in parts] == [3, 3]
-    assert sorted(parts[0] + parts[1]) == sorted(item.name for item in items)
-
-
-def test_tests_on_brokers_are_in_each_part_without_them(monkeypatch):
-    """They are divided elsewhere."""
-    monkeypatch.setenv('KAFKA_TEST_PART', '2/2')
-    items = [Item('a.py'), Item('on_brokers.py', 'integration')]
-    hook = SimpleNamespace(pytest_deselected=lambda items: None)
-    top_conftest.pytest_collection_modifyitems(SimpleNamespace(hook=hook), items)
-    assert [item.path for item in items] == ['on_brokers.py']
-
-
-class Item:
-    """What the division looks at: the file of a test, its name, and its markers."""
-
-    def __init__(self, path, *markers, name='test'):
-        self.path, self.markers, self.name = path, markers, name
-
-    def get_closest_marker(self, name):
-        return name if name in self.markers else None

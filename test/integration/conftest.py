@@ -5,12 +5,11 @@ Owns the parameter ``cluster``: a test that asks for it runs once per chosen rel
 time is up. ``KAFKA_BROKER=embedded`` takes embedded brokers of these releases in place of real
 ones. Markers narrow that, on a test or on one of its parameters: ``brokers(count)``,
 ``releases(since, until, some)``, ``real`` and ``embedded``. ``KAFKA_TEST_PART=1/2`` takes the first
-of two parts of about the same size, so that both can run at the same time: the tests mostly wait.
+of two parts that take about as long, so that both can run at the same time: the tests mostly wait.
 """
 
 from __future__ import annotations
 
-import collections
 import itertools
 import os
 import re
@@ -29,6 +28,7 @@ from servers.releases import (
     chosen_kind,
     problem,
 )
+from test import dealing
 from test.integration import kerberos
 from test.integration.secured import SecuredCluster
 
@@ -91,14 +91,20 @@ def pytest_generate_tests(metafunc):
     )
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Leave out what is not meant for a release: that is a choice, not a gap to be shown."""
-    meant = [item for item in items if _is_meant(item)]
-    for item in meant:
+    kept = [item for item in items if _is_meant(item)]
+    for item in kept:
         # For the release table: what a test counts as, unless that is its file's column.
         for marker in list(item.iter_markers('column'))[:1]:
             item.user_properties.append(('column', marker.args[0]))
-    kept = _part(meant, *map(int, os.environ.get('KAFKA_TEST_PART', '1/1').split('/')))
+    if 'KAFKA_TEST_PART' in os.environ:
+        own = [item for item in kept if _is_integration(item)]
+        rooms = [_room(item) for item in own]
+        dealing.name_rooms(own, rooms)
+        left_out = set(map(id, dealing.left_to_others(own, rooms)))
+        kept = [item for item in kept if id(item) not in left_out]
     if len(kept) < len(items):
         chosen_ones = set(map(id, kept))
         config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen_ones])
@@ -128,18 +134,12 @@ def _is_meant(item):
     )
 
 
-def _part(items, number, parts):
-    """Return the tests of one part: those of one cluster stay together, none is in two parts."""
-    if parts == 1:
-        return items
-    sizes = collections.Counter(map(_setting, filter(_is_integration, items)))
-    loads, place = [0] * parts, {}
-    for setting, size in sorted(sizes.items(), key=lambda each: (-each[1], str(each[0]))):
-        place[setting] = loads.index(min(loads))
-        loads[place[setting]] += size
-    return [
-        item for item in items if not _is_integration(item) or place[_setting(item)] == number - 1
-    ]
+def _room(item):
+    """Return what stays together with a test in one part: the tests of its file on its cluster."""
+    setting = _setting(item)
+    own = '' if setting is None or setting.kind in (REAL, EMBEDDED) else '-' + setting.kind
+    cluster = '' if setting is None else setting.id + own
+    return dealing.Room(chosen_kind(), item.nodeid.split('::')[0], cluster)
 
 
 def _is_integration(item):

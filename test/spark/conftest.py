@@ -167,16 +167,21 @@ def broker():
         yield running
 
 
-@pytest.fixture(scope='session')
-def real_broker():
-    """A broker of Apache Kafka, at ``real_broker.bootstrap``."""
+def real_release():
+    """Return which Apache Kafka is started for a test, or skip it with the reason."""
     if os.environ.get('KAFKA_BROKER') == EMBEDDED:
         pytest.skip('KAFKA_BROKER=embedded')
     release = chosen(os.environ.get('KAFKA_VERSION') or RELEASE)[-1]
     reason = problem(release)
     if reason:
         pytest.skip(reason)
-    with Cluster(release, settings={**IMPATIENT, **topics.SETTINGS}) as running:
+    return release
+
+
+@pytest.fixture(scope='session')
+def real_broker():
+    """A broker of Apache Kafka, at ``real_broker.bootstrap``."""
+    with Cluster(real_release(), settings={**IMPATIENT, **topics.SETTINGS}) as running:
         yield running
 
 

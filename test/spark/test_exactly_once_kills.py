@@ -14,8 +14,8 @@ from collections import Counter
 
 import pytest
 
-from kafka import KafkaConsumer, TopicPartition
 from kafka.producer import KafkaProducer
+from test.spark.committed import values_of
 from test.spark.killing import Query
 
 RECORDS = 20000
@@ -36,20 +36,6 @@ WHAT = {
 }
 #: So that it is up soon.
 SETTINGS = {'spark.driver.extraJavaOptions': '-XX:TieredStopAtLevel=1'}
-
-
-def values_of(cluster, topic, level):
-    """Return what a topic has for readers of a level of isolation."""
-    found = []
-    with KafkaConsumer(bootstrap_servers=cluster.bootstrap, isolation_level=level) as consumer:
-        places = [TopicPartition(topic, each) for each in consumer.partitions_for_topic(topic)]
-        consumer.assign(places)
-        consumer.seek_to_beginning()
-        ends = consumer.end_offsets(places)
-        while any(consumer.position(each) < ends[each] for each in places):
-            for records in consumer.poll(1000).values():
-                found += [int(each.value) for each in records]
-    return found
 
 
 def test_each_row_is_there_once_whatever_was_killed(real_broker, new_name, tmp_path, capsys):

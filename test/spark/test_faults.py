@@ -1,7 +1,7 @@
 """What kills, retention and wrong passwords do to queries: nothing is lost, doubled or kept quiet.
 
-A query that is killed is a program of its own (fault_program.py). KAFKA_SPARK_FAULTS=all runs the
-heavy one, too: it starts several programs, one after the other.
+A query that is killed is a program of its own (fault_program.py, copying.py).
+KAFKA_SPARK_FAULTS=all kills more: that starts several programs, or executors, one after the other.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
 import kafka.spark
 from kafka.testing import Cluster as EmbeddedCluster
 from servers.cluster import Cluster
-from servers.releases import EMBEDDED, chosen, problem
 from test.spark import topics
-from test.spark.conftest import RELEASE, ROOT
+from test.spark.committed import is_open, values_of
+from test.spark.conftest import ROOT, real_release
 from test.spark.embedded import fill
 from test.spark.fault_program import seen
+from test.spark.killing import Query
 
 pytestmark = pytest.mark.spark
 SECONDS = 120
 COUNT = 400
 
+IS_ALL = os.environ.get('KAFKA_SPARK_FAULTS') == 'all'
 heavy = pytest.mark.skipif(
-    os.environ.get('KAFKA_SPARK_FAULTS') != 'all',
+    not IS_ALL,
     reason='takes minutes: KAFKA_SPARK_FAULTS=all runs it',
 )
 
@@ -153,19 +155,52 @@ def test_a_query_that_is_killed_again_and_again_loses_and_doubles_nothing(progra
     check(query, 5)
 
 
+# ---------------------------------------------------------------- executors that are killed
+
+#: Tasks that kill the executor that they run on, in the middle of what they write: (batch, task).
+DEADLY = [(0, 1), (1, 0)]
+MORE_DEADLY = [(2, 1), (3, 0), (3, 1), (4, 1)]
+
+
+def test_executors_that_are_killed_lose_and_double_nothing(real_broker, new_name, tmp_path):
+    """They die while a query reads and writes exactly once; what they ran goes on for a while."""
+    source, target = new_name(), new_name()
+    for name in (source, target):
+        real_broker.create_topic(name, 2, config=topics.KEPT)
+    records = [{'partition': n % 2, 'value': b'%d' % n} for n in range(COUNT)]
+    topics.fill(real_broker, source, records)
+    deadly = DEADLY + MORE_DEADLY * IS_ALL
+    options = {
+        'master': 'local-cluster[2,1,1024]',
+        'bootstrap': real_broker.bootstrap,
+        'source': source,
+        'target': target,
+        'checkpoint': str(tmp_path / 'checkpoint'),
+        'folder': str(tmp_path),
+        'per_batch': COUNT // 5,
+        'deadly': deadly,
+        'settings': {'spark.executor.extraJavaOptions': '-XX:TieredStopAtLevel=1'},
+        'trigger': {'availableNow': True},
+    }
+    with Query(options) as query:
+        query.start()
+        assert query.wait(2 * SECONDS) == 0, query.logs()
+        assert query.batches() == 5
+    killed = sorted(each.name for each in tmp_path.glob('killed.*'))
+    assert killed == sorted('killed.%d.%d' % each for each in deadly), query.logs()
+    found = sorted(values_of(real_broker, target, 'read_committed'))
+    assert found == list(range(COUNT))
+    assert len(values_of(real_broker, target, 'read_uncommitted')) > COUNT  # it did write before
+    assert not is_open(real_broker, target)
+
+
 # ---------------------------------------------------------------- a broker that is killed
 
 
 @pytest.fixture(scope='module')
 def three():
     """Three brokers, of which the tests kill one."""
-    if os.environ.get('KAFKA_BROKER') == EMBEDDED:
-        pytest.skip('KAFKA_BROKER=embedded')
-    release = chosen(os.environ.get('KAFKA_VERSION') or RELEASE)[-1]
-    reason = problem(release)
-    if reason:
-        pytest.skip(reason)
-    with Cluster(release, 3) as running:
+    with Cluster(real_release(), 3) as running:
         yield running
 
 

@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
 
-from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.producer import KafkaProducer
 from kafka.producer.prepared import PreparedTransactions
+from test.spark.committed import is_open, wait_until
 from test.spark.held_writes import HeldSource, wait_for
 
 pytestmark = pytest.mark.spark
-
-
-def ends(cluster, topic, level):
-    """Return where partitions end for readers of a level of isolation."""
-    with KafkaConsumer(bootstrap_servers=cluster.bootstrap, isolation_level=level) as consumer:
-        return consumer.end_offsets([TopicPartition(topic, each) for each in range(2)])
-
-
-def wait_until(is_so):
-    """Wait for something for some seconds; return whether it came."""
-    deadline = time.monotonic() + 10
-    while not is_so():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
-
-
-def is_open(cluster, topic):
-    """Tell whether a transaction keeps readers waiting that does not end within some seconds."""
-    levels = ('read_committed', 'read_uncommitted')
-    return not wait_until(lambda: len({repr(ends(cluster, topic, each)) for each in levels}) == 1)
 
 
 @pytest.mark.parametrize(

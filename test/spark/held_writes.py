@@ -1,9 +1,11 @@
-"""A sink whose first task is held at a point of its way, until the driver has aborted the write.
+"""A sink whose first task is held at a point of its way, until the driver has ended the write.
 
 Owns the order of what happens, by files in a folder, which is what transactional ids begin with:
 ``<folder>/before`` where that task is to have no producer id yet, ``<folder>/initialised`` where it
-is to have one. Task 0 comes there and says so; then task 1 fails, Spark aborts the write, and task
-0 goes on: it is killed by then, but Spark waits seconds before it ends its Python.
+is to have one. The first attempt of task 0 comes there and says so; then task 1 goes on. Where that
+one fails, Spark aborts the write; where it ends, Spark may begin a second attempt of task 0, and
+commit what that one writes. Then the first goes on: it is killed by then, but Spark waits seconds
+before it ends its Python.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from unittest import mock
 
 from pyspark import TaskContext
 
+from kafka.errors import KafkaError
 from kafka.producer import KafkaProducer
 from kafka.spark import sink
 from kafka.spark.source import KafkaDataSource
@@ -36,7 +39,8 @@ class HeldWriter(sink.BatchWriter):
         return Path(self._prefix).parent
 
     def write(self, iterator):
-        if TaskContext.get().partitionId():
+        context = TaskContext.get()
+        if context.partitionId() or context.attemptNumber():
             wait_for(self._folder / 'held')
             return super().write(iterator)
         try:
@@ -51,16 +55,23 @@ class HeldWriter(sink.BatchWriter):
 
             with mock.patch.object(KafkaProducer, 'init_transactions', initialise_and_hold):
                 return super().write(iterator)
+        except KafkaError as error:
+            (self._folder / 'error').write_text(str(error))
+            raise
         finally:
             (self._folder / 'over').touch()
 
+    def commit(self, messages):
+        super().commit(messages)
+        (self._folder / 'ended').touch()
+
     def abort(self, messages):
         super().abort(messages)
-        (self._folder / 'aborted').touch()
+        (self._folder / 'ended').touch()
 
     def _hold(self):
         (self._folder / 'held').touch()
-        wait_for(self._folder / 'aborted')
+        wait_for(self._folder / 'ended')
 
 
 class HeldSource(KafkaDataSource):

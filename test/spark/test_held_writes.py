@@ -1,6 +1,13 @@
-"""Writes that fail while a task still runs: Spark aborts them, and does not wait for the task."""
+"""Writes that end while a task still runs: Spark does not wait for those that it has killed."""
 
 from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -9,10 +16,13 @@ pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
 from kafka.errors import KafkaError
 from kafka.producer import KafkaProducer
 from kafka.producer.prepared import PreparedTransactions
-from test.spark.committed import is_open, wait_until
+from test.spark.committed import is_open, values_of, wait_until
+from test.spark.conftest import ROOT
 from test.spark.held_writes import HeldSource, wait_for
 
 pytestmark = pytest.mark.spark
+#: What a program with two executors may take on a machine that has much to do.
+SECONDS = 300
 
 
 @pytest.mark.parametrize(
@@ -33,9 +43,42 @@ def test_a_task_that_runs_on_leaves_no_transaction(
     writer = writer.options(exactlyOnce='true', transactionalIdPrefix=str(tmp_path / point))
     with pytest.raises(PythonException, match=r'row 9 of.*kafka\.max\.request\.size'):
         writer.save()
-    assert (tmp_path / 'aborted').exists()
+    assert (tmp_path / 'ended').exists()
     wait_for(tmp_path / 'over', 5)  # unless Spark has killed it by then
     assert not is_open(real_broker, real_topic)
+
+
+def test_an_attempt_that_another_one_has_overtaken_leaves_no_transaction(
+    real_broker, real_topic, tmp_path
+):
+    """By speculation: the second attempt was taken and committed when the first goes on."""
+    points = ['before', 'initialised']
+    options = {
+        'bootstrap': real_broker.bootstrap,
+        'topic': real_topic,
+        'folder': str(tmp_path),
+        'points': points,
+    }
+    with open(tmp_path / 'log', 'w+') as log:
+        with subprocess.Popen(
+            [sys.executable, '-m', 'test.spark.speculating', json.dumps(options)],
+            cwd=str(ROOT),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        ) as program:
+            try:
+                code = program.wait(SECONDS)
+            finally:
+                with contextlib.suppress(ProcessLookupError):  # none of its processes is left
+                    os.killpg(program.pid, signal.SIGKILL)
+        log.seek(0)
+        assert code == 0, log.read()[-4000:]
+    for point in points:
+        assert 'the write is over' in (tmp_path / point / 'error').read_text()
+    assert not is_open(real_broker, real_topic)
+    assert sorted(values_of(real_broker, real_topic, 'read_committed')) == list(range(40))
 
 
 def test_brokers_tell_of_producers_that_have_not_begun(real_broker, real_topic, new_name):

@@ -125,8 +125,8 @@ def write(measured: Iterable[Tuple[str, float]], path: Optional[str] = None) -> 
     times = read(path)
     anew = {key[0] for key in seconds}
     files.update({key: each for key, each in times.files.items() if key[0] not in anew})
-    means = {kind: sum(each) / len(each) for kind, each in others.items()}
-    means.update({kind: each for kind, each in times.others.items() if kind not in anew})
+    means = dict(times.others)  # also of a kind of which all that ran takes long
+    means.update({kind: sum(each) / len(each) for kind, each in others.items()})
     lines = ['%-8s %6.3f %s\n' % (kind, mean, OTHERS) for kind, mean in sorted(means.items())]
     lines += [
         ('%-8s %6.0f %s %s' % (kind, files[kind, name, cluster], name, cluster)).rstrip() + '\n'

@@ -185,6 +185,13 @@ def test_what_was_measured_is_what_is_read(tmp_path):
     )
 
 
+def test_where_all_that_ran_takes_long_the_others_stay_as_they_were(tmp_path):
+    table = tmp_path / 'seconds.txt'
+    table.write_text('spark 7 others\n')
+    dealing.write([('spark t/a.py', 12.0)], str(table))
+    assert dealing.read(str(table)) == ({('spark', 't/a.py', ''): 12.0}, {'spark': 7.0})
+
+
 def test_the_results_of_a_test_name_its_room(parts_of, monkeypatch):
     monkeypatch.setenv('KAFKA_BROKER', REAL)
     items = [on_cluster('t/a.py', '4.4.0', 3), Item('t/b.py', 'apart', name='test[1]')]

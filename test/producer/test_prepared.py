@@ -193,7 +193,7 @@ def test_offsets_alone_can_be_prepared(cluster, client):
 
 
 def test_a_transaction_that_timed_out_cannot_be_committed(prepare, client):
-    state = prepare('a', transaction_timeout_ms=100)
+    state = prepare('a', transaction_timeout_ms=2000)
     deadline = time.monotonic() + 30
     while not client.check({'a': state}):
         assert time.monotonic() < deadline

@@ -39,7 +39,7 @@ from kafka.testing.state import ClusterState, Defaults, Node
 from kafka.testing.timers import SystemClock, Timers
 from kafka.testing.waiting import Waiting
 
-SECONDS = 5.0
+SECONDS = 30.0
 
 
 @pytest.fixture
@@ -279,11 +279,13 @@ def test_files_that_have_run_out_are_no_reason_to_spin(cluster, monkeypatch):
 
     original = server._accept
     monkeypatch.setattr(server, '_accept', lambda sock, broker: original(full, broker))
+    began = time.monotonic()
     server.call(fill)
     waiting = socket.create_connection(('127.0.0.1', cluster.state.nodes[0].port), SECONDS)
     wait_until(lambda: tries)
     time.sleep(0.05)
-    assert len(tries) == 1
+    count = len(tries)
+    assert count <= 1 + (time.monotonic() - began) / server_module.REFUSE_SECONDS
 
     def empty():
         server._listening[0] = listening, broker

@@ -55,6 +55,12 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if id(item) not in left_out]
 
 
+def pytest_sessionfinish(session):
+    """Tell that a limit cut it short: that what failed passes when it runs again is not enough."""
+    if session.shouldfail:
+        session.exitstatus = pytest.ExitCode.INTERRUPTED
+
+
 def _room(item):
     """Return what stays together with a test: its file, and itself alone where it may be apart."""
     kind = dealing.SPARK if item.get_closest_marker('spark') else dealing.WITHOUT

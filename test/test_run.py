@@ -226,6 +226,7 @@ def test_sparks_that_are_asked_for_are_tested_alone_each_in_its_environment(
     assert [each.name for each in with_spark.started[::2]] == [
         'tests with Spark 4.0.5, Python 3.11', 'tests with Spark 4.3.0, Python 3.11'
     ]  # fmt: skip
+    assert all(each.may_repeat for each in with_spark.started)
     pythons = [each.command[0] for each in with_spark.started[::2]]
     assert pythons == ['.venv-spark-4.03.11', '.venv-spark3.11']
     assert report.missing == report.left_out == []
@@ -463,7 +464,23 @@ def failing(tmp_path, monkeypatch):
     return make
 
 
-def test_what_failed_on_real_brokers_runs_again_once(report, failing):
+def test_what_was_cut_short_is_a_failure_whatever_runs_again(report, failing, tmp_path):
+    """Here by -x, with Spark by the seconds of a session: not all tests have run."""
+    (tmp_path / 'conftest.py').write_text(
+        'import importlib.util\n'
+        'spec = importlib.util.spec_from_file_location("of_all", %r)\n'
+        'of_all = importlib.util.module_from_spec(spec)\n'
+        'spec.loader.exec_module(of_all)\n'
+        'pytest_sessionfinish = of_all.pytest_sessionfinish\n' % str(Path(ROOT, 'test/conftest.py'))
+    )
+    made = failing(1, tests=2, may_repeat=True, PYTHONPATH=str(ROOT))
+    made.command.append('-x')
+    run.run_side_by_side([made], report)
+    assert report.failed == ['brokers (1 tests)']
+    assert report.unsteady == []
+
+
+def test_what_failed_on_brokers_runs_again_once(report, failing):
     run.run_side_by_side([failing(1, may_repeat=True)], report)
     assert report.ran == ['brokers (1 tests)']
     assert report.unsteady == ['test_unsteady.py::test_it[0]']

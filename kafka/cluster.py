@@ -112,7 +112,8 @@ class ClusterMetadata:
         self.refreshed_at = clock()
         self._brokers: Dict[int, Broker] = {}
         self._bootstrap: Dict[Any, Broker] = {}
-        self._partitions: Dict[str, _Partitions] = {}
+        #: What is known of the partitions of each topic; another object after whatever changed.
+        self.partition_states: Dict[str, _Partitions] = {}
         self._topic_ids: Dict[str, bytes] = {}
         self._topic_names: Dict[bytes, str] = {}  # the same, the other way round
         self._older: Dict[Tuple[str, int], float] = {}  # since when an older epoch is told
@@ -129,7 +130,7 @@ class ClusterMetadata:
         groups = sum(kind == GROUP for kind, _ in self._coordinators)
         return 'Cluster(brokers: %d, topics: %d, groups: %d)' % (
             len(self._brokers),
-            len(self._partitions),
+            len(self.partition_states),
             groups,
         )
 
@@ -165,17 +166,17 @@ class ClusterMetadata:
 
     def topics(self, exclude_internal_topics: bool = True) -> Set[str]:
         """Return the names of all topics that are known (internal ones on demand since 1.3)."""
-        names = set(self._partitions)
+        names = set(self.partition_states)
         return names - self.internal_topics if exclude_internal_topics else names
 
     def partitions_for_topic(self, topic: str) -> Optional[Set[int]]:
         """Return the numbers of all partitions, None for a topic that is not known."""
-        partitions = self._partitions.get(topic)
+        partitions = self.partition_states.get(topic)
         return None if partitions is None else set(partitions)
 
     def available_partitions_for_topic(self, topic: str) -> Optional[Set[int]]:
         """Return the numbers of those partitions that have a leader, None for an unknown topic."""
-        partitions = self._partitions.get(topic)
+        partitions = self.partition_states.get(topic)
         if partitions is None:
             return None
         return {number for number, state in partitions.items() if state.leader != -1}
@@ -195,7 +196,7 @@ class ClusterMetadata:
         found = self._by_broker
         if found is None:
             found = {}
-            for topic, partitions in self._partitions.items():
+            for topic, partitions in self.partition_states.items():
                 for number, state in partitions.items():
                     if state.leader != -1:
                         at = TopicPartition(topic, number)
@@ -205,7 +206,7 @@ class ClusterMetadata:
 
     def partition(self, topic: Any, partition: int) -> Optional[PartitionState]:
         """Return all that is known of a partition, None for nothing."""
-        return self._partitions.get(topic, {}).get(partition)
+        return self.partition_states.get(topic, {}).get(partition)
 
     def topic_id(self, topic: str) -> bytes:
         """Return the id of a topic (KIP-516), 16 zero bytes if it is not known."""
@@ -346,7 +347,7 @@ class ClusterMetadata:
         """Take over an answer about some topics; the others stay as they are. As replace()."""
         # Before 0.8.2 it lists those brokers alone that have the topics.
         others = {} if version else self._listed
-        return self._take(metadata, version, dict(self._partitions), others)
+        return self._take(metadata, version, dict(self.partition_states), others)
 
     @property
     def _listed(self) -> Dict[Any, Broker]:
@@ -361,7 +362,7 @@ class ClusterMetadata:
     ) -> Update:
         if not metadata.brokers:
             raise MetadataEmptyBrokerList('the answer lists no brokers')
-        before = self._brokers, self._partitions, dict(self._topic_ids), self.controller_id
+        before = self._brokers, self.partition_states, dict(self._topic_ids), self.controller_id
         self._brokers = {
             **others,
             **{
@@ -372,7 +373,7 @@ class ClusterMetadata:
         self.controller_id = _get(metadata, 'controller_id', -1)
         self.cluster_id = _get(metadata, 'cluster_id', None) or self.cluster_id
         recreated = self._take_topics(metadata.topics, version, kept)
-        self._partitions, self._by_broker = kept, None
+        self.partition_states, self._by_broker = kept, None
         if self._older:  # of what is gone nothing older can be told
             self._older = {
                 (name, index): since
@@ -387,7 +388,7 @@ class ClusterMetadata:
         self._last_refresh = self._last_success = self.refreshed_at = self._clock()
         self.update_requested = False
         self._tell()
-        after = self._brokers, self._partitions, self._topic_ids, self.controller_id
+        after = self._brokers, self.partition_states, self._topic_ids, self.controller_id
         return Update(before != after, frozenset(recreated))
 
     def _tell(self) -> None:
@@ -409,13 +410,15 @@ class ClusterMetadata:
             code = _get(topic, 'error_code', 0)
             self._note_error(name, code)
             if code == LeaderNotAvailableError.errno and not topic.partitions:
-                if name in self._partitions:  # being made, or made anew: there is nothing newer
-                    kept[name] = self._partitions[name]
+                if (
+                    name in self.partition_states
+                ):  # being made, or made anew: there is nothing newer
+                    kept[name] = self.partition_states[name]
                 continue
             if code:
                 kept.pop(name, None)
                 continue
-            known = self._partitions.get(name, {})
+            known = self.partition_states.get(name, {})
             if topic_id not in (NO_ID, self._topic_ids.get(name, topic_id)):
                 recreated.append(name)
                 known = {}
@@ -477,8 +480,8 @@ class ClusterMetadata:
         if leader not in self._brokers:
             return False
         state = known._replace(leader=leader, leader_epoch=leader_epoch, error=0)
-        changed = {**self._partitions[topic], partition: state}
-        self._partitions = {**self._partitions, topic: changed}
+        changed = {**self.partition_states[topic], partition: state}
+        self.partition_states = {**self.partition_states, topic: changed}
         self._by_broker = None
         return True
 

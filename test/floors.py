@@ -53,6 +53,7 @@ FLOOR = {
     'kafka.consumer.reset_policy': 'machines',
     'kafka.consumer.subscription_state': 'machines',
     'kafka.producer': 'clients',
+    'kafka.producer.alone': 'drivers',
     'kafka.producer.buffer': 'machines',
     'kafka.producer.encoded_batches': 'machines',
     'kafka.producer.future': 'machines',

@@ -67,7 +67,7 @@ MAY_USE = {
         set(),
         {'kafka.net.poller', 'kafka.testing.server', 'kafka.vendor.selectors34'},
     ),
-    'select': (set(), set()),
+    'select': (set(), {'kafka.net.poller'}),
     'asyncio': (set(), set()),
     # 0.9.5's own worker thread and its timer; what drives a loop that no caller drives; look-ups of
     # names, which block.

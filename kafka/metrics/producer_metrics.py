@@ -84,6 +84,9 @@ class _Answer(NamedTuple):
     records: int
 
 
+_new = tuple.__new__  # of a NamedTuple, without the function that would call it
+
+
 class ProducerMetrics(Recorder):
     """Records what a producer does: the recorder of a Sender, for turns of its loop.
 
@@ -142,15 +145,22 @@ class ProducerMetrics(Recorder):
             self._topic(topic)
         waited = max(0.0, now - batch.created_at) * 1000
         # Before it is compressed the size of a batch is known about: that in the oldest format.
-        raw_size = batch.raw_size if self._compresses else batch.size
-        self._note(_Batch(topic, batch.record_count, batch.size, raw_size, waited))
+        size = batch.size
+        raw_size = batch.raw_size if self._compresses else size
+        self._note(_new(_Batch, (topic, batch.record_count, size, raw_size, waited)))
 
     def answered(self, node: int, seconds: float, response: Any, batches: Iterable[Any]) -> None:
         """Note a request that was answered: after how long, and for which batches."""
         if node not in self._by_node:
             self._node(node)
         records = sum([each.record_count for each in batches])
-        self._note(_Answer(node, seconds * 1000, response.throttle_time_ms, records))
+        self._note(_new(_Answer, (node, seconds * 1000, response.throttle_time_ms, records)))
+
+    def stored(self, node: int, seconds: float, count: int) -> None:
+        """Note what answered() would, of a request with so many records that are all stored."""
+        if node not in self._by_node:
+            self._node(node)
+        self._note(_new(_Answer, (node, seconds * 1000, 0, count)))
 
     def failed(self, batch: Any) -> None:
         """Record a batch that was given up."""

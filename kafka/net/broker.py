@@ -33,6 +33,7 @@ from kafka.errors import (
 )
 from kafka.net.attempts import Attempt, hint_for
 from kafka.net.link_parts import (
+    IDLE_LONG,
     TRANSITIONS,
     Answer,
     LinkState,
@@ -42,6 +43,7 @@ from kafka.net.link_parts import (
     backoff_seconds,
     closed_text,
 )
+from kafka.net.made_requests import MadeRequests
 from kafka.net.opening import Family, Opened, Opening, prepare_again
 from kafka.net.sasl import authenticate, is_step, renewal_seconds
 from kafka.net.settings import NetSettings
@@ -61,13 +63,11 @@ __all__ = ['BrokerLink']
 
 log = logging.getLogger(__name__)
 
-#: Seconds without a request after which a broker may be about to close the connection.
-IDLE_LONG = 10.0
 #: So many failed tries are kept.
 MAX_ATTEMPTS = 10
 
 
-class BrokerLink:
+class BrokerLink(MadeRequests):
     """One broker, for turns of its loop only.
 
     Arguments: loop; settings; host, port; node_id: None for a bootstrap server; family: of its
@@ -420,7 +420,8 @@ class BrokerLink:
 
     def _arrived(self, data: bytes) -> None:
         session, transport = self.session, self._transport
-        if session is None:
+        made, self._made = self._made, None
+        if session is None or (made is not None and self._take_made(made, data)):
             return
         try:
             self._take_events(session.take(data))
@@ -558,6 +559,7 @@ class BrokerLink:
         if self.is_ready:
             self._move(LinkState.DISCONNECTED)
         transport, self._transport, self.session = self._transport, None, None
+        self._made = None
         self._deadline.cancel()
         for timer in (self._idle_timer, self._renewal_timer):
             if timer is not None:

@@ -58,6 +58,8 @@ POLL_AT_LEAST = 0.005
 #: Longest sleep of a primitive; where Ctrl-C does not end one, it is looked for so often.
 SLICE = 0.2 if os.name == 'nt' else 3600.0
 
+_get_ident, _getpid = threading.get_ident, os.getpid
+
 # What a poll is, for whoever may have to end it.
 NO_POLL, SHORT_POLL, LONG_POLL = 0, 1, 2
 
@@ -177,13 +179,17 @@ class Driving(Scheduler):
 
     # ------------------------------------------------------------ waiting
 
-    def wait(self, done: Any, timeout: Optional[float]) -> bool:
+    def wait(
+        self, done: Any, timeout: Optional[float], begin: Optional[Callable[[], Any]] = None
+    ) -> bool:
         """Block until something has happened; tell whether it has.
 
         Arguments:
             done: a function without arguments, asked again and again and maybe in other threads;
                 or an object with the attribute ``is_done``. It has to change in turns of the loop.
             timeout: seconds; None for no end. With 0 one turn is run if nobody else runs any.
+            begin: called in the turn before anything else, if this thread gets the turn at once;
+                raises nothing.
 
         Raises IllegalStateError in a call of the loop itself, which would wait for itself; after
         close(); and in the child of a fork.
@@ -191,8 +197,9 @@ class Driving(Scheduler):
         ask = done if callable(done) else lambda: done.is_done
         if ask():
             return True
-        self._check_caller()
-        return self._wait_until(ask, math.inf if timeout is None else self.time() + timeout)
+        if self._driver is not None or self._closing or self._forked or _getpid() != self._pid:
+            self._check_caller()
+        return self._wait_until(ask, math.inf if timeout is None else self.time() + timeout, begin)
 
     def _check_caller(self) -> None:
         if self._driver == threading.get_ident():
@@ -201,7 +208,9 @@ class Driving(Scheduler):
             )
         self._check_usable()
 
-    def _wait_until(self, done: Callable[[], Any], deadline: float) -> bool:
+    def _wait_until(
+        self, done: Callable[[], Any], deadline: float, begin: Optional[Callable[[], Any]]
+    ) -> bool:
         has_parked = False
         try:
             while True:
@@ -209,7 +218,9 @@ class Driving(Scheduler):
                 interrupts.begin()
                 try:
                     if self._turn.acquire(False):
-                        self._drive(done, deadline, interrupts)
+                        if self._drive(done, deadline, interrupts, begin):
+                            return True
+                        begin = None
                 finally:
                     interrupts.end()
                 if done():
@@ -217,24 +228,38 @@ class Driving(Scheduler):
                 self._check_usable()
                 if self.time() >= deadline:
                     return False
-                has_parked = True
+                has_parked, begin = True, None
                 self._park(done, deadline)
         finally:
             if has_parked:  # maybe it was called to take over, and does not
                 self._pass_on()
 
-    def _drive(self, done: Callable[[], Any], deadline: float, interrupts: Interrupts) -> None:
-        """Run turns, which this thread holds, until something is done; leave the turn."""
-        self._driver = threading.get_ident()
+    def _drive(
+        self,
+        done: Callable[[], Any],
+        deadline: float,
+        interrupts: Interrupts,
+        begin: Optional[Callable[[], Any]],
+    ) -> bool:
+        """Run turns, which this thread holds, until something is done; leave the turn.
+
+        Returns whether it is known to be done.
+        """
+        self._driver = _get_ident()
         try:
+            if begin is not None and not self._closing:
+                begin()
             # It may have happened after the caller asked, in the last turn of another thread:
             # nothing would end the poll then.
             while not self._closing and not done():
                 self._run_turn(deadline)
+                if done():
+                    return True
                 if interrupts.is_due or self.time() >= deadline:
-                    return
+                    break
         finally:
             self._leave()
+        return False
 
     def _park(self, done: Callable[[], Any], deadline: float) -> None:
         """Sleep until called, if somebody else has the turn."""
@@ -250,10 +275,19 @@ class Driving(Scheduler):
 
     def _leave(self) -> None:
         """Leave the turn to others, and see to it that there are some if anything is owed."""
-        self._next_due = self._next_time() or math.inf
+        if self._closing:
+            self._end_turns()
+        timers = self._timers
+        if timers and not timers[0][2].waits:
+            self._next_time()
+        self._next_due = timers[0][0] if timers else math.inf
         self._driver = None
         self._turn.release()
         self._pass_on()
+
+    def _end_turns(self) -> None:
+        """Close what is open: a call in the turn has closed the loop, and no other is run."""
+        raise NotImplementedError
 
     def _pass_on(self) -> None:
         """Find somebody for a turn that is free."""
@@ -262,7 +296,7 @@ class Driving(Scheduler):
         for parked in self._parked[:1]:
             parked.call()
             return
-        if self._is_owed() or self._next_due < self._rests_until:
+        if self._ready or self.owed > 0 or self._next_due < self._rests_until:
             if self._rests_until or self._thread is None:
                 self._ring()
         elif self._thread is None and (self._poller.sockets or self._next_due < math.inf):
@@ -293,21 +327,30 @@ class Driving(Scheduler):
                     parked.call()
 
     def _poll(self, now: float, deadline: float) -> None:
-        due = self._next_time()
-        until = deadline if due is None else min(due, deadline)
-        seconds = max(0.0, min(until - now, SLICE))
-        if now < self._alert_until:
-            seconds = min(seconds, NAP)
-        self._poller.open()  # a wake-up before that would be lost
+        timers = self._timers
+        if timers and not timers[0][2].waits:
+            self._next_time()
+        if timers and timers[0][0] < deadline:
+            deadline = timers[0][0]
+        seconds = deadline - now
+        longest = NAP if now < self._alert_until else SLICE
+        if seconds > longest:
+            seconds = longest
+        poller = self._poller
+        if not poller.is_open:
+            poller.open()  # a wake-up before that would be lost
         self._polling = SHORT_POLL if seconds <= NAP else LONG_POLL
         try:
             if self._ready or self._closing or (self._parked and self._must_give_way()):
                 seconds = 0
-            happened = self._poller.poll(seconds)
+            happened = poller.poll(seconds)
         finally:
             self._polling = NO_POLL
         for on_ready, events in happened:
-            self._guarded(on_ready, (events,))
+            try:
+                on_ready(events)
+            except Exception:  # as _guarded(), without a call for each
+                log.exception('a call of the loop failed: %r', on_ready)
 
     def _must_give_way(self) -> bool:
         return self._driver == self._background_id()

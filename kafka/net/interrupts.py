@@ -53,13 +53,12 @@ class Interrupts:
 
     def begin(self) -> None:
         """Stand in for the handlers that the program has, if this is the main thread."""
-        if threading.current_thread() is not threading.main_thread():
+        if threading.get_ident() != threading.main_thread().ident:
             if 'greenlet' not in sys.modules:
                 return
-        for number in _NUMBERS:
-            handler = _get(number)
-            if not callable(handler):  # ignored, left to the system, or of another language
-                continue
+        for number, handler in zip(_NUMBERS, map(_get, _NUMBERS)):
+            if type(handler) is int or not callable(handler):
+                continue  # ignored, left to the system, or of another language
             try:
                 _set(number, _note)
             except ValueError:  # not the main thread for Python, whatever threading says

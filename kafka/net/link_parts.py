@@ -15,6 +15,7 @@ from kafka.protocol.session import ConnectionClosed
 from kafka.protocol.wire import Message
 
 __all__ = [
+    'IDLE_LONG',
     'TRANSITIONS',
     'Answer',
     'LinkState',
@@ -24,6 +25,10 @@ __all__ = [
     'backoff_seconds',
     'closed_text',
 ]
+
+
+#: Seconds without a request after which a broker may be about to close the connection.
+IDLE_LONG = 10.0
 
 
 class LinkState(enum.Enum):

@@ -114,11 +114,8 @@ class Loop(Driving):
         for task in list(self._tasks):
             task.cancel()
 
-    def _leave(self) -> None:
-        """Leave the turn; a call in it may have closed the loop, and no further turn is run."""
-        if self._closing:
-            self._close_all()
-        super()._leave()
+    def _end_turns(self) -> None:
+        self._close_all()
 
     def _close_all(self) -> None:
         """Close what is open, in the turn."""

@@ -7,9 +7,12 @@ gevent or eventlet get theirs.
 
 from __future__ import annotations
 
+import math
+import os
+import select
 import selectors
 import socket
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 __all__ = ['READ', 'WRITE', 'Poller']
 
@@ -18,21 +21,33 @@ WRITE = selectors.EVENT_WRITE
 
 OnReady = Callable[[int], Any]
 
+_EPOLLIN = getattr(select, 'EPOLLIN', 1)
+_EPOLLOUT = getattr(select, 'EPOLLOUT', 4)
+
 
 class Poller:
     """Waits for sockets and for a wake-up. Nothing is opened before the first register() or poll().
 
-    All but wake() is for whoever runs the turn.
+    All but wake() is for whoever runs the turn. Where the selector is one of epoll, that is asked
+    itself: a selector makes objects of its answer, which takes longer than to ask.
     """
 
     def __init__(self) -> None:
         self._selector: Optional[selectors.BaseSelector] = None
+        self._epoll: Any = None
+        # By descriptor: what is called, and for which events.
+        self._calls: Dict[int, Tuple[OnReady, int]] = {}
         self._sender: Optional[socket.socket] = None
         self._receiver: Optional[socket.socket] = None
         self.sockets = 0  # registered by others
 
     def __repr__(self) -> str:
         return '<Poller of %d sockets>' % self.sockets
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to sleep in already."""
+        return self._selector is not None
 
     def open(self) -> selectors.BaseSelector:
         """Return the selector, made now if there is none."""
@@ -42,29 +57,49 @@ class Poller:
             receiver.setblocking(False)
             sender.setblocking(False)
             selector.register(receiver, READ, self._on_woken)
+            self._calls[receiver.fileno()] = self._on_woken, READ
             self._receiver, self._sender = receiver, sender
+            self._epoll = _epoll_of(selector)
             self._selector = selector
         return self._selector
 
     def register(self, sock: socket.socket, events: int, on_ready: OnReady) -> None:
         """Call ``on_ready(events)`` in the turns in which the socket is ready."""
         self.open().register(sock, events, on_ready)
+        self._calls[sock.fileno()] = on_ready, events
         self.sockets += 1
 
     def modify(self, sock: socket.socket, events: int, on_ready: OnReady) -> None:
         """Wait for other events of a registered socket."""
         self.open().modify(sock, events, on_ready)
+        self._calls[sock.fileno()] = on_ready, events
 
     def unregister(self, sock: socket.socket) -> None:
         """Wait for nothing of a socket any more; it is still open."""
         if self._selector is not None:
             self._selector.unregister(sock)
+            self._calls.pop(sock.fileno(), None)
             self.sockets -= 1
 
     def poll(self, seconds: Optional[float]) -> List[Tuple[OnReady, int]]:
         """Return what is ready, after at most so many seconds; None for no end."""
         selector = self._selector or self.open()
-        return [(key.data, events) for key, events in selector.select(seconds)]
+        if self._epoll is None:
+            return [(key.data, events) for key, events in selector.select(seconds)]
+        # To the millisecond above, as a selector does: else it would be asked in vain before.
+        wait = -1 if seconds is None else math.ceil(seconds * 1e3) * 1e-3 if seconds > 0 else 0
+        happened = []
+        for descriptor, flags in self._epoll.poll(wait, len(self._calls)):
+            known = self._calls.get(descriptor)
+            if known is None:
+                continue
+            on_ready, wanted = known
+            if flags == _EPOLLIN:
+                happened.append((on_ready, READ))
+            else:  # whatever is wrong with it shows when it is read or written
+                events = (READ if flags & ~_EPOLLOUT else 0) | (WRITE if flags & ~_EPOLLIN else 0)
+                happened.append((on_ready, events & wanted))
+        return happened
 
     def wake(self) -> None:
         """End a poll, from any thread or signal handler; the next one if none is under way."""
@@ -86,8 +121,16 @@ class Poller:
 
     def close(self) -> None:
         """Close what was opened. In a child after a fork this touches nothing of the parent's."""
-        for each in (self._selector, self._sender, self._receiver):
+        for each in (self._epoll, self._selector, self._sender, self._receiver):
             if each is not None:
                 each.close()
-        self._selector = self._sender = self._receiver = None
+        self._epoll = self._selector = self._sender = self._receiver = None
+        self._calls.clear()
         self.sockets = 0
+
+
+def _epoll_of(selector: Any) -> Any:
+    """Return the epoll that a selector is made of; None for one of another kind."""
+    if type(selector) is not getattr(selectors, 'EpollSelector', None):
+        return None
+    return select.epoll.fromfd(os.dup(selector.fileno()))

@@ -371,6 +371,14 @@ class Scheduler:
         """Call something after the caller has returned to the loop."""
         self._ready.append((call, args))
 
+    def take_only(self, call: Callable[[], Any]) -> bool:
+        """Forget a call that is the only one that is ready, for who makes it now; tell whether."""
+        ready = self._ready
+        if len(ready) == 1 and ready[0][0] == call:
+            ready.popleft()  # others only append
+            return True
+        return False
+
     def call_later(self, seconds: float, call: Callable[..., Any], *args: Any) -> Timer:
         """Call something after so many seconds; those of one time in the order they were given."""
         timer = Timer(self.time() + max(0.0, seconds), call, args)

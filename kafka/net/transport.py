@@ -13,7 +13,6 @@ from typing import (
     Any,
     Callable,
     Deque,
-    Iterable,
     List,
     NamedTuple,
     Optional,
@@ -117,21 +116,24 @@ class Transport:
 
     # ------------------------------------------------------------ out
 
-    def write(self, buffers: Iterable[Bytes]) -> None:
+    def write(self, buffers: Sequence[Bytes]) -> None:
         """Send what the system takes now, and the rest when it takes it.
 
         Raises KafkaConnectionError when the connection has ended.
         """
         if self._broken is not None or self.is_closed:
             self._check()
-        pieces = [each for each in buffers if len(each)]
-        if not self._unsent:
-            pieces = self._send_one(pieces[0]) if len(pieces) == 1 else self._send_now(pieces)
+        if len(buffers) == 1 and not self._unsent:
+            pieces = self._send_one(buffers[0])
+        else:
+            pieces = [each for each in buffers if len(each)]
+            if not self._unsent:
+                pieces = self._send_now(pieces)
         if pieces:
             self._unsent.extend(map(_view, pieces))
             self._want(self._events | WRITE)
 
-    async def send(self, buffers: Iterable[Bytes]) -> None:
+    async def send(self, buffers: Sequence[Bytes]) -> None:
         """Send everything: returns when the system has taken it. Raises as write()."""
         self.write(buffers)
         while self._unsent:

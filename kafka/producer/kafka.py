@@ -167,23 +167,11 @@ class KafkaProducer(Placing):
             adaptive=config['partitioner_adaptive_partitioning_enable'],
             record_size=min(config['max_request_size'], config['buffer_memory']) - OVERHEAD,
         )
-        settings = SenderSettings(
-            acks=config['acks'],
-            request_timeout=config['request_timeout_ms'] / 1000,
-            delivery_timeout=limits.delivery_timeout,
-            max_request_size=config['max_request_size'],
-            max_in_flight=config['max_in_flight_requests_per_connection'],
-            retries=config['retries'],
-            retry_backoff=config['retry_backoff_ms'] / 1000,
-            retry_backoff_max=config['retry_backoff_max_ms'] / 1000,
-            batch_size=config['batch_size'],
-            codec=compression_of(config['compression_type']),
-            compresslevel=config['compression_level'],
-            availability_timeout=config['partitioner_adaptive_partitioning_enable']
-            and config['partitioner_availability_timeout_ms'] / 1000,
-        )
+        settings = _settings_of(config, limits)
         self._accumulator = accumulator = RecordAccumulator(
-            limits, lambda: loop.call_lazily(sender.look), loop.wait
+            limits,
+            lambda: loop.call_lazily(sender.look),
+            lambda done, timeout: loop.wait(done, timeout, sender.begin),
         )
         _accumulators.add(accumulator)
         self._state = self._new_state()
@@ -492,6 +480,25 @@ class KafkaProducer(Placing):
             return figures.snapshot()
         figures.settle()
         return dict(figures.metrics.metrics)
+
+
+def _settings_of(config: Any, limits: Limits) -> SenderSettings:
+    """Return what a sender is told."""
+    return SenderSettings(
+        acks=config['acks'],
+        request_timeout=config['request_timeout_ms'] / 1000,
+        delivery_timeout=limits.delivery_timeout,
+        max_request_size=config['max_request_size'],
+        max_in_flight=config['max_in_flight_requests_per_connection'],
+        retries=config['retries'],
+        retry_backoff=config['retry_backoff_ms'] / 1000,
+        retry_backoff_max=config['retry_backoff_max_ms'] / 1000,
+        batch_size=config['batch_size'],
+        codec=compression_of(config['compression_type']),
+        compresslevel=config['compression_level'],
+        availability_timeout=config['partitioner_adaptive_partitioning_enable']
+        and config['partitioner_availability_timeout_ms'] / 1000,
+    )
 
 
 class _Update:

@@ -114,12 +114,20 @@ class Placing(Sending):
     ) -> FutureRecordMetadata:
         """Put a record into a batch, most likely a new one, with nothing to be looked at."""
         partition = None if key is None else queue.by_key[key].topic_partition.partition
-        batch, index = self._append(
-            lambda now, ticket: self._accumulator.append(
-                queue, partition, key, value, (), None, time.time(), now, ticket
-            ),
-            deadline,
-        )
+        accumulator, wall = self._accumulator, time.time()
+        if accumulator.lock.locked():
+            accumulator.check_held()
+        now = deadline - self._max_block
+        placed = accumulator.append(queue, partition, key, value, (), None, wall, now)
+        if isinstance(placed, Ticket):
+            placed = self._append(
+                lambda now, ticket: accumulator.append(
+                    queue, partition, key, value, (), None, wall, now, ticket
+                ),
+                deadline,
+                placed,
+            )
+        batch, index = placed
         return future_of(batch, index, -1 if key is None else len(key), len(value), -1)
 
     def _place(self, record: ProducerRecord, deadline: float) -> FutureRecordMetadata:
@@ -186,13 +194,17 @@ class Placing(Sending):
         if self._is_plain and not self._closed and not self._state.refuses_send:
             self._fast[topic] = queue
 
-    def _append(self, attempt: Any, deadline: float) -> Any:
-        """Repeat what puts records into batches until there is memory for it."""
-        ticket: Optional[Ticket] = None
+    def _append(self, attempt: Any, deadline: float, ticket: Optional[Ticket] = None) -> Any:
+        """Repeat what puts records into batches until there is memory for it.
+
+        Arguments: ticket: what a first attempt has returned.
+        """
         accumulator = self._accumulator
         if accumulator.lock.locked():
             accumulator.check_held()
         try:
+            if ticket is not None:
+                self._wait_for_memory(ticket, deadline)
             while True:
                 placed = attempt(time.monotonic(), ticket)
                 if not isinstance(placed, Ticket):

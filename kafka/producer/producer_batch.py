@@ -34,6 +34,7 @@ _STAMP_INTO = struct.Struct('>qhi').pack_into
 _STAMP_AT = 43
 _CRC_INTO = struct.Struct('>I').pack_into
 _CRC_AT = 17
+_new = tuple.__new__  # of a NamedTuple, without the function that would call it
 #: What a message of magic 0 and 1 needs besides key and value.
 MESSAGE_BYTES = (26, 34)
 #: What a record of magic 2 needs about, where all is small, and the head of its batch.
@@ -203,7 +204,7 @@ class ProducerBatch:
     def set_time(self, index: int, timestamp: int) -> None:
         """Give the records from a place on a timestamp (ms)."""
         if not self.stamps or self.stamps[-1].timestamp != timestamp:
-            self.stamps.append(Stamp(index, timestamp))
+            self.stamps.append(_new(Stamp, (index, timestamp)))
 
     def set_key(self, index: int, key: bytes) -> None:
         """Give the record at a place, the last one, a key."""
@@ -272,6 +273,10 @@ class ProducerBatch:
         if self.encoded is not None and self.magic == magic:
             return self.encoded
         self.magic = magic
+        if magic == 2 and self.record_count == 1 and not codec:
+            self.encoded = self._encode_single()
+            if self.encoded is not None:
+                return self.encoded
         if magic < 2:
             self.encoded = bytearray(self._encode_messages(magic, codec, compresslevel))
         else:
@@ -289,6 +294,26 @@ class ProducerBatch:
                 transactional=self.is_transactional,
             )
         return self.encoded
+
+    def _encode_single(self) -> Optional[bytearray]:
+        """Return the bytes of the only record, if there is nothing unusual about it."""
+        (value,) = self.values
+        key = None if self.keys is None else self.keys[0]
+        if type(value) is not bytes or (key is not None and type(key) is not bytes):
+            return None
+        if self.headers is not None or self.records is not None or self.is_transactional:
+            return None
+        try:
+            return default_records.encode_single(
+                key,
+                value,
+                self.stamps[0].timestamp,
+                self.producer_id,
+                self.producer_epoch,
+                self.base_sequence,
+            )
+        except struct.error:  # which field that is the encoder of columns tells
+            return None
 
     def _encode_messages(self, magic: int, codec: int, compresslevel: Optional[int]) -> bytes:
         if self.headers is not None and any(self.headers):
@@ -475,16 +500,19 @@ class ProducerBatch:
         """Return where the record of a place is stored."""
         topic, partition = self.topic_partition
         timestamp = self.log_append_time
-        metadata = RecordMetadata(
-            topic,
-            partition,
-            self.topic_partition,
-            self.base_offset + index if self.base_offset >= 0 else -1,
-            self.timestamp_of(index) if timestamp == -1 else timestamp,
-            None,
-            key_size,
-            value_size,
-            header_size,
+        metadata: RecordMetadata = _new(
+            RecordMetadata,
+            (
+                topic,
+                partition,
+                self.topic_partition,
+                self.base_offset + index if self.base_offset >= 0 else -1,
+                self.timestamp_of(index) if timestamp == -1 else timestamp,
+                None,
+                key_size,
+                value_size,
+                header_size,
+            ),
         )
         if self.log_start_offset >= 0:
             metadata.log_start_offset = self.log_start_offset

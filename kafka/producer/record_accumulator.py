@@ -14,16 +14,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from kafka.errors import IllegalStateError, KafkaError
 from kafka.producer.buffer import BufferMemory, Ticket
@@ -31,12 +22,7 @@ from kafka.producer.encoded_batches import EncodedBatches
 from kafka.producer.future import Placed
 from kafka.producer.many_records import Group, Many, ends_of, padded
 from kafka.producer.plans import Limits, Plan
-from kafka.producer.producer_batch import (
-    BATCH_BYTES,
-    RECORD_BYTES,
-    Headers,
-    ProducerBatch,
-)
+from kafka.producer.producer_batch import BATCH_BYTES, RECORD_BYTES, Headers, ProducerBatch
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
 
 __all__ = ['Limits', 'Plan', 'RecordAccumulator']
@@ -207,18 +193,21 @@ class RecordAccumulator(EncodedBatches):
         if queue.open is not NO_BATCH:
             self._close(topic, queue, True)
         limit = self.batch_room(topic)
-        needed = min(max(limit, size), self.memory.total)
-        if ticket is None:
-            ticket = self.memory.queue_up(needed)
-        if not ticket.granted:
+        room = limit if limit > size else size
+        reserved = room if room < self.memory.total else self.memory.total
+        if ticket is not None:
+            reserved = ticket.size
+        elif not self.memory.take(reserved):
+            ticket = self.memory.queue_up(reserved)
+        if ticket is not None and not ticket.granted:
             return ticket
         self._opened += 1
         topic.is_used = True
         batch = ProducerBatch(queue.topic_partition, now, limit, self.lock, self._wait)
         batch.number = (self._opened,)
-        batch.reserved = ticket.size
+        batch.reserved = reserved
         # What was left of a room that the first record exceeds would be less than nothing.
-        batch.raw_size = batch.room = max(limit, size)
+        batch.raw_size = batch.room = room
         # In this order: Ctrl-C in between leaves nothing that would be missed or never taken.
         self._busy[queue] = None
         queue.open = batch
@@ -388,6 +377,32 @@ class RecordAccumulator(EncodedBatches):
                     by_node[leader] = [queue]
         return Plan(by_node, next_at, leaderless)
 
+    def alone(self) -> Optional[PartitionQueue]:
+        """Return the queue of the batch that may be all there is; looked at without the lock."""
+        if len(self._incomplete) == len(self._busy) == 1 and not self._boxed:
+            for queue in self._busy.copy():
+                return queue
+        return None
+
+    def take_alone(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
+        """Do as take(), if the open batch of a queue is all there is, to be sent at once.
+
+        Like ready(): what comes from now on wakes the sender again. Returns None if it is not.
+        """
+        with self.lock:
+            batch = queue.open
+            if batch is NO_BATCH or len(self._incomplete) != 1 or self._boxed or queue.muted:
+                return None
+            if self.limits.linger or queue.waiting or not batch.values:
+                return None
+            self._woken = False
+            self._close(self._topics[queue.topic_partition.topic], queue, False)
+            queue.waiting.clear()
+            self._busy.pop(queue, None)
+            queue.in_flight += 1
+            queue.muted = self.limits.ordered
+            return batch
+
     def peek(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
         """Return the batch that take() would return, still open maybe."""
         if queue.waiting:
@@ -464,7 +479,7 @@ class RecordAccumulator(EncodedBatches):
     def _drop(self, batch: ProducerBatch) -> None:
         self._incomplete.pop(batch, None)
         size, batch.reserved = batch.reserved, 0
-        self.memory.release(size)
+        self.memory.adjust(-size)
 
     # ------------------------------------------------------------ ends
 

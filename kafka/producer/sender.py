@@ -29,6 +29,7 @@ from kafka.errors import (
 )
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.tasks import Alarm, Task
+from kafka.producer.alone import Alone
 from kafka.producer.produce_requests import (
     ProduceVersions,
     SenderSettings,
@@ -52,7 +53,7 @@ _NEVER_SENT = 'purge() dropped them before they were sent'
 _MAYBE_STORED = 'purge() gave them up when they had been sent; they may be stored'
 
 
-class Sender:
+class Sender(Alone):
     """Sends what an accumulator collects.
 
     Arguments: loop, pool: of the producer; state: which kind of producer it is; recorder: gets
@@ -342,10 +343,16 @@ class Sender:
         return taken
 
     def _prepare(self, batch: ProducerBatch, magic: int, now: float) -> bool:
-        """Number and encode a batch; False if it can't be, when it has failed."""
-        settings = self._settings
-        is_new = batch.encoded is None
+        """Number and encode a batch that is sent now; False if it can't be, when it has failed."""
         self._state.stamp(batch)
+        if not self._encode(batch, magic):
+            return False
+        self._launch(batch, now)
+        return True
+
+    def _encode(self, batch: ProducerBatch, magic: int) -> bool:
+        """Encode a batch that is numbered; False if it can't be, when it has failed."""
+        settings = self._settings
         try:
             batch.encode(magic, settings.codec, settings.compresslevel)
         except (KafkaError, TypeError, ValueError, NotImplementedError) as error:
@@ -355,7 +362,11 @@ class Sender:
             self._accumulator.finish(batch)
             self.poke()  # for those behind it
             return False
-        if is_new:
+        return True
+
+    def _launch(self, batch: ProducerBatch, now: float) -> None:
+        """Note that a batch goes on the wire."""
+        if not batch.attempts:
             self._accumulator.encoded(batch)
             if self._recorder is not None:
                 self._recorder.drained(batch, now)
@@ -363,7 +374,6 @@ class Sender:
         batch.attempts += 1
         batch.last_sent_at = now
         self._on_wire[batch] = None
-        return True
 
     # ------------------------------------------------------------ one request
 
@@ -417,16 +427,19 @@ class Sender:
             else:
                 self._take_none(batches, error, now)
         except Exception as fault:
-            # A mistake here must not leave batches without an outcome.
-            log.exception('node=%s an answer was not understood', node)
-            for batch in batches:
-                if batch.state is State.IN_FLIGHT:
-                    failure = KafkaError('its answer was not understood: %r' % fault)
-                    self._state.on_lost(batch, failure)  # its number may be missing now
-                    self._give_up(batch, failure)
-                    self._accumulator.finish(batch)
+            self._not_understood(node, batches, fault)
         if self._accumulator.has_work:
             self.poke()
+
+    def _not_understood(self, node: int, batches: List[ProducerBatch], fault: Exception) -> None:
+        """See to it that a mistake of our own leaves no batch without an outcome."""
+        log.error('node=%s an answer was not understood', node, exc_info=fault)
+        for batch in batches:
+            if batch.state is State.IN_FLIGHT:
+                failure = KafkaError('its answer was not understood: %r' % fault)
+                self._state.on_lost(batch, failure)  # its number may be missing now
+                self._give_up(batch, failure)
+                self._accumulator.finish(batch)
 
     def _take_none(
         self, batches: Sequence[ProducerBatch], error: Optional[KafkaError], now: float

@@ -30,10 +30,11 @@ class PartitionQueue:
     """The batches of one partition, the oldest first.
 
     Attributes: waiting: closed batches; open: the one that takes records, or NO_BATCH; in_flight:
-    how many are on the wire; muted: nothing may be sent before the one in flight is answered.
+    how many are on the wire; muted: nothing may be sent before the one in flight is answered; made:
+    the sender's, see kafka.producer.alone.
     """
 
-    __slots__ = ('in_flight', 'muted', 'open', 'topic_partition', 'waiting')
+    __slots__ = ('in_flight', 'made', 'muted', 'open', 'topic_partition', 'waiting')
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         self.topic_partition = topic_partition
@@ -41,6 +42,7 @@ class PartitionQueue:
         self.open = NO_BATCH
         self.in_flight = 0
         self.muted = False
+        self.made: Any = None
 
     def __repr__(self) -> str:
         return '<PartitionQueue %s %d wait, %d in flight%s%s>' % (

@@ -101,6 +101,7 @@ MAX_LOGIN_BYTES = 512 * 1024
 _RECEIVING = {State.LOGGING_IN: Input.STEP}
 _LOGIN_STEPS = (SaslHandshakeRequest, SaslAuthenticateRequest)
 
+_new = tuple.__new__  # of a NamedTuple, without the function that would call it
 _HEADER_START = struct.Struct('>hhi')  # api key, api version, correlation id
 
 
@@ -372,6 +373,26 @@ class Session:
         if correlation_id is None:
             correlation_id = self._next_correlation_id()
         return self._encode(request, chosen, correlation_id)
+
+    def expect(self, request: Message, version: int) -> int:
+        """Return the correlation id of a request that is made without send(), and is answered.
+
+        Arguments: request: what the answer is read for; version: one that the broker serves.
+        Raises: as send().
+        """
+        if self.role is not Role.CLIENT or self.state is not State.READY:
+            self._only(Role.CLIENT)
+            self._require(Input.SEND)
+        if self._max_in_flight is not None and len(self._sent) >= self._max_in_flight:
+            raise TooManyInFlightRequests('%d requests wait for answers' % len(self._sent))
+        correlation_id = (self._last_correlation_id + 1) & MAX_CORRELATION_ID
+        self._last_correlation_id = correlation_id
+        self._sent.append(_new(_Sent, (correlation_id, request, version)))
+        return correlation_id
+
+    def was_answered(self) -> None:
+        """Note that the next answer was read by the caller, who gave no byte of it to this."""
+        self._sent.popleft()
 
     def _next_correlation_id(self) -> int:
         return (self._last_correlation_id + 1) & MAX_CORRELATION_ID

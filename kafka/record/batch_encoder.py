@@ -66,7 +66,7 @@ def encode_messages(keys: Sequence[Optional[bytes]], values: Sequence[Optional[b
         return b''
     if len(values) == 1 and type(values[0]) is bytes:  # benchmarks/simple.py --only single
         if keys[0] is None or type(keys[0]) is bytes:
-            return _encode_one(keys[0], values[0])
+            return encode_one(keys[0], values[0])
     try:
         if keys.count(keys[0]) == len(keys):
             try:
@@ -97,7 +97,7 @@ def encode_columns(
     if len(values) == 1 and headers is None and type(values[0]) is bytes:  # one in flight
         key = None if keys is None else keys[0]
         if (key is None or type(key) is bytes) and len(deltas) == 1 and not deltas[0][1]:
-            return _encode_one(key, values[0])
+            return encode_one(key, values[0])
     try:
         if headers is None and len(deltas) <= _MOST_TIMES:
             try:
@@ -121,7 +121,7 @@ def encode_columns(
         _complain(list(rows), error)
 
 
-def _encode_one(key: Optional[bytes], value: bytes) -> bytes:
+def encode_one(key: Optional[bytes], value: bytes) -> bytes:
     """Encode a record that is alone in its batch and has no headers."""
     sized = b'\x01' if key is None else VARINTS[len(key)] + key
     body = b'\x00\x00\x00' + sized + VARINTS[len(value)] + value + b'\x00'

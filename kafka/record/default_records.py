@@ -26,6 +26,7 @@ from kafka.record.batch_encoder import (
     RecordFields,
     encode_columns,
     encode_messages,
+    encode_one,
     encode_records,
 )
 from kafka.record.columns import Columns
@@ -41,6 +42,7 @@ T = TypeVar('T')
 # count
 HEADER = struct.Struct('>qiibIhiqqqhii')
 ATTRIBUTES_POS = 21
+_UNCHECKED, _CHECKED = struct.Struct('>qiibI'), struct.Struct('>hiqqqhii')  # both are HEADER
 _CRC_INTO = struct.Struct('>I').pack_into
 CODEC_MASK = 0x07
 TIMESTAMP_TYPE_MASK = 0x08
@@ -194,6 +196,27 @@ def encode_column_batch(
             count,
         ),
     )
+
+
+def encode_single(
+    key: Optional[bytes],
+    value: bytes,
+    timestamp: int,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+) -> bytearray:
+    """Encode one batch of magic 2 with one record, without headers, and not compressed.
+
+    The same bytes as encode_column_batch() makes, of bytes only. Arguments: timestamp: ms.
+    Raises: struct.error for a number that is out of range.
+    """
+    record = encode_one(key, value)
+    rest = _CHECKED.pack(0, 0, timestamp, timestamp, producer_id, producer_epoch, base_sequence, 1)
+    rest += record
+    batch = bytearray(_UNCHECKED.pack(0, len(rest) + 9, -1, 2, crc32c(rest)))
+    batch += rest
+    return batch
 
 
 def _assemble(payload: bytes, header: Tuple[int, ...]) -> bytes:

@@ -93,7 +93,12 @@ class SimulatedProducer:
         self.sender.start()
 
     def _wake(self):
+        self.loop.call_soon(self._look)
+
+    def _look(self):
+        """Look as a caller does who waits, and gets the turn: what is alone goes the short way."""
         self.loop.call_soon(self.sender.look)
+        self.sender.begin()
 
     def bootstrap(self, topic):
         """Find the cluster and the partitions of a topic."""
@@ -124,6 +129,10 @@ class SimulatedProducer:
             return self.loop.wait(lambda: all(batch.is_done for batch in batches), timeout)
         finally:
             self.accumulator.end_flush()
+
+    def wait_for_all(self):
+        """Let time pass until everything has an outcome."""
+        self.loop.wait(self.accumulator.is_empty, self.options.delivery_timeout)
 
     def rest(self, seconds):
         """Let time pass."""

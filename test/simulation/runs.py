@@ -38,6 +38,8 @@ VERIFIED_SINCE = (3, 6)
 PARTITIONS = 3
 #: How often another producer takes over after a transaction.
 FENCED = 0.2
+#: Of the programs without transactions this part sends a record when the one before is stored.
+WAITING = 0.5
 #: So long trouble lasts, and so long everything may take to come to its end afterwards.
 TROUBLE_SECONDS = 40.0
 PATIENCE_SECONDS = 400.0
@@ -127,7 +129,8 @@ class Run:
         return value
 
     def send_idempotently(self, producer):
-        """Send, rest and flush by turns."""
+        """Send and rest by turns; some programs wait for each record before the next one."""
+        waits = random.Random('waits %d' % self.seed).random() < WAITING
         for _ in range(self.chance.choice([20, 80])):
             try:
                 self.send(producer)
@@ -135,6 +138,8 @@ class Run:
                 if not producer.state.is_fatal:
                     raise
                 return
+            if waits:
+                producer.wait_for_all()
             if self.chance.random() < 0.2:
                 producer.rest(self.chance.uniform(0.0, 2.0))
 

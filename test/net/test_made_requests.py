@@ -1,0 +1,143 @@
+"""Requests made beforehand: recognized answers, and all others as those of other requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+from kafka.producer.producer_batch import ProducerBatch
+from kafka.protocol.produce_template import ProduceTemplate
+from kafka.structs import TopicPartition
+from kafka.testing.faults import Cut, DropResponse, Error, Hang, Slow, Throttle
+from test.net.test_broker import ASK, Sim
+
+
+class Answer:
+    """Keeps what came. Attributes: outcomes: (how, what)."""
+
+    def __init__(self):
+        self.outcomes = []
+
+    def take(self, found):
+        self.outcomes.append(('taken', found))
+
+    def wake(self, response):
+        self.outcomes.append(('decoded', response))
+
+    def fail(self, error):
+        self.outcomes.append(('failed', error))
+
+
+@pytest.fixture
+def sim():
+    made = Sim()
+    made.loop.run(made.link.ready(), 10)
+    yield made
+    made.stop()
+
+
+def records(value=b'v'):
+    batch = ProducerBatch(TopicPartition('t', 0), 0.0, 1000, None, None)
+    batch.values.append(value)
+    batch.set_time(0, 1600000000000)
+    batch.close()
+    return batch.encode(2)
+
+
+def template(sim, version=12):
+    return ProduceTemplate('t', 0, bytes(16), version, -1, 30000, sim.link.session.client_id)
+
+
+def submit(sim, timeout=5.0, made=None):
+    answer = Answer()
+    assert sim.link.is_free(sim.loop.time())
+    sim.link.submit_made(made or template(sim), records(), answer, timeout)
+    return answer
+
+
+def outcome(sim, answer):
+    assert sim.loop.wait(lambda: answer.outcomes, 60)
+    ((how, what),) = answer.outcomes
+    return how, what
+
+
+def goes_on(sim):
+    """The link has nothing in flight, and serves others and the like."""
+    assert sim.ask().brokers and sim.link.in_flight == 0 and not sim.link._transport.expecting
+    # The network in memory cuts what it likes, and then the answer is decoded.
+    return 'taken' in [outcome(sim, submit(sim))[0] for _ in range(5)]
+
+
+@pytest.mark.parametrize('version', [5, 8, 9, 12])
+def test_the_answer_that_is_expected_is_taken_at_once(sim, version):
+    made = template(sim, version)
+    for number in range(3):
+        how, (offset, _, start) = outcome(sim, submit(sim, made=made))
+        assert (how, offset, start) == ('taken', number, 0)
+    assert goes_on(sim)
+
+
+def test_a_link_that_is_busy_or_has_to_leave_the_broker_alone_is_not_free(sim):
+    answer = submit(sim)
+    assert not sim.link.is_free(sim.loop.time())
+    outcome(sim, answer)
+    sim.link.throttled_until = sim.loop.time() + 1
+    assert not sim.link.is_free(sim.loop.time())
+    assert sim.link.is_free(sim.loop.time() + 1)
+
+
+def test_it_is_answered_in_its_turn_among_others(sim):
+    first = submit(sim)
+    others = []
+    for _ in range(3):
+        sim.link.submit(ASK, lambda *came: others.append((came, len(first.outcomes))))
+    assert sim.loop.wait(lambda: len(others) == 3, 60)
+    assert [(error, before) for (_, error), before in others] == [(None, 1)] * 3
+    assert outcome(sim, first)[0] in ('taken', 'decoded') and goes_on(sim)
+
+
+def test_an_answer_with_an_error_is_decoded(sim):
+    sim.cluster.faults.add(Error(6), 'Produce', times=1)
+    how, response = outcome(sim, submit(sim))
+    assert how == 'decoded'
+    assert response.responses[0].partition_responses[0].error_code == 6
+    assert goes_on(sim)
+
+
+def test_an_answer_that_throttles_is_decoded_and_obeyed(sim):
+    sim.cluster.faults.add(Throttle(2000), 'Produce', times=1)
+    how, response = outcome(sim, submit(sim))
+    assert (how, response.throttle_time_ms) == ('decoded', 2000)
+    assert not sim.link.is_free(sim.loop.time() + 1) and sim.link.is_free(sim.loop.time() + 2.1)
+
+
+def test_an_answer_that_comes_in_pieces_is_decoded(sim):
+    sim.cluster.faults.add(Slow(100), 'Produce', times=1)
+    assert outcome(sim, submit(sim))[0] == 'decoded'
+    assert goes_on(sim)
+
+
+@pytest.mark.parametrize(
+    'fault, error',
+    [
+        (Hang(), KafkaTimeoutError),
+        (DropResponse(), KafkaConnectionError),
+        (Cut(10), KafkaConnectionError),
+    ],
+)
+def test_without_an_answer_it_fails_as_others_do(sim, fault, error):
+    sim.cluster.faults.add(fault, 'Produce', times=1)
+    began = sim.loop.time()
+    answer = submit(sim, timeout=3.0)
+    how, came = outcome(sim, answer)
+    assert how == 'failed' and isinstance(came, error) and sim.loop.time() - began < 3.5
+    sim.loop.run(sim.link.ready(), 10)
+    assert goes_on(sim) and len(answer.outcomes) == 1
+
+
+def test_a_connection_that_is_over_fails_it(sim):
+    sim.link._transport._sock.close()
+    how, came = outcome(sim, submit(sim))
+    assert how == 'failed' and isinstance(came, KafkaConnectionError)
+    sim.loop.run(sim.link.ready(), 10)
+    assert goes_on(sim)

@@ -58,7 +58,7 @@ POLL_AT_LEAST = 0.005
 #: Longest sleep of a primitive; where Ctrl-C does not end one, it is looked for so often.
 SLICE = 0.2 if os.name == 'nt' else 3600.0
 
-_get_ident, _getpid = threading.get_ident, os.getpid
+_getpid = os.getpid
 
 # What a poll is, for whoever may have to end it.
 NO_POLL, SHORT_POLL, LONG_POLL = 0, 1, 2
@@ -245,7 +245,7 @@ class Driving(Scheduler):
 
         Returns whether it is known to be done.
         """
-        self._driver = _get_ident()
+        self._driver = threading.get_ident()
         try:
             if begin is not None and not self._closing:
                 begin()

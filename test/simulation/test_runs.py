@@ -23,6 +23,7 @@ from kafka.producer.transaction_course import TransactionCourse
 from kafka.producer.transaction_state import TransactionState
 from kafka.producer.transaction_verdicts import CallKind, Outcome
 from kafka.producer.verdicts import Action, Reaction, Verdict
+from kafka.protocol.produce_template import ProduceTemplate
 from test.producer.test_sequences_by_model import walk
 from test.simulation import loop
 from test.simulation.__main__ import main
@@ -190,6 +191,11 @@ def ends_before_the_coordinator_says_so(monkeypatch):
     monkeypatch.setattr(transaction_course, 'outcome_of_end', mutated)
 
 
+def takes_each_answer_for_the_expected(monkeypatch):
+    """Of a record that was sent alone every answer says that it is stored."""
+    monkeypatch.setattr(ProduceTemplate, 'read', lambda self, data, number: (0, -1, 0))
+
+
 def keeps_the_memory(monkeypatch):
     """A batch that is split, or failed, keeps its memory."""
     monkeypatch.setattr(RecordAccumulator, '_drop', lambda self, b: self._incomplete.pop(b, None))
@@ -209,6 +215,7 @@ BY_SIMULATION = [
     sends_before_partitions_are_added,
     takes_a_fence_for_success,
     ends_before_the_coordinator_says_so,
+    takes_each_answer_for_the_expected,
     keeps_the_memory,
     leaves_futures_alone,
 ]

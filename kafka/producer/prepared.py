@@ -58,6 +58,8 @@ _OPEN = ['Ongoing']
 _HELD = ['Ongoing', 'Empty']
 #: What ends is written into partitions next, for which a repeated call waits a little.
 _FIRST_PAUSE = 0.02
+#: How long a broker is waited for that is just becoming the coordinator of ids.
+_LOADING_SECONDS = 5.0
 
 
 def is_over(error: Optional[KafkaError]) -> bool:
@@ -132,7 +134,8 @@ class PreparedTransactions:
     def open_ids(self, prefix: str) -> Optional[List[str]]:
         """Return the ids with a prefix that have an open transaction; None before Kafka 3.0.
 
-        Of those only that this user may describe. Brokers that cannot be reached are passed over.
+        Of those only that this user may describe. Brokers that cannot be reached are passed over,
+        and those that have not read their log of transactions within 5 s, or max_block_ms.
         """
         return self.run(lambda: self._list(prefix, _OPEN))
 
@@ -292,24 +295,36 @@ class PreparedTransactions:
 
     async def _list_of(self, node: int, states: List[str]) -> Optional[List[str]]:
         """Return the ids in some states of one broker, None if it does not tell."""
-        seconds = self._settings.request_timeout
-        try:
-            link = self._pool.link(node)
-            await self._loop_at_hand.within(seconds, link.ready())
-            if ApiKey.LIST_TRANSACTIONS not in link.versions.ranges:
-                return None
-            request = ListTransactionsRequest(state_filters=states, producer_id_filters=[])
-            answer = await link.request(request, seconds)
-        except KafkaError as error:
-            if not error.retriable:
-                raise
-            return []
-        if answer.error_code:
-            kind = for_code(answer.error_code)
-            if kind.retriable:  # it is just becoming their coordinator
+        deadline = self._loop_at_hand.time() + min(_LOADING_SECONDS, self._max_block)
+        failures = 0
+        while True:
+            try:
+                answer = await self._list_once(node, states)
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
                 return []
-            raise kind('ListTransactions')
-        return [each.transactional_id for each in answer.transaction_states]
+            if answer is None:
+                return None
+            if not answer.error_code:
+                return [each.transactional_id for each in answer.transaction_states]
+            kind = for_code(answer.error_code)
+            if not kind.retriable:
+                raise kind('ListTransactions')
+            failures += 1
+            pause = self._pause(failures)
+            if self._loop_at_hand.time() + pause >= deadline:
+                return []
+            await self._loop_at_hand.sleep(pause)
+
+    async def _list_once(self, node: int, states: List[str]) -> Any:
+        seconds = self._settings.request_timeout
+        link = self._pool.link(node)
+        await self._loop_at_hand.within(seconds, link.ready())
+        if ApiKey.LIST_TRANSACTIONS not in link.versions.ranges:
+            return None
+        request = ListTransactionsRequest(state_filters=states, producer_id_filters=[])
+        return await link.request(request, seconds)
 
 
 def _caller(name: str, state: PreparedTxnState) -> Caller:

@@ -9,6 +9,7 @@ import pytest
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import (
+    ClusterAuthorizationFailedError,
     IllegalStateError,
     KafkaTimeoutError,
     NoBrokersAvailable,
@@ -143,6 +144,23 @@ def test_ids_of_producers_that_have_not_begun_are_listed_too(cluster, prepare, c
         producer.begin_transaction()
         with pytest.raises(ProducerFencedError):
             producer.send('t', b'x').get(5)
+
+
+def test_brokers_that_read_their_log_of_transactions_are_waited_for_a_little():
+    with Cluster(version='4.4', topics={'t': 1}) as cluster, PreparedTransactions(
+        bootstrap_servers=cluster.bootstrap, max_block_ms=5000
+    ) as client, KafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id='a') as other:
+        other.init_transactions()
+        cluster.faults.add(Error(14), 'ListTransactions', times=2)
+        assert client.held_ids('') == ['a']
+        cluster.faults.add(Error(31), 'ListTransactions')
+        with pytest.raises(ClusterAuthorizationFailedError):
+            client.held_ids('')
+    with Cluster(version='4.4') as cluster, PreparedTransactions(
+        bootstrap_servers=cluster.bootstrap, max_block_ms=100
+    ) as client:
+        cluster.faults.add(Error(14), 'ListTransactions', times=1000)
+        assert client.held_ids('') == []
 
 
 def test_the_producer_may_end_it_itself(cluster):

@@ -146,7 +146,7 @@ class Places:
             state.leader_changed(known.leader, known.leader_epoch)
             if state.current_leader != before:
                 self._forgive(partition)
-        if not state.is_fetchable():
+        if state.is_stuck or not state.is_fetchable():
             if known is not None and known.leader >= 0 and not state.paused:
                 self._expected.add(known.leader)
             return None

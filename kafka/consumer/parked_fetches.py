@@ -91,6 +91,9 @@ class ParkedFetches:
         for fetch in fetches:
             self._answers[fetch] = answer
             self._queue.append(fetch)
+            state = self._states(fetch.partition)
+            if state is not None and state.is_stuck:  # nobody knows when it is begun with
+                self._begun.add(fetch)
             self._count(fetch, 1)
 
     def first(self) -> Optional[CompletedFetch]:
@@ -141,8 +144,16 @@ class ParkedFetches:
     def put_off(self, fetch: CompletedFetch) -> None:
         """Take back what could not be handed out; what others have goes before it, once.
 
-        Nobody knows how long it stays: of a batch that cannot be read no other bytes are kept.
+        Nobody knows how long it stays: of a batch that cannot be read no other bytes are kept,
+        nothing more is asked for of its partition, and for what was, nobody waits.
         """
+        state = self._states(fetch.partition)
+        if state is not None and state.token == fetch.token:
+            state.stick()
+        for each in self._queue:
+            if each.partition == fetch.partition:
+                self._count(each, -1)
+                self._begun.add(each)
         fetch.is_put_off = True  # or nobody would be served before somebody sees to it
         if fetch in self._answers and fetch.shed():
             self._release(self._answers[fetch])

@@ -132,7 +132,8 @@ class TopicPartitionState:
         fetch_offset: what to ask a broker for next, None without a position; fetch_epoch: the
             leader epoch of the last batch before it, -1 unknown.
         reset_strategy: by which a reset is awaited, None unless one is.
-        paused: by the program; held: while a rebalance has not come to its end.
+        paused: by the program; held: while a rebalance has not come to its end; stuck_token: the
+            token of when what is next could not be handed out.
         highwater, last_stable_offset, log_start_offset: as fetched last, None before.
         committed: as last known, an OffsetAndMetadata.
         current_leader: (node, epoch) that the position was seen or validated with.
@@ -159,6 +160,7 @@ class TopicPartitionState:
         'preferred_replica',
         'preferred_until',
         'reset_strategy',
+        'stuck_token',
         'token',
     )
 
@@ -176,6 +178,7 @@ class TopicPartitionState:
         self.reset_strategy: Optional[ResetPolicy] = None
         self.paused = False
         self.held = False
+        self.stuck_token = -1
         self.highwater: Optional[int] = None
         self.last_stable_offset: Optional[int] = None
         self.log_start_offset: Optional[int] = None
@@ -234,6 +237,11 @@ class TopicPartitionState:
         """Tell whether brokers may be asked for records of it now."""
         return self.phase is Phase.FETCHING and not self.paused and not self.held
 
+    @property
+    def is_stuck(self) -> bool:
+        """Whether what is next cannot be handed out, so that nothing behind it is asked for."""
+        return self.stuck_token == self.token
+
     def consumed_offset(self) -> Optional[OffsetAndMetadata]:
         """Return what may be committed: the position, None while there is none."""
         if self._position is None:
@@ -263,6 +271,12 @@ class TopicPartitionState:
         """Fetch and hand out nothing while a rebalance goes on."""
         self.held = is_held
         self._note_change()
+
+    def stick(self) -> None:
+        """Ask for nothing more until it is handed out after all, or the position moves."""
+        if not self.is_stuck:
+            self.stuck_token = self.token
+            self._note_change()
 
     def seek(self, offset: int, epoch: int = -1) -> None:
         """Go to an offset; it is validated first if the leader epoch before it is known."""
@@ -374,6 +388,9 @@ class TopicPartitionState:
         """Note that what comes before an offset was handed out; its epoch -1: as before."""
         if self.phase is not Phase.FETCHING:
             self._go(Event.HAND_OUT)
+        if self.stuck_token == self.token and offset != self._position:
+            self.stuck_token = -1
+            self._note_change()
         self._position = offset
         if epoch >= 0:
             self.position_epoch = epoch

@@ -151,6 +151,38 @@ def test_what_cannot_be_read_is_told_of_before_more_of_others_is_handed_out():
         made.close()
 
 
+@pytest.mark.parametrize('how', ['damaged', 'refused'])
+def test_what_was_fetched_behind_it_keeps_nobody_from_asking_for_others(how):
+    with MemoryCluster(version='4.4', seed=1, topics={'t': 2}) as cluster:
+        bad, good = (each.log for each in cluster.state.topics['t'].partitions)
+        write(bad, b'bad', damage=flip_last if how == 'damaged' else None)
+        options = {} if how == 'damaged' else {'value_deserializer': int}
+        made = SimConsumer.of(cluster, [], auto_offset_reset='earliest', **options)
+        made.assign([FIRST, SECOND])
+
+        def polled():
+            made._engine.loop.wait(lambda: False, 5.0)
+            try:
+                return made.poll(timeout_ms=0)
+            except (CorruptRecordError, ValueError):
+                return {}
+
+        made._engine.loop.wait(lambda: False, 5.0)
+        assert polled() == {}
+        for _ in range(3):
+            write(bad, b'1')
+            assert polled() == {}
+            write(good, b'2')
+            found = [polled() for _ in range(4)]
+            assert [place for each in found for place in each] == [SECOND]
+        if how == 'damaged':
+            made.skip_corrupt()
+        else:
+            made.seek(FIRST, 1)
+        assert sum(len(each) for _ in range(4) for each in polled().values()) == 3
+        made.close()
+
+
 @pytest.mark.usefixtures('damaged')
 def test_what_stands_before_a_damaged_batch_is_all_that_is_committed(cluster):
     with consumer_of(cluster, 't', group_id='g') as made:

@@ -14,6 +14,10 @@ class State:
     def __init__(self):
         self.token = 1
         self.fetchable = True
+        self.is_stuck = False
+
+    def stick(self):
+        self.is_stuck = True
 
     def is_fetchable(self):
         return self.fetchable
@@ -252,3 +256,17 @@ def test_all_goes_at_the_end(parked):
 def test_it_says_what_it_is(parked):
     parked.add([Fetch(A)])
     assert repr(parked) == '<ParkedFetches 1, 0 partitions aside, 10 of 100 bytes>'
+
+
+def test_nobody_waits_for_what_is_behind_something_that_cannot_be_handed_out(parked, states):
+    first, second, third, other = Fetch(A), Fetch(A), Fetch(A), Fetch(B)
+    parked.add([first])
+    parked.add([second])
+    parked.put_off(parked.take())
+    assert states[A].is_stuck and parked.waiting(1) == 0 and parked.take_relief()
+    parked.add([third, other])  # it was under way
+    assert parked.waiting(1) == 1
+    assert parked.take() is other
+    assert parked.waiting(1) == 0
+    assert [parked.take() for _ in range(4)] == [first, second, third, None]
+    assert parked.waiting(1) == 0

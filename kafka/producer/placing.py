@@ -114,15 +114,15 @@ class Placing(Sending):
     ) -> FutureRecordMetadata:
         """Put a record into a batch, most likely a new one, with nothing to be looked at."""
         partition = None if key is None else queue.by_key[key].topic_partition.partition
-        accumulator, wall = self._accumulator, time.time()
+        accumulator = self._accumulator
         if accumulator.lock.locked():
             accumulator.check_held()
         now = deadline - self._max_block
-        placed = accumulator.append(queue, partition, key, value, (), None, wall, now)
+        placed = accumulator.append(queue, partition, key, value, (), None, time.time(), now)
         if isinstance(placed, Ticket):
             placed = self._append(
                 lambda now, ticket: accumulator.append(
-                    queue, partition, key, value, (), None, wall, now, ticket
+                    queue, partition, key, value, (), None, time.time(), now, ticket
                 ),
                 deadline,
                 placed,

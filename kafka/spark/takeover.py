@@ -24,8 +24,11 @@ _PLACES = (
 )
 
 
-#: Set on a writer whose mode the program has named.
-_NAMED = '_kafka_has_mode'
+#: Attributes of a writer: whether its format stands for kafka, and whether the program has named
+#: a mode that is not the default.
+_TAKEN, _NAMED = '_kafka_taken', '_kafka_has_mode'
+#: Modes that mean Append to the JVM connector: a topic cannot be there before in any other way.
+_DEFAULTS = ('error', 'errorifexists', 'default')
 
 
 def has_connector(spark: Any) -> bool:
@@ -49,8 +52,8 @@ def has_connector(spark: Any) -> bool:
 def take_over(name: str) -> None:
     """Let 'kafka' as a format mean another one, for all sessions of this process.
 
-    A batch writer appends then, unless the program has named a mode: Spark's own default is refused
-    for formats in Python.
+    A batch writer appends then, unless the program has named another mode than Spark's own default,
+    which is refused for formats in Python.
     """
     for cls in _classes():
         wrapped = cls.format
@@ -74,11 +77,13 @@ def _classes() -> List[Any]:
 def _wrapped(original: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(original)
     def with_format(self: Any, source: str) -> Any:
-        if not isinstance(source, str) or source.lower() != 'kafka':
-            return original(self, source)
-        made = original(self, name)
-        is_to_append = type(self).__name__ == 'DataFrameWriter' and not hasattr(self, _NAMED)
-        return made.mode('append') if is_to_append else made
+        is_taken = isinstance(source, str) and source.lower() == 'kafka'
+        made = original(self, name if is_taken else source)
+        if type(self).__name__ == 'DataFrameWriter':
+            setattr(self, _TAKEN, is_taken)
+            if is_taken and not getattr(self, _NAMED, False):
+                return made.mode('append')
+        return made
 
     with_format.stands_for = name  # type: ignore[attr-defined]
     return with_format
@@ -86,9 +91,12 @@ def _wrapped(original: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def mode(self: Any, *arguments: Any, **named: Any) -> Any:
-        if any(each is not None for each in (*arguments, *named.values())):  # save() passes None
-            setattr(self, _NAMED, True)
-        return original(self, *arguments, **named)
+    def mode(self: Any, saveMode: Any) -> Any:
+        if saveMode is None:  # of save()
+            return original(self, saveMode)
+        is_default = isinstance(saveMode, str) and saveMode.lower() in _DEFAULTS
+        setattr(self, _NAMED, not is_default)
+        is_to_append = is_default and getattr(self, _TAKEN, False)
+        return original(self, 'append' if is_to_append else saveMode)
 
     return mode

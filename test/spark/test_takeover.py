@@ -93,5 +93,18 @@ def test_a_mode_that_was_named_stays(writer, named):
     assert writer.save(format='kafka') == {'format': 'kafka-py', 'mode': 'overwrite'}
 
 
+@pytest.mark.parametrize('mode', ['error', 'errorifexists', 'ErrorIfExists', 'default'])
+def test_the_default_mode_appends_when_it_is_named_too(writer, mode):
+    """To the JVM connector it means Append; Spark refuses it for formats in Python."""
+    appended = {'format': 'kafka-py', 'mode': 'append'}
+    assert writer.format('kafka').mode(mode).save() == appended
+    assert writer.mode('overwrite').mode(mode).format('kafka').save() == appended
+
+
 def test_other_formats_are_left_alone(writer):
+    writer.format('kafka').format('parquet').mode('error')
+    assert writer.save() == {'format': 'parquet', 'mode': 'error'}
+
+
+def test_other_formats_that_save_is_given_are_left_alone(writer):
     assert writer.save(format='parquet') == {'format': 'parquet'}

@@ -41,9 +41,10 @@ def columns_of(schema: Any, has_headers: bool) -> Tuple[str, ...]:
 
     Arguments: schema: a StructType.
     Raises: KafkaConfigurationError for a column that there is not, or has another type, or one that
-        must not be null.
+        must not be null, or is named twice.
     """
     types = _types(has_headers)
+    names = [field.name for field in schema.fields]
     for field in schema.fields:
         found = field.dataType.simpleString()
         if field.name not in types:
@@ -61,9 +62,13 @@ def columns_of(schema: Any, has_headers: bool) -> Tuple[str, ...]:
             raise KafkaConfigurationError(
                 'the schema says that column %s is never null: leave that out' % field.name
             )
+        if names.count(field.name) > 1:
+            raise KafkaConfigurationError(
+                'the schema names the column %s twice: leave one out' % field.name
+            )
     if not schema.fields:
         raise KafkaConfigurationError('the schema has no column; there are %s' % ', '.join(types))
-    return tuple(field.name for field in schema.fields)
+    return tuple(names)
 
 
 def plain_name(column: str) -> str:

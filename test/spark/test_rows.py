@@ -55,6 +55,13 @@ def test_what_cannot_be_read_is_refused(types, told):
         columns_of(schema(**types), False)
 
 
+def test_a_column_that_is_named_twice_is_refused():
+    twice = schema(value='binary')
+    twice.fields *= 2
+    with pytest.raises(KafkaConfigurationError, match='column value twice'):
+        columns_of(twice, False)
+
+
 def test_headers_are_a_column_where_they_are_included():
     assert columns_of(schema(headers='array<struct<key:string,value:binary>>'), True) == (
         'headers',

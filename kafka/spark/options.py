@@ -150,6 +150,23 @@ class SourceOptions(NamedTuple):
             low_latency=given.flag('lowLatency', False),
         )
 
+    @staticmethod
+    def check(options: Mapping[str, str]) -> None:
+        """Refuse what neither a batch query nor a stream takes, when it is not said which it is.
+
+        Raises InvalidOptionError, as of() does; where the two are refused differently, with both.
+        """
+        try:
+            SourceOptions.of(options, True)
+        except InvalidOptionError as of_stream:
+            try:
+                SourceOptions.of(options, False)
+            except InvalidOptionError as of_batch:
+                told = [str(each.args[0]) for each in (of_batch, of_stream)]
+                if told[0] != told[1]:
+                    told[0] = '%s (of a stream: %s)' % (told[0], told[1])
+                raise InvalidOptionError(told[0]) from None
+
     @property
     def committed_group(self) -> Optional[str]:
         """The group whose committed offsets a Limit of kind committed means."""

@@ -126,7 +126,12 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
         return 'kafka-py'
 
     def schema(self) -> str:
-        """Return the columns of the rows, those of the JVM connector."""
+        """Return the columns of the rows, those of the JVM connector.
+
+        Spark asks in load(), and only there knows of a stream that options are wrong before it is
+        started. Raises: InvalidOptionError for what no reader takes.
+        """
+        SourceOptions.check(self.options)
         return rows.ddl(_has_headers(self.options))
 
     def reader(self, schema: Any) -> DataSourceReader:

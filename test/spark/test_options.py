@@ -462,3 +462,21 @@ def test_whatever_is_given_it_is_read_or_refused_never_another_error(said: Any) 
                 read({**SERVERS, **said}, is_streaming)
             except InvalidOptionError:
                 pass
+
+
+# ---------------------------------------------------------------- before it is said which it is
+
+
+@pytest.mark.parametrize(
+    'options', [{}, {'startingOffsets': 'latest'}, {'endingTimestamp': '5'}, {'pushdown': 'true'}]
+)
+def test_what_a_batch_or_a_stream_takes_is_not_refused_beforehand(options: Any) -> None:
+    SourceOptions.check({**BASE, **options})
+
+
+def test_what_neither_takes_is_refused_beforehand_and_so_told() -> None:
+    with pytest.raises(InvalidOptionError, match="minPartitions must be .* not 'x'$"):
+        SourceOptions.check({**BASE, 'minPartitions': 'x'})
+    both = 'be earliest, committed or .*of a stream: .* be earliest, latest, committed or'
+    with pytest.raises(InvalidOptionError, match=both):
+        SourceOptions.check({**BASE, 'startingOffsets': 'x'})

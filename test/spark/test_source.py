@@ -17,7 +17,7 @@ from test.spark.embedded import fill, options_of
 
 pyspark = pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
 
-from pyspark.errors import PySparkNotImplementedError  # noqa: E402  (behind the check)
+from pyspark.errors import AnalysisException, PySparkNotImplementedError  # noqa: E402  (behind the check)
 from pyspark.sql import datasource, types  # noqa: E402
 
 import kafka.spark  # noqa: E402
@@ -159,6 +159,15 @@ def test_what_is_wrong_is_refused_before_a_job_starts(read, options, expected):
     with pytest.raises(Exception, match='.') as error:  # Spark's, with ours in its text
         read(**options).count()
     assert expected in told(error)
+
+
+@pytest.mark.parametrize('read', ['read', 'readStream'])
+def test_a_wrong_option_is_refused_by_load_as_by_the_jvm_connector(spark, read):
+    """A stream would be started, and fail in the background."""
+    kafka.spark.register(spark)
+    given = {'kafka.bootstrap.servers': 'h:1', 'subscribe': 't', 'minPartitions': 'x'}
+    with pytest.raises(AnalysisException, match="minPartitions must be a whole number .* not 'x'"):
+        getattr(spark, read).format('kafka-py').options(**given).load()
 
 
 def test_no_secret_is_in_a_plan(read):

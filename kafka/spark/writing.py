@@ -244,6 +244,7 @@ class _Task:
     def put_arrow(self, batch: Any, layout: Layout) -> None:
         """Send the rows of an Arrow batch. Raises: UnwritableRowError."""
         columns = batch.columns
+        self._check_texts(columns, layout)
         topic = self._topic
         if layout.topic is not None:
             topic = _only_topic(columns[layout.topic])
@@ -352,6 +353,22 @@ class _Task:
         task = 'what is written' if self._task is None else "Spark's partition %d" % self._task
         return 'row %d of %s (counted from 0)' % (row, task)
 
+    def _check_texts(self, columns: Sequence[Any], layout: Layout) -> None:
+        """Refuse topics and names of headers that are no UTF-8: text of Spark may be any bytes."""
+        checked = []
+        if layout.topic is not None:
+            topics = columns[layout.topic]
+            checked.append(('a topic', topics, topics))
+        if layout.headers is not None:
+            headers = columns[layout.headers]
+            checked.append(('the name of a header', headers, headers.flatten().flatten()[0]))
+        for what, column, texts in checked:
+            try:
+                texts.validate(full=True)
+            except pyarrow().ArrowInvalid:
+                row = self._place(self.rows + _unreadable(column))
+                raise UnwritableRowError('%s: %s is no text in UTF-8' % (row, what)) from None
+
     def _refuse_null(self, row: int) -> None:
         raise NullTopicError(
             '[KAFKA_NULL_TOPIC_IN_DATA] %s has a null topic: give each row one, or all of them by'
@@ -401,6 +418,16 @@ def _arrow_rows(columns: Sequence[Any], layout: Layout) -> ArrowRows:
         partitions,
         headers,
     )
+
+
+def _unreadable(column: Any) -> int:
+    """Return the number of the first row in which some text is no UTF-8."""
+    for number in range(len(column)):
+        try:
+            column[number].as_py()
+        except UnicodeDecodeError:
+            return number
+    return 0
 
 
 def _unless_null(column: Any) -> Any:

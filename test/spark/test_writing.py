@@ -393,6 +393,23 @@ def test_a_header_without_a_name_is_told_with_its_row(config, header):
         write_rows([(b'0', []), (b'1', [row])], VALUE._replace(headers=1), config)
 
 
+@pytest.mark.parametrize('count', [2, 20000])
+@pytest.mark.parametrize('column, what', [('t', 'a topic'), ('h', 'the name of a header')])
+def test_a_text_that_is_no_utf_8_is_told_with_its_row(config, column, what, count):
+    """Text of Spark may be any bytes, as CAST(X'ff' AS STRING) makes it."""
+    texts = pa.array([b't'] * (count - 1) + [b'\xff'], pa.binary()).view(pa.string())
+    layout, columns = VALUE._replace(topic=1, given_topic=None), {'t': texts}
+    if column == 'h':
+        layout = VALUE._replace(headers=1)
+        pairs = pa.StructArray.from_arrays([texts, texts.view(pa.binary())], ['key', 'value'])
+        edges = pa.array(range(count + 1), pa.int32())
+        columns = {'h': pa.ListArray.from_arrays(edges, pairs)}
+    rows = batch(v=[b'v'] * count, **columns)
+    told = 'row %d of .*partition 4 .*: %s is no text in UTF-8' % (count - 1, what)
+    with pytest.raises(UnwritableRowError, match=told):
+        write_batches([rows], layout, config, task=4)
+
+
 @pytest.mark.parametrize('topic, what', [('none', 'not known'), ('no topic', 'letters')])
 def test_a_topic_that_cannot_be_had_is_told(config, topic, what):
     with pytest.raises(UnwritableRowError, match=r'row 0 .*topic %s.*%s' % (topic, what)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kafka.spark
+from kafka import KafkaConsumer, KafkaProducer, SimpleClient, SimpleProducer
 from kafka.consumer.reader import BoundedReader
 from kafka.errors import KafkaConfigurationError
 from kafka.spark import clients
@@ -81,3 +82,58 @@ def test_batches_of_a_query_are_written_by_the_driver(spark, cluster, tmp_path):
     assert query.awaitTermination(60)
     with BoundedReader('out', bootstrap_servers=cluster.bootstrap) as reader:
         assert sorted(record.value for record in reader) == [b'a', b'b', b'c']
+
+
+def produce(producer, values, bootstrap):
+    for value in values:
+        producer.send('out', value)
+    producer.flush(10)
+
+
+def produce_as_in_0_9(producer, values, bootstrap):
+    client = SimpleClient(bootstrap)
+    sends = SimpleProducer(client)
+    sends.send_messages('out', *values)
+    sends.stop()
+    client.close()
+
+
+def consume_and_produce(producer, values, bootstrap):
+    with KafkaConsumer('t', bootstrap_servers=bootstrap, auto_offset_reset='earliest') as consumer:
+        found = []
+        while len(found) < len(values):
+            found += [each.value for some in consumer.poll(1000).values() for each in some]
+    produce(producer, found, bootstrap)
+
+
+@pytest.mark.parametrize('work', [produce, produce_as_in_0_9, consume_and_produce])
+def test_plain_clients_work_beside_a_session_and_in_its_batches(spark, cluster, tmp_path, work):
+    """The producer is made once, outside of the function that has it."""
+    kafka.spark.register(spark)
+    given = {'kafka.bootstrap.servers': cluster.bootstrap, 'subscribe': 't'}
+    rows = spark.readStream.format('kafka-py').options(**given, startingOffsets='earliest').load()
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+
+        def each(frame, number):
+            work(producer, [bytes(row.value) for row in frame.collect()], cluster.bootstrap)
+
+        writer = rows.writeStream.foreachBatch(each).option('checkpointLocation', str(tmp_path))
+        assert writer.trigger(availableNow=True).start().awaitTermination(60)
+    with BoundedReader('out', bootstrap_servers=cluster.bootstrap) as reader:
+        assert sorted(record.value for record in reader) == [b'a', b'b', b'c']
+
+
+def test_tasks_may_have_a_producer_of_the_driver(spark, cluster):
+    """It is pickled as its options, and connects in the process where it arrives."""
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+
+        def send(batches):
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    producer.send('out', b'%d' % number)
+                producer.flush(10)
+                yield batch
+
+        assert spark.range(0, 100, 1, 2).mapInArrow(send, 'id long').count() == 100
+    with BoundedReader('out', bootstrap_servers=cluster.bootstrap) as reader:
+        assert sorted(int(record.value) for record in reader) == [*range(100)]

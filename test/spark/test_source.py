@@ -176,17 +176,29 @@ def test_no_secret_is_in_a_plan(read):
     assert 'canary-7' not in shown
 
 
-def test_a_program_for_the_jvm_connector_runs(spark, cluster, monkeypatch):
+def test_a_program_for_the_jvm_connector_runs(spark, cluster, monkeypatch, checkpoint):
+    """It reads, streams and writes, and may name the mode that Spark has by default."""
     from pyspark.sql import readwriter
+    from pyspark.sql.streaming import readwriter as streaming
 
-    for name in ('DataFrameReader', 'DataFrameWriter'):
+    classes = [readwriter.DataFrameReader, readwriter.DataFrameWriter]
+    for cls in [*classes, streaming.DataStreamReader, streaming.DataStreamWriter]:
         for method in ('format', 'mode'):
-            cls = getattr(readwriter, name)
             if hasattr(cls, method):
                 monkeypatch.setattr(cls, method, getattr(cls, method))
     assert kafka.spark.takeover(spark)
     servers = {'kafka.bootstrap.servers': cluster.bootstrap}
-    assert spark.read.format('kafka').options(**servers, subscribe='t').load().count() == 300
+    given = {**servers, 'subscribe': 't', 'startingOffsets': 'earliest'}
+    frame = spark.read.format('kafka').options(**given).load()
+    assert frame.count() == 300
+    rows = frame.select('value')
+    for writer in (rows.write, rows.write.mode('errorifexists')):
+        writer.format('kafka').options(**servers, topic='empty').save()
+    stream = spark.readStream.format('kafka').options(**given).load().select('value')
+    writer = stream.writeStream.format('kafka')
+    writer = writer.options(**servers, topic='empty', checkpointLocation=checkpoint)
+    assert writer.trigger(availableNow=True).start().awaitTermination(120)
+    assert spark.read.format('kafka').options(**servers, subscribe='empty').load().count() == 900
 
 
 # ---------------------------------------------------------------- filters

@@ -12,7 +12,18 @@ from __future__ import annotations
 import difflib
 import logging
 import re
-from typing import Any, Dict, Iterable, Mapping, NamedTuple, NoReturn, Optional, Pattern, Tuple
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    NoReturn,
+    Optional,
+    Pattern,
+    Tuple,
+)
 
 from kafka.argument_checks import check_topic
 from kafka.config.secrets import shown
@@ -41,6 +52,12 @@ _OF_SOURCES = (
     'commitOffsets', 'pushdown', 'lowLatency',
 )  # fmt: skip
 _OF_SINKS = ('topic', 'includeHeaders', 'exactlyOnce', 'transactionalIdPrefix')
+
+#: What the names begin with that Spark itself passes on, in small letters.
+_OF_SPARK = ('path', 'checkpointlocation', 'queryname', 'asyncprogresstracking', '_', 'spark.')
+#: The last names that were told of: a query reads its options anew for each micro-batch.
+_told: List[str] = []
+_TOLD_AT_MOST = 16
 
 _PREFIX = 'kafka.'
 _INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
@@ -233,7 +250,10 @@ class _Given:
         self._refuse_unknown(names, others)
 
     def _refuse_unknown(self, names: Tuple[str, ...], others: Tuple[str, ...]) -> None:
-        """Refuse what is nearly a name; anything else may be Spark's, or of the other side."""
+        """Refuse what is nearly a name; anything else may be Spark's, or of the other side.
+
+        What is neither is told once in the log: the next Spark may have names that we do not know.
+        """
         known = {name.lower(): name for name in names}
         passed_over = {name.lower() for name in others}
         for name in self._texts:
@@ -245,6 +265,10 @@ class _Given:
                 raise InvalidOptionError(
                     'there is no option %s: did you mean %s?' % (name, hint or known[near[0]])
                 )
+            if not name.startswith(_OF_SPARK) and name not in _told:
+                log.warning('option %s is of no effect: there are %s', name[:60], ', '.join(names))
+                del _told[: 1 - _TOLD_AT_MOST]
+                _told.append(name)
 
     def text(self, name: str) -> Optional[str]:
         """Return what was given, None if nothing was."""

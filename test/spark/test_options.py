@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from kafka.errors import InvalidOptionError, KafkaConfigurationError
+from kafka.spark import options as options_module
 from kafka.spark.options import Limit, SinkOptions, SourceOptions, Topics
 from kafka.structs import TopicPartition
 
@@ -462,6 +463,26 @@ def test_whatever_is_given_it_is_read_or_refused_never_another_error(said: Any) 
                 read({**SERVERS, **said}, is_streaming)
             except InvalidOptionError:
                 pass
+
+
+# ---------------------------------------------------------------- names that nobody knows
+
+
+def test_a_name_that_nobody_knows_is_told_once(caplog: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(options_module, '_told', [])
+    for _ in range(3):
+        source(failOnLoss='false', checkpointLocation='/c', path='/p', topic='t')
+        sink(failOnLoss='false', asyncProgressTrackingEnabled='true', subscribe='t')
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.startswith('option failonloss is of no effect: there are assign, subscribe, ')
+
+
+def test_few_such_names_are_remembered(monkeypatch: Any) -> None:
+    told: List[str] = []
+    monkeypatch.setattr(options_module, '_told', told)
+    for number in range(40):
+        source(**{'unheard-of-%d' % number: 'x'})
+    assert told == ['unheard-of-%d' % number for number in range(24, 40)]
 
 
 # ---------------------------------------------------------------- before it is said which it is

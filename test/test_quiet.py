@@ -12,16 +12,16 @@ from test.sources import ROOT
 PROGRAM = """
 import logging
 %s
-log = logging.getLogger('kafka.producer.sender')
+log = logging.getLogger(%r)
 log.warning('a warning')
 log.error('an error')
 """
 MODERN = 'from kafka import KafkaProducer'
 
 
-def shown(first):
-    """Return what a program writes to standard error."""
-    command = [sys.executable, '-c', PROGRAM % first]
+def shown(first, name='kafka.producer.sender'):
+    """Return what a program writes to standard error, by the logger of a name."""
+    command = [sys.executable, '-c', PROGRAM % (first, name)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()
@@ -53,3 +53,24 @@ def test_programs_that_look_find_a_null_handler():
         'sys.exit()'
     )
     assert shown(found) == []
+
+
+@pytest.mark.parametrize(
+    'first, lines',
+    [
+        ('import kafka.spark', ['a warning', 'an error']),
+        (MODERN + '\nimport kafka.spark', ['a warning', 'an error']),
+        (
+            'import kafka.spark\nlogging.basicConfig(format="%(message)s")',
+            ['a warning', 'an error'],
+        ),
+        ('logging.getLogger("kafka").addHandler(logging.NullHandler())\nimport kafka.spark', []),
+        ('import kafka.spark\nlogging.getLogger("kafka").setLevel(logging.CRITICAL)', []),
+    ],
+)
+def test_warnings_of_what_works_in_workers_of_spark_are_shown(first, lines):
+    assert shown(first, 'kafka.spark.reading') == lines
+
+
+def test_and_those_of_other_loggers_are_not():
+    assert shown('import kafka.spark') == ['an error']

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.errors import KafkaConfigurationError
 from kafka.late_imports import import_late, look_up
+from kafka.quiet import be_heard
 from kafka.spark.takeover import has_connector, take_over
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+# What is passed over is told from within Spark's workers, whose standard error is in Spark's logs.
+be_heard(__name__)
 
 _HOMES = {
     'LagListener': 'kafka.spark.listener',

@@ -22,8 +22,17 @@ def plans(spark):
 
 @pytest.fixture
 def secured(broker):
-    """Options with a secret, which a broker without logins is not told."""
-    return {'kafka.bootstrap.servers': broker.bootstrap, 'kafka.sasl.jaas.config': JAAS}
+    """Options with secrets, which a broker without logins is not told.
+
+    Spark itself hides the first one wherever it shows options, by the word password; not the key.
+    """
+    return {
+        'kafka.bootstrap.servers': broker.bootstrap,
+        'kafka.sasl.jaas.config': JAAS,
+        'kafka.ssl.keystore.type': 'PEM',
+        'kafka.ssl.keystore.key': '-----BEGIN PRIVATE KEY-----\n%s\n' % CANARY,
+        'kafka.ssl.keystore.certificate.chain': '-----BEGIN CERTIFICATE-----\nabc\n',
+    }
 
 
 def test_of_what_is_read(spark, secured, broker, topic):
@@ -56,3 +65,13 @@ def test_of_a_query(spark, secured, broker, topic, checkpoint):
         query.stop()
     assert progress and 'kafka-py' in explained
     assert CANARY not in explained + ''.join(progress) + plans(spark)
+
+
+def test_of_a_plan_that_has_options_if_spark_is_told_as_the_page_says(spark, secured, topic):
+    spark.conf.set('spark.sql.ui.explainMode', 'extended')
+    spark.conf.set('spark.sql.redaction.options.regex', r'(?i)url|keystore\.key')
+    rows = spark.range(3).selectExpr('CAST(id AS string) AS value')
+    writer = rows.write.format('kafka-py').options(**secured).option('topic', topic)
+    writer.mode('append').save()
+    shown = plans(spark)
+    assert '(redacted)' in shown and CANARY not in shown

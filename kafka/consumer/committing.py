@@ -7,6 +7,7 @@ committed by itself, and who is told. Does not own: requests and what brokers an
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 from typing import Any, Callable, Dict, List, Mapping, Optional
@@ -60,10 +61,14 @@ class Committing(Shell):
         Commits are sent, and their callbacks called, in the order of the calls.
 
         Arguments: offsets: as commit(); callback: called with the offsets and None, or the error,
-            in a later poll() or commit(); without one the option default_offset_commit_callback is.
+            in a later poll() or commit(), which raises what it raises; without one the option
+            default_offset_commit_callback is.
         Returns: a Future, which is completed at the same time.
-        Raises: as commit(), but for what a broker says.
+        Raises: as commit(), but for what a broker says; ArgumentTypeError for a callback that is
+            none.
         """
+        if callback is not None and not callable(callback):
+            raise ArgumentTypeError('callback must be callable, not %s' % type(callback).__name__)
         with self._guard:
             self._check_commits()
             wanted = self._to_commit() if offsets is None else check_offsets(offsets)
@@ -115,11 +120,13 @@ class Committing(Shell):
         def finish(error: Optional[KafkaError]) -> None:
             if error is None:
                 self._note(offsets, engine.loop.time() - began)
-            tell(error)
-            if error is None:
-                future.success(offsets)
-            else:
-                future.failure(error)
+            try:
+                tell(error)
+            finally:  # the outcome is known, whatever a callback of the program does with it
+                if error is None:
+                    future.success(offsets)
+                else:
+                    future.failure(error)
 
         async def commit() -> None:
             error: Optional[KafkaError] = None
@@ -155,9 +162,12 @@ class Committing(Shell):
     _interceptors: Any = ()
 
     def _tell_ended(self) -> None:
-        """Call the callbacks of commits that have ended."""
+        """Call the callbacks of commits that have ended: all of them, whatever one raises."""
         while self._ended:
-            self._ended.popleft()()
+            ended = [self._ended.popleft() for _ in range(len(self._ended))]
+            with contextlib.ExitStack() as callbacks:  # which calls first what it was given last
+                for each in reversed(ended):
+                    callbacks.callback(each)
 
     # ------------------------------------------------------------ automatic
 

@@ -116,6 +116,32 @@ def test_commits_async_are_told_in_the_order_of_the_calls(cluster):
     assert [type(error) for _, error in told] == [UnknownTopicOrPartitionError, type(None)]
 
 
+def test_what_a_callback_raises_changes_no_outcome_and_keeps_none_from_being_told(cluster):
+    told = []
+
+    def fails(offsets, error):
+        told.append('first')
+        raise ZeroDivisionError
+
+    with member(cluster, enable_auto_commit=False) as made:
+        poll_until(made, 10)
+        futures = [made.commit_async(callback=fails)]
+        futures.append(made.commit_async(callback=lambda *args: told.append(args)))
+        wait_for(lambda: len(made._ended) == 2)
+        with pytest.raises(ZeroDivisionError):
+            made.poll()
+        assert told == ['first', ({FIRST: OffsetAndMetadata(10, '', 0)}, None)]
+        assert all(future.succeeded() for future in futures)
+
+
+def test_a_callback_that_cannot_be_called_is_refused_and_nothing_committed(cluster):
+    with member(cluster, enable_auto_commit=False) as made:
+        poll_until(made, 10)
+        with pytest.raises(ArgumentTypeError, match='callback must be callable, not int'):
+            made.commit_async(callback=5)
+    assert stored(cluster) is None
+
+
 @pytest.mark.parametrize('is_refused', [False, True])
 def test_a_commit_async_is_told_in_a_later_commit(cluster, is_refused):
     told = []

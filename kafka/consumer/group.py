@@ -8,6 +8,7 @@ becomes of a verb that the other one has; construction and the end. The verbs of
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import copyreg
 import functools
@@ -364,18 +365,18 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             self._closed = True
             return
         deadline = self._now() + seconds
-        with self._guard:
+        with contextlib.ExitStack() as at_last, self._guard:  # whatever a callback raises
+            if engine.figures is not None:
+                at_last.callback(engine.figures.metrics.close)
+            for each in (self.config['value_deserializer'], self.config['key_deserializer']):
+                if hasattr(each, 'close'):
+                    at_last.callback(each.close)
             try:
                 self._finish(autocommit, deadline, to_leave)
             finally:
                 self._closed = True
                 self._messages = iter(())
                 engine.close(max(0.5, deadline - self._now()))
-        for each in (self.config['key_deserializer'], self.config['value_deserializer']):
-            if hasattr(each, 'close'):
-                each.close()
-        if engine.figures is not None:
-            engine.figures.metrics.close()
 
     def _finish(self, autocommit: bool, deadline: float, to_leave: float) -> None:
         """Commit and leave the group; what brokers say against it is logged.

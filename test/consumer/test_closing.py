@@ -6,6 +6,8 @@ import logging
 
 import pytest
 
+from kafka import TopicPartition
+from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 from kafka.testing import MemoryCluster
 from kafka.testing.faults import Delay, Error
 from test.consumer.bounded import numbered, write
@@ -65,3 +67,71 @@ def test_leaving_has_its_share_of_the_time_whatever_the_commit_takes(
         assert 3.0 < closed(cluster, made, timeout_ms=4000) <= 4.0
     assert not group.members
     assert 'was not told' not in caplog.text
+
+
+class Reporter(AbstractMetricsReporter):
+    def __init__(self, closed):
+        self.closed = closed
+
+    def init(self, metrics):
+        pass
+
+    def metric_change(self, metric):
+        pass
+
+    def metric_removal(self, metric):
+        pass
+
+    def configure(self, configs):
+        pass
+
+    def close(self):
+        self.closed.append('reporter')
+
+
+class Deserializer:
+    def __init__(self, closed, name, is_broken=False):
+        self.closed, self.name, self.is_broken = closed, name, is_broken
+
+    def deserialize(self, topic, data):
+        return data
+
+    def close(self):
+        self.closed.append(self.name)
+        if self.is_broken:
+            raise ZeroDivisionError(self.name)
+
+
+def test_all_is_closed_although_a_deserializer_cannot_be(cluster):
+    closed = []
+    made = SimConsumer.of(
+        cluster, [], 't',
+        key_deserializer=Deserializer(closed, 'key', is_broken=True),
+        value_deserializer=Deserializer(closed, 'value'),
+        metric_reporters=[Reporter(closed)],
+    )  # fmt: skip
+    with pytest.raises(ZeroDivisionError, match='key'):
+        made.close()
+    assert closed == ['key', 'value', 'reporter']
+    made.close()
+    assert closed == ['key', 'value', 'reporter']
+
+
+def test_callbacks_that_fail_are_all_called_and_the_consumer_is_closed(cluster):
+    closed = []
+    made = SimConsumer.of(
+        cluster, [], 't', group_id='g', auto_offset_reset='earliest', enable_auto_commit=False,
+        value_deserializer=Deserializer(closed, 'value'),
+    )  # fmt: skip
+    made.poll(timeout_ms=10000)
+
+    def fails(offsets, error):
+        closed.append('told')
+        raise ZeroDivisionError
+
+    futures = [made.commit_async(callback=fails) for _ in range(2)]
+    made.committed(TopicPartition('t', 0))  # is answered behind them
+    with pytest.raises(ZeroDivisionError):
+        made.close()
+    assert closed == ['told', 'told', 'value']
+    assert all(future.succeeded() for future in futures)

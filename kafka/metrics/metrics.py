@@ -6,6 +6,7 @@ nobody records into go. Does not own figures: those are the statistics' (``stats
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import threading
@@ -184,8 +185,9 @@ class Metrics:
         self._closed.set()
         with self._lock:
             reporters, self._reporters = self._reporters, []
-        for reporter in reporters:
-            reporter.close()
+        with contextlib.ExitStack() as closing:  # all of them, whatever one raises
+            for reporter in reversed(reporters):
+                closing.callback(reporter.close)
 
     def __repr__(self) -> str:
         return '<Metrics of %d metrics, %d sensors>' % (len(self._metrics), len(self._sensors))

@@ -9,6 +9,7 @@ blocks does it itself, otherwise one thread in the background.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import itertools
 import logging
 import math
@@ -427,16 +428,17 @@ class KafkaProducer(Placing):
         if timeout is None:
             timeout = self.config['delivery_timeout_ms'] / 1000 + _CLOSING_SECONDS
         deadline = time.monotonic() + timeout
-        try:
-            if timeout:
-                self._loop.wait(self._accumulator.is_empty, timeout)
-        except IllegalStateError:  # in a callback, which would wait for itself
-            deadline = 0.0
-        finally:
-            self._end(max(0.0, deadline - time.monotonic()))
-        for serializer in (self.config['key_serializer'], self.config['value_serializer']):
-            if hasattr(serializer, 'close'):
-                serializer.close()
+        with contextlib.ExitStack() as at_last:  # whatever one of them raises
+            for serializer in (self.config['value_serializer'], self.config['key_serializer']):
+                if hasattr(serializer, 'close'):
+                    at_last.callback(serializer.close)
+            try:
+                if timeout:
+                    self._loop.wait(self._accumulator.is_empty, timeout)
+            except IllegalStateError:  # in a callback, which would wait for itself
+                deadline = 0.0
+            finally:
+                self._end(max(0.0, deadline - time.monotonic()))
 
     def _end(self, seconds: float) -> None:
         """Fail what has no outcome, and let go of everything."""

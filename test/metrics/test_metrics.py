@@ -305,6 +305,21 @@ def test_the_thread_of_expiry_ends_with_the_registry():
 # ---------------------------------------------------------------- reporters
 
 
+def test_all_reporters_are_closed_although_one_cannot_be(now):
+    class Broken(Told):
+        def close(self):
+            super().close()
+            raise ZeroDivisionError
+
+    first, second = Broken(), Broken()
+    metrics = Metrics(reporters=[first, second])
+    with pytest.raises(ZeroDivisionError):
+        metrics.close()
+    assert (first.told[-1], second.told[-1]) == ('close', 'close')
+    metrics.close()
+    assert (first.told.count('close'), second.told.count('close')) == (1, 1)
+
+
 def test_reporters_are_told_of_all_that_comes_and_goes(now):
     first, second = Told(), Told()
     metrics = Metrics(reporters=[first])

@@ -263,3 +263,24 @@ def test_a_producer_that_is_closed_in_the_middle_of_a_call_takes_nothing_more(cl
         producer.send('t', b'first').get(10)
     with pytest.raises(IllegalStateError):
         producer.send('t', b'second')
+
+
+def test_all_is_closed_although_a_serializer_cannot_be(cluster):
+    closed = []
+
+    class Broken:
+        def serialize(self, topic, data):
+            return data
+
+        def close(self):
+            closed.append(self)
+            raise ZeroDivisionError
+
+    key, value = Broken(), Broken()
+    made = KafkaProducer(
+        bootstrap_servers=cluster.bootstrap, key_serializer=key, value_serializer=value
+    )
+    with pytest.raises(ZeroDivisionError):
+        made.close()
+    made.close()
+    assert closed == [key, value]

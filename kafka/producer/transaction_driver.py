@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import logging
 import random
-from typing import Any, Awaitable, Callable, List, Mapping, Optional
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional
 
+from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_int, as_partition
 from kafka.errors import (
     BrokerResponseError,
     Cancelled,
@@ -114,10 +115,10 @@ class TransactionDriver:
 
         Arguments: offsets: {TopicPartition: OffsetAndMetadata}; group: its id, or the consumer's
             group metadata, by which a member that was replaced is fenced (KIP-447).
-        Raises: TypeError for anything else; as commit_transaction().
+        Raises: ArgumentTypeError and ArgumentValueError for anything else; as commit_transaction().
         """
         member = _member_of(group)
-        checked = {_checked(where): _checked_offset(offset) for where, offset in offsets.items()}
+        checked = _checked(offsets)
         self._block(
             lambda: self._state.send_offsets(checked, member), 'send_offsets_to_transaction()'
         )
@@ -322,11 +323,13 @@ def _highest(ranges: Mapping[int, Any], key: int) -> int:
 
 def _member_of(group: Any) -> GroupMember:
     """Return whose offsets are committed, from a group id or a consumer's group metadata."""
-    if isinstance(group, str):
-        return GroupMember(group)
-    group_id = getattr(group, 'group_id', None)
+    group_id = group if isinstance(group, str) else getattr(group, 'group_id', None)
     if not isinstance(group_id, str):
-        raise TypeError('group must be a group id or the metadata of a group, not %r' % (group,))
+        raise ArgumentTypeError(
+            'group must be a group id or the metadata of a group, not %r' % (group,)
+        )
+    if not group_id:
+        raise ArgumentValueError('group must be a group id, and this one is empty')
     return GroupMember(
         group_id,
         getattr(group, 'generation_id', -1),
@@ -335,13 +338,24 @@ def _member_of(group: Any) -> GroupMember:
     )
 
 
-def _checked(where: Any) -> TopicPartition:
-    if not isinstance(where, tuple) or len(where) != 2 or not isinstance(where[0], str):
-        raise TypeError('offsets must be of TopicPartition, not %r' % (where,))
-    return TopicPartition(*where)
+def _checked(offsets: Any) -> Dict[TopicPartition, OffsetAndMetadata]:
+    """Return what is to be committed. What no request can carry would be the producer's end."""
+    if not isinstance(offsets, Mapping):
+        raise ArgumentTypeError(
+            'offsets must be a dict of TopicPartition to OffsetAndMetadata, not %s'
+            % type(offsets).__name__
+        )
+    return {as_partition(where): _checked_offset(offset) for where, offset in offsets.items()}
 
 
-def _checked_offset(offset: Any) -> OffsetAndMetadata:
-    if isinstance(offset, tuple) and len(offset) in (2, 3) and isinstance(offset[0], int):
-        return OffsetAndMetadata(*offset)
-    raise TypeError('an offset must be an OffsetAndMetadata, not %r' % (offset,))
+def _checked_offset(given: Any) -> OffsetAndMetadata:
+    if not isinstance(given, tuple) or len(given) not in (2, 3):
+        raise ArgumentTypeError('an offset must be an OffsetAndMetadata, not %r' % (given,))
+    offset, metadata, epoch = as_int('the offset', given[0]), given[1], -1
+    if not 0 <= offset < 2**63:
+        raise ArgumentValueError('offset %d: they are from 0 to 2**63 - 1' % offset)
+    if not isinstance(metadata, (str, type(None))):
+        raise ArgumentTypeError('metadata must be a str, not %s' % type(metadata).__name__)
+    if len(given) == 3 and given[2] is not None:
+        epoch = as_int('leader_epoch', given[2])
+    return OffsetAndMetadata(offset, metadata, epoch)

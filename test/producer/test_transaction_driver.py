@@ -286,12 +286,34 @@ def test_group_metadata_is_told(rig):
     ({TopicPartition('in', 0): 5}, 'g'),
     ({TopicPartition('in', 0): OffsetAndMetadata(5, '')}, 7),
     ({}, None),
+    (5, 'g'),
+    (None, 'g'),
+    ([TopicPartition('in', 0)], 'g'),
+    ({TopicPartition('in', '0'): OffsetAndMetadata(5, '')}, 'g'),
+    ({TopicPartition('in', 0): OffsetAndMetadata('5', '')}, 'g'),
+    ({TopicPartition('in', 0): OffsetAndMetadata(True, '')}, 'g'),
+    ({TopicPartition('in', 0): OffsetAndMetadata(5, b'')}, 'g'),
+    ({TopicPartition('in', 0): OffsetAndMetadata(5, '', 'new')}, 'g'),
 ])  # fmt: skip
 def test_offsets_of_a_wrong_type_are_refused_before_anything_is_sent(rig, offsets, group):
     rig.begun()
     with pytest.raises(TypeError):
         rig.driver.send_offsets_to_transaction(offsets, group)
     assert rig.asked == []
+
+
+@pytest.mark.parametrize(('offsets', 'group', 'text'), [
+    ({TopicPartition('in', 0): OffsetAndMetadata(-1, '')}, 'g', 'offset -1: they are from 0'),
+    ({TopicPartition('in', 0): OffsetAndMetadata(2**63, '')}, 'g', 'they are from 0 to'),
+    ({TopicPartition('in', -1): OffsetAndMetadata(5, '')}, 'g', 'partition -1 of topic in'),
+    ({TopicPartition('in', 0): OffsetAndMetadata(5, '')}, '', 'group must be a group id'),
+])  # fmt: skip
+def test_offsets_that_no_request_can_carry_do_not_end_the_producer(rig, offsets, group, text):
+    rig.begun()
+    with pytest.raises(ValueError, match=text):
+        rig.driver.send_offsets_to_transaction(offsets, group)
+    assert rig.asked == []
+    rig.driver.commit_transaction()
 
 
 def test_nothing_lingers_while_a_transaction_ends(rig):

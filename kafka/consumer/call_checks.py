@@ -40,6 +40,9 @@ def check_partition(partition: Any) -> TopicPartition:
         raise ArgumentTypeError(
             'a partition is named by a TopicPartition, not by %s' % reprlib.repr(partition)
         )
+    if not isinstance(partition.topic, str):
+        raise ArgumentTypeError('topic must be str, not %s' % type(partition.topic).__name__)
+    as_int('partition', partition.partition)
     return partition
 
 

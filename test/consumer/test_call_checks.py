@@ -26,6 +26,17 @@ def test_a_partition_is_a_topic_partition(thing):
     assert check_partition(PARTITION) is PARTITION
 
 
+@pytest.mark.parametrize('thing, text', [
+    (TopicPartition(b't', 3), 'topic must be str, not bytes'),
+    (TopicPartition('t', '3'), 'partition must be int, not str'),
+    (TopicPartition('t', None), 'partition must be int, not NoneType'),
+])  # fmt: skip
+def test_a_partition_has_a_name_and_a_number(thing, text):
+    with pytest.raises(TypeError, match=text) as caught:
+        check_partition(thing)
+    assert isinstance(caught.value, AssertionError)
+
+
 @pytest.mark.parametrize('offset', [-1, None, '5', 1.5, True])
 def test_an_offset_is_a_whole_number_from_0(offset):
     with pytest.raises(ValueError, match='offset'):

@@ -299,11 +299,19 @@ def listed(what: str, check: Callable[[Any], bool]) -> Kind:
     def convert(value: Any) -> Any:
         if isinstance(value, (str, bytes)) or not isinstance(value, (list, tuple)):
             raise UnfitType('a list may have one item' if value is not None else '')
-        if not all(check(each) for each in value):
-            raise UnfitType()
+        for position, each in enumerate(value):
+            if not check(each):
+                raise UnfitType('item %d, %s, is none' % (position, _named(each)))
         return value
 
     return Kind('a list of ' + what, convert)
+
+
+def _named(item: Any) -> str:
+    """Return a name for what may be a class or a function of a program, but no value."""
+    kind = type(item).__name__
+    name = getattr(item, '__name__', None)
+    return '%s %s' % (kind, name) if isinstance(name, str) else kind
 
 
 def has_method(*names: str) -> Callable[[Any], bool]:

@@ -33,7 +33,7 @@ CLIENT_ID = 'kafka-python-' + __version__
 # IPPROTO_TCP and TCP_NODELAY, which are the same numbers wherever Python runs.
 NO_DELAY = (6, 1, 1)
 
-_REPORTER = has_method('init', 'metric_change', 'metric_removal', 'configure', 'close')
+_REPORTER = has_method('init', 'metric_change', 'metric_removal', 'close')  # that are called
 
 
 def _known_dialect(value: Any) -> Optional[str]:

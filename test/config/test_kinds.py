@@ -137,7 +137,12 @@ BAD = [
     (kinds.function('serialize'), 5, UnfitType, ''),
     (kinds.function(none=False), None, UnfitType, ''),
     (kinds.listed('names', lambda each: isinstance(each, str)), 'a', UnfitType, 'list'),
-    (kinds.listed('names', lambda each: isinstance(each, str)), [1], UnfitType, ''),
+    (
+        kinds.listed('names', lambda each: isinstance(each, str)),
+        [1],
+        UnfitType,
+        'item 0, int, is none',
+    ),
     (kinds.listed('names', lambda each: isinstance(each, str)), None, UnfitType, ''),
     (kinds.SECRET, b'pass', UnfitType, ''),
     (kinds.KEY_PASSWORD, 5, UnfitType, ''),

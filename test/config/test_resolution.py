@@ -169,3 +169,19 @@ def test_what_a_program_has_changed_in_a_default_config_stands_behind_what_it_gi
     found = config.with_changed({'acks': 'all'}, now, before)
     assert found == {'acks': 'all', 'linger_ms': 7, 'client_id': 'mine'}
     assert config.with_changed({}, before, before) == {}
+
+
+def test_a_reporter_has_the_methods_that_are_called_and_one_that_has_not_is_named():
+    class Reporter:
+        def init(self, metrics): ...
+
+        def metric_change(self, metric): ...
+
+        def metric_removal(self, metric): ...
+
+        def close(self): ...
+
+    resolved = config.resolve(config.CONSUMER, {'metric_reporters': [Reporter]})
+    assert resolved['metric_reporters'] == [Reporter]
+    with pytest.raises(InvalidOptionTypeError, match='item 1, type Other, is none'):
+        config.resolve(config.CONSUMER, {'metric_reporters': [Reporter, type('Other', (), {})]})

@@ -61,11 +61,22 @@ _MODERN_VERBS = frozenset(
     """.split()
 )
 
+#: What does the work of a verb of 0.9.5 on a modern consumer, which has offsets() and task_done().
+_SUCCESSORS = {
+    'configure': 'another KafkaConsumer()',
+    'set_topic_partitions': 'subscribe() or assign()',
+    'fetch_messages': 'poll() or iteration',
+    'get_partition_offsets': 'beginning_offsets(), end_offsets() or offsets_for_times()',
+}
 _HOW_TO_SAY_SO = "dialect='0.9.5' or the environment variable %s=0.9.5" % ENVIRONMENT_VARIABLE
 
 
 class _NotOffered(KafkaConfigurationError, AttributeError):
     """An attribute that this consumer has not, because of its era; absent also for hasattr()."""
+
+
+class _OfThePast(IllegalStateError, NotImplementedError):
+    """A verb of 0.9.5 was called on a modern consumer; NotImplementedError is what 1.x raised."""
 
 
 class ConsumerDialect(NamedTuple):
@@ -434,9 +445,9 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         if dialect.era == OLD:
             return
         if self._is_settled_modern():
-            raise IllegalStateError(
-                '%s() is of 0.9.5, and %s makes this a modern consumer; pass %s'
-                % (verb, dialect.told_by or 'reading', _HOW_TO_SAY_SO)
+            raise _OfThePast(
+                '%s() is of 0.9.5, and %s makes this a modern consumer, for which it is %s; pass %s'
+                % (verb, dialect.told_by or 'reading', _SUCCESSORS[verb], _HOW_TO_SAY_SO)
             )
         log.warning('%s() makes this a consumer of 0.9.5; say so by %s', verb, _HOW_TO_SAY_SO)
         self._dialect = ConsumerDialect(OLD, verb + '()')

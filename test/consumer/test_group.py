@@ -355,6 +355,14 @@ def test_offsets_of_a_settled_consumer_are_those_of_its_topics(serve):
     assert undecided().offsets('fetch') == {(b'topic', 0): 5}
 
 
+SUCCESSORS = {
+    'configure': 'KafkaConsumer()',
+    'set_topic_partitions': 'assign()',
+    'fetch_messages': 'poll()',
+    'get_partition_offsets': 'offsets_for_times()',
+}
+
+
 @pytest.mark.parametrize('verb, use, position', SETTLING[:4])
 def test_a_consumer_that_was_said_to_be_modern_is_not_settled(install, verb, use, position):
     factory = install()
@@ -364,6 +372,8 @@ def test_a_consumer_that_was_said_to_be_modern_is_not_settled(install, verb, use
         with pytest.raises(IllegalStateError, match=verb) as caught:
             use(made)
         assert "dialect='0.9.5'" in str(caught.value)
+        assert isinstance(caught.value, NotImplementedError)  # what 1.x raised for all of them
+        assert SUCCESSORS[verb] in str(caught.value)
     assert factory.made == []
 
 

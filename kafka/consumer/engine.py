@@ -9,6 +9,7 @@ fetches, is guarded by ``lock``. None of the parts knows the consumer, so that i
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
 import threading
@@ -292,7 +293,12 @@ class Engine:
 
         Arguments: seconds: for all of it. Raises: KafkaTimeoutError, and what it raises.
         """
-        found: T = self.loop.run(self._after_beginning(coroutine, seconds), seconds * 1.1 + 1.0)
+        try:
+            found: T = self.loop.run(self._after_beginning(coroutine, seconds), seconds * 1.1 + 1.0)
+        except IllegalStateError:
+            if inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
+                coroutine.close()  # the loop takes nothing, as after a fork
+            raise
         return found
 
     async def _after_beginning(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:

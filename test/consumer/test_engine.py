@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
 import pickle
 import threading
 import time
+import warnings
 
 import pytest
 
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, OffsetAndMetadata
 from kafka.errors import (
     IllegalStateError,
     KafkaConnectionError,
@@ -146,6 +149,25 @@ def test_a_forked_child_is_told_and_the_parent_goes_on():
                     os._exit(1)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
             assert len(poll_until(made, 1)) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='there is no fork')
+def test_a_forked_child_leaves_no_coroutine_behind_that_was_not_awaited():
+    with Cluster(topics={'t': 1}) as cluster, consumer_of(cluster, 't', group_id='g') as made:
+        child, code = os.fork(), 1
+        if not child:
+            try:
+                with warnings.catch_warnings(record=True) as told:
+                    warnings.simplefilter('always')
+                    wanted = {FIRST: OffsetAndMetadata(0, '')}
+                    for call in (made.topics, functools.partial(made.commit, wanted)):
+                        with pytest.raises(IllegalStateError):
+                            call()
+                    gc.collect()
+                code = 1 if told else 7
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_figures_tell_what_was_read():

@@ -9,12 +9,13 @@ from __future__ import annotations
 import reprlib
 from typing import Any, Dict, Iterable, List
 
-from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_int
+from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_int, as_partition
 from kafka.errors import IllegalStateError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = [
     'ConsumerClosedError',
+    'as_partitions',
     'check_offset',
     'check_offsets',
     'check_partition',
@@ -47,8 +48,25 @@ def check_partition(partition: Any) -> TopicPartition:
 
 
 def check_partitions(partitions: Iterable[Any]) -> List[TopicPartition]:
-    """Return TopicPartitions as a list. Raises as check_partition()."""
-    return [check_partition(each) for each in partitions]
+    """Return TopicPartitions as a list. Raises as check_partition(), and for what is no list."""
+    return [check_partition(each) for each in _several(partitions)]
+
+
+def as_partitions(partitions: Iterable[Any]) -> List[TopicPartition]:
+    """Return what assign() takes, TopicPartitions or plain tuples, as a list of the former.
+
+    Raises: as as_partition(), and ArgumentTypeError for what is no list.
+    """
+    return [as_partition(each) for each in _several(partitions)]
+
+
+def _several(partitions: Any) -> Iterable[Any]:
+    if isinstance(partitions, (str, TopicPartition)) or not hasattr(partitions, '__iter__'):
+        raise ArgumentTypeError(
+            'partitions must be a list of TopicPartition, not %s' % reprlib.repr(partitions)
+        )
+    found: Iterable[Any] = partitions
+    return found
 
 
 def check_whole(value: Any, name: str, least: int = 0) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, List, Optional, Set
 
-from kafka.argument_checks import as_partition
 from kafka.consumer.arrow_polling import ArrowPolling
 from kafka.consumer.call_checks import (
+    as_partitions,
     check_offset,
     check_partition,
     check_partitions,
@@ -94,7 +94,7 @@ class Verbs(ArrowPolling):
         """
         with self._guard:
             self._check_open()
-            wanted = [as_partition(each) for each in partitions]
+            wanted = as_partitions(partitions)
             if not wanted:
                 self.unsubscribe()
                 return
@@ -113,7 +113,7 @@ class Verbs(ArrowPolling):
         """
         with self._guard:
             self._check_open()
-            more = [as_partition(each) for each in partitions]
+            more = as_partitions(partitions)
             if more:
                 self.assign(sorted(self.assignment().union(more)))
 
@@ -125,7 +125,7 @@ class Verbs(ArrowPolling):
         """
         with self._guard:
             self._check_open()
-            gone = {as_partition(each) for each in partitions}
+            gone = set(as_partitions(partitions))
             left, engine = self.assignment(), self._engine
             if engine.subscription.subscription is not None:
                 raise IllegalStateError('this consumer reads topics: subscribe() to others')

@@ -7,9 +7,11 @@ import math
 import pytest
 
 from kafka.consumer.call_checks import (
+    as_partitions,
     check_offset,
     check_offsets,
     check_partition,
+    check_partitions,
     check_whole,
     seconds_of,
 )
@@ -35,6 +37,15 @@ def test_a_partition_has_a_name_and_a_number(thing, text):
     with pytest.raises(TypeError, match=text) as caught:
         check_partition(thing)
     assert isinstance(caught.value, AssertionError)
+
+
+@pytest.mark.parametrize('check', [as_partitions, check_partitions])
+@pytest.mark.parametrize('thing', [None, 3, 't', PARTITION])
+def test_partitions_are_a_list_and_not_one_of_them(check, thing):
+    with pytest.raises(TypeError, match='partitions must be a list of TopicPartition') as caught:
+        check(thing)
+    assert isinstance(caught.value, AssertionError)
+    assert check(iter([PARTITION])) == [PARTITION]
 
 
 @pytest.mark.parametrize('offset', [-1, None, '5', 1.5, True])

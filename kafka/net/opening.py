@@ -321,9 +321,14 @@ class Opening:
     # ------------------------------------------------------------ the versions
 
     async def _learn(self, session: Session, address: Address, seconds: float) -> None:
-        """Find out what the broker serves, in the way that its cluster understands."""
-        if self._settings.release is not None:
-            session.adopt(BrokerVersions(dict(OLD_RELEASES[self._settings.release])))
+        """Find out what the broker serves, in the way that its cluster understands.
+
+        A release before 0.10 that the option api_version tells is what an old broker is taken for.
+        A later one is asked all the same: those of 4.0 serve nothing that the old ones did.
+        """
+        release = self._settings.release
+        if release is not None and self._family.lists_versions is False:
+            session.adopt(BrokerVersions(dict(OLD_RELEASES[release])))
         elif self._family.lists_versions:
             try:
                 await self._ask(session)
@@ -352,7 +357,7 @@ class Opening:
         """Ask a broker of which nothing is known (probe.py)."""
         frames = FrameReader(self._settings.max_frame_bytes)
         probe: Generator[ProbeStep, Optional[bytes], ProbeResult]
-        probe = probe_versions(self._settings.client_id)
+        probe = probe_versions(self._settings.client_id, self._settings.release)
         answer: Optional[bytes] = None
         while True:
             try:

@@ -123,8 +123,11 @@ Probe = Generator[ProbeStep, Optional[bytes], ProbeResult]
 _Search = Generator[ProbeStep, Optional[bytes], Optional[ProbeResult]]
 
 
-def probe_versions(client_id: Optional[str] = None) -> Probe:
+def probe_versions(client_id: Optional[str] = None, release: Optional[str] = None) -> Probe:
     """Find out what a broker serves.
+
+    Arguments: release: a key of OLD_RELEASES that a broker which cannot list is taken for; None to
+        tell those releases apart.
 
     A generator: start it with ``next()``, do the step it yields, and send it the frame that was
     read (without its length), or None if the broker closed the connection. StopIteration carries
@@ -138,6 +141,8 @@ def probe_versions(client_id: Optional[str] = None) -> Probe:
         if data is not None:
             _expect(ASK_METADATA, data)
             if not _is_layout_1(data):
+                if release is not None:
+                    return ProbeResult(BrokerVersions(OLD_RELEASES[release]), release, True)
                 return (yield from _probe_marks(client_id))
             result = yield from _probe_listed(client_id, reconnect=False)
             if result is not None:

@@ -107,11 +107,11 @@ def test_every_release_is_connected_and_asked(loop, release):
         link.close()
 
 
-def test_a_release_that_is_given_is_not_probed(loop):
+def test_a_broker_whose_release_is_given_is_asked_only_whether_it_is_that_old(loop):
     with Cluster(version='0.9.0.1', topics={'t': 1}) as cluster:
         link = link_to(loop, port_of(cluster), release='0.9')
         loop.run(link.request(ListGroupsRequest()), 20)
-        assert [each.api.name for each in cluster.requests] == ['LIST_GROUPS']
+        assert [each.api.name for each in cluster.requests] == ['METADATA', 'LIST_GROUPS']
         link.close()
 
 

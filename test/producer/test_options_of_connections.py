@@ -15,7 +15,7 @@ import types
 
 import pytest
 
-from kafka import KafkaProducer, config
+from kafka import KafkaConsumer, KafkaProducer, config
 from kafka.errors import KafkaConfigurationError, KafkaError, KafkaTimeoutError, NoBrokersAvailable
 from kafka.net import broker as brokers
 from kafka.net import pool as pools
@@ -97,6 +97,18 @@ def test_release(cluster, make):
     assert not cluster.requests, 'a broker was asked though its release was told'
     assert producer.max_usable_produce_magic(producer.config['api_version']) == 0
     assert make(cluster).config['api_version'] >= (4, 0)
+
+
+@pytest.mark.parametrize('told', [(0, 9), (0, 8, 2), (0, 8)])
+def test_a_release_that_is_long_gone_may_be_told(cluster, make, told):
+    """Brokers from 4.0 on close the connection at what those of that release were sent."""
+    producer = make(cluster, api_version=told)
+    assert producer.send('t', b'x').get(30).offset == 0
+    producer.flush()
+    with KafkaConsumer(
+        't', bootstrap_servers=cluster.bootstrap, api_version=told, auto_offset_reset='earliest'
+    ) as consumer:
+        assert next(consumer).value == b'x'
 
 
 @shows('allow_auto_create_topics')

@@ -105,6 +105,7 @@ class SecuredCluster(Cluster):
         super().__init__(release)
         self.realm = realm
         self._files = str(folder)
+        self._has_acls = False
         self.authority = Authority(folder)
         self.ca_file = self.authority.certificate
         self.certificate, self.key = self.authority.sign('alice')
@@ -162,7 +163,10 @@ class SecuredCluster(Cluster):
     # ------------------------------------------------------------ ACLs
 
     def set_acls(self):
-        """Make the topics, and say what MALLORY and OSCAR may not do."""
+        """Make the topics, and say what MALLORY and OSCAR may not do: once for all tests."""
+        if self._has_acls:
+            return
+        self._has_acls = True
         for name in (FORBIDDEN, READ_ONLY):
             self.create_topic(name, 1)
         if self.release.version < HAS_ACL_API:

@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 # What is passed over is told from within Spark's workers, whose standard error is in Spark's logs.
 be_heard(__name__)
 
+#: What Spark hides of the options in plans, and the option with a secret that it does not know.
+_REDACTION, _KEY = 'spark.sql.redaction.options.regex', r'keystore\.key'
+
 _HOMES = {
     'LagListener': 'kafka.spark.listener',
     'read_kafka': 'kafka.spark.helpers',
@@ -63,6 +66,9 @@ def register(spark: Any) -> None:
     """
     Make the format ``kafka-py`` known to a session.
 
+    Spark shows the options of a sink in some plans. Passwords it hides by itself, private keys by
+    its setting ``spark.sql.redaction.options.regex``, to which their option is added.
+
     Arguments: spark: a SparkSession of PySpark 4.0 or later, classic or of Spark Connect.
     Raises: MissingSparkError, a KafkaConfigurationError and an ImportError, where PySpark has no
     data sources in Python.
@@ -76,6 +82,9 @@ def register(spark: Any) -> None:
     except Exception as error:  # 4.0 refuses what it has found by itself; later ones replace it
         if 'DATA_SOURCE_ALREADY_EXISTS' not in str(error):
             raise
+    hidden = spark.conf.get(_REDACTION)
+    if _KEY not in hidden:
+        spark.conf.set(_REDACTION, '%s|%s' % (hidden, _KEY) if hidden else '(?i)' + _KEY)
 
 
 def takeover(spark: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import kafka.spark
 from test.spark.embedded import fill
 
 pytestmark = pytest.mark.spark
@@ -21,11 +22,13 @@ def plans(spark):
 
 
 @pytest.fixture
-def secured(broker):
+def secured(spark, broker):
     """Options with secrets, which a broker without logins is not told.
 
-    Spark itself hides the first one wherever it shows options, by the word password; not the key.
+    Spark itself hides the first one wherever it shows options, by the word password; the key as
+    the session was told to do by register().
     """
+    kafka.spark.register(spark)
     return {
         'kafka.bootstrap.servers': broker.bootstrap,
         'kafka.sasl.jaas.config': JAAS,
@@ -67,11 +70,39 @@ def test_of_a_query(spark, secured, broker, topic, checkpoint):
     assert CANARY not in explained + ''.join(progress) + plans(spark)
 
 
-def test_of_a_plan_that_has_options_if_spark_is_told_as_the_page_says(spark, secured, topic):
+def test_of_a_plan_that_has_options(spark, secured, topic):
     spark.conf.set('spark.sql.ui.explainMode', 'extended')
-    spark.conf.set('spark.sql.redaction.options.regex', r'(?i)url|keystore\.key')
-    rows = spark.range(3).selectExpr('CAST(id AS string) AS value')
-    writer = rows.write.format('kafka-py').options(**secured).option('topic', topic)
-    writer.mode('append').save()
+    try:
+        rows = spark.range(3).selectExpr('CAST(id AS string) AS value')
+        writer = rows.write.format('kafka-py').options(**secured).option('topic', topic)
+        writer.mode('append').save()
+        shown = plans(spark)
+    finally:
+        spark.conf.unset('spark.sql.ui.explainMode')
+    assert '(redacted)' in shown and CANARY not in shown
+
+
+def test_of_a_view(spark, secured, topic):
+    given = ', '.join("`%s` '%s'" % item for item in secured.items())
+    spark.sql(
+        'CREATE OR REPLACE TEMPORARY VIEW secured USING `kafka-py` OPTIONS'
+        " (%s, subscribe '%s')" % (given, topic)
+    )
     shown = plans(spark)
     assert '(redacted)' in shown and CANARY not in shown
+
+
+def test_registering_adds_to_what_a_session_hides_and_once(spark):
+    name = 'spark.sql.redaction.options.regex'
+    try:
+        for before, after in (
+            ('(?i)url|mine', r'(?i)url|mine|keystore\.key'),
+            ('', r'(?i)keystore\.key'),
+        ):
+            spark.conf.set(name, before)
+            for _ in range(2):
+                kafka.spark.register(spark)
+                assert spark.conf.get(name) == after
+    finally:
+        spark.conf.unset(name)
+        kafka.spark.register(spark)

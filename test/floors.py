@@ -54,6 +54,7 @@ FLOOR = {
     'kafka.consumer.subscription_state': 'machines',
     'kafka.producer': 'clients',
     'kafka.producer.alone': 'drivers',
+    'kafka.producer.unanswered': 'drivers',
     'kafka.producer.buffer': 'machines',
     'kafka.producer.encoded_batches': 'machines',
     'kafka.producer.future': 'machines',

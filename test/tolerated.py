@@ -57,7 +57,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/testing/server.py: Server.call.run': 'raised again in the thread that called',
     'kafka/testing/waiting.py: _Waiter.try_once': 'who touched the key is not to blame',
     'kafka/producer/sender.py: Sender.look': 'logged: a mistake must not end all sending',
-    'kafka/producer/sender.py: Sender._send_unanswered': 'logged: no batch is left without one',
+    'kafka/producer/unanswered.py: Unanswered._send_unanswered': 'becomes the outcome',
     'kafka/producer/sender.py: Sender._answered': 'logged: no batch may stay without an outcome',
     'kafka/producer/alone.py: Alone.begin': 'logged: a mistake must not end all sending',
     'kafka/producer/alone.py: Alone._send_alone': 'logged, and told as the answer',

@@ -411,7 +411,9 @@ class KafkaProducer(Placing):
         """Send what is left, then end the thread and the connections.
 
         Arguments: timeout: seconds; None waits until everything has its outcome. What has none by
-        then fails with IllegalStateError. In a callback, and with 0, nothing is waited for.
+        then fails with IllegalStateError. In a callback, and with 0, nothing is waited for. With
+        acks=0 it is waited until brokers have read what was sent, which those of 0.9 to 0.10.1
+        forget when a connection is closed before.
         null_logger: not looked at (2.x).
         Raises: ValueError, which is an AssertionError too, for a negative timeout.
         """
@@ -435,10 +437,19 @@ class KafkaProducer(Placing):
             try:
                 if timeout:
                     self._loop.wait(self._accumulator.is_empty, timeout)
+                if timeout and not self.config['acks']:
+                    self._settle(deadline - time.monotonic())
             except IllegalStateError:  # in a callback, which would wait for itself
                 deadline = 0.0
             finally:
                 self._end(max(0.0, deadline - time.monotonic()))
+
+    def _settle(self, seconds: float) -> None:
+        """Wait until brokers have read what they do not answer."""
+        try:
+            self._loop.run(self._sender.settle(), max(0.0, seconds))
+        except KafkaTimeoutError as error:
+            log.warning('%r: a broker may not have read records sent with acks=0: %s', self, error)
 
     def _end(self, seconds: float) -> None:
         """Fail what has no outcome, and let go of everything."""

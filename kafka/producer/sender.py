@@ -41,6 +41,7 @@ from kafka.producer.producer_batch import ProducerBatch, State
 from kafka.producer.record_accumulator import Plan, RecordAccumulator
 from kafka.producer.stalls import Stalls
 from kafka.producer.topic_queue import PartitionQueue
+from kafka.producer.unanswered import Unanswered
 from kafka.producer.verdicts import Action, Verdict
 from kafka.protocol.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 from kafka.protocol.wire import ZERO_UUID
@@ -53,7 +54,7 @@ _NEVER_SENT = 'purge() dropped them before they were sent'
 _MAYBE_STORED = 'purge() gave them up when they had been sent; they may be stored'
 
 
-class Sender(Alone):
+class Sender(Alone, Unanswered):
     """Sends what an accumulator collects.
 
     Arguments: loop, pool: of the producer; state: which kind of producer it is; recorder: gets
@@ -81,6 +82,7 @@ class Sender(Alone):
         self._alarm = Alarm(loop, self.poke)  # one does for many pauses
         # Requests on the wire, by node.
         self._requests: Dict[int, int] = {}
+        self._unanswered = {}
         # Nodes to which a connection is being made.
         self._connecting: Dict[int, Task[Any]] = {}
         self._unreachable: Dict[int, KafkaError] = {}  # why a node could not be connected last
@@ -390,20 +392,8 @@ class Sender(Alone):
         if self._settings.acks:
             link.submit(request, answered, self._settings.request_timeout, version)
         else:
-            self._loop.spawn(self._send_unanswered(link, request, version, answered))
-
-    async def _send_unanswered(
-        self, link: Any, request: ProduceRequest, version: int, answered: Any
-    ) -> None:
-        try:
-            await link.send(request, version=version)
-        except KafkaError as error:
-            answered(None, error)
-        except Exception as error:  # a mistake on the way
-            log.exception('a produce request failed')
-            answered(None, KafkaError('sending failed: %r' % error))
-        else:
-            answered(None, None)
+            last = batches[-1].topic_partition
+            self._loop.spawn(self._send_unanswered(node, link, request, version, last, answered))
 
     def _answered(
         self,

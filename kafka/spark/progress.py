@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from kafka.errors import KafkaError
+from kafka.errors import InvalidOptionError, KafkaError
 from kafka.spark.offsets import embedded_start, offset_tree, parse_offsets
 from kafka.spark.ranges import TaskRange, is_enough
 from kafka.structs import TopicPartition
@@ -56,7 +56,13 @@ def offsets_of(tree: Tree) -> Dict[TopicPartition, int]:
 
     Raises InvalidOptionError for what is no offsets of this source.
     """
-    return parse_offsets(json.dumps(tree), 'the checkpoint of the query')
+    try:
+        return parse_offsets(json.dumps(tree), 'what the checkpoint of the query has')
+    except InvalidOptionError as error:
+        raise InvalidOptionError(
+            '%s: if it is of a query with another source, this one needs a checkpointLocation of'
+            ' its own' % error.args[0]
+        ) from None
 
 
 def begin_of(start: Tree, end: Tree) -> Dict[TopicPartition, int]:

@@ -53,8 +53,11 @@ def test_offsets_of_both_connectors_are_read(text: str, offsets: Any) -> None:
 
 
 def test_offsets_of_another_source_are_refused() -> None:
-    with pytest.raises(InvalidOptionError, match='checkpoint'):
-        offsets_of({'offset': 7})
+    for tree in ({'offset': 7}, 7):  # 7 is how the source of rates has it
+        with pytest.raises(
+            InvalidOptionError, match='checkpoint.* a checkpointLocation of its own'
+        ):
+            offsets_of(tree)
 
 
 def test_the_first_batch_that_is_repeated_begins_where_it_began() -> None:

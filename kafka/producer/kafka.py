@@ -412,7 +412,7 @@ class KafkaProducer(Placing):
 
         Arguments: timeout: seconds; None waits until everything has its outcome. What has none by
         then fails with IllegalStateError. In a callback, and with 0, nothing is waited for. With
-        acks=0 it is waited until brokers have read what was sent, which those of 0.9 to 0.10.1
+        acks=0 it is waited until brokers have read what was sent, which those of 0.9 and 0.10.0
         forget when a connection is closed before.
         null_logger: not looked at (2.x).
         Raises: ValueError, which is an AssertionError too, for a negative timeout.
@@ -437,8 +437,8 @@ class KafkaProducer(Placing):
             try:
                 if timeout:
                     self._loop.wait(self._accumulator.is_empty, timeout)
-                if timeout and not self.config['acks']:
-                    self._settle(deadline - time.monotonic())
+                    if not self.config['acks']:
+                        self._settle(deadline - time.monotonic())
             except IllegalStateError:  # in a callback, which would wait for itself
                 deadline = 0.0
             finally:

@@ -1,10 +1,10 @@
 """Requests that nobody answers, those of acks=0: how they go, and what becomes of them at the end.
 
-A record is done when the system has taken its bytes. Brokers of 0.9 to 0.10.1 forget requests that
-they have not begun when a connection is closed, and any broker may that is killed by a reset; so
-before a producer closes its connections it asks, behind the records, something that is answered.
-Brokers do one request of a connection after the other: with the answer the records are where they
-were to go. Part of :class:`kafka.producer.sender.Sender`.
+A record is done when the system has taken its bytes. Brokers of 0.9 and 0.10.0 forget requests that
+they have not begun when a connection is closed; so before a producer closes its connections it
+asks, behind the records, something that is answered. Brokers do one request of a connection after
+the other: with the answer the records are where they were to go. Part of
+:class:`kafka.producer.sender.Sender`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from kafka.structs import TopicPartition
 
 log = logging.getLogger('kafka.producer.sender')
 
-#: What is asked of a broker: it has this in all releases, and it changes nothing.
-_LATEST = -1
+_LATEST = -1  # as a timestamp: the end of the log
 
 
 class Unanswered:
@@ -62,7 +61,7 @@ class Unanswered:
             await answer
 
     async def _ask(self, node: int, link: Any, topic: str, partition: int) -> None:
-        """Ask one broker; it has as long to answer as ever."""
+        """Ask one broker what all releases answer and nothing is changed by: where a log ends."""
         wanted = [ListOffsetsPartition(partition_index=partition, timestamp=_LATEST)]
         topics = [ListOffsetsTopic(name=topic, partitions=wanted)]
         try:

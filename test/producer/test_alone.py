@@ -221,6 +221,9 @@ def test_a_leader_that_moves_is_followed(ways):
             leader = running.leader('one', 0)
             running.move_leader('one', 0, 1 - leader)
             assert producer.send('one', b'v').get(30).offset == 2
+            # What was asked about the move is answered, and the sender has looked at that.
+            producer._loop.run(producer._pool.refreshed(), 30)
+            assert producer._loop.wait(lambda: not producer._sender._is_poked, 30)
             del ways[:]
             assert producer.send('one', b'w').get(30).offset == 3
             assert ways == SHORT

@@ -172,3 +172,10 @@ def failing(*partitions):
                 yield FetchResponse(payload.topic, payload.partition, 0, 0, ())
 
     return answer
+
+
+class DownClient(FakeClient):
+    """A client whose brokers are all away: whatever is sent fails."""
+
+    def send_produce_request(self, payloads, **options):
+        return [FailedPayloadsError(payload) for payload in payloads]

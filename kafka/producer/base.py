@@ -324,8 +324,9 @@ class Producer:
         if self.stopped:
             log.warning('producer.stop() was called before')
             return
-        if self._process != os.getpid():
-            # The thread, and what is queued, are the parent's.
+        if self._process != os.getpid() or sys.is_finalizing():
+            # The thread, and what is queued, are the parent's. Or threads are not run any more:
+            # Ctrl-C ended the wait at exit, and now the producer is collected.
             self.thread_stop_event = threading.Event()
             self.thread_stop_event.set()
         else:

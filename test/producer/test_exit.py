@@ -212,6 +212,22 @@ def test_ctrl_c_during_the_flush_at_exit_says_what_is_lost():
     assert b'KeyboardInterrupt' in err
 
 
+def test_ctrl_c_during_the_flush_at_exit_is_the_end():
+    # What the thread runs is of a module, as the real client is: it keeps nothing of the program
+    # alive, so that the producer is collected when threads are not run any more.
+    sent, code, err = run(
+        """
+        from test.fake_client import DownClient
+        producer = SimpleProducer(DownClient(), async_send=True, batch_send_every_n=1)
+        producer.send_messages('topic', b'a', b'b', b'c')
+        """,
+        interrupt=True,
+    )
+    assert sent == []
+    assert b'messages are lost' in err
+    assert err.count(b'KeyboardInterrupt') == 1
+
+
 def test_brokers_that_stay_away_hold_a_program_for_the_stop_timeout_and_no_longer():
     sent, code, err = run("""
         client.down = True

@@ -238,8 +238,10 @@ class Engine:
     def has_news(self) -> bool:
         """Tell whether the thread that polls has something to do."""
         member = self.member
-        if member is not None and (member.step or member.error or member.errors):
-            return True
+        if member is not None:
+            step = member.step
+            if (step and not step.is_begun) or member.error or member.errors:
+                return True
         if self.errors or self.fetcher.has_news():
             return True
         return self.positions.has_error()

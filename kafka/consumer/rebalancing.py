@@ -35,6 +35,8 @@ class Rebalancing(Committing):
         while member is not None and member.step is not None:
             step = member.step
             if not step.begin():
+                if member.step is step:
+                    return  # done before, or by whoever called a listener that polls
                 continue  # withdrawn, and another one, if any, has taken its place
             self._stop_course()
             try:

@@ -27,7 +27,8 @@ class Step:
     """Something that a member needs done by the thread that polls.
 
     That thread calls begin(), does it if that is True, and calls finish() in the end, whatever came
-    of it. What the group has taken away meanwhile the member withdraws, unless it was begun.
+    of it. What the group has taken away meanwhile the member withdraws, unless it was begun. It may
+    be up for a while after it was finished, until the member has its turn.
 
     Arguments:
         loop: in whose turns the member waits.
@@ -72,10 +73,10 @@ class Step:
         )
 
     def begin(self) -> bool:
-        """Take it up, from the thread that polls; False if it was withdrawn. May be repeated."""
-        if not self.is_begun:
-            self.is_begun = self._decide()
-        return self.is_begun
+        """Take it up, from the thread that polls; False if it was withdrawn, or begun before."""
+        is_ours = self._decide()
+        self.is_begun = self.is_begun or is_ours
+        return is_ours
 
     def withdraw(self) -> bool:
         """Take it back, for the member in a turn; False if it was begun. May be repeated."""

@@ -98,6 +98,32 @@ def test_what_goes_is_told_before_what_comes(cluster, protocol):
         assert told == [('assigned', 4), ('revoked', 2)]
 
 
+def test_a_listener_is_told_once_however_slow_the_loop_is(cluster, protocol):
+    class Slow(Noting):
+        def on_partitions_assigned(self, assigned):
+            super().on_partitions_assigned(assigned)
+            if assigned:  # the turn that takes note of it comes late, as on a busy machine
+                made._engine.loop.call_threadsafe(time.sleep, 0.3)
+
+    listener = Slow()
+    with member(cluster, protocol, listener) as made:
+        share(made)
+        made.poll(timeout_ms=500)
+        assert [what for what, partitions in listener.seen if partitions] == ['assigned']
+
+
+def test_a_listener_may_poll(cluster, protocol):
+    class Polling(Noting):
+        def on_partitions_assigned(self, assigned):
+            super().on_partitions_assigned(assigned)
+            made.poll(timeout_ms=100)
+
+    listener = Polling()
+    with member(cluster, protocol, listener) as made:
+        share(made)
+        assert [what for what, partitions in listener.seen if partitions] == ['assigned']
+
+
 def test_listeners_of_3_0_are_told_of_the_end(cluster, protocol):
     listener = Losing()
     with member(cluster, protocol, listener) as made:

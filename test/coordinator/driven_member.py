@@ -158,7 +158,7 @@ class Driven:
         step = self.member.step
         assert step is not None, 'there is nothing to do'
         assert step.kind is kind
-        assert step.begin()
+        assert step.is_begun or step.begin()
         if kind is StepKind.ASSIGN:
             self.subscription.assign_from_subscribed(step.owned)
         else:

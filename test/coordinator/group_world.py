@@ -140,7 +140,7 @@ class Reader:
     def poll(self):
         self.member.polled(self.loop.time())
         step = self.member.step
-        if step is not None and self.takes_steps and not step.is_begun and step.begin():
+        if step is not None and self.takes_steps and step.begin():
             self.take(step)
         if self.member.error is not None:
             self.errors.append(self.member.error)

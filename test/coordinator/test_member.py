@@ -33,9 +33,10 @@ def step_of(loop=None):
     return Step(loop, StepKind.REVOKE, [PARTITION], [], True, 1.0)
 
 
-def test_what_was_begun_is_not_withdrawn():
+def test_what_was_begun_is_not_withdrawn_nor_begun_again():
     step = step_of()
-    assert step.begin() and step.begin()
+    assert step.begin()
+    assert not step.begin()
     assert not step.withdraw()
     assert (step.is_begun, step.is_withdrawn) == (True, False)
 

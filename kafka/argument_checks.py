@@ -1,4 +1,4 @@
-"""What programs of all clients may pass, checked: names of topics, partitions, whole numbers.
+"""What programs of all clients may pass, checked: names, partitions, offsets, whole numbers.
 
 Owns the checks that several clients share, and their errors, which are AssertionErrors too, as they
 were before 3.0. Checks of records are the producer's (producer/record_checks.py).
@@ -9,16 +9,18 @@ from __future__ import annotations
 import operator
 import re
 import reprlib
-from typing import Any
+from typing import Any, Callable, Dict, Mapping
 
-from kafka.structs import TopicPartition
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = [
     'ArgumentTypeError',
     'ArgumentValueError',
     'as_int',
+    'as_offsets',
     'as_partition',
     'check_topic',
+    'where',
 ]
 
 _TOPIC = re.compile(r'[a-zA-Z0-9._-]{1,249}\Z')
@@ -71,3 +73,55 @@ def as_partition(partition: Any) -> TopicPartition:
             'partition %d of topic %s: there are none below 0' % (number, topic)
         )
     return TopicPartition(topic, number)
+
+
+def where(partition: TopicPartition) -> str:
+    """Return a partition as the text of an error has it."""
+    return 'topic %s partition %d' % (str(partition.topic), partition.partition)
+
+
+def as_offsets(
+    offsets: Any,
+    partition_of: Callable[[Any], TopicPartition] = as_partition,
+    kind: Any = tuple,
+) -> Dict[TopicPartition, OffsetAndMetadata]:
+    """Return what is to be committed. What no request can carry may be a client's end.
+
+    Arguments: offsets: a dict of partitions to offsets; partition_of: makes a partition of a key,
+    or raises; kind: what offsets have to be, OffsetAndMetadata or plain tuples of two or three too.
+    Raises: ArgumentTypeError for anything else; ArgumentValueError for what no offset can be.
+    """
+    if not isinstance(offsets, Mapping):
+        raise ArgumentTypeError(
+            'offsets must be a dict of TopicPartition to OffsetAndMetadata, not %s'
+            % type(offsets).__name__
+        )
+    found = {}
+    for key, given in offsets.items():
+        partition = partition_of(key)
+        if not isinstance(given, kind) or len(given) not in (2, 3):
+            raise ArgumentTypeError(
+                '%s: an offset to commit is an OffsetAndMetadata, not %s'
+                % (where(partition), reprlib.repr(given))
+            )
+        found[partition] = _as_offset(where(partition), *given)
+    return found
+
+
+def _as_offset(place: str, offset: Any, metadata: Any, epoch: Any = None) -> OffsetAndMetadata:
+    offset = as_int('%s: the offset' % place, offset)
+    if not 0 <= offset < 2**63:
+        raise ArgumentValueError(
+            '%s: the offset must be at least 0 and below 2**63, not %d' % (place, offset)
+        )
+    if not isinstance(metadata, (str, type(None))):
+        raise ArgumentTypeError(
+            '%s: metadata must be a str, not %s' % (place, type(metadata).__name__)
+        )
+    epoch = -1 if epoch is None else as_int('%s: the leader epoch' % place, epoch)
+    if not -1 <= epoch < 2**31:
+        raise ArgumentValueError(
+            '%s: the leader epoch must be below 2**31, and None or -1 for none, not %d'
+            % (place, epoch)
+        )
+    return OffsetAndMetadata(offset, metadata, epoch)

@@ -9,7 +9,13 @@ from __future__ import annotations
 import reprlib
 from typing import Any, Dict, Iterable, List
 
-from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_int, as_partition
+from kafka.argument_checks import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    as_int,
+    as_offsets,
+    as_partition,
+)
 from kafka.errors import IllegalStateError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -22,17 +28,11 @@ __all__ = [
     'check_partitions',
     'check_whole',
     'seconds_of',
-    'where',
 ]
 
 
 class ConsumerClosedError(IllegalStateError):
     """The consumer is closed."""
-
-
-def where(partition: TopicPartition) -> str:
-    """Return a partition as the text of an error has it."""
-    return 'topic %s partition %d' % (str(partition.topic), partition.partition)
 
 
 def check_partition(partition: Any) -> TopicPartition:
@@ -86,29 +86,11 @@ def check_offset(offset: Any) -> int:
 
 
 def check_offsets(offsets: Any) -> Dict[TopicPartition, OffsetAndMetadata]:
-    """Return what is to be committed: {TopicPartition: OffsetAndMetadata}.
+    """Return what is to be committed: {TopicPartition: OffsetAndMetadata}. Raises as as_offsets().
 
-    Raises: ArgumentTypeError for anything else; ArgumentValueError for a negative offset.
+    Plain tuples will not do: nothing tells an offset from a partition in them.
     """
-    if not isinstance(offsets, dict):
-        raise ArgumentTypeError(
-            'offsets must be a dict of TopicPartition to OffsetAndMetadata, not %s'
-            % type(offsets).__name__
-        )
-    for partition, offset in offsets.items():
-        check_partition(partition)
-        if not isinstance(offset, OffsetAndMetadata):
-            raise ArgumentTypeError(
-                '%s: an offset to commit is an OffsetAndMetadata, not %s'
-                % (where(partition), reprlib.repr(offset))
-            )
-        check_whole(offset.offset, '%s: the offset' % where(partition))
-        if not isinstance(offset.metadata, (str, type(None))):
-            raise ArgumentTypeError(
-                '%s: metadata must be a str, not %s'
-                % (where(partition), type(offset.metadata).__name__)
-            )
-    return dict(offsets)
+    return as_offsets(offsets, check_partition, OffsetAndMetadata)
 
 
 def seconds_of(timeout_ms: Any, default: float, name: str = 'timeout_ms') -> float:

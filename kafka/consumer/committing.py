@@ -12,8 +12,8 @@ import logging
 import math
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from kafka.argument_checks import ArgumentTypeError
-from kafka.consumer.call_checks import check_offsets, check_partition, seconds_of, where
+from kafka.argument_checks import ArgumentTypeError, where
+from kafka.consumer.call_checks import check_offsets, check_partition, seconds_of
 from kafka.consumer.shell import Shell
 from kafka.coordinator.commits import AutoCommit
 from kafka.errors import IllegalStateError, KafkaError

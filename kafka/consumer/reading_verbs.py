@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional, Set
 
-from kafka.argument_checks import ArgumentTypeError, ArgumentValueError
+from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, where
 from kafka.consumer.call_checks import (
     check_partition,
     check_partitions,
     check_whole,
     seconds_of,
-    where,
 )
 from kafka.consumer.shell import Shell
 from kafka.errors import (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, List, Optional, Set
 
+from kafka.argument_checks import where
 from kafka.consumer.arrow_polling import ArrowPolling
 from kafka.consumer.call_checks import (
     as_partitions,
@@ -15,7 +16,6 @@ from kafka.consumer.call_checks import (
     check_partition,
     check_partitions,
     seconds_of,
-    where,
 )
 from kafka.consumer.listener import SubscriptionPattern
 from kafka.consumer.subscription_state import NotAssignedError

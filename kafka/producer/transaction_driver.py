@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import logging
 import random
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional
+from typing import Any, Awaitable, Callable, List, Mapping, Optional
 
-from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_int, as_partition
+from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_offsets
 from kafka.errors import (
     BrokerResponseError,
     Cancelled,
@@ -34,7 +34,6 @@ from kafka.producer.transaction_operations import Operation, PreparedTxnState
 from kafka.producer.transaction_state import TransactionState
 from kafka.producer.transaction_verdicts import CallKind
 from kafka.protocol.api import ApiKey
-from kafka.structs import OffsetAndMetadata, TopicPartition
 
 #: What FindCoordinator calls the kinds of keys.
 GROUP, TRANSACTION = 0, 1
@@ -118,7 +117,7 @@ class TransactionDriver:
         Raises: ArgumentTypeError and ArgumentValueError for anything else; as commit_transaction().
         """
         member = _member_of(group)
-        checked = _checked(offsets)
+        checked = as_offsets(offsets)
         self._block(
             lambda: self._state.send_offsets(checked, member), 'send_offsets_to_transaction()'
         )
@@ -336,26 +335,3 @@ def _member_of(group: Any) -> GroupMember:
         getattr(group, 'member_id', ''),
         getattr(group, 'group_instance_id', None),
     )
-
-
-def _checked(offsets: Any) -> Dict[TopicPartition, OffsetAndMetadata]:
-    """Return what is to be committed. What no request can carry would be the producer's end."""
-    if not isinstance(offsets, Mapping):
-        raise ArgumentTypeError(
-            'offsets must be a dict of TopicPartition to OffsetAndMetadata, not %s'
-            % type(offsets).__name__
-        )
-    return {as_partition(where): _checked_offset(offset) for where, offset in offsets.items()}
-
-
-def _checked_offset(given: Any) -> OffsetAndMetadata:
-    if not isinstance(given, tuple) or len(given) not in (2, 3):
-        raise ArgumentTypeError('an offset must be an OffsetAndMetadata, not %r' % (given,))
-    offset, metadata, epoch = as_int('the offset', given[0]), given[1], -1
-    if not 0 <= offset < 2**63:
-        raise ArgumentValueError('offset %d: they are from 0 to 2**63 - 1' % offset)
-    if not isinstance(metadata, (str, type(None))):
-        raise ArgumentTypeError('metadata must be a str, not %s' % type(metadata).__name__)
-    if len(given) == 3 and given[2] is not None:
-        epoch = as_int('leader_epoch', given[2])
-    return OffsetAndMetadata(offset, metadata, epoch)

@@ -70,6 +70,11 @@ def test_whole_numbers_have_a_least():
         ({PARTITION: OffsetAndMetadata(-1, '')}, ValueError, 'topic t partition 3: the offset'),
         ({PARTITION: OffsetAndMetadata('1', '')}, TypeError, 'topic t partition 3: the offset'),
         ({PARTITION: OffsetAndMetadata(1, b'')}, TypeError, 'topic t partition 3: metadata'),
+        ({PARTITION: OffsetAndMetadata(2**63, '')}, ValueError, 'the offset must be'),
+        ({PARTITION: OffsetAndMetadata(1, '', 2**31)}, ValueError, 'the leader epoch must be'),
+        ({PARTITION: OffsetAndMetadata(1, '', -2)}, ValueError, 'the leader epoch must be'),
+        ({PARTITION: OffsetAndMetadata(1, '', 'new')}, TypeError, 'the leader epoch'),
+        ({PARTITION: (1, '')}, TypeError, 'OffsetAndMetadata'),
     ],
 )
 def test_what_cannot_be_committed_is_named(offsets, error, text):

@@ -303,8 +303,9 @@ def test_offsets_of_a_wrong_type_are_refused_before_anything_is_sent(rig, offset
 
 
 @pytest.mark.parametrize(('offsets', 'group', 'text'), [
-    ({TopicPartition('in', 0): OffsetAndMetadata(-1, '')}, 'g', 'offset -1: they are from 0'),
-    ({TopicPartition('in', 0): OffsetAndMetadata(2**63, '')}, 'g', 'they are from 0 to'),
+    ({TopicPartition('in', 0): OffsetAndMetadata(-1, '')}, 'g', 'the offset must be at'),
+    ({TopicPartition('in', 0): OffsetAndMetadata(2**63, '')}, 'g', 'below 2..63, not'),
+    ({TopicPartition('in', 0): OffsetAndMetadata(5, '', 2**31)}, 'g', 'the leader epoch must be'),
     ({TopicPartition('in', -1): OffsetAndMetadata(5, '')}, 'g', 'partition -1 of topic in'),
     ({TopicPartition('in', 0): OffsetAndMetadata(5, '')}, '', 'group must be a group id'),
 ])  # fmt: skip

@@ -37,6 +37,7 @@ from collections import deque
 from typing import Any, Callable, List, Optional
 
 from kafka.errors import IllegalStateError
+from kafka.net.helpers import started
 from kafka.net.interrupts import Interrupts
 from kafka.net.poller import Poller
 from kafka.net.tasks import Scheduler
@@ -379,12 +380,7 @@ class Driving(Scheduler):
 
     def _start_thread(self) -> None:
         thread = threading.Thread(target=self._background, name=self.name, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # the interpreter is about to end: callers have to do without
-            if not _is_ending():
-                raise
-        else:
+        if started(thread):  # else the program is about to end: callers have to do without
             self._thread = thread
 
     def _background(self) -> None:

@@ -6,18 +6,35 @@ a third party (opening.py; steps.py, which has no loop).
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any, Callable, Optional, TypeVar
 
 from kafka.errors import IllegalStateError, KafkaConnectionError, KafkaTimeoutError
 from kafka.net.tasks import Scheduler, Waiter
 
-__all__ = ['Helpers', 'Work']
+__all__ = ['Helpers', 'Work', 'started']
 
 T = TypeVar('T')
 
 #: So many at once; more than that run only where all hang.
 MAX_HELPERS = 16
+
+
+def started(thread: threading.Thread) -> bool:
+    """Start a thread; False where the program is at its end, when 3.12 starts none any more.
+
+    Raises RuntimeError when there can be no more threads for another reason.
+    """
+    try:
+        thread.start()
+    except RuntimeError:
+        # The main thread counts as ended before what is registered with atexit is called, which is
+        # long before sys.is_finalizing().
+        if threading.main_thread().is_alive() and not sys.is_finalizing():
+            raise
+        return False
+    return True
 
 
 class Helpers:
@@ -36,15 +53,21 @@ class Helpers:
         Arguments: what: it does, for errors.
 
         Raises KafkaTimeoutError after `timeout` seconds; the function goes on, and its result is
-        dropped. Raises KafkaConnectionError when too many hang.
+        dropped. Raises KafkaConnectionError when too many hang, or there can be no more threads.
         """
         if self.running >= MAX_HELPERS:
             raise KafkaConnectionError('%d calls hang, %s has to wait' % (self.running, what))
         answer: Waiter[T] = Waiter()
-        self.running += 1
-        threading.Thread(
+        thread = threading.Thread(
             target=self._help, args=(function, answer), name='kafka-helper', daemon=True
-        ).start()
+        )
+        try:
+            has_started = started(thread)
+        except RuntimeError as error:
+            raise KafkaConnectionError('%s has no thread: %s' % (what, error)) from error
+        if not has_started:
+            return function()  # whoever flushes at exit has nothing else to do meanwhile
+        self.running += 1
         late = KafkaTimeoutError('%s took longer than %.3g seconds' % (what, timeout))
         timer = self._loop.call_later(timeout, answer.fail, late)
         try:
@@ -77,9 +100,11 @@ class Work:
     def __init__(self, function: Callable[[], Any]) -> None:
         self._ended = threading.Event()
         self._error: Optional[Exception] = None
-        threading.Thread(
+        thread = threading.Thread(
             target=self._run, args=(function,), name='kafka-helper', daemon=True
-        ).start()
+        )
+        if not started(thread):
+            self._run(function)
 
     def _run(self, function: Callable[[], Any]) -> None:
         try:

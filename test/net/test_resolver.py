@@ -63,6 +63,19 @@ def test_look_ups_that_hang_hold_nothing_up_and_are_few(loop, monkeypatch):
     assert loop.wait(lambda: loop._helpers.running == 0, 5)
 
 
+def test_a_system_without_threads_is_told_as_a_broken_connection(loop, monkeypatch):
+    def fail(thread):
+        raise RuntimeError("can't start new thread")
+
+    loop.start()
+    monkeypatch.setattr(threading.Thread, 'start', fail)
+    for _ in range(helpers.MAX_HELPERS + 1):
+        with pytest.raises(KafkaConnectionError, match="no thread: can't start") as raised:
+            loop.run(loop.resolve('broker', 9092, 1), 5)
+    assert raised.value.stage == 'DNS'
+    assert loop._helpers.running == 0
+
+
 @pytest.mark.parametrize('port', [0, -1, 65536, 65536 + 9092])
 @pytest.mark.parametrize('host', ['127.0.0.1', 'localhost'])
 def test_a_port_that_there_is_not_is_never_another_one(loop, host, port):

@@ -225,6 +225,44 @@ def test_the_end_of_a_forked_child_is_about_its_own_producers(cluster):
     assert stored(cluster, 't') == [b'first', b'of the child']
 
 
+@pytest.mark.parametrize(
+    'program',
+    [
+        """
+        producer = connected(linger_ms=600_000, delivery_timeout_ms=700_000)
+        for partition in range(3):
+            producer.send('t', b'last', partition=partition)
+        """,
+        """
+        connected().close()
+
+        @atexit.register
+        def send():
+            with KafkaProducer(bootstrap_servers=sys.argv[1]) as producer:
+                for partition in range(3):
+                    producer.send('t', b'last', partition=partition)
+        """,
+    ],
+    ids=['not connected yet', 'made at the end'],
+)
+def test_the_end_needs_no_thread_to_look_up_a_name(program):
+    """Python 3.12 starts none once the main thread has ended."""
+    prelude = """
+        import atexit
+
+        def refuse(thread):
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+    """
+    refuse = """
+        atexit.register(setattr, threading.Thread, 'start', refuse)
+    """
+    with Cluster(3, version='4.4', host='localhost', topics={'t': 3}) as cluster:
+        out, code, err = run(prelude + program + refuse, cluster)
+        assert (out, code, err) == (b'', 0, b'')
+        kept = [stored(cluster, 't', partition)[-1:] for partition in range(3)]
+    assert kept == [[b'last']] * 3
+
+
 class Left:
     """A producer that was not closed; Ctrl-C comes while it is."""
 

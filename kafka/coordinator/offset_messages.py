@@ -134,7 +134,8 @@ def fetch_request(
     Offsets that an open transaction may still change are not to be told (KIP-447): who went by the
     one before would hand records out again.
 
-    Arguments: who: a member of KIP-848, None for others.
+    Arguments: who: a member of KIP-848, None for others; who is in no group now asks as nobody,
+    whom brokers tell everything, while they look for a member that has no id.
     """
     by_topic = _by_topic(partitions)
     if version < SEVERAL_FROM:
@@ -153,7 +154,7 @@ def fetch_request(
             for topic, numbers in by_topic.items()
         ],
     )
-    if who is not None:
+    if who is not None and who.generation_id >= 0:
         asked.member_id, asked.member_epoch = who.member_id, who.generation_id
     return OffsetFetchRequest(groups=[asked], require_stable=True)
 

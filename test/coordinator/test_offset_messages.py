@@ -101,8 +101,9 @@ def test_a_look_up_asks_in_each_version_for_the_same(version):
         assert asked.topics[0].topic_id == ID
 
 
-def test_a_look_up_of_nobody_names_no_member():
-    asked = sent(fetch_request('g', [A0], None, {}, 9), 9).groups[0]
+@pytest.mark.parametrize('who', [None, ConsumerGroupMetadata('g', group_instance_id='instance')])
+def test_a_look_up_of_nobody_names_no_member(who):
+    asked = sent(fetch_request('g', [A0], who, {}, 9), 9).groups[0]
     assert (asked.member_id, asked.member_epoch) == (None, -1)
 
 

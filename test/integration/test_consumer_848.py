@@ -88,6 +88,25 @@ def test_nothing_is_read_twice_by_members_that_commit(join, wide, fill):
     assert {each.offset for each in take(two, PARTITIONS)} == {50}
 
 
+def test_who_is_no_member_of_a_group_that_has_some_is_told_its_offsets(
+    consume, join, wide, group, fill
+):
+    fill({wide: numbered(10)})
+    member = join()
+    until(lambda: share(member), member)
+    alone = consume(group_id=group, group_protocol='consumer', enable_auto_commit=False)
+    first = TopicPartition(wide, 0)
+    assert alone.committed(first) is None
+    alone.assign([first])
+    take(alone, 10)
+    member.commit({first: OffsetAndMetadata(7, '')})
+    alone.seek_to_committed(first)
+    assert [each.offset for each in take(alone, 3)] == [7, 8, 9]
+    member.unsubscribe()
+    member.assign([first])
+    assert [each.offset for each in take(member, 3)] == [7, 8, 9]
+
+
 def test_listeners_hear_of_what_goes_and_what_comes(join):
     first, second = Notes(), Notes()
     one = join(first)

@@ -270,6 +270,9 @@ class _Given:
                 del _told[: 1 - _TOLD_AT_MOST]
                 _told.append(name)
 
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
     def text(self, name: str) -> Optional[str]:
         """Return what was given, None if nothing was."""
         return self._texts.get(name.lower())
@@ -312,12 +315,19 @@ def _as_text(value: Any) -> Optional[str]:
 # ---------------------------------------------------------------- what is read
 
 
+#: Spark 4.0 to 4.3 hand those of CREATE TABLE ... OPTIONS to no reader of a Python data source.
+_NONE_AT_ALL = (
+    ', and there are none at all: a table in SQL takes them by CREATE TEMPORARY VIEW ... USING, or'
+    ' SELECT ... WITH'
+)
+
+
 def _topics(given: _Given) -> Topics:
     said = [name for name in _SUBJECTS if given.text(name) is not None]
     if len(said) != 1:
+        hint = ', not %s' % ' and '.join(said) if said else '' if given else _NONE_AT_ALL
         raise InvalidOptionError(
-            'one of the options %s must say what to read%s'
-            % (', '.join(_SUBJECTS), ', not %s' % ' and '.join(said) if said else '')
+            'one of the options %s must say what to read%s' % (', '.join(_SUBJECTS), hint)
         )
     kind = said[0]
     text = str(given.text(kind)).strip()

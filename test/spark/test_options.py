@@ -107,6 +107,11 @@ def test_what_to_read_has_to_be_said_once_and_well(given: Any) -> None:
         SourceOptions.of({**SERVERS, **dict(given)}, BATCH)
 
 
+def test_none_at_all_is_told_with_the_way_that_sql_has() -> None:
+    with pytest.raises(InvalidOptionError, match=r'none at all: .*CREATE TEMPORARY VIEW'):
+        SourceOptions.of({}, BATCH)
+
+
 # ---------------------------------------------------------------- from where to where
 
 OFFSETS, TIMES = '{"t":{"0":5}}', '{"t":{"0":1000}}'

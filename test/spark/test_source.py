@@ -170,6 +170,22 @@ def test_a_wrong_option_is_refused_by_load_as_by_the_jvm_connector(spark, read):
         getattr(spark, read).format('kafka-py').options(**given).load()
 
 
+def test_sql_gives_options_by_views_and_by_with_and_not_by_tables(read, spark, cluster):
+    options = "'kafka.bootstrap.servers' %s '%s', subscribe %s 't'"
+    given, assigned = (options % (sign, cluster.bootstrap, sign) for sign in ('', '='))
+    spark.sql('CREATE OR REPLACE TEMPORARY VIEW topic USING `kafka-py` OPTIONS (%s)' % given)
+    assert spark.sql('SELECT count(*) FROM topic').first()[0] == 300
+    spark.sql('CREATE TABLE kept USING `kafka-py` OPTIONS (%s)' % given)
+    try:
+        of_table = spark.sql('SELECT count(*) FROM kept WITH (%s)' % assigned)
+        assert of_table.first()[0] == 300
+        with pytest.raises(Exception, match='CREATE TEMPORARY VIEW') as error:
+            spark.sql('SELECT * FROM kept').collect()
+        assert 'there are none at all' in told(error)
+    finally:
+        spark.sql('DROP TABLE kept')
+
+
 def test_no_secret_is_in_a_plan(read):
     frame = read(**{'kafka.sasl.password': 'canary-7', 'kafka.sasl.username': 'u'})
     shown = frame._jdf.queryExecution().toString()

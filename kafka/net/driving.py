@@ -169,6 +169,10 @@ class Driving(Scheduler):
         elif not self._turn.locked():
             self._ring()
 
+    def runs_here(self) -> bool:
+        """Tell whether this is a call of the loop, where nothing may wait for it."""
+        return self._driver == threading.get_ident()
+
     def _check_usable(self) -> None:
         if self._forked or os.getpid() != self._pid:
             raise IllegalStateError(
@@ -203,7 +207,7 @@ class Driving(Scheduler):
         return self._wait_until(ask, math.inf if timeout is None else self.time() + timeout, begin)
 
     def _check_caller(self) -> None:
-        if self._driver == threading.get_ident():
+        if self.runs_here():
             raise IllegalStateError(
                 'a call that blocks was made in a callback: there it would wait for itself'
             )

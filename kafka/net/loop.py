@@ -7,7 +7,6 @@ threads (helpers.py).
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Callable, Coroutine, Dict, List, Optional, TypeVar
 
 from kafka.errors import IllegalStateError, KafkaTimeoutError
@@ -91,7 +90,7 @@ class Loop(Driving):
         if self._forked or self._closed:
             return
         deadline = self.time() + timeout
-        if self._driver == threading.get_ident():
+        if self.runs_here():
             self._closing = True
             return  # closed when the turn is left
         if not self._closing:

@@ -27,6 +27,7 @@ from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 from kafka.partitioner.adapt import adapt, is_default
 from kafka.partitioner.default import DefaultPartitioner
+from kafka.producer.collected import close_collected
 from kafka.producer.figures import figures_of
 from kafka.producer.placing import OVERHEAD, Placing
 from kafka.producer.plain_state import PlainState
@@ -230,8 +231,10 @@ class KafkaProducer(Placing):
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, '_closed', True):
-            self.close(timeout=_COLLECTED_SECONDS)
+        if getattr(self, '_closed', True) or self._forked:
+            return
+        if not close_collected(self, self._loop, self._accumulator, _COLLECTED_SECONDS):
+            _open.add(self)  # still
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickle as configuration: what comes out is a new producer with the same options."""

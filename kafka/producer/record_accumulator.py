@@ -571,13 +571,19 @@ class RecordAccumulator(EncodedBatches):
         what it is changing can neither be waited for nor be looked at.
         """
         if self.lock.locked() and threading.current_thread() is threading.main_thread():
-            if not self.lock.acquire(timeout=_HELD_SECONDS):
+            if not self.is_lock_free():
                 raise IllegalStateError(
                     'a signal came in the middle of a call of the producer, and its handler calls'
                     ' the producer, which would wait for itself: let the handler note the signal,'
                     ' or raise SystemExit, and flush behind'
                 )
-            self.lock.release()
+
+    def is_lock_free(self) -> bool:
+        """Tell whether nobody has the lock, or will have given it back in a second."""
+        if not self.lock.acquire(timeout=_HELD_SECONDS):
+            return False
+        self.lock.release()
+        return True
 
     def close(self, sends_rest: bool = True) -> None:
         """Take no more records; what is there is ready at once, if it is to be sent at all."""

@@ -164,6 +164,9 @@ class SimLoop(Scheduler):
 
     call_lazily = call_threadsafe
 
+    def runs_here(self):
+        return self._is_running
+
     def start(self):
         """Do nothing: who waits lets things happen."""
 

@@ -22,7 +22,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedCodecError,
 )
-from kafka.producer.message_queue import Full, MessageQueue
+from kafka.producer.message_queue import End, Full, MessageQueue
 from kafka.producer.message_set import message_set
 from kafka.producer.upstream import STOP, SendOptions, Tally, Upstream
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
@@ -157,7 +157,7 @@ class Producer:
         self.thread_stop_event = threading.Event()
         self.tally = Tally()
         self._process = os.getpid()
-        self._ended = threading.Event()
+        self._ended = End(self.queue.mutex)
         arguments = (self.queue, self.client.copy(), self.codec, *self._send_options)
         send = functools.partial(
             _send_upstream,
@@ -345,7 +345,8 @@ class Producer:
         if self.thread is not threading.current_thread():
             # A join() that Ctrl-C ends takes the thread for ended in Python 3.8 to 3.12, and the
             # next one does not wait: the rest would be lost at exit. A Ctrl-C that comes right
-            # before a wait is only seen behind it, so it is waited in steps.
+            # before a wait is only seen behind it, so it is waited in steps. The queue is free
+            # meanwhile: this may be the handler of a signal that came inside send_messages().
             while not self._ended.wait(STOP_WAIT_SECONDS):
                 pass
             self.thread.join()
@@ -408,7 +409,7 @@ def _call_at_exit(hook: Any) -> None:
         sys.modules['multiprocessing.util'].Finalize(None, hook, exitpriority=0)
 
 
-def _run(send: Any, ended: threading.Event) -> None:
+def _run(send: Any, ended: End) -> None:
     """Run the thread's work, and tell when it is done, or failed."""
     try:
         send()

@@ -1,7 +1,8 @@
 """The queue of an asynchronous producer: a Queue that takes and gives many at once.
 
-Owns these two methods. A lock and a wake-up for each message would cost more than sending it
-(benchmarks/simple.py --only asynchronous); everything else is ``queue.Queue``, which programs see.
+Owns these two methods, and how the end of who takes is waited for. A lock and a wake-up for each
+message would cost more than sending it (benchmarks/simple.py --only asynchronous); everything else
+is ``queue.Queue``, which programs see.
 
 gevent and eventlet put queues of their own in the place of that class, without ``mutex`` and its
 kin. In programs that they patched the class is made anew from the library's source, where it locks
@@ -12,9 +13,10 @@ from __future__ import annotations
 
 import importlib.util
 import queue
-from typing import TYPE_CHECKING, Any, List, Sequence
+import threading
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 
-__all__ = ['Empty', 'Full', 'MessageQueue']
+__all__ = ['Empty', 'End', 'Full', 'MessageQueue']
 
 
 def _as_in_the_library() -> Any:
@@ -38,7 +40,18 @@ else:
 
 
 class MessageQueue(_Base):
-    """A Queue of (target, message, key); all of it is as in ``queue``, and two methods more."""
+    """A Queue of (target, message, key); all of it is as in ``queue``, and two methods more.
+
+    Its lock is a reentrant one. Sequence: the program puts a message; the handler of a signal, in
+    the same thread, stops the producer. Or a producer is collected by the thread that takes.
+    """
+
+    def __init__(self, maxsize: int = 0) -> None:
+        super().__init__(maxsize)
+        self.mutex: Any = threading.RLock()
+        self.not_empty = threading.Condition(self.mutex)
+        self.not_full = threading.Condition(self.mutex)
+        self.all_tasks_done = threading.Condition(self.mutex)
 
     def put_all(self, items: Sequence[Any]) -> int:
         """Put as many items as there is room for now, in their order; return how many."""
@@ -65,3 +78,25 @@ class MessageQueue(_Base):
                     break
             self.not_full.notify(len(taken))
         return taken
+
+
+class End:
+    """An Event with a lock that who waits lets go of, although it had it before.
+
+    Arguments: mutex: a reentrant lock, such as a MessageQueue has.
+    """
+
+    def __init__(self, mutex: Any) -> None:
+        self._is_set = False
+        self._condition = threading.Condition(mutex)
+
+    def set(self) -> None:
+        """Set it, and wake who waits."""
+        with self._condition:
+            self._is_set = True
+            self._condition.notify_all()
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Wait until it is set, `timeout` seconds at most (None: ever); return whether it is."""
+        with self._condition:
+            return self._is_set or self._condition.wait(timeout) or self._is_set

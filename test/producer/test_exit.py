@@ -58,7 +58,10 @@ def run(program, interrupt=False):
         if interrupt:
             said = process.stderr.readline()
             process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        try:
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()  # one that hangs
     return out.split(), process.returncode, said + err
 
 
@@ -226,6 +229,43 @@ def test_ctrl_c_during_the_flush_at_exit_is_the_end():
     assert sent == []
     assert b'messages are lost' in err
     assert err.count(b'KeyboardInterrupt') == 1
+
+
+def test_the_handler_of_a_signal_that_comes_inside_a_call_may_stop_the_producer():
+    assert run("""
+        from collections import deque
+        class Waiting(deque):
+            def extend(self, items):
+                super().extend(items)
+                signal.raise_signal(signal.SIGTERM)
+        producer = new()
+        producer.queue.queue = Waiting()
+        def stop(number, frame):
+            producer.stop()
+            sys.exit(3)
+        signal.signal(signal.SIGTERM, stop)
+        producer.send_messages('topic', b'a')
+    """) == ([b'a'], 3, b'')
+
+
+def test_a_producer_that_its_own_thread_collects_while_it_takes_messages():
+    assert run("""
+        import gc
+        from collections import deque
+        gc.disable()
+        class Waiting(deque):
+            def popleft(self):
+                gc.collect()
+                return super().popleft()
+        producer = new()
+        producer.itself = producer
+        producer.queue.queue = Waiting()
+        queue, thread = producer.queue, producer.thread
+        del producer
+        queue.put_all([(('topic', 0), b'a', None)])
+        thread.join(5)
+        sys.exit(thread.is_alive())
+    """) == ([b'a'], 0, b'')
 
 
 def test_brokers_that_stay_away_hold_a_program_for_the_stop_timeout_and_no_longer():

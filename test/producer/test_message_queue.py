@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka.producer.message_queue import MessageQueue
+from kafka.producer.message_queue import End, MessageQueue
 
 STOP = -1
 ITEMS = [('t', number) for number in range(5)]
@@ -66,3 +66,16 @@ def test_taking_wakes_who_waits_for_room():
     assert queue.take(1, STOP) == ITEMS[:1]
     thread.join(10)
     assert list(queue.queue) == ITEMS[1:2]
+
+
+def test_who_waits_for_the_end_lets_go_of_the_queue():
+    queue = MessageQueue()
+    end = End(queue.mutex)
+    thread = threading.Thread(target=lambda: (queue.put(ITEMS[0]), end.set()))
+    with queue.mutex, queue.mutex:
+        assert end.wait(0) is False
+        thread.start()
+        assert end.wait(10) is True
+        assert end.wait() is True
+    thread.join(10)
+    assert list(queue.queue) == ITEMS[:1]

@@ -10,9 +10,11 @@ from __future__ import annotations
 import atexit
 import functools
 import logging
+import math
 import os
 import sys
 import threading
+import time
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -146,6 +148,7 @@ class Producer:
             'stop_timeout': async_stop_timeout,
             'codec_compresslevel': codec_compresslevel,
         }
+        self._collected_until = math.inf
         self._start()
         self._cleanup_func = _stop_unless_stopped
         self._exit_hook = functools.partial(_at_exit, weakref.ref(self))
@@ -348,12 +351,19 @@ class Producer:
             # before a wait is only seen behind it, so it is waited in steps. The queue is free
             # meanwhile: this may be the handler of a signal that came inside send_messages().
             while not self._ended.wait(STOP_WAIT_SECONDS):
-                pass
+                if time.monotonic() >= self._collected_until:
+                    log.error('collected, but not stopped yet: some messages may be lost')
+                    _call_at_exit(self.thread.join)
+                    return
             self.thread.join()
 
     def __del__(self) -> None:
         # The constructor may have failed before there was a thread.
         if getattr(self, 'async_send', False) and hasattr(self, '_exit_hook'):
+            # Sequence: the program logs something; a producer is collected then, inside the lock of
+            # a handler; its thread waits for that lock because it wants to log something too.
+            patience = self._end_options['stop_timeout'] + 2 * STOP_WAIT_SECONDS
+            self._collected_until = time.monotonic() + patience
             _stop_unless_stopped(self)
 
 

@@ -268,6 +268,21 @@ def test_a_producer_that_its_own_thread_collects_while_it_takes_messages():
     """) == ([b'a'], 0, b'')
 
 
+def test_a_producer_that_is_collected_while_its_thread_cannot_log():
+    sent, code, err = run("""
+        import logging
+        logging.basicConfig(format='%(message)s')
+        producer = new(async_stop_timeout=0)
+        client.down = True
+        with logging.root.handlers[0].lock:
+            producer.send_messages('topic', b'a')
+            del producer
+    """)
+    assert (sent, code) == ([], 0)
+    assert b'collected, but not stopped yet' in err
+    assert b'1 messages in all' in err
+
+
 def test_brokers_that_stay_away_hold_a_program_for_the_stop_timeout_and_no_longer():
     sent, code, err = run("""
         client.down = True

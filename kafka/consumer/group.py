@@ -377,12 +377,15 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             return
         deadline = self._now() + seconds
         with contextlib.ExitStack() as at_last, self._guard:  # whatever a callback raises
+            if self._is_closing:  # a listener that is told of the end calls close() too
+                return
             if engine.figures is not None:
                 at_last.callback(engine.figures.metrics.close)
             for each in (self.config['value_deserializer'], self.config['key_deserializer']):
                 if hasattr(each, 'close'):
                     at_last.callback(each.close)
             try:
+                self._is_closing = True
                 self._finish(autocommit, deadline, to_leave)
             finally:
                 self._closed = True

@@ -7,7 +7,7 @@ are the exceptions. Calls of the same thread may nest: a listener commits while 
 from __future__ import annotations
 
 import threading
-from typing import Any, Optional
+from typing import Any, Dict
 
 from kafka.errors import IllegalStateError
 
@@ -17,32 +17,31 @@ __all__ = ['OneThread']
 class OneThread:
     """A context manager that lets one thread in, as often as it likes."""
 
-    __slots__ = ('_depth', '_lock', '_thread')
+    __slots__ = ('_depth', '_inside')
 
     def __init__(self) -> None:
-        # Guards nothing else: whoever is inside holds it.
-        self._lock = threading.Lock()
-        self._thread: Optional[int] = None
+        # The thread that is inside, by one key: who sets it first is in, atomically. Ctrl-C may
+        # come between any two lines: then the same thread comes in again, and leaves it free.
+        self._inside: Dict[str, int] = {}
         self._depth = 0
 
     def __repr__(self) -> str:
-        return '<OneThread %s>' % ('free' if self._thread is None else 'thread %d' % self._thread)
+        thread = self._inside.get('thread')
+        return '<OneThread %s>' % ('free' if thread is None else 'thread %d' % thread)
 
     def __enter__(self) -> None:
         """Come in. Raises: IllegalStateError while another thread is inside."""
         me = threading.get_ident()
-        if self._thread != me:
-            if not self._lock.acquire(False):
-                raise IllegalStateError(
-                    'this consumer is being used by thread %s, and thread %d calls it too: a'
-                    ' KafkaConsumer is for one thread at a time; wakeup() ends a call of another'
-                    % (self._thread, me)
-                )
-            self._thread = me
+        thread = self._inside.setdefault('thread', me)
+        if thread != me:
+            raise IllegalStateError(
+                'this consumer is being used by thread %d, and thread %d calls it too: a'
+                ' KafkaConsumer is for one thread at a time; wakeup() ends a call of another'
+                % (thread, me)
+            )
         self._depth += 1
 
     def __exit__(self, *error: Any) -> None:
         self._depth -= 1
         if not self._depth:
-            self._thread = None
-            self._lock.release()
+            self._inside.clear()

@@ -32,13 +32,15 @@ class Rebalancing(Committing):
     def _do_steps(self) -> None:
         """Do what the member waits for. Raises: ListenerError from listeners of 3.0."""
         member = self._engine.member
-        while member is not None and member.step is not None:
-            step = member.step
+        while member is not None:
+            step = member.step  # looked at once: a turn in the background may take it away
+            if step is None:
+                return
+            self._stop_course()
             if not step.begin():
                 if member.step is step:
                     return  # done before, or by whoever called a listener that polls
                 continue  # withdrawn, and another one, if any, has taken its place
-            self._stop_course()
             try:
                 self._do(step)
             finally:
@@ -57,9 +59,9 @@ class Rebalancing(Committing):
         engine, is_lost = self._engine, step.kind is StepKind.LOSE
         with engine.lock:
             engine.subscription.hold(step.partitions)
-        if step.commits and not is_lost:
-            self._commit_before_rebalance(step.deadline - engine.loop.time())
-        try:
+        try:  # what goes is gone, also where Ctrl-C ends the commit
+            if step.commits and not is_lost:
+                self._commit_before_rebalance(step.deadline - engine.loop.time())
             if step.tells:
                 self._tell_gone(set(step.partitions), is_lost)
         finally:
@@ -71,13 +73,13 @@ class Rebalancing(Committing):
 
     def _assign(self, step: Step) -> None:
         engine = self._engine
-        with engine.lock:
-            engine.subscription.assign_from_subscribed(sorted(step.owned))
-            engine.subscription.hold(step.partitions)
-        engine.nudge()  # their positions are looked up meanwhile
-        if engine.figures is not None:
-            engine.figures.assignment_changed(step.owned)
-        try:
+        try:  # what is held is released, also behind Ctrl-C
+            with engine.lock:
+                engine.subscription.assign_from_subscribed(sorted(step.owned))
+                engine.subscription.hold(step.partitions)
+            engine.nudge()  # their positions are looked up meanwhile
+            if engine.figures is not None:
+                engine.figures.assignment_changed(step.owned)
             if step.tells:
                 self._tell('on_partitions_assigned', set(step.partitions))
         finally:

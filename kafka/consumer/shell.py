@@ -63,7 +63,7 @@ class Shell:
 
     def __init__(self) -> None:
         self._guard = OneThread()
-        self._closed = False
+        self._closed = self._is_closing = False
         self._wakes = False
         self._course: Optional[Course] = None
         self._recent = RecentRecords()

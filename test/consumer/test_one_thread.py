@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 import threading
 
 import pytest
 
+from kafka.consumer import one_thread
 from kafka.consumer.one_thread import OneThread
 from kafka.errors import IllegalStateError
 
@@ -53,3 +56,38 @@ def test_an_error_inside_lets_go():
         1 / 0  # noqa: B018 - it is to raise
     with guard:
         pass
+
+
+def stopped_at(number, guard):
+    """Go in and out with Ctrl-C before so many steps of the guard; return whether it came."""
+    steps = itertools.count(1)
+
+    def trace(frame, event, argument):
+        if frame.f_code.co_filename != one_thread.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == 'opcode' and next(steps) == number:
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with guard:
+            pass
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_ctrl_c_at_any_moment_does_not_keep_its_thread_out():
+    """As from close() behind it."""
+    for number in itertools.count(1):
+        guard = OneThread()
+        if not stopped_at(number, guard):
+            break
+        with guard:
+            assert repr(guard) == '<OneThread thread %d>' % threading.get_ident()
+    assert number > 20

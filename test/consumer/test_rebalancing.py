@@ -8,6 +8,7 @@ import pytest
 
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
 from kafka.consumer.rebalancing import ListenerError
+from kafka.coordinator.member import Step, StepKind
 from kafka.errors import IllegalStateError
 from kafka.testing import Cluster
 from test.consumer.modern import SECONDS, consumer_of, poll_until, poll_while, write
@@ -122,6 +123,90 @@ def test_a_listener_may_poll(cluster, protocol):
     with member(cluster, protocol, listener) as made:
         share(made)
         assert [what for what, partitions in listener.seen if partitions] == ['assigned']
+
+
+def test_a_listener_that_is_told_of_the_end_may_call_close(cluster, protocol):
+    class Closing(Losing):
+        def on_partitions_revoked(self, revoked):
+            super().on_partitions_revoked(revoked)
+            if revoked:
+                made.close()
+
+    listener = Closing()
+    with member(cluster, protocol, listener) as made:
+        share(made)
+    assert [what for what, partitions in listener.seen if partitions] == ['assigned', 'revoked']
+    with pytest.raises(IllegalStateError):
+        made.poll()
+
+
+def test_a_step_may_be_taken_back_at_any_moment(cluster):
+    """In a turn of the thread in the background, between two lines of who polls."""
+    with consumer_of(cluster) as made:
+        step = Step(made._engine.loop, StepKind.REVOKE, [], [], False, 1.0)
+        assert step.withdraw()
+        made._engine.member = Going(step)
+        try:
+            made._do_steps()
+        finally:
+            made._engine.member = None
+
+
+class Going:
+    """A member that puts nothing up any more once somebody has looked."""
+
+    def __init__(self, step):
+        self._steps = [step]
+
+    @property
+    def step(self):
+        return self._steps.pop() if self._steps else None
+
+
+@pytest.mark.parametrize('what', ['_commit_before_rebalance', '_stop_course'])
+def test_ctrl_c_in_a_rebalance_leaves_nothing_half_done(cluster, protocol, what, monkeypatch):
+    """What others get is given up, and no step stays begun for ever."""
+
+    def interrupted(*arguments):
+        if first.assignment() and first._engine.member.step is not None:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+        return usual(*arguments)
+
+    with member(cluster, protocol) as first:
+        share(first)
+        usual = getattr(first, what)
+        monkeypatch.setattr(first, what, interrupted)
+        with member(cluster, protocol) as second:
+            with pytest.raises(KeyboardInterrupt):
+                poll_together(first, second)
+            if what == '_commit_before_rebalance':
+                assert len(first.assignment()) == (0 if protocol == 'classic' else 2)
+            share(first, second)
+
+
+def test_ctrl_c_while_partitions_come_does_not_hold_them_back(cluster, protocol, monkeypatch):
+    write(cluster, 5)
+
+    def interrupted():
+        if made.assignment():
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+        usual()
+
+    with member(cluster, protocol) as made:
+        usual = made._engine.nudge
+        monkeypatch.setattr(made._engine, 'nudge', interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            share(made)
+        assert len(poll_until(made, 5)) == 5
+
+
+def poll_together(*consumers, seconds=SECONDS):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for each in consumers:
+            each.poll(timeout_ms=20)
 
 
 def test_listeners_of_3_0_are_told_of_the_end(cluster, protocol):

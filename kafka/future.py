@@ -135,9 +135,12 @@ class Future:
     def __await__(self) -> Generator[Any, None, Any]:
         """Let a coroutine of asyncio wait for it: its value, or its exception raised (3.0).
 
-        Raises: RuntimeError where it is not done and no loop of asyncio runs.
+        Raises: RuntimeError where it is not done and no loop of asyncio runs, nor drive_coroutine()
+            drives the coroutine.
         """
-        if not self.is_done:
+        if not self.is_done and getattr(_driven, 'is_on', False):
+            yield self
+        elif not self.is_done:
             # Whoever runs a loop of asyncio has imported it.
             yield from _waiter(sys.modules.get('asyncio'), self)
         if self.failed():
@@ -147,6 +150,34 @@ class Future:
     def chain(self: _Self, other: Future) -> _Self:
         """Complete another future as this one is; return this one."""
         return self.add_callback(other.success).add_errback(other.failure)
+
+
+#: By thread, whether who runs a coroutine here waits for the futures that it yields.
+_driven = threading.local()
+
+
+def drive_coroutine(coroutine: Any, wait: Callable[[Future], Any]) -> None:
+    """Run a coroutine to its end in this thread, without asyncio.
+
+    Arguments: wait: called with each future that it awaits; returns when that is done, and raises
+    what the coroutine is to get in its place.
+    """
+    go_on: Callable[[], Any] = functools.partial(coroutine.send, None)
+    while True:
+        before, _driven.is_on = getattr(_driven, 'is_on', False), True
+        try:
+            future = go_on()
+        except StopIteration:
+            return
+        finally:
+            _driven.is_on = before
+        go_on = functools.partial(coroutine.send, None)
+        try:
+            if not isinstance(future, Future):
+                raise TypeError('only futures of a client can be awaited here, not %r' % (future,))
+            wait(future)
+        except Exception as error:  # belongs to who awaits
+            go_on = functools.partial(coroutine.throw, error)
 
 
 def _waiter(asyncio: Any, future: Future) -> Generator[Any, None, Any]:

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from kafka.errors import KafkaError, KafkaTimeoutError
-from kafka.future import Future
+from kafka.future import Future, drive_coroutine
 
 
 def test_new_future_is_pending():
@@ -196,5 +196,26 @@ def test_a_future_that_outlives_its_loop_completes_without_a_word(caplog):
 
 
 def test_awaiting_outside_of_asyncio_says_so():
+    with pytest.raises(RuntimeError):
+        _wait(Future()).send(None)
+
+
+def test_a_coroutine_may_be_driven_without_asyncio():
+    future, seen = Future(), []
+
+    async def run():
+        seen.append(await future)
+        with pytest.raises(KeyError):
+            await Future()
+        with pytest.raises(TypeError, match='only futures'):
+            await asyncio.sleep(0)
+
+    def wait(awaited):
+        if awaited is not future:
+            raise KeyError(awaited)
+        awaited.success(5)
+
+    drive_coroutine(run(), wait)
+    assert seen == [5]
     with pytest.raises(RuntimeError):
         _wait(Future()).send(None)

@@ -49,7 +49,10 @@ class ConsumerRebalanceListener:
 
 
 class AsyncConsumerRebalanceListener:
-    """The same calls as coroutines, each awaited before the rebalance goes on (3.0)."""
+    """The same calls as coroutines, each awaited before the rebalance goes on (3.0).
+
+    They may await the futures of clients, such as that of commit_async(), and nothing else.
+    """
 
     async def on_partitions_revoked(self, revoked: Set[TopicPartition]) -> Any:
         """Finish with partitions; see ConsumerRebalanceListener."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from typing import Any, Callable, Set
+from typing import Any, Set
 
 from kafka.consumer.committing import Committing
 from kafka.consumer.listener import defines_lost, is_async
 from kafka.coordinator.member import Step, StepKind
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.future import Future, drive_coroutine
 from kafka.structs import TopicPartition
 
 __all__ = ['ListenerError', 'Rebalancing']
@@ -99,7 +100,7 @@ class Rebalancing(Committing):
         try:
             outcome = getattr(listener, what)(partitions)
             if inspect.iscoroutine(outcome):
-                self._run_coroutine(outcome)
+                drive_coroutine(outcome, self._await)
         except Exception as error:
             if not is_of_3_0(listener):
                 log.exception('%s() of a rebalance listener failed', what)
@@ -107,26 +108,17 @@ class Rebalancing(Committing):
             text = '%s() of a rebalance listener failed: %r' % (what, error)
             raise ListenerError(text) from error
 
-    def _run_coroutine(self, coroutine: Any) -> None:
-        """Run a coroutine of a listener here, waiting for each future that it waits for."""
-        try:
-            while True:
-                waited = coroutine.send(None)
-                if not hasattr(waited, 'is_done'):
-                    coroutine.throw(
-                        TypeError(
-                            'a listener of a consumer can await its futures, and not %r' % (waited,)
-                        )
-                    )
-                self._engine.wait(self._ending(waited), self._default_timeout())
-        except StopIteration:
-            pass
-
-    def _ending(self, future: Any) -> Callable[[], bool]:
-        def is_done() -> bool:
-            return bool(future.is_done)
-
-        return is_done
+    def _await(self, future: Future) -> None:
+        """Return when a future that a listener awaits is done. Raises: KafkaTimeoutError."""
+        seconds = self._default_timeout()
+        deadline = self._now() + seconds
+        while not future.is_done:
+            left = deadline - self._now()
+            if left <= 0:
+                raise KafkaTimeoutError('what a listener awaits took longer than %g s' % seconds)
+            # Of a commit in the background this thread tells the outcome.
+            self._engine.wait(lambda: future.is_done or self._ended, min(left, 0.05))
+            self._tell_ended()
 
 
 def _is_over(member: Any, step: Step) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
 from kafka.consumer.rebalancing import ListenerError
 from kafka.coordinator.member import Step, StepKind
-from kafka.errors import IllegalStateError
+from kafka.errors import CommitFailedError, IllegalStateError
 from kafka.testing import Cluster
 from test.consumer.modern import SECONDS, consumer_of, poll_until, poll_while, write
 
@@ -229,6 +230,37 @@ def test_coroutines_of_a_listener_are_run(cluster, protocol):
     with member(cluster, protocol, Asynchronous()) as made:
         share(made)
     assert seen[-1] == 4
+
+
+def test_coroutines_of_a_listener_may_await_commits(cluster, protocol):
+    write(cluster, 5)
+    seen = []
+
+    class Committing(AsyncConsumerRebalanceListener):
+        async def on_partitions_revoked(self, revoked):
+            if revoked:
+                seen.append(await made.commit_async())
+                with pytest.raises(CommitFailedError):
+                    await made.commit_async()
+                with pytest.raises(TypeError, match='only futures'):
+                    await asyncio.sleep(0)
+
+    with member(cluster, protocol, Committing(), enable_auto_commit=False) as made:
+        poll_until(made, 5)
+        faults = iter([None])
+        usual = made._engine.commits.commit
+
+        async def commit(*arguments):
+            for _ in faults:
+                return await usual(*arguments)
+            raise CommitFailedError('refused')
+
+        made._engine.commits.commit = commit
+    (stored,) = seen
+    assert max(offset.offset for offset in stored.values()) == 5
+    with consumer_of(cluster, group_id='g') as other:
+        places = [other.committed(partition) for partition in stored]
+    assert places == [offset.offset for offset in stored.values()]
 
 
 def test_a_listener_that_raises_does_not_hold_the_rebalance_up(cluster, protocol, caplog):

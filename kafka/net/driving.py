@@ -220,8 +220,8 @@ class Driving(Scheduler):
         try:
             while True:
                 interrupts = Interrupts(self._poller.wake)
-                interrupts.begin()
                 try:
+                    interrupts.begin()
                     if self._turn.acquire(False):
                         if self._drive(done, deadline, interrupts, begin):
                             return True
@@ -269,14 +269,15 @@ class Driving(Scheduler):
     def _park(self, done: Callable[[], Any], deadline: float) -> None:
         """Sleep until called, if somebody else has the turn."""
         parked = _Parked(done)
-        self._parked.append(parked)
         try:
+            self._parked.append(parked)
             if self._turn.locked() and not parked.is_done():
                 if self._polling and (self._ready or self._driver == self._background_id()):
                     self._poller.wake()  # which lets the background give way
                 parked.sleep(deadline - self.time())
         finally:
-            self._parked.remove(parked)
+            if parked in self._parked:  # but for Ctrl-C before
+                self._parked.remove(parked)
 
     def _leave(self) -> None:
         """Leave the turn to others, and see to it that there are some if anything is owed."""

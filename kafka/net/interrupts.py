@@ -39,11 +39,10 @@ class Interrupts:
     Arguments: wake: ends a poll; called by the handler.
     """
 
-    __slots__ = ('_frames', '_stands', '_wake')
+    __slots__ = ('_frames', '_wake')
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
-        self._stands = False
         self._frames: Dict[int, Optional[FrameType]] = {}  # of the signals that came
 
     @property
@@ -52,28 +51,31 @@ class Interrupts:
         return bool(self._frames)
 
     def begin(self) -> None:
-        """Stand in for the handlers that the program has, if this is the main thread."""
+        """Stand in for the handlers that the program has, if this is the main thread.
+
+        What one of them raises meanwhile goes to the caller, who calls end() all the same.
+        """
         if threading.get_ident() != threading.main_thread().ident:
             if 'greenlet' not in sys.modules:
                 return
         for number, handler in zip(_NUMBERS, map(_get, _NUMBERS)):
             if type(handler) is int or not callable(handler):
                 continue  # ignored, left to the system, or of another language
+            # All before the handler stands there: the signal, or another one, may come at once.
+            if handler is not _note:
+                _programs[number] = handler
+            if self not in _standing:
+                _standing.append(self)
             try:
                 _set(number, _note)
             except ValueError:  # not the main thread for Python, whatever threading says
+                _standing.remove(self)
                 return
-            if handler is not _note:
-                _programs[number] = handler
-            if not self._stands:
-                self._stands = True
-                _standing.append(self)
 
     def end(self) -> None:
         """Put the handlers back; call those whose signals came. Raises what they raise."""
-        if not self._stands:
+        if self not in _standing:
             return
-        self._stands = False
         _standing.remove(self)
         if not _standing:
             for number, handler in _programs.items():

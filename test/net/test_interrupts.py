@@ -8,7 +8,9 @@ import threading
 
 import pytest
 
+from kafka.net import interrupts as module
 from kafka.net.interrupts import Interrupts
+from kafka.net.loop import Loop
 
 pytestmark = pytest.mark.skipif(os.name == 'nt', reason='signals of POSIX')
 
@@ -163,3 +165,43 @@ def test_a_handler_that_raises_keeps_no_other_from_being_told(several):
             interrupts.end()
         assert several == [signal.SIGTERM]
         assert not interrupts.is_due
+
+
+def test_a_signal_that_comes_while_its_handler_is_stood_in_for_is_the_programs(
+    handler, monkeypatch
+):
+    def set_and_raise(number, what, real=module._set):
+        real(number, what)
+        if what is module._note and number == signal.SIGINT and not handler:
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(module, '_set', set_and_raise)
+    monkeypatch.setattr(module, '_programs', {})  # as in the first call of a program
+    interrupts = Interrupts(int)
+    interrupts.begin()
+    interrupts.end()
+    assert handler == [signal.SIGINT]
+
+
+def test_ctrl_c_works_after_another_signal_has_ended_a_call_that_was_about_to_wait(
+    handler, several, monkeypatch
+):
+    def fail(number, frame):
+        raise OSError('mine')
+
+    def set_and_raise(number, what, real=module._set):
+        real(number, what)
+        if what is module._note and number == signal.SIGINT:
+            signal.raise_signal(signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGTERM, fail)
+    loop = Loop()
+    with monkeypatch.context() as patched:
+        patched.setattr(module, '_set', set_and_raise)
+        with pytest.raises(OSError, match='mine'):
+            loop.wait(lambda: False, 1)
+    assert signal.getsignal(signal.SIGINT) is before
+    signal.raise_signal(signal.SIGINT)
+    assert handler == [signal.SIGINT]
+    loop.close()

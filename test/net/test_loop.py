@@ -101,6 +101,22 @@ def test_the_background_leaves_the_turn_to_who_was_called_to_take_it_over(loop, 
     loop.owed -= 1
 
 
+def test_ctrl_c_leaves_nobody_behind_to_whom_the_turn_would_be_handed_over(loop):
+    """The background would leave the turn to him for ever."""
+
+    class Torn(list):
+        def append(self, each):
+            super().append(each)
+            raise KeyboardInterrupt
+
+    loop.start()
+    loop._parked, parked = Torn(), loop._parked
+    with loop._turn, pytest.raises(KeyboardInterrupt):
+        loop.wait(lambda: False, 5)
+    assert loop._parked == []
+    loop._parked = parked
+
+
 @pytest.mark.parametrize('timeout', [0.05, 0.3])
 def test_the_time_out_is_kept_within_a_tenth(loop, timeout):
     began = time.monotonic()

@@ -91,6 +91,9 @@ class Alone:
                 was_sent = False
             if not was_sent:
                 self.look()
+        elif self._accumulator.has_work:
+            # Ctrl-C may have come between a record and the call that was to tell of it.
+            self.look()
 
     def _send_alone(self, now: float) -> bool:
         """Send the batch that is all there is; False if it is not, or cannot go this way."""

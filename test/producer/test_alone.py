@@ -266,6 +266,23 @@ def test_the_figures_are_those_of_the_other_way(make, ways):
     assert figures['producer-metrics']['requests-in-flight'] == 0
 
 
+def test_what_follows_a_record_that_ctrl_c_kept_from_being_told_of_is_sent(make, cluster):
+    """The sender was not woken for it, and those behind it in the batch wake nobody either."""
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    producer = make()
+    warm(producer)
+    accumulator = producer._accumulator
+    accumulator._wake, wake = interrupt, accumulator._wake
+    with pytest.raises(KeyboardInterrupt):
+        producer.send('one', b'torn')
+    accumulator._wake = wake
+    assert producer.send('one', b'next').get(5).offset == 3
+    assert stored(cluster, 'one')[2:] == [b'torn', b'next']
+
+
 def test_memory_is_free_afterwards(make):
     producer = make(buffer_memory=100000)
     warm(producer, count=50)

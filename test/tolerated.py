@@ -35,6 +35,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/blocking_verbs.py: BlockingVerbs._send_broker_unaware_request': 'any failure: next host',
     'kafka/client_async.py: EventedClient._run_tasks': 'a task of the program: its future fails',
     'kafka/future.py: Future._run': 'logged: nobody waits for a callback',
+    'kafka/future.py: drive_coroutine': 'thrown into the coroutine, which awaits it',
     'kafka/producer/placing.py: _tell_refused': 'logged: the error of the record is raised',
     'kafka/future.py: Future._tell': 'logged: a callback must not end the thread of the network',
     'kafka/net/sasl/login.py: prepare': 'told as a failure of the mechanism',

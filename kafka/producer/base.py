@@ -92,6 +92,9 @@ class Producer:
     ACK_AFTER_CLUSTER_COMMIT = -1
     DEFAULT_ACK_TIMEOUT = 1000
 
+    # Until when the thread is waited for; only what collects has no time without end.
+    _collected_until = math.inf
+
     def __init__(
         self,
         client: Any,
@@ -148,7 +151,6 @@ class Producer:
             'stop_timeout': async_stop_timeout,
             'codec_compresslevel': codec_compresslevel,
         }
-        self._collected_until = math.inf
         self._start()
         self._cleanup_func = _stop_unless_stopped
         self._exit_hook = functools.partial(_at_exit, weakref.ref(self))

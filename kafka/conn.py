@@ -149,6 +149,7 @@ class KafkaConnection(threading.local):
         self.timeout = timeout
         self._sock: Any = None
         self._process = 0  # whose the socket is
+        self.is_asked = False  # whether a client waits for an answer here
         self.ahead_bytes = 0  # how much to read at once, into the next answer too; 0: as 0.9.5 did
         self._closer: Optional[_Closer] = None
         # What an old broker's behaviour told, since it can't be asked: kept until an error, because

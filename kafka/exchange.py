@@ -114,12 +114,17 @@ def abandon(conn: Any) -> None:
 
 def ask(conn: Any, request_id: int, data: Any, decode: Callable[[Any], Any]) -> Any:
     """Send one request and return its decoded answer; close the connection if that fails."""
+    asked: List[Tuple[Any, bool]] = []
     try:
+        if _is_own(conn):
+            conn = _free(conn, asked)
         conn.send(request_id, data)
         return decode(conn.recv(request_id))
     except BaseException:
         abandon(conn)
         raise
+    finally:
+        _let_go(asked)
 
 
 def exchange(
@@ -138,11 +143,12 @@ def exchange(
     outcomes: List[Outcome] = []
     waiting: List[Tuple[Request, Any]] = []
     receive: Dict[int, Callable[[int], Any]] = {}  # by request id
+    asked: List[Tuple[Any, bool]] = []
     try:
         for request in requests:
             conn = None
             try:
-                conn = _connected(request.address, connect)
+                conn = _connected(request.address, connect, asked)
                 waiting.append((request, conn))
                 receive[request.request_id] = _send(conn, request)
             except KafkaConnectionError as error:
@@ -165,17 +171,20 @@ def exchange(
     finally:
         for _, conn in waiting:
             abandon(conn)
+        _let_go(asked)
     return outcomes
 
 
 def _ask_alone(request: Request, connect: Callable[[Address], Any]) -> Outcome:
     """Do what exchange() does for a single request: nothing else is there to wait for."""
     conn, is_answered = None, False
+    asked: List[Tuple[Any, bool]] = []
     try:
         if request.address is None:
             raise KafkaConnectionError(_NO_ADDRESS)
         conn = connect(request.address)
         if _is_own(conn):
+            conn = _free(conn, asked)
             answer = conn.ask(request.request_id, request.data)
         else:
             data = request.data
@@ -187,6 +196,28 @@ def _ask_alone(request: Request, connect: Callable[[Address], Any]) -> Outcome:
         return Outcome(request, None, error)
     finally:
         if conn is not None and not is_answered:
+            abandon(conn)
+        _let_go(asked)
+
+
+def _free(conn: Any, asked: List[Tuple[Any, bool]]) -> Any:
+    """Return a connection on which this thread waits for nothing, and note it as asked.
+
+    Who waits already was interrupted by the handler of a signal, which asks now: over a connection
+    for that alone, because what comes next on this one is the other's answer.
+    """
+    is_spare = conn.is_asked
+    if is_spare:
+        conn = conn.copy()
+    asked.append((conn, is_spare))
+    conn.is_asked = True
+    return conn
+
+
+def _let_go(asked: List[Tuple[Any, bool]]) -> None:
+    for conn, is_spare in asked:
+        conn.is_asked = False
+        if is_spare:
             abandon(conn)
 
 
@@ -217,7 +248,10 @@ def _send(conn: Any, request: Request) -> Callable[[int], Any]:
     return lambda request_id: conn.recv(request_id)
 
 
-def _connected(address: Optional[Address], connect: Callable[[Address], Any]) -> Any:
+def _connected(
+    address: Optional[Address], connect: Callable[[Address], Any], asked: List[Tuple[Any, bool]]
+) -> Any:
     if address is None:
         raise KafkaConnectionError(_NO_ADDRESS)
-    return connect(address)
+    conn = connect(address)
+    return _free(conn, asked) if _is_own(conn) else conn

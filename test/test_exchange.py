@@ -7,8 +7,21 @@ import itertools
 import pytest
 
 from kafka.errors import FailedPayloadsError, KafkaConnectionError, ProtocolError
-from kafka.exchange import Outcome, Request, address_of, exchange, failed, in_order, request_tuples
+from kafka.exchange import (
+    Outcome,
+    Request,
+    address_of,
+    ask,
+    exchange,
+    failed,
+    in_order,
+    request_tuples,
+)
+from kafka.protocol import api
+from kafka.protocol.commit import OffsetCommitRequest, OffsetCommitResponse
+from kafka.protocol.frames import frame
 from kafka.structs import BrokerMetadata, FetchRequest
+from test.fake_sockets import Broker, connect
 
 ADDRESSES = [('a', 1), ('b', 2), ('c', 3)]
 REQUESTS = [Request(address, n, 'data%d' % n, []) for n, address in enumerate(ADDRESSES)]
@@ -107,6 +120,48 @@ def test_connection_that_cannot_be_closed_hides_no_error():
 
     outcomes = exchange(REQUESTS[:1], lambda address: Bare(), True)
     assert outcomes == [Outcome(REQUESTS[0], None, GONE)]
+
+
+class Interrupted(Broker):
+    """A broker for whose answer is waited when a signal comes."""
+
+    handler = None
+
+    def recv(self, size):
+        handler, self.handler = self.handler, None
+        if handler is not None:
+            handler()
+        return super().recv(size)
+
+
+def commit(correlation_id):
+    request = OffsetCommitRequest(group_id='g', topics=[])
+    data = frame(api.encode_request(request, 0, correlation_id, 'c'))
+    return Request(ADDRESSES[0], correlation_id, data, [])
+
+
+@pytest.mark.parametrize('count', [1, 2])
+def test_the_handler_of_a_signal_asks_over_a_connection_of_its_own(monkeypatch, count):
+    answers = {8: lambda _: OffsetCommitResponse(topics=[])}
+    ranges = {4: (0, 5), 8: (0, 9)}  # 4: of brokers with ZooKeeper
+    sockets = [kind(answers, ranges=ranges) for kind in (Interrupted, Broker, Broker)]
+    conn, network, sock = connect(monkeypatch, *sockets)
+    found = []
+
+    def handle():
+        found.extend(exchange([commit(7)], lambda _: conn, True))
+        found.append(ask(conn, 8, commit(8).data, bytes))
+
+    conn.api_versions()
+    sock.handler = handle
+    requests = [commit(6), Request(None, 5, b'', [])][:count]
+    outcomes = exchange(requests, lambda _: conn, True)
+    answered = [outcomes[-1].answer, found[0].answer, found[1]]
+    assert [int.from_bytes(answer[:4], 'big') for answer in answered] == [6, 7, 8]
+    assert [made.closed for made in network.made] == [False, True, True]
+    sock.handler = None
+    assert exchange([commit(9)], lambda _: conn, True)[0].error is None
+    assert len(network.made) == 3
 
 
 def test_broker_without_an_address_is_a_connection_error():

@@ -120,7 +120,7 @@ class EventedClient:
         self._search: Optional[Bootstrap] = None  # one that poll() takes the steps of
         self._search_attempts: List[Any] = []  # of the last one that found nobody
         self._bootstrap_fails = 0
-        self._last_bootstrap: float = 0
+        self._last_bootstrap: float = 0  # in seconds that never go back
         self._metrics: Optional[ClientMetrics] = None
         if self.config['metrics'] is not None:
             self._metrics = ClientMetrics(
@@ -149,7 +149,7 @@ class EventedClient:
     def _new_search(self, seconds: float) -> Bootstrap:
         """Return a search through all bootstrap servers that takes so long at most."""
         hosts = collect_hosts(self.config['bootstrap_servers'])
-        self._last_bootstrap = time.time()
+        self._last_bootstrap = time.monotonic()
         limit = min(seconds / max(1, len(hosts)), self.config['request_timeout_ms'] / 1000)
         return Bootstrap(hosts, self._make, limit)
 
@@ -208,7 +208,7 @@ class EventedClient:
     def _look_again(self) -> None:
         """Go on with a search for the cluster, or begin one if it is time; waits for nothing."""
         if self._search is None:
-            if time.time() - self._last_bootstrap < self._bootstrap_pause():
+            if time.monotonic() - self._last_bootstrap < self._bootstrap_pause():
                 return
             self._search = self._new_search(SILENT_SECONDS)
         if self._search.step():
@@ -457,7 +457,18 @@ class EventedClient:
         wanted = set(map(_checked, [topics] if isinstance(topics, (str, bytes)) else topics))
         is_news = bool(wanted - self._topics) or not wanted
         self._topics = wanted
-        return self.cluster.request_update() if is_news else Future().success(set(wanted))
+        if not is_news:
+            return Future().success(set(wanted))
+        if self._refreshing is not None:
+            return self._after(self._refreshing)
+        return self.cluster.request_update()
+
+    def _after(self, refreshing: Future) -> Future:
+        """Return the future of the refresh that follows one which asks about other topics."""
+        following = Future()
+        refreshing.add_callback(lambda _: self.cluster.request_update().chain(following))
+        refreshing.add_errback(following.failure)
+        return following
 
     def add_topic(self, topic: str) -> Future:
         """Track one more topic."""

@@ -88,6 +88,35 @@ def test_metadata_is_tracked_for_topics(client):
     assert client.add_topic('topic').is_done
 
 
+def test_topics_that_are_set_while_others_are_asked_about_are_asked_about_too(cluster, client):
+    """The answer that is under way does not tell of them."""
+    client.poll(timeout_ms=20000, future=client.set_topics(['topic']))
+    cluster.create_topic('other', partitions=2)
+    cluster.pause(cluster.nodes[0])
+    client.cluster.request_update()
+    ends_at = time.monotonic() + 20
+    while not client.in_flight_request_count() and time.monotonic() < ends_at:
+        client.poll(timeout_ms=20)
+    future = client.add_topic('other')
+    cluster.resume(cluster.nodes[0])
+    client.poll(timeout_ms=20000, future=future)
+    assert future.value is client.cluster
+    assert client.cluster.partitions_for_topic('other') == {0, 1}
+
+
+def test_who_sets_topics_hears_that_the_refresh_under_way_has_failed(cluster, client):
+    client.poll(timeout_ms=20000, future=client.set_topics(['topic']))
+    cluster.pause(cluster.nodes[0])
+    client.cluster.request_update()
+    ends_at = time.monotonic() + 20
+    while not client.in_flight_request_count() and time.monotonic() < ends_at:
+        client.poll(timeout_ms=20)
+    future = client.add_topic('other')
+    client.close()
+    assert future.failed()
+    cluster.resume(cluster.nodes[0])
+
+
 def test_metadata_tells_all_that_the_brokers_know(cluster, client):
     """Not only what the first version of the request had."""
     release = client.config['api_version']
@@ -238,8 +267,10 @@ def test_a_broker_that_says_nothing_takes_the_time_there_is():
     assert raised.value.attempts[-1].stage == 'ApiVersions'
 
 
-def test_poll_finds_a_cluster_that_comes_later():
-    """A client that was made without any broker."""
+@pytest.mark.parametrize('turned_back', [0, 3600])
+def test_poll_finds_a_cluster_that_comes_later(turned_back, monkeypatch):
+    """A client that was made without any broker; whatever the clock on the wall is set to."""
+    wall = time.time
     with socket.socket() as unused:
         unused.bind(('127.0.0.1', 0))
         port = unused.getsockname()[1]
@@ -247,6 +278,7 @@ def test_poll_finds_a_cluster_that_comes_later():
         bootstrap_servers='127.0.0.1:%d' % port, api_version=(2, 8), reconnect_backoff_ms=1
     )
     assert client.cluster.brokers() == set()
+    monkeypatch.setattr(time, 'time', lambda: wall() - turned_back)
     with Cluster(version='2.8', topics={'topic': 1}, port=port):
         ends_at = time.monotonic() + 20
         while not client.cluster.brokers() and time.monotonic() < ends_at:

@@ -124,7 +124,11 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         `reinit()` on the copy connects them; a request does too.
         """
         conns = {key: conn.copy() for key, conn in list(self._connections().items())}
-        return copy.deepcopy(self, {id(self._connections()): conns})
+        memo: Dict[int, Any] = {id(self._connections()): conns}
+        # Another thread, such as a consumer's timer, may be loading metadata: they change size.
+        for each in (self.topics_to_brokers, self.topic_partitions, self._coordinators):
+            memo[id(each)] = copy.deepcopy(each.copy())
+        return copy.deepcopy(self, memo)
 
     def reinit(self) -> None:
         """Reconnect every known connection.

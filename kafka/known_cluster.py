@@ -197,7 +197,7 @@ class KnownCluster:
         return [key for key in partitions if self.topics_to_brokers.get(key) is not None]
 
     def _remember_topic(self, topic: Any) -> None:
-        partitions = self.topic_partitions[topic.topic] = {}
+        partitions: Dict[int, Any] = {}
         for meta in topic.partitions:
             partitions[meta.partition] = self._kept(meta)
             leader: Optional[Any] = None
@@ -206,6 +206,8 @@ class KnownCluster:
             if meta.error != LeaderNotAvailableError.errno and meta.leader != -1:
                 leader = self._broker(meta.leader)
             self.topics_to_brokers[self.PARTITION(topic.topic, meta.partition)] = leader
+        # At once: another thread that finds some of the partitions takes them for all.
+        self.topic_partitions[topic.topic] = partitions
 
     def _broker(self, node_id: int) -> Any:
         return self.brokers.get(node_id, BrokerMetadata(node_id, None, None))

@@ -490,6 +490,34 @@ def test_copy_has_unconnected_connections_and_its_own_maps(cluster):
     assert [conn.reinits for conn in client.conns.values()] == [0]
 
 
+def test_copy_while_another_thread_loads_metadata(cluster):
+    class Loading:
+        def __deepcopy__(self, memo):
+            for known in (client.topics_to_brokers, client.topic_partitions, client._coordinators):
+                known[b'%d' % len(known)] = self
+            return self
+
+    client = KafkaClient('host0:9000')
+    for known in (client.topics_to_brokers, client.topic_partitions, client._coordinators):
+        known[b'topic'] = Loading()
+    copied = client.copy()
+    assert copied.topic_partitions['two'][1].leader == 1
+
+
+def test_no_thread_sees_some_of_the_partitions_of_a_topic(cluster, monkeypatch):
+    client = KafkaClient('host0:9000')
+    seen = []
+
+    def kept(self, meta):
+        seen.append(self.get_partition_ids_for_topic('two'))
+        return meta
+
+    monkeypatch.setattr(KafkaClient, '_kept', kept)
+    client.load_metadata_for_topics('two')
+    assert seen == [[], []]
+    assert client.get_partition_ids_for_topic('two') == [0, 1]
+
+
 def test_copy_survives_deepcopy(cluster):
     copied = copy.deepcopy(KafkaClient('host0:9000').copy())
     assert copied.topic_partitions['two'][1].leader == 1

@@ -10,10 +10,9 @@ from __future__ import annotations
 import logging
 import math
 import os
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from kafka.consumer.call_checks import check_whole, seconds_of
-from kafka.consumer.partition_state import Phase
 from kafka.consumer.rebalancing import Rebalancing
 from kafka.consumer.shell import Course, ListedRecords
 from kafka.coordinator.commits import AutoCommitState
@@ -37,6 +36,9 @@ _COURSE_RECORDS = 1000
 #: The longest wait at a stretch: until then some other thread may have closed the consumer.
 _LONG = 3600.0
 
+#: Records of a partition, with its token, the position behind them and the epoch of that.
+_Taken = Tuple[TopicPartition, int, List[ConsumerRecord], int, int]
+
 
 class Polling(Rebalancing):
     """A base of the modern KafkaConsumer, of no use alone."""
@@ -48,6 +50,7 @@ class Polling(Rebalancing):
     _reads_committed = False
     _failed: Any = None  # the fetch with what could not be handed out last
     _told_of: Any = None  # the record of which the log has told that it could not be
+    _taking: Sequence[_Taken] = ()  # what a poll is about to hand out
     #: Who it was to its group when it last handed out records.
     _handed_as: Optional[ConsumerGroupMetadata] = None
     #: Whether it has begun to read, as the consumer of its era.
@@ -78,13 +81,16 @@ class Polling(Rebalancing):
             self._stop_course()
             began, figures = self._now(), self._engine.figures
             try:
-                records = self._poll(began + seconds, most)
+                try:
+                    records = self._poll(began + seconds, most)
+                finally:
+                    if figures is not None:
+                        figures.polled(began, self._now())
             except (KeyboardInterrupt, SystemExit):
                 self._tear()
                 raise
             finally:
-                if figures is not None:
-                    figures.polled(began, self._now())
+                self._taking = ()
             if records and self._interceptors:
                 records = self._intercepted(records)
             return records
@@ -107,9 +113,13 @@ class Polling(Rebalancing):
     def _tear(self) -> None:
         """Fetch anew what was on its way to the program when Ctrl-C came: it may be in no place."""
         engine = self._engine
+        for partition, token, records, _, _ in reversed(self._taking):
+            if records:
+                self._consumed(partition, token, records[0].offset, records[0].leader_epoch)
+        self._course, self._messages = None, iter(())
         with engine.lock:
             for state in engine.subscription.assignment.values():
-                if state.phase is Phase.FETCHING:
+                if state.has_valid_position:
                     state.rewind()
         self._held.clear()
         engine.fetcher.forget()
@@ -179,7 +189,7 @@ class Polling(Rebalancing):
 
     def _take(self, most: float) -> Dict[TopicPartition, List[ConsumerRecord]]:
         """Take up to so many records; an error comes behind the records before it."""
-        found: List[Tuple[TopicPartition, int, List[ConsumerRecord], int, int]] = []
+        found: List[_Taken] = []
         count = 0
         while count < most:
             try:
@@ -197,6 +207,7 @@ class Polling(Rebalancing):
             count += len(some[2])
         records: Dict[TopicPartition, List[ConsumerRecord]] = {}
         # Positions move when all is at hand: what Ctrl-C keeps from the program comes again.
+        self._taking = found
         for partition, token, taken, end, epoch in found:
             if self._consumed(partition, token, end, epoch) and taken:
                 self._count(partition, len(taken))
@@ -206,9 +217,7 @@ class Polling(Rebalancing):
                     records[partition] = taken
         return records
 
-    def _take_some(
-        self, most: Optional[int]
-    ) -> Optional[Tuple[TopicPartition, int, List[ConsumerRecord], int, int]]:
+    def _take_some(self, most: Optional[int]) -> Optional[_Taken]:
         """Take records of one partition; None when nothing is parked."""
         if self._held:
             held = self._take_held(most)
@@ -251,9 +260,7 @@ class Polling(Rebalancing):
                 log.error('%s was %s: seek behind it to go on without it', _name(error), note)
         error.failed_at = partition, offset
 
-    def _take_held(
-        self, most: Optional[int]
-    ) -> Optional[Tuple[TopicPartition, int, List[ConsumerRecord], int, int]]:
+    def _take_held(self, most: Optional[int]) -> Optional[_Taken]:
         """Take records that iteration had under way when something else was called."""
         engine = self._engine
         for partition, (token, records, end, epoch) in list(self._held.items()):
@@ -350,19 +357,19 @@ class Polling(Rebalancing):
             deadline = began + self.config['consumer_timeout_ms'] / 1000
             most = self._course_length()
             try:
-                while True:
+                try:
                     records = self._next_course(deadline, most)
-                    if records is None:
-                        raise StopIteration
-                    self._messages = records
-                    for record in records:
-                        return record
+                finally:
+                    if figures is not None:
+                        figures.polled(began, self._now())
+                if records is None:
+                    raise StopIteration
+                self._messages = records
             except (KeyboardInterrupt, SystemExit):
                 self._tear()
                 raise
-            finally:
-                if figures is not None:
-                    figures.polled(began, self._now())
+        record: ConsumerRecord = next(records)  # behind all else: what is out counts as handed out
+        return record
 
     def _check_aim(self) -> None:
         subscription = self._engine.subscription
@@ -394,7 +401,10 @@ class Polling(Rebalancing):
             if course is not None:
                 if not self._counts(course.partition, course.token):
                     continue
-                return self._begin_course(course)
+                records = self._begin_course(course)
+                if self._course_size:
+                    return records
+                continue
             left = deadline - self._now()
             if left <= 0 and has_waited:
                 return None

@@ -129,9 +129,23 @@ class Shell:
         self._sync()
         course, self._course = self._course, None
         self._messages = iter(())
-        rest = [] if course is None else list(course.records.iterator)
-        if course is not None and rest:
-            self._held[course.partition] = course.token, rest, course.end, course.epoch
+        if course is None:
+            return
+        try:
+            rest = list(course.records.iterator)
+            if rest:
+                self._held[course.partition] = course.token, rest, course.end, course.epoch
+        except BaseException:  # Ctrl-C: they may be in no place, and are fetched anew
+            self._rewind(course)
+            raise
+
+    def _rewind(self, course: Course) -> None:
+        """Let what follows the last record that was handed out be fetched once more."""
+        engine = self._engine
+        with engine.lock:
+            state = engine.subscription.assignment.get(course.partition)
+            if state is not None and state.token == course.token:
+                state.rewind()
 
     # ------------------------------------------------------------ waking up
 

@@ -294,6 +294,65 @@ def test_what_an_interceptor_fails_at_is_not_consumed_and_comes_again(
         assert values(found) == list(range(100))
 
 
+@pytest.mark.parametrize('way', [lambda made: poll_until(made, 1, max_records=5), next])
+@pytest.mark.parametrize('figure', ['consumed', 'polled'])
+def test_ctrl_c_at_the_end_of_a_poll_loses_no_record(consumer, monkeypatch, way, figure):
+    """Positions have moved, or the first record was made, and the program has nothing yet."""
+    figures = consumer._engine.figures
+
+    def torn(*arguments):
+        if consumer._course is not None or figure == 'consumed' or consumer._taking:
+            raise KeyboardInterrupt
+        return whole(*arguments)
+
+    found, whole = poll_until(consumer, 5, max_records=5), getattr(figures, figure)
+    monkeypatch.setattr(figures, figure, torn)
+    with pytest.raises(KeyboardInterrupt):
+        way(consumer)
+    monkeypatch.setattr(figures, figure, whole)
+    assert consumer.position(FIRST) == 5
+    found += [next(consumer) for _ in range(3)]
+    assert values(found + poll_until(consumer, 92)) == list(range(100))
+
+
+class Torn:
+    """Records of a course; Ctrl-C comes when somebody has got what is left of them."""
+
+    def __init__(self, records):
+        self.left, self.last = records.left, records.last
+        self.iterator = self._iterated(records.iterator)
+
+    def _iterated(self, records):
+        yield from records
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_iteration_is_interrupted_loses_no_record(consumer):
+    found = [next(consumer) for _ in range(5)]
+    consumer._course = consumer._course._replace(records=Torn(consumer._course.records))
+    with pytest.raises(KeyboardInterrupt):
+        consumer.pause(FIRST)
+    assert consumer.position(FIRST) == 5
+    assert values(found + poll_until(consumer, 95)) == list(range(100))
+
+
+def test_ctrl_c_while_a_position_is_validated_loses_no_record(consumer, monkeypatch):
+    """What was fetched ahead is dropped, and has to be asked for once more."""
+    found = poll_until(consumer, 5, max_records=5)
+    state = consumer._engine.subscription.state(FIRST)
+    monkeypatch.setattr(consumer, '_attend', lambda: None)
+
+    def torn(most):
+        assert state.doubt()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(consumer, '_take', torn)
+    with pytest.raises(KeyboardInterrupt):
+        consumer.poll()
+    monkeypatch.undo()
+    assert values(found + poll_until(consumer, 95)) == list(range(100))
+
+
 def test_ctrl_c_in_the_middle_of_a_poll_loses_no_record(consumer, monkeypatch):
     """It may come when a fetch has given its records, before anybody has them."""
     whole = CompletedFetch.take

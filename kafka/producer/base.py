@@ -223,7 +223,7 @@ class Producer:
             self._start_here()
         if self.thread_stop_event.is_set():
             raise IllegalStateError('the producer is stopped')
-        timeout = self.async_queue_put_timeout
+        timeout = min(self.async_queue_put_timeout, threading.TIMEOUT_MAX)
         items = [(target, m, key) for m in msg]
         queued = self.queue.put_all(items) if isinstance(self.queue, MessageQueue) else 0
         for number in range(queued, len(items)):

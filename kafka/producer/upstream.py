@@ -9,6 +9,7 @@ order. The errors that 0.9.5 knew are treated as it did; those that came later b
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -169,6 +170,7 @@ class Upstream:
             if not items:
                 # Once a stop is requested there is nothing to wait for.
                 left = 0 if self.stop_event.is_set() else deadline - time.monotonic()
+                left = min(left, threading.TIMEOUT_MAX)  # a longer one is meant as never
                 try:
                     items = [self.queue.get(timeout=left) if left > 0 else self.queue.get_nowait()]
                 except Empty:

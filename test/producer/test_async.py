@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import logging
+import math
 import threading
 import weakref
 
@@ -93,6 +94,26 @@ def test_wrong_messages_are_refused_before_anything_is_queued(idle):
         producer.send_messages('topic', 0, b'a', 'text')
     assert producer.queue.empty()
     producer.stop()
+
+
+def test_a_wait_without_end_for_room_ends_when_there_is_room(idle):
+    producer = asynchronous(async_queue_maxsize=1, async_queue_put_timeout=math.inf)
+    producer.send_messages('topic', 0, b'a')
+    taking = threading.Timer(0.02, producer.queue.get)
+    taking.start()
+    producer.send_messages('topic', 0, b'b')
+    taking.join(10)
+    assert [message for _, message, _ in drained(producer.queue)] == [b'b']
+
+
+def test_a_batch_that_ends_by_number_alone():
+    producer = asynchronous(batch_send_every_n=2, batch_send_every_t=math.inf)
+    producer.send_messages('topic', 0, b'a')
+    producer.thread.join(0.1)
+    assert producer.thread.is_alive()
+    producer.send_messages('topic', 0, b'b')
+    producer.stop()
+    assert (producer.tally.delivered, producer.tally.lost) == (2, 0)
 
 
 @pytest.mark.parametrize('put_timeout', [0, 0.01])

@@ -68,6 +68,7 @@ class RequestConnection(threading.local):
         self._conn: Optional[KafkaConnection] = None
         self._correlation_id = 0
         self._in_flight: Deque[Tuple[int, Any, Future]] = deque()
+        self._is_asked = False  # whether ask() waits for an answer
 
     def __repr__(self) -> str:
         return '<RequestConnection host=%s port=%s>' % (self.host, self.port)
@@ -117,6 +118,7 @@ class RequestConnection(threading.local):
         if conn is None or type(conn) is not _OwnConnection:
             conn = self.connect()
         data = self._data(conn, request)
+        self._is_asked = True
         try:
             if type(conn) is _OwnConnection:
                 answer: Any = conn.ask(request_id, data)
@@ -127,6 +129,8 @@ class RequestConnection(threading.local):
         except BaseException:
             self.close()  # who knows what of the answer is left on it
             raise
+        finally:
+            self._is_asked = False
 
     def send(self, request: Any, expect_response: bool = True) -> Future:
         """Send a request struct; return the future of its response struct.
@@ -250,13 +254,30 @@ def ask_for(conn: Any, request: Any, decode: Callable[[Any], Any], timeout: Opti
     that itself; None for any number.
     Raises: what the future fails with, or `decode` raises; KafkaConnectionError when time is over.
     """
-    if _is_own(conn):
-        return decode(conn.ask(request))
-    future = conn.send(request)
-    _settle(conn, future, timeout)
-    if future.failed():
-        raise future.exception
-    return decode(future.value)
+    spares: List[Any] = []
+    try:
+        conn = _free(conn, spares)
+        if _is_own(conn):
+            return decode(conn.ask(request))
+        future = conn.send(request)
+        _settle(conn, future, timeout)
+        if future.failed():
+            raise future.exception
+        return decode(future.value)
+    finally:
+        for spare in spares:
+            abandon(spare)
+
+
+def _free(conn: Any, spares: List[Any]) -> Any:
+    """Return a connection on which this thread waits for nothing: a new one, a spare, if need be.
+
+    Who waits was interrupted by the handler of a signal; kafka.exchange tells the rest.
+    """
+    if type(conn) is not _OwnRequests or not (conn._is_asked or conn._in_flight):
+        return conn
+    spares.append(conn.copy())
+    return spares[-1]
 
 
 def exchange_requests(
@@ -273,12 +294,13 @@ def exchange_requests(
     outcomes: List[Outcome] = []
     waiting: List[Tuple[Request, Any, Future]] = []
     options = {} if wants_answers else {'expect_response': False}
+    spares: List[Any] = []
     try:
         for request in requests:
             try:
                 if request.address is None:
                     raise KafkaConnectionError('the metadata names no address for this broker')
-                conn = connect(request.address)
+                conn = _free(connect(request.address), spares)
                 if wants_answers and len(requests) == 1 and _is_own(conn):
                     return [_ask_alone(request, conn)]
                 waiting.append((request, conn, conn.send(request.data, **options)))
@@ -298,7 +320,7 @@ def exchange_requests(
                 raise failure
             outcomes.append(Outcome(request, future.value, failure))
     finally:
-        for _, conn, _ in waiting:
+        for conn in [conn for _, conn, _ in waiting] + spares:
             abandon(conn)
     return outcomes
 

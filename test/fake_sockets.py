@@ -117,3 +117,15 @@ class Broker(FakeSocket):
                 version = 0 if self.is_old else header.api_version
                 data = api.encode_response(answer, version, header.correlation_id)
                 self.script.append(frame(data))
+
+
+class Interrupted(Broker):
+    """A broker for whose answer is waited when a signal comes."""
+
+    handler = None
+
+    def recv(self, size):
+        handler, self.handler = self.handler, None
+        if handler is not None:
+            handler()
+        return super().recv(size)

@@ -21,7 +21,7 @@ from kafka.protocol import api
 from kafka.protocol.commit import OffsetCommitRequest, OffsetCommitResponse
 from kafka.protocol.frames import frame
 from kafka.structs import BrokerMetadata, FetchRequest
-from test.fake_sockets import Broker, connect
+from test.fake_sockets import Broker, Interrupted, connect
 
 ADDRESSES = [('a', 1), ('b', 2), ('c', 3)]
 REQUESTS = [Request(address, n, 'data%d' % n, []) for n, address in enumerate(ADDRESSES)]
@@ -120,18 +120,6 @@ def test_connection_that_cannot_be_closed_hides_no_error():
 
     outcomes = exchange(REQUESTS[:1], lambda address: Bare(), True)
     assert outcomes == [Outcome(REQUESTS[0], None, GONE)]
-
-
-class Interrupted(Broker):
-    """A broker for whose answer is waited when a signal comes."""
-
-    handler = None
-
-    def recv(self, size):
-        handler, self.handler = self.handler, None
-        if handler is not None:
-            handler()
-        return super().recv(size)
 
 
 def commit(correlation_id):

@@ -35,7 +35,7 @@ from kafka.protocol.versioned import (
 )
 from kafka.request_connection import AHEAD_BYTES, RequestConnection, ask_for, exchange_requests
 from kafka.structs import FetchRequestPayload, ProduceRequestPayload
-from test.fake_sockets import Broker, FakeNetwork, FakeSocket
+from test.fake_sockets import Broker, FakeNetwork, FakeSocket, Interrupted
 
 METADATA = MetadataRequest_v0(['t'])
 NOTHING = MetadataResponse_v0([], [])
@@ -274,6 +274,26 @@ def exchange(conns, wants_answers=True):
 
     outcomes = exchange_requests(requests, connect, wants_answers, 5)
     return {o.request.address: (o.answer, o.error) for o in outcomes}
+
+
+@pytest.mark.parametrize('count', [1, 2])
+def test_the_handler_of_a_signal_asks_over_a_connection_of_its_own(monkeypatch, count):
+    sock = Interrupted(ANSWERS)
+    conn, network = connect(monkeypatch, sock, Broker(ANSWERS), Broker(ANSWERS))
+    requests = [Request(('a', 1), 0, METADATA, []), Request(None, 1, METADATA, [])][:count]
+    found = []
+
+    def handle():
+        found.append(ask_for(conn, METADATA, lambda answer: answer, 5))
+        found.append(exchange_requests(requests[:1], lambda _: conn, True, 5)[0].answer)
+
+    sock.handler = handle
+    outcomes = exchange_requests(requests, lambda _: conn, True, 5)
+    assert [outcomes[-1].answer, *found] == [NOTHING] * 3
+    assert [len(made.requests) for made in network.made] == [1, 1, 1]
+    assert [made.closed for made in network.made] == [False, True, True]
+    assert ask_for(conn, METADATA, lambda answer: answer, 5) == NOTHING
+    assert len(network.made) == 3
 
 
 def test_everything_is_sent_before_an_answer_is_read():

@@ -93,12 +93,20 @@ class Loop(Driving):
         if self.runs_here():
             self._closing = True
             return  # closed when the turn is left
-        if not self._closing:
-            try:
+        try:
+            if not self._closing:
                 self._ready.append((self._cancel_all, ()))
                 self.wait(lambda: not self._tasks, max(0.0, timeout / 2))
-            except IllegalStateError:  # another thread was quicker
-                pass
+        except IllegalStateError:  # another thread was quicker
+            pass
+        except BaseException:  # Ctrl-C: it is closed all the same, and nothing more is waited for
+            deadline = 0.0
+            raise
+        finally:
+            self._end(deadline)
+
+    def _end(self, deadline: float) -> None:
+        """Run no more turns, and close what is open, or let who runs the last one do that."""
         self._closing = True
         self._stop_background(max(0.0, deadline - self.time()))
         if self._turn.acquire(timeout=max(0.0, deadline - self.time())):

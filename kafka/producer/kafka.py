@@ -456,15 +456,17 @@ class KafkaProducer(Placing):
 
     def _end(self, seconds: float) -> None:
         """Fail what has no outcome, and let go of everything."""
-        self._loop.close(min(seconds, _CLOSING_SECONDS) or 1.0)
-        self._pool.cluster.remove_listener(self._update)
-        lost = self._sender.abort(
-            ProducerClosedError('the producer was closed before the record was acknowledged')
-        )
-        if lost:
-            log.error('%r: %d records were not acknowledged and may be lost', self, lost)
-        if self._figures is not None:
-            self._figures.metrics.close()
+        try:
+            self._loop.close(min(seconds, _CLOSING_SECONDS) or 1.0)
+        finally:  # also where Ctrl-C ends that
+            self._pool.cluster.remove_listener(self._update)
+            lost = self._sender.abort(
+                ProducerClosedError('the producer was closed before the record was acknowledged')
+            )
+            if lost:
+                log.error('%r: %d records were not acknowledged and may be lost', self, lost)
+            if self._figures is not None:
+                self._figures.metrics.close()
 
     def _check_open(self) -> None:
         if self._forked:

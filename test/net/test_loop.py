@@ -117,6 +117,19 @@ def test_ctrl_c_leaves_nobody_behind_to_whom_the_turn_would_be_handed_over(loop)
     loop._parked = parked
 
 
+def test_ctrl_c_in_close_closes_without_waiting(loop, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    loop.call_threadsafe(loop.spawn, loop.sleep(600))
+    until(lambda: loop._tasks and threads_named('test-network-thread'))
+    monkeypatch.setattr(loop, 'wait', interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        loop.close(600)
+    until(lambda: not threads_named('test-network-thread'))
+    assert loop._closed and not loop._tasks
+
+
 @pytest.mark.parametrize('timeout', [0.05, 0.3])
 def test_the_time_out_is_kept_within_a_tenth(loop, timeout):
     began = time.monotonic()

@@ -303,6 +303,20 @@ def test_a_producer_that_is_closed_in_the_middle_of_a_call_takes_nothing_more(cl
         producer.send('t', b'second')
 
 
+def test_ctrl_c_in_close_leaves_no_future_without_an_outcome(cluster, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, linger_ms=600_000)
+    future = producer.send('t', b'v')
+    monkeypatch.setattr(producer._loop, 'wait', interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        producer.close()
+    with pytest.raises(IllegalStateError, match='closed before the record was acknowledged'):
+        future.get(10)
+    assert producer._loop._closing and len(producer) == 0
+
+
 def test_all_is_closed_although_a_serializer_cannot_be(cluster):
     closed = []
 

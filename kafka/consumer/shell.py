@@ -13,7 +13,7 @@ from kafka.consumer.call_checks import ConsumerClosedError
 from kafka.consumer.engine import Engine
 from kafka.consumer.one_thread import OneThread
 from kafka.consumer_record import LazyRecords, RecentRecords
-from kafka.errors import WakeupError
+from kafka.errors import IllegalStateError, WakeupError
 from kafka.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
 
 __all__ = ['Course', 'ListedRecords', 'Shell']
@@ -155,8 +155,12 @@ class Shell:
         That call raises WakeupError, or the next one if none is under way. Nothing is lost.
         """
         self._wakes = True
-        if not self._closed:
-            self._engine.loop.call_threadsafe(lambda: None)
+        try:
+            if not self._closed:
+                self._engine.loop.call_threadsafe(lambda: None)
+        except IllegalStateError:
+            if not self._closed:  # else its thread has closed it meanwhile
+                raise
 
     def _check_wakeup(self) -> None:
         if self._wakes:

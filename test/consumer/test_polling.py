@@ -144,6 +144,20 @@ def test_what_is_paused_in_the_middle_of_iteration_comes_after_resume(consumer):
     assert int(next(consumer).value) == 1
 
 
+def test_wakeup_of_what_its_thread_closes_just_then_does_not_matter(consumer, monkeypatch):
+    loop = consumer._engine.loop
+    usual = loop.call_threadsafe
+
+    def late(call):
+        monkeypatch.undo()
+        consumer.close()
+        usual(call)
+
+    monkeypatch.setattr(loop, 'call_threadsafe', late)
+    consumer.wakeup()
+    consumer.wakeup()
+
+
 def test_wakeup_ends_a_poll_of_another_thread_and_loses_nothing(cluster):
     with consumer_of(cluster, 'empty') as made:
         made.poll(timeout_ms=100)

@@ -13,6 +13,7 @@ loops at once, to leave them in any order. One handler stands in for all; who be
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -78,9 +79,7 @@ class Interrupts:
             return
         _standing.remove(self)
         if not _standing:
-            for number, handler in _programs.items():
-                if _get(number) is _note:  # else the program has set another one meanwhile
-                    _set(number, handler)
+            _put_back()
         if self._frames:
             self._tell(_programs.copy())
 
@@ -111,3 +110,21 @@ def _note(number: int, frame: Optional[FrameType]) -> None:
         _standing[-1].note(number, frame)
     else:  # a program that sets handlers in between has put this one back
         _programs[number](number, frame)
+
+
+def _put_back() -> None:
+    """Let the program's handlers be called again."""
+    for number, handler in _programs.items():
+        if _get(number) is _note:  # else the program has set another one meanwhile
+            _set(number, handler)
+
+
+def _after_fork() -> None:
+    """Leave those who stand in to the parent: in its child nobody would tell of a signal."""
+    if _standing:
+        _standing.clear()
+        _put_back()
+
+
+if hasattr(os, 'register_at_fork'):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -301,6 +301,48 @@ def run_program(text, **kwargs):
 
 
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='no fork on this system')
+@pytest.mark.parametrize('in_a_turn', [False, True])
+def test_the_child_of_a_fork_hears_of_ctrl_c_although_its_parent_waits(in_a_turn):
+    """By another thread, as that of a pool of processes; or by a callback in the turn."""
+    program = """
+        import os, signal, sys, threading, time, warnings
+        from kafka.net.loop import Loop
+
+        warnings.simplefilter('ignore')  # Python since 3.12 warns of forks beside threads
+        loop, codes = Loop(), []
+
+        def fork():
+            child = os.fork()
+            if child:
+                loop.call_threadsafe(codes.append, os.waitpid(child, 0)[1] >> 8)
+                return
+            try:
+                signal.raise_signal(signal.SIGINT)
+                time.sleep(1)
+            except KeyboardInterrupt:
+                os._exit(7)
+            finally:
+                os._exit(1)
+
+        def fork_when_it_waits():
+            while not loop._polling:
+                time.sleep(0.001)
+            fork()
+
+        if %s:
+            loop.call_soon(fork)
+        else:
+            threading.Thread(target=fork_when_it_waits).start()
+        assert loop.wait(lambda: codes, 60)
+        os._exit(codes[0])
+    """ % (in_a_turn,)
+    process = subprocess.run(
+        [sys.executable, '-c', textwrap.dedent(program)], stderr=subprocess.PIPE, timeout=120
+    )
+    assert process.returncode == 7, process.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='no fork on this system')
 def test_the_child_of_a_fork_gets_an_error_at_once_and_the_parent_goes_on():
     printed = run_program("""
         import os, sys, time

@@ -150,9 +150,10 @@ class Shell:
     # ------------------------------------------------------------ waking up
 
     def wakeup(self) -> None:
-        """End the call of poll(), iteration or another that blocks, from any thread.
+        """End the call of poll(), poll_arrow() or iteration that waits, from any thread.
 
-        That call raises WakeupError, or the next one if none is under way. Nothing is lost.
+        That call raises WakeupError, or the next one if none is under way. Nothing is lost. Others,
+        as commit(), go on to their end or to their own time-out.
         """
         self._wakes = True
         try:

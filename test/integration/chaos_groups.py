@@ -17,10 +17,13 @@ to 1. Does not own: starting brokers (servers/).
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import logging
+import os
 import random
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -218,9 +221,7 @@ class Round:
                 members.stop()
         finally:
             logging.getLogger('kafka').removeHandler(mistakes)
-        if self.options.told:
-            write_down(self.options.told, members, brokers)
-        return Report(
+        found = Report(
             self.title(),
             time.monotonic() - began,
             program.sent,
@@ -231,6 +232,10 @@ class Round:
             judge(logs, told),
             self.judge(logs, members),
         )
+        self.write_down = functools.partial(write_down, members=members, brokers=brokers)
+        if self.options.told:
+            self.write_down(self.options.told)
+        return found
 
     def title(self):
         """Return what the round is called."""
@@ -417,8 +422,13 @@ def main(arguments=None):
     with PatientCluster(release, 3, SLOW if options.slow else None) as cluster:
         for _ in range(options.rounds):
             name = 'groups-%s-%d' % (options.protocol, options.seed)
-            found = Round(cluster, name, options).run()
+            one = Round(cluster, name, options)
+            found = one.run()
             sys.stdout.write('%s\n' % (found,))
+            if not (found.is_good or options.told):
+                path = os.path.join(tempfile.gettempdir(), name + '.told')
+                one.write_down(path)
+                sys.stdout.write('what its members said: %s\n' % path)
             sys.stdout.flush()
             bad += not found.is_good
             options.seed += 1

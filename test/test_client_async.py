@@ -88,16 +88,22 @@ def test_metadata_is_tracked_for_topics(client):
     assert client.add_topic('topic').is_done
 
 
-def test_topics_that_are_set_while_others_are_asked_about_are_asked_about_too(cluster, client):
-    """The answer that is under way does not tell of them."""
+def added_meanwhile(cluster, client):
+    """Add a topic while a request about another one waits for its answer; return the future."""
     client.poll(timeout_ms=20000, future=client.set_topics(['topic']))
-    cluster.create_topic('other', partitions=2)
     cluster.pause(cluster.nodes[0])
     client.cluster.request_update()
     ends_at = time.monotonic() + 20
-    while not client.in_flight_request_count() and time.monotonic() < ends_at:
+    while not client.in_flight_request_count():
+        assert time.monotonic() < ends_at, client
         client.poll(timeout_ms=20)
-    future = client.add_topic('other')
+    return client.add_topic('other')
+
+
+def test_topics_that_are_set_while_others_are_asked_about_are_asked_about_too(cluster, client):
+    """The answer that is under way does not tell of them."""
+    cluster.create_topic('other', partitions=2)
+    future = added_meanwhile(cluster, client)
     cluster.resume(cluster.nodes[0])
     client.poll(timeout_ms=20000, future=future)
     assert future.value is client.cluster
@@ -105,13 +111,7 @@ def test_topics_that_are_set_while_others_are_asked_about_are_asked_about_too(cl
 
 
 def test_who_sets_topics_hears_that_the_refresh_under_way_has_failed(cluster, client):
-    client.poll(timeout_ms=20000, future=client.set_topics(['topic']))
-    cluster.pause(cluster.nodes[0])
-    client.cluster.request_update()
-    ends_at = time.monotonic() + 20
-    while not client.in_flight_request_count() and time.monotonic() < ends_at:
-        client.poll(timeout_ms=20)
-    future = client.add_topic('other')
+    future = added_meanwhile(cluster, client)
     client.close()
     assert future.failed()
     cluster.resume(cluster.nodes[0])

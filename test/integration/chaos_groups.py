@@ -44,7 +44,7 @@ from test.integration.failover import CONFIG
 from test.integration.group_judge import OPEN, stints_of
 from test.integration.group_judge import judge as judge_group
 from test.integration.group_processes import Group
-from test.integration.group_wire import group_coordinator_of
+from test.integration.group_wire import group_coordinator_of, members_of
 from test.integration.judges import BrokerOffsets
 
 MEMBERS = 4
@@ -320,12 +320,22 @@ class Round:
                     return
             elif set(members.numbers_seen) >= {f.number for log in logs.values() for f in log}:
                 if are_in_hands(ends, stints_of(members.lives), self.committed()):
-                    return
+                    if self.are_members(members):
+                        return
             if now != last:
                 last, changed_at = now, time.monotonic()
             elif self.options.commits == 'early' and self.committed() == ends:
                 patience = QUIET_SECONDS
             time.sleep(0.5)
+
+    def are_members(self, members):
+        """Tell whether those that live, and nobody else, are who the group has.
+
+        Whom the coordinator took for dead hears of it late: it cannot commit what it has in hands,
+        and who comes next is handed that again. It is not stopped before it has been told.
+        """
+        told = members_of(self.cluster, self.group, self.options.protocol)
+        return is_whole(*told, [each.name for each in members.places])
 
     def state_of(self, members):
         if self.options.transactions:
@@ -358,6 +368,11 @@ def are_in_hands(ends, told, committed):
         if each.how == OPEN and each.handed
     }
     return all(committed[p] >= end or (p, end) in last for p, end in ends.items())
+
+
+def is_whole(state, found, living):
+    """Tell whether a group, as its coordinator describes it, is at rest and is those that live."""
+    return state == 'Stable' and sorted(found) == sorted(living)
 
 
 def write_down(path, members, brokers):

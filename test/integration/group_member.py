@@ -69,6 +69,7 @@ class KafkaPythonClient:
         self.consumer = KafkaConsumer(
             bootstrap_servers=options['bootstrap'],
             group_id=options['group'],
+            client_id=options['name'],
             auto_offset_reset='earliest',
             enable_auto_commit=options['commits'] == 'auto',
             auto_commit_interval_ms=200,
@@ -160,6 +161,7 @@ class ConfluentClient:
         config = {
             'bootstrap.servers': options['bootstrap'],
             'group.id': options['group'],
+            'client.id': options['name'],
             'auto.offset.reset': 'earliest',
             'enable.auto.commit': options['commits'] == 'auto',
             'enable.auto.offset.store': False,

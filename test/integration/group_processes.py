@@ -49,7 +49,8 @@ class MemberProcess:
     def __init__(self, python: Optional[str] = None, **options: Any) -> None:
         self.python = python
         self.options = {**DEFAULTS, **options}
-        self.name = '%s %d' % (self.options['client'], next(self.numbers))
+        self.name = '%s-%d' % (self.options['client'], next(self.numbers))
+        self.options['name'] = self.name
         self.events: List[Event] = []
         self.killed_at: Optional[float] = None
         self.was_ended = False

@@ -61,6 +61,21 @@ def test_members_are_stopped_when_those_that_live_have_what_is_not_committed(
     assert chaos_groups.are_in_hands({0: 10}, stints_of(lives), {0: committed}) is is_so
 
 
+@pytest.mark.parametrize(
+    ('state', 'found', 'is_so'),
+    [
+        ('Stable', ['b', 'a'], True),
+        ('PreparingRebalance', ['a', 'b'], False),
+        ('Stable', ['a'], False),
+        ('Stable', ['a', 'b', 'killed'], False),
+        ('Stable', ['a', 'killed'], False),
+        ('', [], False),
+    ],
+)
+def test_members_are_stopped_when_the_group_has_those_that_live(state, found, is_so):
+    assert chaos_groups.is_whole(state, found, ['a', 'b']) is is_so
+
+
 def wrong_in(*lives, committed=None, keys=0, logs=LOG):
     found = judge(logs, stints_of(lives), committed, keys)
     return {name for name in found._fields[4:] if getattr(found, name)}

@@ -197,7 +197,7 @@ def clients_09(green, ticker, bootstrap, topic):
     def one_by_one(name):
         client = KafkaClient(bootstrap)
         producer = SimpleProducer(client)
-        for number in range(40):
+        for number in range(200):
             producer.send_messages(topic, b'%d-%d' % (name, number))
         producer.stop()
         client.close()

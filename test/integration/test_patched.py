@@ -32,7 +32,7 @@ def test_clients_of_0_9_5(kind, cluster, client, topic):
     assert found['error'] is None
     check_ticks(found)
     records = [each for index in (0, 1) for each in values(fetch(client, topic, index))]
-    for name, count in enumerate((40, 40, 40, 100)):
+    for name, count in enumerate((200, 200, 200, 100)):
         mine = {each for each in records if each.startswith(b'%d-' % name)}
         assert mine == {b'%d-%d' % (name, number) for number in range(count)}
-    assert len(records) == 220
+    assert len(records) == 700

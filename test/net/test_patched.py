@@ -120,7 +120,7 @@ def test_clients_of_0_9_5(kind, cluster):
     assert found['error'] is None
     check_ticks(found)
     records = stored(cluster)
-    for name, count in enumerate((40, 40, 40, 100)):
+    for name, count in enumerate((200, 200, 200, 100)):
         mine = [each for each in records if each.startswith(b'%d-' % name)]
         assert mine == [b'%d-%d' % (name, number) for number in range(count)]
 

@@ -82,8 +82,9 @@ def test_one_that_is_collected_where_its_lock_is_held_sends_what_it_has(cluster,
 def test_one_that_its_own_loop_collects_says_what_may_be_lost(cluster, caplog, monkeypatch):
     monkeypatch.setattr('kafka.producer.kafka._COLLECTED_SECONDS', 0.2)
     left = Left(cluster)
-    cluster.pause(cluster.nodes[0])
+    (node,) = cluster.nodes
+    cluster.pause(node)
     left.loop.call_threadsafe(left.collect, contextlib.nullcontext())
     assert left.is_closed()
     assert '1 records were not acknowledged and may be lost' in caplog.text
-    cluster.resume(cluster.nodes[0])
+    cluster.resume(node)

@@ -13,8 +13,10 @@ Owns two tables of docs/brokers.rst, that of real brokers between ``.. BEGIN rel
 ``.. END release-table``, that of embedded ones between markers of their own: a row for each release
 of the sets "default" and "table", a column for each file of tests, and for what the marker
 ``column`` of a test names. A cell is filled from pytest's own report of one run; nothing is typed
-in, and what was not run since there is the column says so. Run it with a Python that has the
-package, its test requirements, and gssapi. A release takes some minutes.
+in, and what was not run since there is the column says so. A row is written when its release is
+done, so that a run that was broken off goes on with ``--write`` and the releases it did not reach.
+Run it with a Python that has the package, its test requirements, and gssapi. A release takes some
+minutes.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Dict, Iterable, List, Optional, Sequence
 from xml.etree import ElementTree
@@ -264,6 +266,16 @@ def render_again(kind: str) -> int:
     return 0
 
 
+def write(rows: Dict[str, Row], kind: str, titles: Sequence[str]) -> None:
+    """Put rows into the page in place of its own; the other rows and columns stay."""
+    page = PAGE.read_text(encoding='utf-8')
+    both = merged(rows_of(table_of(page, kind)), rows)
+    note = note_of(both, kind)
+    if list(titles) != TITLES:
+        note = '%s The columns %s were run last.' % (note, ', '.join(titles))
+    PAGE.write_text(replace(page, render(both, note), kind), encoding='utf-8')
+
+
 def main(words: List[str]) -> int:
     """Run what the words name (none: the whole table); the exit code is 1 when anything failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or '').splitlines()[0])
@@ -284,22 +296,17 @@ def main(words: List[str]) -> int:
     releases = chosen(' '.join(options.releases) or 'table')
     for reason in filter(None, map(problem, releases if kind == REAL else [])):
         raise SystemExit(reason)
+    rows: Dict[str, Row] = {}
     with ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = pool.map(lambda release: run(release, kind, titles), releases)
-        rows = {release.name: row for release, row in zip(releases, outcomes)}
+        running = {pool.submit(run, release, kind, titles): release for release in releases}
+        for done in as_completed(running):
+            rows[running[done].name] = done.result()
+            if options.write or not options.releases:
+                write(rows, kind, titles)
+    print(render(merged({}, rows), note_of(rows, kind)))
     failed = any(
         counts['failed'] or counts['skipped'] for row in rows.values() for counts in row.values()
     )
-    page = PAGE.read_text(encoding='utf-8')
-    if options.write or titles != TITLES:
-        rows = merged(rows_of(table_of(page, kind)), rows)
-    note = note_of(rows, kind)
-    if titles != TITLES:
-        note = '%s The columns %s were run last.' % (note, ', '.join(titles))
-    table = render(rows, note)
-    print(table)
-    if options.write or not options.releases:
-        PAGE.write_text(replace(page, table, kind), encoding='utf-8')
     return 1 if failed else 0
 
 

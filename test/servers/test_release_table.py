@@ -99,6 +99,25 @@ def test_columns_that_were_run_replace_those_that_were_there():
     ]
 
 
+def test_a_row_is_written_when_its_release_is_done(monkeypatch, tmp_path):
+    def run(release, kind, titles):
+        if release.name == '4.4.0':
+            raise TimeoutError('broken off')
+        return {title: Counter(passed=7) for title in titles}
+
+    table = release_table.render({'4.4.0': release_table.read(REPORT)}, 'A note.')
+    begin, end = release_table.MARKERS['embedded']
+    page = tmp_path / 'brokers.rst'
+    page.write_text(begin + table + end, encoding='utf-8')
+    monkeypatch.setattr(release_table, 'run', run)
+    monkeypatch.setattr(release_table, 'PAGE', page)
+    with pytest.raises(TimeoutError, match='broken off'):
+        release_table.main(['--embedded', '--write', '0.8.0', '4.4.0'])
+    rows = release_table.rows_of(release_table.table_of(page.read_text('utf-8'), 'embedded'))
+    assert rows['0.8.0'] == dict.fromkeys(release_table.TITLES, Counter(passed=7))
+    assert rows['4.4.0'] == release_table.read(REPORT)
+
+
 def test_every_file_of_integration_tests_has_a_column():
     folder = release_table.ROOT / 'test' / 'integration'
     files = {path.stem for path in folder.glob('test_*.py')}

@@ -117,6 +117,17 @@ class Brokers:
             lambda: self._running_leader(topic, partition),
         )[0]
 
+    def wait_in_sync(self, topic: str) -> None:
+        """Wait until each copy of each partition may become its leader.
+
+        One that alone is in sync, as after a restart of all, takes the partition with it.
+        """
+        self._wait('copies of %s in sync' % topic, lambda: self._is_in_sync(topic))
+
+    def _is_in_sync(self, topic: str) -> bool:
+        found = self.metadata(topic).topics.get(topic, {}).values()
+        return bool(found) and all(sorted(each.isr) == sorted(each.replicas) for each in found)
+
     def _running_leader(self, topic: str, partition: int) -> List[int]:
         leader = self.leader(topic, partition)
         return [leader] if leader in self.nodes else []

@@ -288,6 +288,7 @@ def test_a_commit_outlives_the_coordinator(cluster, client, topic, new_name):
     assert consumer.commit() is True
     consumer.count_since_commit = 1
     keeper = retry(lambda: client._get_coordinator_for_group(group.encode()), KafkaError)
+    cluster.wait_in_sync('__consumer_offsets')
     cluster.kill(keeper.nodeId)
     results = []
     deadline = time.monotonic() + FAILOVER_SECONDS

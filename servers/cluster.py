@@ -29,12 +29,24 @@ RESUME_SECONDS = 20
 TOOL_SECONDS = 120
 CLUSTER_ID = 'a2Fma2EtZXZlcmdyZWVuLQ'  # KRaft wants a UUID in base64; every cluster here is its own
 JVM = [
-    '-XX:+UseSerialGC',
-    '-XX:TieredStopAtLevel=1',
     '-XX:-UsePerfData',
     '-Djava.io.tmpdir=.',
     '--add-opens=java.base/java.lang=ALL-UNNAMED',  # snappy-java of 0.8.0 and 0.8.1 loads itself so
 ]
+#: For what ends soon: a JVM that starts quickly and compiles with its first compiler only.
+QUICK = ('-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1')
+#: Heap and options of a broker in tests.
+SMALL = ('-Xms64m', '-Xmx512m', *QUICK)
+#: What Kafka's own bin/kafka-server-start.sh gives a broker, for measurements.
+AS_SHIPPED = (
+    '-Xms1g',
+    '-Xmx1g',
+    '-server',
+    '-XX:+UseG1GC',
+    '-XX:MaxGCPauseMillis=20',
+    '-XX:InitiatingHeapOccupancyPercent=35',
+    '-XX:+ExplicitGCInvokesConcurrent',
+)
 ZOOKEEPER_SESSION_SECONDS = (
     8  # zookeeper.session.timeout.ms and ZooKeeper's rounding up to its ticks
 )
@@ -80,15 +92,20 @@ class Process:
 class Cluster(Brokers):
     """Brokers of one release with node ids 0, 1, 2, alone in a temporary folder.
 
-    ``settings`` are lines for server.properties that win over the templates. Use it as a context
-    manager, or call :meth:`start` and :meth:`stop`.
+    ``settings`` are lines for server.properties that win over the templates, ``jvm`` the options of
+    each broker's JVM. Use it as a context manager, or call :meth:`start` and :meth:`stop`.
     """
 
     def __init__(
-        self, release: Release, brokers: int = 1, settings: Optional[Dict[str, str]] = None
+        self,
+        release: Release,
+        brokers: int = 1,
+        settings: Optional[Dict[str, str]] = None,
+        jvm: Sequence[str] = SMALL,
     ) -> None:
         super().__init__(release, brokers)
         self.settings = dict(IMPATIENT if settings is None else settings)
+        self.jvm = jvm
         self._own_ports: List[int] = []  # controllers' or ZooKeeper's
         self._folder: Optional[Path] = None
         self._guard: Optional[subprocess.Popen[bytes]] = None
@@ -130,7 +147,7 @@ class Cluster(Brokers):
             self._java(
                 'zookeeper',
                 # The folder goes with the cluster; to wait for a busy disk would cost seconds.
-                ['-Xmx128m', '-Dzookeeper.forceSync=no'],
+                ['-Xmx128m', *QUICK, '-Dzookeeper.forceSync=no'],
                 'org.apache.zookeeper.server.quorum.QuorumPeerMain',
                 'zookeeper.properties',
             )
@@ -146,7 +163,7 @@ class Cluster(Brokers):
         formats = [
             self._java(
                 'format-%d' % node,
-                [],
+                QUICK,
                 'kafka.tools.StorageTool',
                 'format',
                 '-t',
@@ -169,7 +186,7 @@ class Cluster(Brokers):
         self._starts += 1
         self._brokers[node] = self._java(
             'broker-%d.%d' % (node, self._starts),
-            ['-Xms64m', '-Xmx512m'],
+            self.jvm,
             'kafka.Kafka',
             'server-%d.properties' % node,
         )
@@ -343,7 +360,7 @@ class Cluster(Brokers):
     ) -> subprocess.CompletedProcess[bytes]:
         """Run ``java`` with these arguments in the cluster's folder; as :meth:`run_tool`."""
         return subprocess.run(
-            ['java', '-Xmx256m', *JVM, *self._logging('WARN'), *arguments],
+            ['java', '-Xmx256m', *QUICK, *JVM, *self._logging('WARN'), *arguments],
             cwd=str(self._folder),
             input=stdin,
             capture_output=True,
@@ -370,7 +387,7 @@ class Cluster(Brokers):
     def _ended(self) -> List[str]:
         return [process.name for process in self._processes if not process.running]
 
-    def _java(self, name: str, options: List[str], main_class: str, *arguments: str) -> Process:
+    def _java(self, name: str, options: Sequence[str], main_class: str, *arguments: str) -> Process:
         assert self._folder is not None
         command = ['java', *options, *JVM, *self._logging('INFO'), '-cp', self.class_path]
         command += [main_class, *arguments]

@@ -67,6 +67,18 @@ def test_every_word_in_braces_of_the_templates_is_filled_in(java, name):
     assert re.search(r'(?m)^[^#\n]*[{}]', shown) is None
 
 
+def test_brokers_have_the_jvm_options_that_are_given(java):
+    java('case "$*" in *kafka.Kafka*) echo "with $*"; exit 1;; *StorageTool*) exit 0;; esac')
+    said = []
+    for given in ({}, {'jvm': cluster.AS_SHIPPED}):
+        with pytest.raises(ClusterError) as caught:
+            Cluster(TABLE['4.4.0'], **given).start()
+        said.append(str(caught.value))
+    assert 'with -Xms64m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ' in said[0]
+    assert 'with -Xms1g -Xmx1g -server -XX:+UseG1GC ' in said[1]
+    assert 'TieredStopAtLevel' not in said[1]
+
+
 def test_stop_may_be_called_without_a_start_and_twice():
     made = Cluster(TABLE['4.4.0'])
     made.stop()

@@ -1,10 +1,10 @@
 """
 KafkaProducer: kafka-evergreen beside kafka-python 3.0.12 and confluent-kafka on one real broker.
 
-``python benchmarks/producer.py`` starts a broker (Apache Kafka 4.4.0; another by ``--release``),
-makes a virtual environment for each client under ``.cache/benchmarks``, and measures in rounds: in
-every round each row is done by each client in turn, each in a process of its own, so that a slow
-moment of the machine hits all.
+``python benchmarks/producer.py`` starts a broker (Apache Kafka 4.4.0; another by ``--release``)
+with the JVM options of Kafka's own start script, makes a virtual environment for each client under
+``.cache/benchmarks``, and measures in rounds: in every round each row is done by each client in
+turn, each in a process of its own, so that a slow moment of the machine hits all.
 
 Measured is the user and system time that the client's process, all its threads together, spends per
 record of 100 bytes, from the first call until all are acknowledged, without start-up. All clients
@@ -281,12 +281,12 @@ class Runner:
 
 
 @contextlib.contextmanager
-def broker(options: argparse.Namespace) -> Iterator[Any]:
+def broker(options: argparse.Namespace, as_shipped: bool = False) -> Iterator[Any]:
     """Yield a cluster of one broker; only its address for one that runs already."""
     if options.address:
         yield argparse.Namespace(bootstrap=options.address)
         return
-    with started(options.release) as cluster:
+    with started(options.release, as_shipped) as cluster:
         yield cluster
 
 
@@ -346,7 +346,7 @@ def compare(options: argparse.Namespace) -> None:
     """Start everything, check, measure, report."""
     pythons = {client: environment(client) for client in CLIENTS}
     with contextlib.ExitStack() as stack:
-        cluster = stack.enter_context(broker(options))
+        cluster = stack.enter_context(broker(options, as_shipped=True))
         workers = {}
         for client, python in pythons.items():
             arguments = [cluster.bootstrap, str(int(options.idempotent))]

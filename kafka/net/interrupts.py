@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 from types import FrameType
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 __all__ = ['Interrupts']
 
@@ -56,12 +56,12 @@ class Interrupts:
 
         What one of them raises meanwhile goes to the caller, who calls end() all the same.
         """
-        if threading.get_ident() != threading.main_thread().ident:
-            if 'greenlet' not in sys.modules:
-                return
-        for number, handler in zip(_NUMBERS, map(_get, _NUMBERS)):
-            if type(handler) is int or not callable(handler):
-                continue  # ignored, left to the system, or of another language
+        if _ident() != _main_ident[0] and 'greenlet' not in sys.modules:
+            return
+        handlers = list(map(_get, _NUMBERS))
+        if handlers != _seen[0]:
+            _seen[:] = handlers, _handled(handlers)
+        for number, handler in _seen[1]:
             # All before the handler stands there: the signal, or another one, may come at once.
             if handler is not _note:
                 _programs[number] = handler
@@ -99,6 +99,19 @@ class Interrupts:
         self._wake()
 
 
+def _handled(handlers: List[Any]) -> List[Tuple[int, Any]]:
+    """Return the signals that are neither ignored, left to the system, nor of another language."""
+    return [
+        (number, handler)
+        for number, handler in zip(_NUMBERS, handlers)
+        if type(handler) is not int and callable(handler)
+    ]
+
+
+_ident = threading.get_ident
+_main_ident = [threading.main_thread().ident]
+#: The handlers of all signals as they were last found, and those that are stood in for.
+_seen: List[Any] = [None, []]
 #: Those for whom the handler stands in, the last who began last.
 _standing: List[Interrupts] = []
 #: The handlers of the program for which it stands in, or did last.
@@ -121,6 +134,7 @@ def _put_back() -> None:
 
 def _after_fork() -> None:
     """Leave those who stand in to the parent: in its child nobody would tell of a signal."""
+    _main_ident[0] = threading.main_thread().ident
     if _standing:
         _standing.clear()
         _put_back()

@@ -138,31 +138,30 @@ class Event:
 
 
 class Timer:
-    """A call that waits for its time; ``cancel()`` is allowed always."""
+    """A call that waits for its time; ``cancel()`` is allowed always.
 
-    __slots__ = ('_args', '_call', 'when')
+    Attributes: waits: whether it was neither run nor cancelled; when.
+    """
+
+    __slots__ = ('_args', '_call', 'waits', 'when')
 
     def __init__(self, when: float, call: Callable[..., Any], args: Tuple[Any, ...]) -> None:
         self.when = when
+        self.waits = True
         self._call: Optional[Callable[..., Any]] = call
         self._args = args
 
     def __repr__(self) -> str:
-        return '<Timer at %.3f%s>' % (self.when, '' if self._call else ', over')
-
-    @property
-    def waits(self) -> bool:
-        """Whether it was neither run nor cancelled."""
-        return self._call is not None
+        return '<Timer at %.3f%s>' % (self.when, '' if self.waits else ', over')
 
     def cancel(self) -> None:
         """Forget the call."""
-        self._call, self._args = None, ()
+        self._call, self._args, self.waits = None, (), False
 
     def run(self) -> None:
         """Make the call, once."""
         call, args = self._call, self._args
-        self._call, self._args = None, ()
+        self._call, self._args, self.waits = None, (), False
         if call is not None:
             call(*args)
 

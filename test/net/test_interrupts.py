@@ -58,6 +58,17 @@ def test_what_the_handler_raises_goes_to_the_caller():
         signal.signal(signal.SIGINT, before)
 
 
+def test_a_handler_that_a_program_sets_between_two_waits_is_the_one_that_is_told(handler, several):
+    calls, interrupts = [], Interrupts(int)
+    interrupts.begin()
+    interrupts.end()
+    signal.signal(signal.SIGTERM, lambda number, frame: calls.append(number))
+    interrupts.begin()
+    signal.raise_signal(signal.SIGTERM)
+    interrupts.end()
+    assert calls == [signal.SIGTERM] and not several and not handler
+
+
 def test_an_ignored_signal_stays_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -160,7 +160,7 @@ class ProducerMetrics(Recorder):
         """Note what answered() would, of a request with so many records that are all stored."""
         if node not in self._by_node:
             self._node(node)
-        self._note(_new(_Answer, (node, seconds * 1000, 0, count)))
+        self._note_only(_new(_Answer, (node, seconds * 1000, 0, count)))
 
     def failed(self, batch: Any) -> None:
         """Record a batch that was given up."""

@@ -81,6 +81,11 @@ class Recorder:
         if len(noted) >= MOST_NOTED or not 0 <= now - self._settled_at < self._longest_ms:
             self.settle()
 
+    def _note_only(self, event: Any) -> None:
+        """Do as _note() while somebody waits: the next event asks whether to record."""
+        self._noted.append(event)
+        self._noted_at = clock.milliseconds()
+
     def settle(self) -> None:
         """Record what was noted, as of when the last of it happened."""
         if not self._noted:

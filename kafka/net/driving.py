@@ -17,7 +17,9 @@ a second whether a broker has hung up.
 
 **Lazy calls** come from programs that send and do not wait. The first one wakes the background
 thread, or ends the poll. For the next 50 ms nobody sleeps for longer than a millisecond, and calls
-that come meanwhile wake nobody: to be woken for each record would cost more than to look.
+that come meanwhile wake nobody: to be woken for each record would cost more than to look. Where the
+caller takes up its own call and waits for the answer, all is calm: the background, which would find
+nothing, looks every 5 ms.
 
 The flags are read and written by several threads without a lock. Each pair that must not miss each
 other does "tell, then look": whoever brings a call appends it and then looks who sleeps; whoever is
@@ -60,6 +62,9 @@ POLL_AT_LEAST = 0.005
 SLICE = 0.2 if os.name == 'nt' else 3600.0
 
 _getpid = os.getpid
+
+#: What a caller who waits does first, in the turn. Arguments: when it waits no longer.
+Begin = Callable[[float], Any]
 
 # What a poll is, for whoever may have to end it.
 NO_POLL, SHORT_POLL, LONG_POLL = 0, 1, 2
@@ -120,6 +125,7 @@ class Driving(Scheduler):
         self._next_due = math.inf  # as it was when the turn was left
         self._lazy = False  # a lazy call came
         self._alert_until = 0.0
+        self._calm_until = 0.0  # callers take up their own lazy calls so long
         # Guards the start of the thread.
         self._thread_lock = threading.Lock()
         self._thread: Optional[threading.Thread] = None
@@ -184,17 +190,15 @@ class Driving(Scheduler):
 
     # ------------------------------------------------------------ waiting
 
-    def wait(
-        self, done: Any, timeout: Optional[float], begin: Optional[Callable[[], Any]] = None
-    ) -> bool:
+    def wait(self, done: Any, timeout: Optional[float], begin: Optional[Begin] = None) -> bool:
         """Block until something has happened; tell whether it has.
 
         Arguments:
             done: a function without arguments, asked again and again and maybe in other threads;
                 or an object with the attribute ``is_done``. It has to change in turns of the loop.
             timeout: seconds; None for no end. With 0 one turn is run if nobody else runs any.
-            begin: called in the turn before anything else, if this thread gets the turn at once;
-                raises nothing.
+            begin: called in the turn before anything else, if this thread gets the turn at once,
+                with when the timeout is over; raises nothing.
 
         Raises IllegalStateError in a call of the loop itself, which would wait for itself; after
         close(); and in the child of a fork.
@@ -213,9 +217,7 @@ class Driving(Scheduler):
             )
         self._check_usable()
 
-    def _wait_until(
-        self, done: Callable[[], Any], deadline: float, begin: Optional[Callable[[], Any]]
-    ) -> bool:
+    def _wait_until(self, done: Callable[[], Any], deadline: float, begin: Optional[Begin]) -> bool:
         has_parked = False
         try:
             while True:
@@ -244,24 +246,26 @@ class Driving(Scheduler):
         done: Callable[[], Any],
         deadline: float,
         interrupts: Interrupts,
-        begin: Optional[Callable[[], Any]],
+        begin: Optional[Begin],
     ) -> bool:
         """Run turns, which this thread holds, until something is done; leave the turn.
 
         Returns whether it is known to be done.
         """
         self._driver = threading.get_ident()
+        has_run = False
         try:
             if begin is not None and not self._closing:
-                begin()
+                begin(deadline)
             # It may have happened after the caller asked, in the last turn of another thread:
             # nothing would end the poll then.
-            while not self._closing and not done():
-                self._run_turn(deadline)
+            while not self._closing:
                 if done():
                     return True
-                if interrupts.is_due or self.time() >= deadline:
+                if has_run and (interrupts.is_due or self.time() >= deadline):
                     break
+                self._run_turn(deadline)
+                has_run = True
         finally:
             self._leave()
         return False
@@ -289,7 +293,10 @@ class Driving(Scheduler):
         self._next_due = timers[0][0] if timers else math.inf
         self._driver = None
         self._turn.release()
-        self._pass_on()
+        if self._parked or self._ready or self.owed > 0 or self._next_due < self._rests_until:
+            self._pass_on()
+        elif self._thread is None:
+            self._pass_on()
 
     def _end_turns(self) -> None:
         """Close what is open: a call in the turn has closed the loop, and no other is run."""
@@ -317,7 +324,7 @@ class Driving(Scheduler):
         """Poll, run what is due and what is ready, and call those who wait for it."""
         now = self.time()
         if self._lazy:
-            self._lazy = False
+            self._lazy, self._calm_until = False, 0.0
             self._alert_until = now + ALERT
         if not self._ready or now - self._polled_at > POLL_AT_LEAST:
             self._poll(now, deadline)
@@ -358,6 +365,34 @@ class Driving(Scheduler):
             except Exception:  # as _guarded(), without a call for each
                 log.exception('a call of the loop failed: %r', on_ready)
 
+    def is_only(self, transport: Any, until: float) -> bool:
+        """Sleep in the turn until anything happens; tell whether a transport can be read.
+
+        False also when anything else is to be done: which turns do that follow, and when they poll
+        they are told of the same. Arguments: transport: which has a descriptor; until: when to
+        sleep no longer.
+        """
+        timers = self._timers
+        if timers and not timers[0][2].waits:
+            self._next_time()
+        if timers and timers[0][0] < until:
+            until = timers[0][0]
+        self._polled_at = now = self.time()
+        # Who waits for what it sent has no need of others that look.
+        self._calm_until, self._lazy = now + ALERT, False
+        seconds = until - now
+        if seconds > SLICE:
+            seconds = SLICE
+        self._polling = LONG_POLL
+        try:
+            if self._ready or self._closing or (self._parked and self._must_give_way()):
+                return False
+            is_only = self._poller.is_only(transport.descriptor, seconds)
+        finally:
+            self._polling = NO_POLL
+        self._turns += 1
+        return is_only and not self._ready
+
     def _must_give_way(self) -> bool:
         return self._driver == self._background_id()
 
@@ -392,13 +427,15 @@ class Driving(Scheduler):
         seen = self._turns
         while not self._closing:
             now = self.time()
-            if self._has_work(now) and (self._turns == seen or self._ready):
+            # Then who brought a lazy call is about to take it up.
+            is_calm = now < self._calm_until and self._lazy
+            if self._has_work(now) and (self._turns == seen or (self._ready and not is_calm)):
                 if self._turn.acquire(False):
                     self._drive_in_background()
             if self._is_over():  # closed by a call in the turn: nobody would end the rest
                 return
             now, seen = self.time(), self._turns
-            if self._lazy or self._ready:
+            if (self._lazy or self._ready) and not is_calm:
                 self._alert_until = max(self._alert_until, now + ALERT)
             self._rest(now)
 
@@ -436,8 +473,9 @@ class Driving(Scheduler):
 
     def _rest(self, now: float) -> None:
         """Sleep until there is work, or until it is to be looked for."""
-        if now < self._alert_until:
-            self._bell.acquire(timeout=LONG_NAP if self._turn.locked() else NAP)
+        if now < self._alert_until or now < self._calm_until:
+            is_long = self._turn.locked() or (now < self._calm_until and not self._ready)
+            self._bell.acquire(timeout=LONG_NAP if is_long else NAP)
             return
         # Who has the turn does what is due, and tells when it leaves it; so does who parks.
         until = now + SLICE

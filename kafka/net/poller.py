@@ -86,10 +86,8 @@ class Poller:
         selector = self._selector or self.open()
         if self._epoll is None:
             return [(key.data, events) for key, events in selector.select(seconds)]
-        # To the millisecond above, as a selector does: else it would be asked in vain before.
-        wait = -1 if seconds is None else math.ceil(seconds * 1e3) * 1e-3 if seconds > 0 else 0
         happened = []
-        for descriptor, flags in self._epoll.poll(wait, len(self._calls)):
+        for descriptor, flags in self._epoll.poll(_rounded(seconds), len(self._calls)):
             known = self._calls.get(descriptor)
             if known is None:
                 continue
@@ -100,6 +98,19 @@ class Poller:
                 events = (READ if flags & ~_EPOLLOUT else 0) | (WRITE if flags & ~_EPOLLIN else 0)
                 happened.append((on_ready, events & wanted))
         return happened
+
+    def is_only(self, descriptor: int, seconds: Optional[float]) -> bool:
+        """Do as poll(), but only tell whether there is something to read here, and nothing else.
+
+        Nothing is called: the next poll returns the same. Arguments: descriptor: of a socket.
+        """
+        selector = self._selector or self.open()
+        if self._epoll is not None:
+            happened = self._epoll.poll(_rounded(seconds), len(self._calls))
+            return bool(happened == [(descriptor, _EPOLLIN)])
+        return [(key.fd, events) for key, events in selector.select(seconds)] == [
+            (descriptor, READ)
+        ]
 
     def wake(self) -> None:
         """End a poll, from any thread or signal handler; the next one if none is under way."""
@@ -127,6 +138,14 @@ class Poller:
         self._epoll = self._selector = self._sender = self._receiver = None
         self._calls.clear()
         self.sockets = 0
+
+
+def _rounded(seconds: Optional[float]) -> float:
+    """Return seconds for an epoll: to the millisecond above, or it would be asked in vain before.
+
+    As a selector does.
+    """
+    return -1 if seconds is None else math.ceil(seconds * 1e3) * 1e-3 if seconds > 0 else 0
 
 
 def _epoll_of(selector: Any) -> Any:

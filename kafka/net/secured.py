@@ -17,6 +17,9 @@ __all__ = ['SecuredTransport', 'start_tls']
 class SecuredTransport:
     """A transport that encrypts. Its calls and errors are those of Transport, and TlsError."""
 
+    #: What can be read of the socket is not what was sent: nobody but this may read it.
+    descriptor = None
+
     def __init__(self, inner: Any, tls: TlsClient) -> None:
         self._inner = inner
         self._tls = tls

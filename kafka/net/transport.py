@@ -82,12 +82,13 @@ class SocketLoop(Protocol):
 class Transport:
     """A connection. All of it is for turns of its loop.
 
-    Attributes: peername: host and port of the other end; is_closed.
+    Attributes: peername: host and port of the other end; is_closed; descriptor: of the socket.
     """
 
     def __init__(self, loop: SocketLoop, sock: socket.socket, address: Address) -> None:
         self.peername = address.ip, int(address.sockaddr[1])
         self.is_closed = False
+        self.descriptor = sock.fileno()
         self._loop = loop
         self._sock = sock
         self._events = 0  # what the poller was asked for
@@ -124,7 +125,16 @@ class Transport:
         if self._broken is not None or self.is_closed:
             self._check()
         if len(buffers) == 1 and not self._unsent:
-            pieces = self._send_one(buffers[0])
+            (piece,) = buffers
+            try:
+                sent = self._sock.send(piece)
+            except (BlockingIOError, InterruptedError):
+                sent = 0
+            except OSError as error:
+                raise self._break(error) from error
+            if sent == len(piece):
+                return
+            pieces: List[Bytes] = [_view(piece)[sent:]]
         else:
             pieces = [each for each in buffers if len(each)]
             if not self._unsent:
@@ -148,8 +158,6 @@ class Transport:
 
     def _send_now(self, pieces: Sequence[Bytes]) -> List[Bytes]:
         """Return what the system does not take."""
-        if len(pieces) == 1:
-            return self._send_one(pieces[0])
         rest = list(pieces)
         while rest:
             try:
@@ -160,16 +168,6 @@ class Transport:
                 raise self._break(error) from error
             rest = _behind(rest, sent)
         return rest
-
-    def _send_one(self, piece: Bytes) -> List[Bytes]:
-        """Do the same for one piece: that is what most requests are."""
-        try:
-            sent = self._sock.send(piece)
-        except (BlockingIOError, InterruptedError):
-            return [piece]
-        except OSError as error:
-            raise self._break(error) from error
-        return [] if sent == len(piece) else [_view(piece)[sent:]]
 
     def _send_some(self, pieces: List[Bytes]) -> int:
         if not hasattr(self._sock, 'sendmsg'):
@@ -217,6 +215,19 @@ class Transport:
         self._on_data, self._on_broken = on_data, on_broken
         self._want(self._events | READ)
 
+    def receive(self) -> Optional[bytes]:
+        """Return what has come, b'' at the end of the stream, without telling who listens.
+
+        None if nothing has, or the connection is broken, which who listens is told.
+        """
+        try:
+            return self._sock.recv(READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError as error:
+            self._break(error)
+            return None
+
     def _on_readable(self) -> None:
         on_data = self._on_data
         if on_data is None and self._reader is not None and not self._reader.done:
@@ -224,14 +235,9 @@ class Transport:
         if on_data is None:
             self._want(self._events & ~READ)  # until somebody reads: the poller asks each time
             return
-        try:
-            data = self._sock.recv(READ_BYTES)
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError as error:
-            self._break(error)
-            return
-        on_data(data)
+        data = self.receive()
+        if data is not None:
+            on_data(data)
 
     # ------------------------------------------------------------ both
 

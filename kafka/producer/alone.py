@@ -12,11 +12,12 @@ answers with an error. benchmarks/one_in_flight.py has the figures. Part of
 from __future__ import annotations
 
 import logging
+import math
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from kafka.errors import KafkaError
 from kafka.producer.produce_requests import LAST_WITH_NAMES, ProduceVersions, SenderSettings
-from kafka.producer.producer_batch import ProducerBatch
+from kafka.producer.producer_batch import ProducerBatch, State
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.topic_queue import PartitionQueue
 from kafka.producer.verdicts import Kind, Verdict
@@ -80,12 +81,15 @@ class Alone:
     def _not_understood(self, node: int, batches: List[ProducerBatch], fault: Exception) -> None:
         raise NotImplementedError
 
-    def begin(self) -> None:
-        """Do as look(), in the turn of a caller who waits; quicker where one batch is all."""
+    def begin(self, until: float = -math.inf) -> None:
+        """Do as look(), in the turn of a caller who waits; quicker where one batch is all.
+
+        Arguments: until: when the caller waits no longer, in the time of the loop.
+        """
         if self._loop.take_only(self.look):
             self._is_poked = False
             try:
-                was_sent = self._send_alone(self._loop.time())
+                was_sent = self._send_alone(self._loop.time(), until)
             except Exception:  # as in look(): nobody else would hear of it
                 log.exception('the sender failed, and looks again')
                 was_sent = False
@@ -95,8 +99,11 @@ class Alone:
             # Ctrl-C may have come between a record and the call that was to tell of it.
             self.look()
 
-    def _send_alone(self, now: float) -> bool:
-        """Send the batch that is all there is; False if it is not, or cannot go this way."""
+    def _send_alone(self, now: float, until: float) -> bool:
+        """Send the batch that is all there is, and sleep until it is answered, at most so long.
+
+        False if it is not all there is, or cannot go this way.
+        """
         accumulator, state, settings = self._accumulator, self._state, self._settings
         queue = accumulator.alone()
         if queue is None or not settings.acks or state.is_transactional:
@@ -108,23 +115,35 @@ class Alone:
             made = queue.made = self._make(queue)
         if made is None or self._requests.get(made.node) or not made.link.is_free(now):
             return False
-        if settings.availability_timeout or not state.may_send(queue.open):
+        is_plain = state.kind is Kind.PLAIN
+        if settings.availability_timeout or not (is_plain or state.may_send(queue.open)):
             return False
         batch = accumulator.take_alone(queue)
         if batch is None:
             return False
-        state.stamp(batch)
-        if not self._encode(batch, 2):
+        if not is_plain:
+            state.stamp(batch)
+        if (settings.codec or batch.encode_single() is None) and not self._encode(batch, 2):
             return True
-        answer, timeout = LoneAnswer(self, made, batch, now), settings.request_timeout
+        answer, stored = LoneAnswer(self, made, batch, now), None
+        late_at = batch.created_at + settings.delivery_timeout
         try:
-            made.link.submit_made(made.template, batch.encoded, answer, timeout)
+            stored = made.link.submit_made(
+                made.template,
+                batch.encoded,
+                answer,
+                settings.request_timeout,
+                until if until < late_at else late_at,
+            )
         except Exception as error:  # a mistake of our own, of which nobody else would hear
             log.exception('a produce request failed')
-            answer.fail(KafkaError('sending failed: %r' % error))
-        self._requests[made.node] = 1
-        self._launch(batch, now)
-        self._alarm.set(batch.created_at + settings.delivery_timeout)
+            if batch.state is not State.IN_FLIGHT:
+                answer.sent()
+                answer.fail(KafkaError('sending failed: %r' % error))
+        if stored is None:
+            self._alarm.set(late_at)
+        else:
+            answer.take(stored)
         return True
 
     def _make(self, queue: PartitionQueue) -> Optional[Made]:
@@ -172,12 +191,17 @@ class LoneAnswer:
         self._batch = batch
         self._sent_at = sent_at
 
+    def sent(self) -> None:
+        """Note that the batch is on the wire."""
+        self._sender._requests[self._made.node] = 1
+        self._sender._launch(self._batch, self._sent_at)
+
     def take(self, stored: Stored) -> None:
         """Take the answer that was expected: the batch is stored."""
         sender, batch, node = self._sender, self._batch, self._made.node
         sender._requests[node] -= 1
         sender._on_wire.pop(batch, None)
-        now = sender._loop.time()
+        now = self._made.link.last_used
         try:
             if sender._recorder is not None:
                 sender._recorder.stored(node, now - self._sent_at, batch.record_count)

@@ -176,7 +176,9 @@ class FutureRecordMetadata(Future):
         Arguments: timeout: seconds; None waits until delivery_timeout_ms decides.
         Raises: what kept it from being stored; KafkaTimeoutError while it is still under way.
         """
-        batch, index = (self._batch, self._index) if not self._batch.pieces else self._place()
+        batch, index = self._batch, self._index
+        if batch.pieces:
+            batch, index = self._place()
         if not batch.is_done:
             # Asked behind each turn of the loop.
             if not batch.wait_for(

@@ -28,6 +28,8 @@ from kafka.record.legacy_records import encode_message_set
 from kafka.structs import TopicPartition
 
 Headers = Sequence[Tuple[str, Optional[bytes]]]
+#: A future's callback: of which, whether it is for errors, and what is called.
+Call = Tuple[FutureRecordMetadata, bool, Callable[[Any], Any]]
 
 # Producer id, epoch and base sequence in the header of a batch of magic 2, and the CRC before them.
 _STAMP_INTO = struct.Struct('>qhi').pack_into
@@ -175,7 +177,7 @@ class ProducerBatch:
         self._parent: Optional[ProducerBatch] = None
         self._error: Optional[KafkaError] = None
         self._record_errors: Mapping[int, KafkaError] = {}
-        self._calls: List[Tuple[FutureRecordMetadata, bool, Callable[[Any], Any]]] = []
+        self._calls: List[Call] = []
 
     def __repr__(self) -> str:
         return '<ProducerBatch %s %s, %d records%s>' % (
@@ -234,7 +236,9 @@ class ProducerBatch:
 
     def close(self) -> None:
         """Take no more records; to be called under the accumulator's lock."""
-        self.move(State.CLOSED)
+        if self.state is not State.OPEN:
+            self.move(State.CLOSED)
+        self.state = State.CLOSED
         self.room = -1
         count = self.record_count = len(self.values)
         if self.keys is not None:
@@ -273,10 +277,10 @@ class ProducerBatch:
         if self.encoded is not None and self.magic == magic:
             return self.encoded
         self.magic = magic
-        if magic == 2 and self.record_count == 1 and not codec:
-            self.encoded = self._encode_single()
-            if self.encoded is not None:
-                return self.encoded
+        if magic == 2 and not codec:
+            encoded = self.encode_single()
+            if encoded is not None:
+                return encoded
         if magic < 2:
             self.encoded = bytearray(self._encode_messages(magic, codec, compresslevel))
         else:
@@ -295,16 +299,23 @@ class ProducerBatch:
             )
         return self.encoded
 
-    def _encode_single(self) -> Optional[bytearray]:
-        """Return the bytes of the only record, if there is nothing unusual about it."""
+    def encode_single(self) -> Optional[bytearray]:
+        """Do as encode() for the only record and magic 2, not compressed.
+
+        None if there are more, there is anything unusual about it, or it was encoded before.
+        """
+        if self.record_count != 1:
+            return None
         (value,) = self.values
         key = None if self.keys is None else self.keys[0]
         if type(value) is not bytes or (key is not None and type(key) is not bytes):
             return None
         if self.headers is not None or self.records is not None or self.is_transactional:
             return None
+        if self.encoded is not None:
+            return None
         try:
-            return default_records.encode_single(
+            self.encoded = default_records.encode_single(
                 key,
                 value,
                 self.stamps[0].timestamp,
@@ -314,6 +325,8 @@ class ProducerBatch:
             )
         except struct.error:  # which field that is the encoder of columns tells
             return None
+        self.magic = 2
+        return self.encoded
 
     def _encode_messages(self, magic: int, codec: int, compresslevel: Optional[int]) -> bytes:
         if self.headers is not None and any(self.headers):
@@ -415,7 +428,9 @@ class ProducerBatch:
         self, base_offset: int = -1, log_append_time: int = -1, log_start_offset: int = -1
     ) -> None:
         """Note that it is stored, and call what waits for that."""
-        self.move(State.DONE)
+        if self.state is not State.IN_FLIGHT:
+            self.move(State.DONE)
+        self.state = State.DONE
         self.base_offset = base_offset
         self.log_append_time = log_append_time
         self.log_start_offset = log_start_offset
@@ -436,19 +451,21 @@ class ProducerBatch:
         self.values = []
         self.put = self.values.append
         self.keys = self.headers = self.encoded = self.records = None
-        self._end()
-
-    def _end(self) -> None:
         with self._guard:
             self.is_done = True
             calls, self._calls = self._calls, []
+        if calls or self._parent is not None:
+            self._tell(calls)
+
+    def _tell(self, calls: Sequence[Call]) -> None:
+        """Call who waits for the outcome; the last piece of a batch does so for that."""
         for future, wants_error, call in calls:
             future._tell(wants_error, call)
         parent = self._parent
         if parent is not None:
             parent._pieces_left -= 1
             if not parent._pieces_left:
-                parent._end()
+                parent._finish()
 
     def add_call(
         self, future: FutureRecordMetadata, wants_error: bool, call: Callable[[Any], Any]
@@ -500,6 +517,8 @@ class ProducerBatch:
         """Return where the record of a place is stored."""
         topic, partition = self.topic_partition
         timestamp = self.log_append_time
+        if timestamp == -1:
+            timestamp = self.stamps[0][1] if len(self.stamps) == 1 else self.timestamp_of(index)
         metadata: RecordMetadata = _new(
             RecordMetadata,
             (
@@ -507,7 +526,7 @@ class ProducerBatch:
                 partition,
                 self.topic_partition,
                 self.base_offset + index if self.base_offset >= 0 else -1,
-                self.timestamp_of(index) if timestamp == -1 else timestamp,
+                timestamp,
                 None,
                 key_size,
                 value_size,

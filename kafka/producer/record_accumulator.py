@@ -192,7 +192,8 @@ class RecordAccumulator(EncodedBatches):
             return queue.open
         if queue.open is not NO_BATCH:
             self._close(topic, queue, True)
-        limit = self.batch_room(topic)
+        limits = self.limits
+        limit = self.batch_room(topic) if limits.compressed else limits.batch_size
         room = limit if limit > size else size
         reserved = room if room < self.memory.total else self.memory.total
         if ticket is not None:

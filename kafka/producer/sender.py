@@ -369,7 +369,8 @@ class Sender(Alone, Unanswered):
     def _launch(self, batch: ProducerBatch, now: float) -> None:
         """Note that a batch goes on the wire."""
         if not batch.attempts:
-            self._accumulator.encoded(batch)
+            if self._settings.codec:
+                self._accumulator.encoded(batch)
             if self._recorder is not None:
                 self._recorder.drained(batch, now)
         batch.move(State.IN_FLIGHT)

@@ -150,7 +150,10 @@ class TopicQueue:
 
     def choose(self) -> PartitionQueue:
         """Return the queue for records without key."""
-        return self.queue(self.sticky.choose(self._choices or self.partitions, self._queued))
+        partition, choices = self.sticky.partition, self._choices or self.partitions
+        if partition is None or partition not in choices:
+            partition = self.sticky.choose(choices, self._queued)
+        return self.queues.get(partition) or self.queue(partition)
 
     def _queued(self, partition: int) -> int:
         queue = self.queues.get(partition)

@@ -374,11 +374,11 @@ class Session:
             correlation_id = self._next_correlation_id()
         return self._encode(request, chosen, correlation_id)
 
-    def expect(self, request: Message, version: int) -> int:
+    def number(self) -> int:
         """Return the correlation id of a request that is made without send(), and is answered.
 
-        Arguments: request: what the answer is read for; version: one that the broker serves.
-        Raises: as send().
+        Its answer is read by the caller, who gives no byte of it to this; or expect() is called
+        before that. Raises: as send().
         """
         if self.role is not Role.CLIENT or self.state is not State.READY:
             self._only(Role.CLIENT)
@@ -387,8 +387,14 @@ class Session:
             raise TooManyInFlightRequests('%d requests wait for answers' % len(self._sent))
         correlation_id = (self._last_correlation_id + 1) & MAX_CORRELATION_ID
         self._last_correlation_id = correlation_id
-        self._sent.append(_new(_Sent, (correlation_id, request, version)))
         return correlation_id
+
+    def expect(self, correlation_id: int, request: Message, version: int) -> None:
+        """Let an answer follow, as if send() had made the request that was numbered last.
+
+        Arguments: request: what the answer is read for; version: one that the broker serves.
+        """
+        self._sent.append(_new(_Sent, (correlation_id, request, version)))
 
     def was_answered(self) -> None:
         """Note that the next answer was read by the caller, who gave no byte of it to this."""

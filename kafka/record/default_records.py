@@ -211,12 +211,10 @@ def encode_single(
     The same bytes as encode_column_batch() makes, of bytes only. Arguments: timestamp: ms.
     Raises: struct.error for a number that is out of range.
     """
-    record = encode_one(key, value)
-    rest = _CHECKED.pack(0, 0, timestamp, timestamp, producer_id, producer_epoch, base_sequence, 1)
-    rest += record
-    batch = bytearray(_UNCHECKED.pack(0, len(rest) + 9, -1, 2, crc32c(rest)))
-    batch += rest
-    return batch
+    rest = _CHECKED.pack(
+        0, 0, timestamp, timestamp, producer_id, producer_epoch, base_sequence, 1
+    ) + encode_one(key, value)
+    return bytearray(_UNCHECKED.pack(0, len(rest) + 9, -1, 2, crc32c(rest)) + rest)
 
 
 def _assemble(payload: bytes, header: Tuple[int, ...]) -> bytes:

@@ -13,10 +13,15 @@ from test.net.test_broker import ASK, Sim
 
 
 class Answer:
-    """Keeps what came. Attributes: outcomes: (how, what)."""
+    """Keeps what came. Attributes: outcomes: (how, what); is_sent."""
 
     def __init__(self):
         self.outcomes = []
+        self.is_sent = False
+
+    def sent(self):
+        assert not self.is_sent
+        self.is_sent = True
 
     def take(self, found):
         self.outcomes.append(('taken', found))
@@ -51,7 +56,8 @@ def template(sim, version=12):
 def submit(sim, timeout=5.0, made=None):
     answer = Answer()
     assert sim.link.is_free(sim.loop.time())
-    sim.link.submit_made(made or template(sim), records(), answer, timeout)
+    slept = sim.link.submit_made(made or template(sim), records(), answer, timeout, 0.0)
+    assert slept is None and answer.is_sent
     return answer
 
 
@@ -141,3 +147,85 @@ def test_a_connection_that_is_over_fails_it(sim):
     assert how == 'failed' and isinstance(came, KafkaConnectionError)
     sim.loop.run(sim.link.ready(), 10)
     assert goes_on(sim)
+
+
+def sleep(sim, answer, seconds=60.0, timeout=5.0):
+    """Submit one and sleep; return what the answer says, None if it is told."""
+
+    async def submit_in_turn():
+        assert sim.link.is_free(sim.loop.time())
+        until = sim.loop.time() + seconds
+        return sim.link.submit_made(template(sim), records(), answer, timeout, until)
+
+    return sim.loop.run(submit_in_turn(), 60)
+
+
+def test_who_sleeps_is_given_the_answer_and_nobody_knew_of_the_request(sim):
+    given = []
+    for _ in range(10):  # the network in memory cuts what it likes, and then it is told
+        answer = Answer()
+        found = sleep(sim, answer)
+        assert answer.is_sent
+        if found is None:
+            outcome(sim, answer)
+        else:
+            given.append(found[0])
+            assert not answer.outcomes and sim.link.in_flight == 0
+            assert not sim.link._transport.expecting and sim.link._made is None
+            assert sim.link.last_used == sim.loop.time()
+    assert len(given) >= 5 and given == sorted(set(given))
+    assert goes_on(sim)
+
+
+@pytest.mark.parametrize(
+    'fault, how',
+    [
+        (Error(6), 'decoded'),
+        (Throttle(2000), 'decoded'),
+        (Hang(), 'failed'),
+        (DropResponse(), 'failed'),
+        (Cut(10), 'failed'),
+    ],
+    ids=['an error', 'throttled', 'no answer', 'lost', 'cut'],
+)
+def test_who_sleeps_is_told_of_anything_else(sim, fault, how):
+    sim.cluster.faults.add(fault, 'Produce', times=1)
+    began, answer = sim.loop.time(), Answer()
+    assert sleep(sim, answer, timeout=3.0) is None
+    assert outcome(sim, answer)[0] == how and sim.loop.time() - began < 3.5
+    if how == 'failed':
+        sim.loop.run(sim.link.ready(), 10)
+    else:
+        sim.loop.wait(lambda: sim.link.is_free(sim.loop.time()), 5)
+    assert goes_on(sim) and len(answer.outcomes) == 1
+
+
+def test_who_sleeps_goes_on_when_anything_happens_and_the_answer_is_told(sim):
+    sim.cluster.faults.add(Slow(100), 'Produce', times=1)
+    called, answer = [], Answer()
+    sim.loop.call_later(0.05, called.append, 1)
+    assert sleep(sim, answer) is None
+    assert not called and not answer.outcomes and sim.link.in_flight == 1
+    outcome(sim, answer)
+    assert called and goes_on(sim)
+
+
+def test_who_sleeps_wakes_at_the_end_of_the_time(sim):
+    sim.cluster.faults.add(Hang(), 'Produce', times=1)
+    began, answer = sim.loop.time(), Answer()
+    assert sleep(sim, answer, seconds=0.5, timeout=3.0) is None
+    assert sim.loop.time() - began <= 0.5 and sim.link.in_flight == 1 and not answer.outcomes
+    assert outcome(sim, answer)[0] == 'failed' and 3.0 <= sim.loop.time() - began < 3.5
+
+
+def test_a_mistake_while_it_sleeps_leaves_the_request_in_flight(sim, monkeypatch):
+    def fail(transport, until):
+        raise OSError('the selector is broken')
+
+    answer = Answer()
+    with monkeypatch.context() as patched:
+        patched.setattr(sim.loop, 'is_only', fail)
+        with pytest.raises(OSError):
+            sleep(sim, answer)
+    assert sim.link.in_flight == 1
+    assert outcome(sim, answer)[0] in ('taken', 'decoded') and goes_on(sim)

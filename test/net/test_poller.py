@@ -56,6 +56,32 @@ def test_what_is_ready_is_told_with_what_was_registered(poller, pair):
     assert poller.sockets == 0 and poller.poll(0) == []
 
 
+def test_is_only_tells_of_one_and_takes_nothing_away(poller, pair):
+    ours, theirs = pair
+    poller.register(ours, READ, on_ready)
+    began = time.monotonic()
+    assert not poller.is_only(ours.fileno(), 0) and not poller.is_only(ours.fileno(), 0.05)
+    assert time.monotonic() - began >= 0.05
+    theirs.send(b'x')
+    assert poller.is_only(ours.fileno(), BUSY) and poller.is_only(ours.fileno(), None)
+    assert not poller.is_only(theirs.fileno(), BUSY)
+    assert poller.poll(BUSY) == [(on_ready, READ)]
+    poller.modify(ours, READ | WRITE, on_ready)
+    assert not poller.is_only(ours.fileno(), BUSY)
+
+
+def test_is_only_is_false_when_somebody_wakes_it(poller, pair):
+    ours, theirs = pair
+    poller.register(ours, READ, on_ready)
+    theirs.send(b'x')
+    assert poller.is_only(ours.fileno(), BUSY)
+    poller.wake()
+    end = time.monotonic() + BUSY
+    while poller.is_only(ours.fileno(), BUSY):  # what was sent here may take a moment
+        assert time.monotonic() < end
+    assert len(poller.poll(BUSY)) == 2
+
+
 def test_the_end_of_a_stream_is_something_to_read(poller, pair):
     ours, theirs = pair
     poller.register(ours, READ, on_ready)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import threading
 import time
 
 import pytest
@@ -12,6 +13,9 @@ import pytest
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka.net.resolver import Address
 from kafka.net.transport import SocketOptions, _behind
+
+#: Seconds that a busy machine takes for what takes none.
+BUSY = 30
 
 
 @pytest.fixture
@@ -48,6 +52,85 @@ def test_bytes_come_in(loop, pair):
     assert loop.run(transport.recv(), 5) == b'hello'
     peer.close()
     assert loop.run(transport.recv(), 5) == b''
+
+
+def in_turn(loop, call):
+    """Return what a call returns that is made in a turn."""
+
+    async def ask():
+        return call()
+
+    return loop.run(ask(), BUSY)
+
+
+def test_receive_takes_what_has_come_and_tells_who_listens_of_the_end(loop, pair):
+    transport, peer = pair
+    came, broken = [], []
+    in_turn(loop, lambda: transport.listen(came.append, broken.append))
+    assert in_turn(loop, transport.receive) is None
+
+    def taken():
+        peer.sendall(b'hello')
+        end = time.monotonic() + BUSY
+        data = None
+        while data is None and time.monotonic() < end:
+            data = transport.receive()
+        return data
+
+    assert in_turn(loop, taken) == b'hello' and not came
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+
+    def reset():
+        peer.close()
+        end = time.monotonic() + BUSY
+        while transport._broken is None and time.monotonic() < end:
+            assert transport.receive() is None
+        return transport._broken
+
+    assert isinstance(in_turn(loop, reset), KafkaConnectionError)
+    assert loop.wait(lambda: broken, BUSY) and not came
+
+
+def test_is_only_is_true_when_a_transport_can_be_read_and_nothing_else_is_to_be_done(loop, pair):
+    transport, peer = pair
+    in_turn(loop, lambda: transport.listen(lambda data: None, lambda error: None))
+
+    def asleep(seconds):
+        return in_turn(loop, lambda: loop.is_only(transport, loop.time() + seconds))
+
+    began = time.monotonic()
+    assert not asleep(0.05) and time.monotonic() - began >= 0.05
+
+    def with_news(prepare):
+        def ask():
+            peer.sendall(b'x')
+            prepare()
+            found = loop.is_only(transport, loop.time() + BUSY)
+            assert transport.receive() == b'x' or not found
+            return found
+
+        return in_turn(loop, ask)
+
+    assert with_news(lambda: None)
+    called = []
+    assert not with_news(lambda: loop.call_soon(called.append, 'ready'))
+    assert not with_news(lambda: loop.poller.wake())
+    assert loop.wait(lambda: called, BUSY)
+
+
+@pytest.mark.parametrize('what', ['a call', 'a timer'])
+def test_is_only_is_false_when_something_else_comes(loop, pair, what):
+    transport, _ = pair
+    in_turn(loop, lambda: transport.listen(lambda data: None, lambda error: None))
+    called, began = [], time.monotonic()
+    if what == 'a timer':
+        loop.call_threadsafe(loop.call_later, 0.1, called.append, 1)
+    else:
+        later = threading.Timer(0.1, loop.call_threadsafe, [called.append, 1])
+        later.start()
+    assert not in_turn(loop, lambda: loop.is_only(transport, loop.time() + BUSY))
+    assert time.monotonic() - began < BUSY and not called
+    assert loop.wait(lambda: called, BUSY)
 
 
 def test_what_nobody_reads_now_is_read_later(loop, pair):

@@ -13,7 +13,7 @@ import pytest
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
-from kafka.net.driving import Driving
+from kafka.net.driving import NAP, Driving
 from kafka.net.made_requests import MadeRequests
 from kafka.producer.alone import LoneAnswer
 from kafka.testing import Cluster
@@ -94,6 +94,57 @@ def test_a_record_that_is_waited_for_goes_the_short_way(make, cluster, ways, kin
     records = stored_records(cluster, 'one')[2:]
     assert [(r.key, r.value) for r in records] == [(b'k%d' % n, b'%d' % n) for n in range(6)]
     assert [r.timestamp for r in records] == [future.value.timestamp for future in futures]
+
+
+@pytest.fixture
+def slept(monkeypatch):
+    """What came out of each sleep: whether the answer was there and nothing else."""
+    noted, submit = [], MadeRequests.submit_made
+
+    def note(*arguments):
+        found = submit(*arguments)
+        noted.append(found is not None)
+        return found
+
+    monkeypatch.setattr(MadeRequests, 'submit_made', note)
+    return noted
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_who_waits_sleeps_until_the_answer_is_there(make, cluster, slept, kind):
+    producer = make(**KINDS[kind])
+    warm(producer)
+    del slept[:]
+    offsets = [producer.send('one', b'%d' % n).get(30).offset for n in range(50)]
+    assert offsets == list(range(2, 52))
+    assert stored(cluster, 'one')[2:] == [b'%d' % n for n in range(50)]
+    # The thread in the background may be quicker than get() now and then.
+    assert slept.count(True) > 30
+    assert producer._sender.in_flight == 0 and len(producer) == 0
+
+
+def test_over_tls_nobody_sleeps_for_what_only_tls_can_read(slept):
+    with Cluster(version='4.4', topics={'one': 1}, tls=True) as running:
+        options = {'security_protocol': 'SSL', 'ssl_cafile': running.ca_file}
+        with KafkaProducer(bootstrap_servers=running.bootstrap, **options) as producer:
+            assert [producer.send('one', b'v').get(30).offset for _ in range(5)] == [*range(5)]
+    assert slept and not any(slept)
+
+
+def test_the_background_rests_while_each_record_is_waited_for(make, cluster, monkeypatch):
+    """And sends what nobody waits for all the same, soon."""
+    rests, rest = [], Driving._rest
+    monkeypatch.setattr(Driving, '_rest', lambda loop, now: (rests.append(now), rest(loop, now)))
+    producer = make()
+    warm(producer, count=50)
+    del rests[:]
+    began = time.monotonic()
+    for n in range(300):
+        producer.send('one', b'%d' % n).get(30)
+    seconds = time.monotonic() - began
+    assert len(rests) < 0.5 * seconds / NAP, 'it wakes up as for records nobody waits for'
+    future = producer.send('one', b'last')
+    assert until(lambda: future.is_done)
 
 
 def test_headers_and_a_value_of_none_go_it_too(make, cluster, ways):

@@ -36,6 +36,7 @@ class SimTransport:
         self._reader = None
         self._on_data = self._on_broken = None
         self._is_told = False  # a look at the socket is due
+        self.descriptor = sock
         sock.on_ready = self._look_soon
 
     def __repr__(self):
@@ -68,6 +69,22 @@ class SimTransport:
         self._on_data, self._on_broken = on_data, on_broken
         self._look_soon()
 
+    def receive(self):
+        if self.is_closed or not self._sock.is_ready:
+            return None
+        data = self._taken()
+        if data:
+            self._look_soon()
+        return data
+
+    def _taken(self):
+        try:
+            return self._sock.recv(READ_BYTES)
+        except OSError as error:
+            self._on_data = None
+            self._loop.call_soon(self._on_broken, self._broken(error))
+            return None
+
     def _look_soon(self):
         """Look at the socket in the next turn, if there is anything to be seen."""
         if not self._is_told and self._sock.is_ready:
@@ -90,12 +107,8 @@ class SimTransport:
                 self._reader.wake(data)
 
     def _tell(self):
-        try:
-            data = self._sock.recv(READ_BYTES)
-        except OSError as error:
-            self._on_data = None
-            self._loop.call_soon(self._on_broken, self._broken(error))
-        else:
+        data = self._taken()
+        if data is not None:
             self._on_data(data)
             if data:  # behind the end of the stream there is nothing more
                 self._look_soon()
@@ -140,6 +153,7 @@ class SimLoop(Scheduler):
         self._is_running = False
         #: Whether nothing happens here, as in a process that was stopped.
         self.is_frozen = False
+        self._is_asleep = False  # in the middle of a turn
 
     def wall(self):
         return self._timers_of_all.clock.wall_ms() / 1000
@@ -149,7 +163,7 @@ class SimLoop(Scheduler):
         return self._timers_of_all.later(seconds, lambda: self._due(call, args))
 
     def _due(self, call, args):
-        if self.is_frozen:
+        if self.is_frozen or self._is_asleep:
             self._ready.append((call, args))
         elif not self._is_closed:
             self._turns += 1
@@ -249,6 +263,23 @@ class SimLoop(Scheduler):
             transport.close()
         self._drop_all()
         self.fellows.remove(self)
+
+    def is_only(self, transport, until):
+        """Let time pass in a turn, as in earnest, until something is to be done here."""
+        assert self._is_running
+        self._is_asleep = True
+        try:
+            while not self._ready:
+                if not self._timers_of_all.step(until):
+                    return False
+                self._settle()
+        finally:
+            self._is_asleep = False
+        if len(self._ready) > 1 or self._ready[0] != (transport._look, ()):
+            return False
+        self._ready.popleft()
+        transport._is_told = False
+        return True
 
     # -- in a turn -------------------------------------------------------------------------------
 

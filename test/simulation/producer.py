@@ -22,6 +22,9 @@ from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_state import TransactionState
 from test.simulation.loop import SimLoop
 
+#: For so many seconds who sends a record that is alone waits for it in the same turn, in turns.
+PATIENCE = (60.0, 0.0, 0.01)
+
 
 class Options(NamedTuple):
     """What a producer is told; seconds and bytes."""
@@ -90,6 +93,7 @@ class SimulatedProducer:
             retry_backoff=0.05,
             chance=random.Random(chance.random()),
         )
+        self._looks = 0
         self.sender.start()
 
     def _wake(self):
@@ -98,7 +102,8 @@ class SimulatedProducer:
     def _look(self):
         """Look as a caller does who waits, and gets the turn: what is alone goes the short way."""
         self.loop.call_soon(self.sender.look)
-        self.sender.begin()
+        self._looks += 1
+        self.sender.begin(self.loop.time() + PATIENCE[self._looks % len(PATIENCE)])
 
     def bootstrap(self, topic):
         """Find the cluster and the partitions of a topic."""

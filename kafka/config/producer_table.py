@@ -114,6 +114,16 @@ _DELIVERY: Table = table(
         since='2.2',
     ),
     Option(
+        'busy_poll_us',
+        whole(0, 10**6),
+        300,
+        'P',
+        'For how many microseconds get() of a record that is sent alone asks for the answer again'
+        ' and again before it sleeps, on Linux: that takes more of an idle processor and less time.'
+        ' Not where answers take longer than that, nor while others want the processor. 0: never.',
+        since='',
+    ),
+    Option(
         'enable_idempotence',
         FLAG,
         True,

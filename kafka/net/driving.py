@@ -102,19 +102,19 @@ class _Parked:
 class Driving(Scheduler):
     """A scheduler whose turns are run by callers and by a thread in the background.
 
-    Arguments: name: of that thread.
+    Arguments: name: of that thread; busy_poll: see Poller.
 
     Attributes: owed: how many transports expect something; they count themselves.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, busy_poll: float = 0.0) -> None:
         super().__init__()
         self.name = name
         self.owed = 0
         self._pid = os.getpid()
         self._forked = False
         self._closing = False
-        self._poller = Poller()
+        self._poller = Poller(busy_poll)
         # Held by whoever runs turns: guards tasks, timers and all that coroutines touch.
         self._turn = threading.Lock()
         self._driver: Optional[int] = None  # the thread in the turn

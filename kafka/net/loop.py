@@ -25,14 +25,15 @@ T = TypeVar('T')
 class Loop(Driving):
     """Runs the coroutines of one client.
 
-    Arguments: name: of the background thread, as ``<client id>-network-thread``.
+    Arguments: name: of the background thread, as ``<client id>-network-thread``; busy_poll: seconds
+    for which who waits for an answer alone may ask for it before it sleeps.
 
     Making one opens nothing and starts nothing. After a fork the child gets IllegalStateError from
     every call; the parent goes on.
     """
 
-    def __init__(self, name: str = 'kafka-network-thread') -> None:
-        super().__init__(name)
+    def __init__(self, name: str = 'kafka-network-thread', busy_poll: float = 0.0) -> None:
+        super().__init__(name, busy_poll)
         self._helpers = Helpers(self)
         self._transports: Dict[Transport, None] = {}
         self._closed = False

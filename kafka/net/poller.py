@@ -14,6 +14,8 @@ import selectors
 import socket
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from kafka.net.busy_poll import BusyPoll
+
 __all__ = ['READ', 'WRITE', 'Poller']
 
 READ = selectors.EVENT_READ
@@ -30,9 +32,12 @@ class Poller:
 
     All but wake() is for whoever runs the turn. Where the selector is one of epoll, that is asked
     itself: a selector makes objects of its answer, which takes longer than to ask.
+
+    Arguments: busy_poll: seconds for which is_only() may ask before it sleeps.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, busy_poll: float = 0.0) -> None:
+        self._busy_poll = BusyPoll(busy_poll)
         self._selector: Optional[selectors.BaseSelector] = None
         self._epoll: Any = None
         # By descriptor: what is called, and for which events.
@@ -102,12 +107,13 @@ class Poller:
     def is_only(self, descriptor: int, seconds: Optional[float]) -> bool:
         """Do as poll(), but only tell whether there is something to read here, and nothing else.
 
-        Nothing is called: the next poll returns the same. Arguments: descriptor: of a socket.
+        The next poll returns the same. It may not sleep at first, where the selector is an epoll.
+        Arguments: descriptor: of a socket.
         """
         selector = self._selector or self.open()
         if self._epoll is not None:
-            happened = self._epoll.poll(_rounded(seconds), len(self._calls))
-            return bool(happened == [(descriptor, _EPOLLIN)])
+            happened = self._busy_poll.wait(self._epoll.poll, _rounded(seconds), len(self._calls))
+            return happened == [(descriptor, _EPOLLIN)]
         return [(key.fd, events) for key, events in selector.select(seconds)] == [
             (descriptor, READ)
         ]

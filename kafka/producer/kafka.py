@@ -136,7 +136,7 @@ class KafkaProducer(Placing):
 
     def _new_loop(self, client_id: str) -> Any:
         """Return a loop; where the simulation puts its own."""
-        return Loop(name='%s-network-thread' % client_id)
+        return Loop('%s-network-thread' % client_id, self.config['busy_poll_us'] / 1e6)
 
     def _begin(self) -> None:
         """Start the thread; find out what the brokers are unless that was said."""

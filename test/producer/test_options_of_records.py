@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import select
 import time
 
 import pytest
@@ -14,6 +15,7 @@ from kafka.errors import (
     MessageSizeTooLargeError,
     NotEnoughReplicasError,
 )
+from kafka.net.busy_poll import BusyPoll
 from kafka.producer import sender as senders
 from kafka.record.memory_records import MemoryRecords
 from kafka.testing import Cluster
@@ -77,6 +79,27 @@ def test_availability(make):
     stalls.stuck(1, 10.0)
     assert stalls.slow([1], 11.4) == (frozenset(), 11.5)
     assert stalls.slow([1], 11.5)[0] == {1}
+
+
+@pytest.mark.skipif(not hasattr(select, 'epoll'), reason='busy_poll_us is for Linux')
+@shows('busy_poll_us')
+@pytest.mark.parametrize('microseconds', [0, 5000])
+def test_busy_poll(make, microseconds, monkeypatch):
+    """Who waits asks without sleeping, or does not."""
+    asked, wait = [], BusyPoll.wait
+
+    def noting(poll, ask, seconds, most):
+        def note(seconds, most):
+            asked.append(seconds)
+            return ask(seconds, most)
+
+        return wait(poll, note, seconds, most)
+
+    monkeypatch.setattr(BusyPoll, 'wait', noting)
+    producer = make(busy_poll_us=microseconds)
+    for _ in range(20):
+        producer.send('t', b'v').get(SECONDS)
+    assert asked and (0 in asked) is bool(microseconds)
 
 
 class Louder:

@@ -6,8 +6,8 @@ build_integration.sh; ``--without-real`` leaves it out), ``python -m kafka broke
 its own, and ``kafka.testing.Cluster`` inside this process, which does nothing else meanwhile. The
 clients live in a process of their own: confluent-kafka, the fastest at hand, in a virtual
 environment under ``.cache/benchmarks``. Every round does each row on each broker in turn, so that a
-slow moment of the machine hits all. Apache Kafka gets the JVM's best compiler, which the tests of
-this repository do without, and two rounds to warm up, as all others.
+slow moment of the machine hits all. Apache Kafka runs with the JVM options of its own start script,
+and has two rounds to warm up, as all others.
 
 * *in*: 100-byte records without key into one partition of a new topic, from the first
   ``produce_batch()`` to the end of ``flush()``. confluent-kafka's settings are its own but for the
@@ -223,17 +223,15 @@ def wait_for_answer(address: str) -> None:
 @contextlib.contextmanager
 def real() -> Iterator[Running]:
     """Run Apache Kafka."""
-    from servers import cluster as clusters
+    from servers.cluster import AS_SHIPPED, Cluster
     from servers.releases import chosen, problem
 
     (release,) = chosen(RELEASE)
     reason = problem(release)
     if reason:
         raise SystemExit('%s; --without-real does without it' % reason)
-    # Tests want a quick start; this wants the speed of later.
-    clusters.JVM[:] = [each for each in clusters.JVM if 'TieredStopAtLevel' not in each]
     before = time.perf_counter()
-    with clusters.Cluster(release) as cluster:
+    with Cluster(release, jvm=AS_SHIPPED) as cluster:
         wait_for_answer(cluster.bootstrap)
         seconds = time.perf_counter() - before
         yield Running(REAL, cluster.bootstrap, seconds, sorted(cluster.process_ids))

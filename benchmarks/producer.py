@@ -18,10 +18,11 @@ have the same settings: acks=1, no idempotence (``--idempotent`` for acks=all wi
   confluent-kafka: ``produce()`` without a callback.
 * *many*: ``send_many()`` of 1000 records a call; confluent-kafka: ``produce_batch()``.
 * *one*: one record in flight: ``send().get()``, ``produce(); flush()``: the median of the time
-  between the call and the acknowledgement; *one (CPU)*: what that costs the client's process. The
-  *floor* behind the table is the median of a request made beforehand, on a blocking socket, its
-  answer thrown away, in each round: the broker's and the system's own time, which no client can
-  spare. Behind it, how many times more each client takes.
+  between the call and the acknowledgement; *one (CPU)*: what that costs the client's process.
+  Behind the table stand the *floor* (floors.py) of each round, which no client can spare; how many
+  times more each client takes, and a *bare* producer, which does nothing but encode, send and read;
+  and how many times more than the bare one kafka-python takes: nobody in Python who sleeps while he
+  waits can be quicker beside it.
 
 Ratios, how many times more the others take, are medians of the ratios of each round; least and
 largest stand behind. Nothing is measured before every client has written the same records, as read
@@ -32,7 +33,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import socket
 import statistics
 import subprocess
 import sys
@@ -231,28 +231,11 @@ class Runner:
         time.sleep(seconds)
         return (time.process_time() - began) / (time.perf_counter() - wall)
 
-    def floor(self, topic: str, count: int) -> float:
-        """Return the median time that a produce request made beforehand takes; kafka-evergreen."""
-        from kafka.protocol.api import encode_request
-        from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-        from kafka.record.default_records import encode_column_batch
+    def floors(self, topic: str, count: int) -> List[float]:
+        """Return the floor of one in flight and what a bare producer takes; kafka-evergreen."""
+        import floors
 
-        batch = encode_column_batch(values(1), None, None, [(0, int(time.time() * 1000))])
-        data = [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])]
-        body = encode_request(ProduceRequest(None, 1, 30000, data), 9, 1, 'floor')
-        frame = len(body).to_bytes(4, 'big') + body
-        host, port = self.address.split(',')[0].rsplit(':', 1)
-        times = []
-        with socket.create_connection((host, int(port)), 30) as plain:
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for _ in range(count):
-                began = time.perf_counter()
-                plain.sendall(frame)
-                answer = plain.recv(65536)
-                times.append(time.perf_counter() - began)
-                if not answer:
-                    raise SystemExit('the broker closes on a request made by hand')
-        return statistics.median(times)
+        return [measure(self.address, topic, count) for measure in (floors.floor, floors.bare)]
 
     def create(self, topic: str, partitions: int) -> None:
         """Create a topic, much faster than Kafka's own tool does."""
@@ -281,20 +264,20 @@ class Runner:
 
 
 @contextlib.contextmanager
-def broker(options: argparse.Namespace, as_shipped: bool = False) -> Iterator[Any]:
+def broker(options: argparse.Namespace) -> Iterator[Any]:
     """Yield a cluster of one broker; only its address for one that runs already."""
     if options.address:
         yield argparse.Namespace(bootstrap=options.address)
         return
-    with started(options.release, as_shipped) as cluster:
+    with started(options.release) as cluster:
         yield cluster
 
 
 def measure(
     workers: Dict[str, Worker], options: argparse.Namespace
-) -> Tuple[Figures, Figures, List[float]]:
+) -> Tuple[Figures, Figures, List[List[float]]]:
     """Return CPU and clock seconds per record of each row, client and round; and the floors."""
-    floors: List[float] = []
+    floors: List[List[float]] = []
     rows = [row for row in ROWS if options.only in row]
     shown = rows + [SINGLE_CPU] * (SINGLE in rows)
     cpu: Figures = {row: {client: [] for client in workers} for row in shown}
@@ -317,13 +300,13 @@ def measure(
                 cpu[row][client].append(spent[row == SINGLE])
                 clock[row][client].append(spent[1])
             if row == SINGLE:
-                floors.append(workers[OURS].ask('floor', SINGLE + '-0', options.singles))
+                floors.append(workers[OURS].ask('floors', SINGLE + '-0', options.singles))
         print('round %d of %d' % (turn + 1, options.rounds), file=sys.stderr, flush=True)
     return cpu, clock, floors
 
 
-def report(cpu: Figures, clock: Figures, floors: List[float]) -> None:
-    """Print the table, and the floor."""
+def report(cpu: Figures, clock: Figures, floors: List[List[float]]) -> None:
+    """Print the table, and the floors."""
     print('\n| us per record | %s | %s | %s |' % (OURS, THEIRS, CONFLUENT))
     print('|---|---|---|---|')
     for row, by_client in cpu.items():
@@ -334,19 +317,27 @@ def report(cpu: Figures, clock: Figures, floors: List[float]) -> None:
             cells.append(beside(mine, by_client[client]))
         print('| %s | %s |' % (row, ' | '.join(cells)))
     if floors:
+        plain, bare = map(list, zip(*floors))
         times = [
-            '%s %.2fx' % (client, statistics.median(map(truediv, each, floors)))
-            for client, each in cpu[SINGLE].items()
+            '%s %s' % (client, spread(each, plain))
+            for client, each in [('bare', bare), *cpu[SINGLE].items()]
         ]
-        floor = statistics.median(floors) * 1e6
+        floor = statistics.median(plain) * 1e6
         print('\nfloor of one in flight: %.0f us; %s' % (floor, ', '.join(times)))
+        print('%s, of the bare producer: %s' % (THEIRS, spread(cpu[SINGLE][THEIRS], bare)))
+
+
+def spread(times: List[float], others: List[float]) -> str:
+    """Return how many times more than others something takes: median, least and most of rounds."""
+    ratios = list(map(truediv, times, others))
+    return '%.2fx (%.2f to %.2f)' % (statistics.median(ratios), min(ratios), max(ratios))
 
 
 def compare(options: argparse.Namespace) -> None:
     """Start everything, check, measure, report."""
     pythons = {client: environment(client) for client in CLIENTS}
     with contextlib.ExitStack() as stack:
-        cluster = stack.enter_context(broker(options, as_shipped=True))
+        cluster = stack.enter_context(broker(options))
         workers = {}
         for client, python in pythons.items():
             arguments = [cluster.bootstrap, str(int(options.idempotent))]

@@ -480,11 +480,6 @@ def main() -> None:
     parser.add_argument('--batches', type=int, default=30, help='that are counted in a round (30)')
     parser.add_argument('--memory', type=float, metavar='GB', help='measure that alone')
     options = parser.parse_args()
-    sys.path.insert(0, str(ROOT))
-    from servers import cluster as clusters
-
-    # Tests want a quick start; this wants the speed of later.
-    clusters.JVM[:] = [each for each in clusters.JVM if 'TieredStopAtLevel' not in each]
     with started(options.release) as cluster, session() as spark:
         bench = Bench(spark, cluster)
         if options.memory is not None:

@@ -110,16 +110,15 @@ def in_memory() -> int:
 
 
 @contextlib.contextmanager
-def started(release_name: str, as_shipped: bool = False) -> Iterator[Any]:
+def started(release_name: str) -> Iterator[Any]:
     """Yield a cluster of one broker of a release (servers.cluster.Cluster), started for this run.
 
-    Arguments: as_shipped: with the JVM options of Kafka's own start script, for where the broker's
-    own time is part of a figure; else with those of the tests, which it is ready with sooner.
+    With AS_SHIPPED: what makes a broker of a test ready sooner makes it slower later.
 
     Raises: SystemExit, saying why, where it cannot be started.
     """
     sys.path.insert(0, str(ROOT))
-    from servers.cluster import AS_SHIPPED, SMALL, Cluster, stop_on_signals
+    from servers.cluster import AS_SHIPPED, Cluster, stop_on_signals
     from servers.releases import chosen, problem
 
     (release,) = chosen(release_name)
@@ -128,5 +127,5 @@ def started(release_name: str, as_shipped: bool = False) -> Iterator[Any]:
         raise SystemExit(reason)
     stop_on_signals()
     print('starting Apache Kafka %s ...' % release.name, flush=True)
-    with Cluster(release, jvm=AS_SHIPPED if as_shipped else SMALL) as cluster:
+    with Cluster(release, jvm=AS_SHIPPED) as cluster:
         yield cluster

@@ -37,7 +37,8 @@ JVM = [
 QUICK = ('-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1')
 #: Heap and options of a broker in tests.
 SMALL = ('-Xms64m', '-Xmx512m', *QUICK)
-#: What Kafka's own bin/kafka-server-start.sh gives a broker, for measurements.
+#: What Kafka's own start script gives a broker, for measurements. As it is known: the script is in
+#: Kafka's archive, and not among the jars.
 AS_SHIPPED = (
     '-Xms1g',
     '-Xmx1g',

@@ -70,6 +70,8 @@ class BusyPoll:
             came = self._asked(ask, most, now)
             if came:
                 return came
+            if seconds > 0:  # some of them are over
+                seconds = max(0.0, seconds - (self._now() - now))
         came = ask(seconds, most)
         self._took(self._now() - now)
         return came

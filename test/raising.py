@@ -1,0 +1,147 @@
+"""Exceptions raised at chosen points of a call, as a signal's handler or another thread raises them.
+
+CPython delivers what a handler or ``PyThreadState_SetAsyncExc`` raises after a call, at the start of
+a function and at the end of each round of a loop. ``Raiser`` counts these points in the code of the
+package while a call runs, and raises at one of them: a test that tries each point in turn knows that
+no moment is left out. It stands on ``sys.settrace``, so coverage and debuggers do not see the code
+below it. Where the interpreter would deliver in front of a ``try`` or ``with`` and a trace function
+only behind it, the point is left out: ``raise_in()`` and a timer find those, by chance.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dis
+import os
+import random
+import sys
+
+import pytest
+
+import kafka
+
+#: For tests that need a Raiser.
+needs_points = pytest.mark.skipif(
+    sys.version_info >= (3, 13),
+    reason='from 3.13 on the interpreter leaves out events of code that was left by an exception',
+)
+
+PACKAGE = os.path.dirname(os.path.abspath(kafka.__file__)) + os.sep
+
+# Instructions after which the interpreter looks whether something is to be raised.
+_CHECKING = {
+    'CALL',
+    'CALL_FUNCTION',
+    'CALL_FUNCTION_EX',
+    'CALL_FUNCTION_KW',
+    'CALL_KW',
+    'CALL_METHOD',
+    'JUMP_ABSOLUTE',
+    'JUMP_BACKWARD',
+    'RESUME',
+}
+
+
+class Interruption(BaseException):
+    """Neither an Exception nor any other class that code of the package may know."""
+
+
+class Raiser:
+    """Raises once, in this thread, at a point of the code below ``with``.
+
+    Arguments:
+        at: the number of the point, from 0; None only counts them.
+        error: what is raised: a class or an object.
+        within: paths of files, or of folders that end with a separator, whose points count.
+
+    Attributes: count: points that were met; raised_at: "file:line function" once it has raised.
+    """
+
+    def __init__(self, at=None, error=Interruption, within=(PACKAGE,)):
+        self.at, self.error, self.within = at, error, tuple(within)
+        self.count = 0
+        self.raised_at = None
+        self._last = {}  # by frame, the instruction that ran last
+        self._before = None
+
+    def __enter__(self):
+        self._before = sys.gettrace()
+        sys.settrace(self._on_call)
+        return self
+
+    def __exit__(self, *raised):
+        sys.settrace(self._before)
+        self._last.clear()
+
+    def _on_call(self, frame, event, arg):
+        if not frame.f_code.co_filename.startswith(self.within):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._on_event
+
+    def _on_event(self, frame, event, arg):
+        if event == 'return':
+            self._last.pop(frame, None)
+        elif event == 'opcode':
+            last, now = self._last.get(frame), frame.f_lasti
+            self._last[frame] = now
+            if _is_point(frame.f_code, last, now):
+                self._meet(frame)
+        return self._on_event
+
+    def _meet(self, frame):
+        number, self.count = self.count, self.count + 1
+        if number == self.at:
+            code = frame.f_code
+            path = os.path.relpath(code.co_filename, os.path.dirname(PACKAGE[:-1]))
+            self.raised_at = '%s:%d %s' % (path, frame.f_lineno, code.co_name)
+            self._last.clear()
+            raise self.error
+
+
+_instructions = {}
+_handlers = {}
+
+
+def _is_point(code, last, now):
+    """Return True if the interpreter may raise between two instructions, to the same handler."""
+    names = _instructions.get(code)
+    if names is None:
+        names = _instructions[code] = {each.offset: each.opname for each in dis.Bytecode(code)}
+    if last is None:  # the start of a function, where there is no instruction for it
+        return 'RESUME' not in names.values()
+    if names.get(last) not in _CHECKING:
+        return False
+    if names[last] == 'JUMP_ABSOLUTE' and now > last:
+        return False
+    return _handler(code, last) == _handler(code, now)
+
+
+def _handler(code, offset):
+    """Return where an exception of an instruction goes; from 3.11 on, before that is unknown."""
+    if not hasattr(code, 'co_exceptiontable'):
+        return None
+    table = _handlers.get(code)
+    if table is None:
+        table = _handlers[code] = dis._parse_exception_table(code)
+    for entry in table:
+        if entry.start <= offset < entry.end:
+            return entry.target
+    return None
+
+
+def points(count, most, seed=0):
+    """Return the numbers of points to be tried: all with KAFKA_RAISE=all, else `most` of them.
+
+    Those that are left out are chosen by `seed`; the first and the last are always tried.
+    """
+    if count <= most or os.environ.get('KAFKA_RAISE') == 'all':
+        return list(range(count))
+    chosen = random.Random(seed).sample(range(1, count - 1), most - 2)
+    return [0, *sorted(chosen), count - 1]
+
+
+def raise_in(thread_ident, error=Interruption):
+    """Raise a class of errors in another thread, soon; return True if there is that thread."""
+    ident, kind = ctypes.c_ulong(thread_ident), ctypes.py_object(error)
+    return ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, kind) == 1

@@ -14,7 +14,7 @@ from itertools import repeat
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union, overload
 
 from kafka.errors import ProtocolError
-from kafka.record.record import Header
+from kafka.record.record import Header, MalformedHeaderName
 from kafka.record.util import decode_varint
 
 Headers = Tuple[Header, ...]
@@ -35,8 +35,16 @@ class _HeaderNames(Dict[bytes, Tuple[str, int]]):
         size = raw[-1]
         if raw[0] & 0x81 or size & 0x81 or len(raw) != (raw[0] >> 1) + 2:
             raise LookupError('not a short header')
-        found = self[raw] = (raw[1:-1].decode('utf-8'), size >> 1)
+        found = self[raw] = (_name_of(raw[1:-1]), size >> 1)
         return found
+
+
+def _name_of(raw: bytes) -> str:
+    """Decode the name of a header; one that is not UTF-8 keeps its bytes."""
+    try:
+        return raw.decode('utf-8')
+    except UnicodeDecodeError:
+        return MalformedHeaderName(raw)
 
 
 _NAMES = _HeaderNames()
@@ -78,14 +86,18 @@ def size_of_headers(headers: Sequence[Header]) -> int:
     """Return how many bytes names and values have together, -1 for no headers."""
     if not headers:
         return -1
-    return sum(len(name.encode()) + len(content or b'') for name, content in headers)
+    return sum(
+        len(name.raw if isinstance(name, MalformedHeaderName) else name.encode())
+        + len(content or b'')
+        for name, content in headers
+    )
 
 
 def decode_headers(raw: bytes) -> Headers:
     """Decode the headers of one record; raises ``ProtocolError`` for anything malformed."""
     try:
         return _short_headers(raw)
-    except (LookupError, UnicodeDecodeError):
+    except LookupError:
         return _any_headers(raw)
 
 
@@ -114,10 +126,7 @@ def _any_headers(raw: bytes) -> Headers:
         if name is None or pos >= len(raw):
             raise ProtocolError('a header has no name or no value')
         content, pos = _sized(raw, pos)
-        try:
-            headers.append((name.decode('utf-8'), content))
-        except UnicodeDecodeError as error:
-            raise ProtocolError('the name of a header is not UTF-8') from error
+        headers.append((_name_of(name), content))
     if pos != len(raw):
         raise ProtocolError('the length of a record disagrees with its headers')
     return tuple(headers)
@@ -185,9 +194,10 @@ def _equal_names(blocks: List[bytes]) -> Optional[EqualNames]:
     """Read the blocks by columns if all have the names of the first, and short values."""
     try:
         first = _short_headers(blocks[0])
-    except (LookupError, UnicodeDecodeError):
+    except LookupError:
         return None
-    if not first:
+    # The bytes of a name are looked for as its text is encoded, which has to give them back.
+    if not first or any(isinstance(name, MalformedHeaderName) for name, _ in first):
         return None
     # Of each header what stands before the length of its value; the count belongs to the first.
     parts = [bytes((2 * len(name.encode()),)) + name.encode() for name, _ in first]

@@ -1,8 +1,8 @@
 """
 One record as every reader of this package hands it out.
 
-Owns the record tuple only; how records lie in bytes is told by
-:mod:`kafka.record.default_records` (magic 2) and :mod:`kafka.record.legacy_records` (magic 0 and
+Owns the record tuple, and the names of headers that are not UTF-8; how records lie in bytes is told
+by :mod:`kafka.record.default_records` (magic 2) and :mod:`kafka.record.legacy_records` (magic 0 and
 1).
 """
 
@@ -11,6 +11,28 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, Tuple
 
 Header = Tuple[str, Optional[bytes]]
+
+
+class MalformedHeaderName(str):
+    """
+    The name of a header whose bytes are not UTF-8, decoded with replacement characters (U+FFFD).
+
+    Brokers store such names unchecked, and the Java consumer decodes them the same way. It is a
+    ``str`` in every respect. Attributes: raw: the bytes as they are stored.
+    """
+
+    __slots__ = ('raw',)
+
+    raw: bytes
+
+    def __new__(cls, raw: bytes) -> MalformedHeaderName:
+        """Decode the bytes."""
+        name = super().__new__(cls, raw, 'utf-8', 'replace')
+        name.raw = raw
+        return name
+
+    def __getnewargs__(self) -> Tuple[bytes]:  # type: ignore[override]
+        return (self.raw,)
 
 
 class _Fields(NamedTuple):
@@ -30,7 +52,7 @@ class Record(Tuple[int, Optional[int], Optional[bytes], Optional[bytes], Tuple[H
     ``offset`` is the absolute log offset. ``timestamp`` is in milliseconds since the epoch, -1
     where the writer gave none, ``None`` in magic 0, which has no timestamps. ``key`` and ``value``
     are ``bytes`` or ``None``. ``headers`` is a tuple of ``(str, bytes or None)``, ``()`` before
-    magic 2.
+    magic 2; a name that is not UTF-8 is a ``MalformedHeaderName``.
 
     It takes one iterable, as ``tuple`` does, because ``map(Record, zip(*columns))`` makes many
     objects without Python code for each of them.

@@ -10,9 +10,11 @@ import time
 
 import pytest
 
+from kafka import KafkaProducer
 from kafka.structs import TopicPartition
 from test.integration.consuming import nothing_comes, offsets, take, values
 from test.integration.oracles import Confluent, console_of
+from test.record.batches import AnyBytes
 
 pytestmark = [pytest.mark.integration]
 
@@ -102,6 +104,19 @@ def test_the_fields_of_a_record(cluster, reader, topic):
     assert first.timestamp_type == (0 if has_times else None)
     assert (second.key, second.value, second.headers) == (None, None, [])
     assert (second.serialized_key_size, second.serialized_value_size) == (-1, -1)
+
+
+@pytest.mark.releases(since='0.11')
+def test_a_header_name_that_is_not_utf_8_hides_no_record(cluster, reader, topic):
+    """Brokers take it as any other."""
+    raw = 'Zähler'.encode('latin-1')
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+        for name in ('a', AnyBytes(raw), 'b'):
+            producer.send(topic, b'v', headers=[(name, b'x'), ('null', None)], partition=0)
+    found = take(reader(), 3)
+    assert [record.headers[0][0] for record in found] == ['a', 'Z\ufffdhler', 'b']
+    assert found[1].headers[0][0].raw == raw
+    assert {record.headers[1] for record in found} == {('null', None)}
 
 
 @pytest.mark.releases(since='0.10')

@@ -12,6 +12,18 @@ from kafka.record.default_records import encode_batch
 from kafka.record.legacy_records import encode_message_set
 
 
+class AnyBytes(str):
+    """A header's name that is encoded as these bytes, which nobody but a test would do."""
+
+    def __new__(cls, raw):
+        name = super().__new__(cls, 'x')
+        name.raw = raw
+        return name
+
+    def encode(self, *_):
+        return self.raw
+
+
 def batch(offset, values=(b'a', b'b', b'c'), *, stamp=1600, key=None, headers=(), **settings):
     """Return a batch of magic 2 with these values."""
     settings.setdefault('partition_leader_epoch', 4)

@@ -192,10 +192,7 @@ def read_record(
         name, content = reader.sized(), reader.sized()
         if name is None:
             raise Malformed('header without name')
-        try:
-            headers.append((name.decode('utf-8'), content))
-        except UnicodeDecodeError:
-            raise Malformed('header name') from None
+        headers.append((name.decode('utf-8', 'replace'), content))
     if reader.left():
         raise Malformed('bytes behind the headers')
     stamp = timestamp if append_time is None else append_time

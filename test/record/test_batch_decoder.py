@@ -260,7 +260,6 @@ def test_records_of_one_size_are_read_as_runs(headers, key):
         ('0c 00 00 00 01 01 01', 'headers do not fit'),  # -1 headers
         ('0c 00 00 00 01 01 02', 'headers do not fit'),  # 1 header, no byte for it
         ('10 00 00 00 01 01 02 01 00', 'no name'),  # header with a null name
-        ('12 00 00 00 01 01 02 02 ff 00', 'UTF-8'),
         ('0e 00 00 00 01 01 00 00', 'disagrees'),  # a byte behind the headers
         ('0c 00 00 00 01 04 00', 'reaches behind'),  # value of 2 bytes, one there
         ('0c 00 00 00 80 80 80', 'longer than|end inside|reaches behind'),

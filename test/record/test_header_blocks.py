@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import random
 
 import pytest
@@ -135,3 +137,61 @@ def test_that_the_caches_are_bounded():
     assert len(header_blocks.HEADERS) <= 1024
     assert len(header_blocks.HEADER_SIZES) <= 1024
     assert len(header_blocks._NAMES) <= 1024
+
+
+# --- names that are not UTF-8: brokers store them unchecked, and the Java client reads them
+
+LATIN_1 = 'Zähler'.encode('latin-1')
+
+
+def stored(name, content):
+    """Return the block of one header with these bytes for a name."""
+    return varint_bytes(1) + sized_bytes(name) + sized_bytes(content)
+
+
+def check_name(name):
+    assert name == 'Z\ufffdhler' and name.raw == LATIN_1
+
+
+@pytest.mark.parametrize('name', [b'\xff', LATIN_1, LATIN_1 * 40, b'\xed\xa0\x80', b'a\x80' * 100])
+def test_a_name_that_is_not_utf_8_is_decoded_with_replacement_and_keeps_its_bytes(name):
+    ((found, content),) = decode_headers(stored(name, b'v'))
+    assert (found, found.raw, content) == (name.decode('utf-8', 'replace'), name, b'v')
+    assert size_of_headers([(found, content)]) == len(name) + 1
+
+
+@pytest.mark.parametrize('count', [1, 15, 40])
+@pytest.mark.parametrize('content', [lambda i: b'v', lambda i: b'%016x' % i, lambda i: b'v' * i])
+def test_every_record_of_a_batch_with_such_names_is_read(count, content):
+    """Headers that repeat, that differ only in their values, and that differ in length."""
+    read, sizes = read_headers([stored(LATIN_1, content(i)) for i in range(count)])
+    assert list(sizes) == [len(LATIN_1) + len(content(i)) for i in range(count)]
+    for i, ((name, value),) in enumerate(read):
+        assert value == content(i)
+        check_name(name)
+
+
+@pytest.mark.parametrize('place', [0, 17, 39])
+def test_one_such_name_changes_no_other_record(place):
+    many = traces(40)
+    blocks = [block(found) for found in many]
+    # As long as the others, so that they could be read by columns.
+    odd = varint_bytes(1) + sized_bytes(b'h\xff') + sized_bytes(b'%016x' % 5)
+    read, _ = read_headers([*blocks[:place], odd, *blocks[place + 1 :]])
+    assert read[place] == (('h\ufffd', b'%016x' % 5),) and read[place][0][0].raw == b'h\xff'
+    assert [*read[:place], *read[place + 1 :]] == [*many[:place], *many[place + 1 :]]
+
+
+def test_a_name_with_a_stored_replacement_character_is_not_taken_for_such_a_name():
+    """Both have the same text, and their bytes differ."""
+    right = stored('\ufffd'.encode(), b'v')
+    read, _ = read_headers([stored(b'\xff\xff\xff', b'v'), right] * 20)
+    assert read[1] == (('\ufffd', b'v'),) and type(read[1][0][0]) is str
+    assert read[0][0][0].raw == b'\xff\xff\xff'
+
+
+def test_such_a_name_is_a_str_wherever_it_goes():
+    ((name, _),) = decode_headers(stored(LATIN_1, b'v'))
+    assert isinstance(name, str) and {name: 1} == {'Z\ufffdhler': 1}
+    for copied in (copy.copy(name), copy.deepcopy(name), pickle.loads(pickle.dumps(name))):
+        check_name(copied)

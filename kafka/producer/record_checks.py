@@ -101,13 +101,13 @@ def check_headers(headers: Any) -> Sequence[Tuple[str, Optional[bytes]]]:
         return ()
     if not isinstance(headers, list):
         raise RecordTypeError(
-            'headers must be a list of (str, bytes) tuples, not %s' % type(headers).__name__
+            'headers must be a list of (str, bytes or None) tuples, not %s' % type(headers).__name__
         )
     for header in headers:
         right = isinstance(header, tuple) and len(header) == 2 and isinstance(header[0], str)
-        if not right or not isinstance(header[1], bytes):
+        if not right or not isinstance(header[1], (bytes, type(None))):
             raise RecordTypeError(
-                'headers must be a list of (str, bytes) tuples; one is %s of %s'
+                'headers must be a list of (str, bytes or None) tuples; one is %s of %s'
                 % (type(header).__name__, _types(header))
             )
         try:

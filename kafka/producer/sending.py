@@ -47,8 +47,9 @@ class Sending:
     ) -> FutureRecordMetadata:
         """Send a record; return a future for where it is stored.
 
-        Arguments: value, key: bytes, or what the serializers take; headers: a list of (str, bytes);
-        or the partition (to 1.4.3); partition: None to have one chosen; timestamp_ms: since 1970.
+        Arguments: value, key: bytes, or what the serializers take; headers: a list of (str, bytes
+        or None), or the partition (to 1.4.3); partition: None to have one chosen; timestamp_ms:
+        since 1970.
         Raises: KafkaTimeoutError when topic or memory are not there within max_block_ms; ValueError
         or TypeError, which are AssertionErrors too, for what cannot be sent; IllegalStateError when
         closed, or outside of a transaction; what serializers and partitioners raise; ValueError for

@@ -287,7 +287,7 @@ def test_callbacks_run_and_may_not_wait(producer):
         ({'partition': '1'}, TypeError, 'partition must be int'),
         ({'headers': 'h'}, TypeError, 'headers must be'),
         ({'headers': [('h', 'x')]}, TypeError, 'str, str'),
-        ({'headers': [('h', None)]}, TypeError, 'headers'),
+        ({'headers': [('h', b'', b'')]}, TypeError, 'headers'),
         ({'timestamp_ms': -1}, ValueError, 'timestamp_ms'),
         ({'timestamp_ms': 2**63}, ValueError, 'timestamp_ms'),
         ({'timestamp_ms': 'now'}, TypeError, 'timestamp_ms'),

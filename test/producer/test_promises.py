@@ -16,7 +16,7 @@ from kafka import KafkaProducer
 from kafka.errors import IllegalStateError
 from kafka.producer import record_accumulator
 from kafka.testing import Cluster
-from test.stored import stored
+from test.stored import stored, stored_records
 
 
 @pytest.fixture
@@ -36,6 +36,14 @@ def test_headers_are_a_list_and_no_tuple(producer):
         with pytest.raises(error, match='headers must be a list'):
             producer.send('t', b'v', headers=(('name', b'value'),))
     assert producer.send('t', b'v', headers=()).get(30).serialized_header_size == -1
+
+
+def test_the_value_of_a_header_may_be_none_as_readers_return_it(producer, cluster):
+    """Kafka stores null; librdkafka and the Java client send it, so records read have it."""
+    headers = [('a', None), ('b', b'')]
+    assert producer.send('t', b'v', headers=headers).get(30).serialized_header_size == 2
+    assert [each.get(30).offset for each in producer.send_many('t', [b'v'], headers=headers)] == [1]
+    assert [list(record.headers) for record in stored_records(cluster)] == [headers, headers]
 
 
 def test_coroutines_of_asyncio_wait_for_records(producer):

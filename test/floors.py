@@ -97,6 +97,7 @@ FLOOR = {
     'kafka.protocol': 'wire',
     'kafka.record': 'wire',
     'kafka.cluster': 'wire',
+    'kafka.cleaning_up': 'drivers',
     'kafka.codec': 'wire',
     'kafka.broker_errors': 'words',
     'kafka.client_errors': 'words',

@@ -13,6 +13,7 @@ import math
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from kafka.argument_checks import ArgumentTypeError, where
+from kafka.cleaning_up import CleanUp
 from kafka.consumer.call_checks import check_offsets, check_partition, seconds_of
 from kafka.consumer.shell import Shell
 from kafka.coordinator.commits import AutoCommit
@@ -47,10 +48,8 @@ class Committing(Shell):
             wanted = self._to_commit() if offsets is None else check_offsets(offsets)
             if not wanted:
                 return False
-            try:
+            with CleanUp(self._tell_ended):  # of those in the background that were before it
                 self._commit_now(wanted, seconds)
-            finally:
-                self._tell_ended()  # of those in the background that were before it
             return True
 
     def commit_async(

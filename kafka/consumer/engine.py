@@ -235,6 +235,13 @@ class Engine:
         """Let the next turn look, from any thread."""
         self.loop.call_threadsafe(self.look)
 
+    def nudge_if_open(self) -> None:
+        """Let the next turn look unless the loop is closed; for clean-up, which must not raise."""
+        try:
+            self.nudge()
+        except IllegalStateError:  # the handler of a signal has closed the consumer
+            pass
+
     def has_news(self) -> bool:
         """Tell whether the thread that polls has something to do."""
         member = self.member

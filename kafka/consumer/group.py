@@ -18,6 +18,7 @@ from types import MethodType
 from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple
 
 from kafka import config
+from kafka.cleaning_up import CleanUp, clean_up
 from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG, DEPRECATED_CONFIG_KEYS
 from kafka.consumer.call_checks import seconds_of
 from kafka.consumer.completed_fetch import CompletedFetch
@@ -351,8 +352,8 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
     def __enter__(self) -> KafkaConsumer:
         return self
 
-    def __exit__(self, kind: Any, *error: Any) -> None:
-        self.close(autocommit=kind is None)
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        clean_up(functools.partial(self.close, autocommit=error is None), error)
 
     def __del__(self) -> None:
         engine = self.__dict__.get('_engine')
@@ -380,10 +381,10 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             if self._is_closing:  # a listener that is told of the end calls close() too
                 return
             if engine.figures is not None:
-                at_last.callback(engine.figures.metrics.close)
+                at_last.enter_context(CleanUp(engine.figures.metrics.close))
             for each in (self.config['value_deserializer'], self.config['key_deserializer']):
                 if hasattr(each, 'close'):
-                    at_last.callback(each.close)
+                    at_last.enter_context(CleanUp(each.close))
             try:
                 self._is_closing = True
                 self._finish(autocommit, deadline, to_leave)

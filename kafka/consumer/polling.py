@@ -123,7 +123,7 @@ class Polling(Rebalancing):
                     state.rewind()
         self._held.clear()
         engine.fetcher.forget()
-        engine.nudge()
+        engine.nudge_if_open()
 
     def _has_news(self) -> bool:
         if self._wakes or self._ended or self._engine.has_news():

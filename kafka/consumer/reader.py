@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from kafka import config as options
+from kafka.cleaning_up import clean_up
 from kafka.consumer.arrow_batches import ArrowBatches
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.deserializers import adapt_deserializer
@@ -376,8 +377,8 @@ class BoundedReader:
     def __enter__(self) -> BoundedReader:
         return self
 
-    def __exit__(self, *exc_info: Any) -> None:
-        self.close()
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        clean_up(self.close, error)
 
 
 def _settings(config: Any, more: Dict[str, Any]) -> ReadSettings:

@@ -11,6 +11,7 @@ import inspect
 import logging
 from typing import Any, Set
 
+from kafka.cleaning_up import CleanUp
 from kafka.consumer.committing import Committing
 from kafka.consumer.listener import defines_lost, is_async
 from kafka.coordinator.member import Step, StepKind
@@ -42,13 +43,17 @@ class Rebalancing(Committing):
                 if member.step is step:
                     return  # done before, or by whoever called a listener that polls
                 continue  # withdrawn, and another one, if any, has taken its place
-            try:
+            with CleanUp(functools.partial(self._finish_step, member, step)):
                 self._do(step)
-            finally:
-                step.finish()
-                if member.step is step:
-                    # It goes on in a turn; a step that follows is seen by the next poll at latest.
-                    self._engine.wait(functools.partial(_is_over, member, step), 0.05)
+
+    def _finish_step(self, member: Any, step: Step) -> None:
+        """Let the member go on behind a step, and wait for that for a moment."""
+        if self._closed:  # by the listener, or by the handler of a signal
+            return
+        step.finish()
+        if member.step is step:
+            # It goes on in a turn; a step that follows is seen by the next poll at latest.
+            self._engine.wait(functools.partial(_is_over, member, step), 0.05)
 
     def _do(self, step: Step) -> None:
         if step.kind is StepKind.ASSIGN:
@@ -86,7 +91,7 @@ class Rebalancing(Committing):
         finally:
             with engine.lock:
                 engine.subscription.release(step.partitions)
-            engine.nudge()
+            engine.nudge_if_open()
 
     # ------------------------------------------------------------ listeners
 

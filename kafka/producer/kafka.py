@@ -20,6 +20,7 @@ from threading import Event
 from typing import Any, Dict, Optional, Set, Tuple
 
 from kafka import config as options
+from kafka.cleaning_up import CleanUp, clean_up
 from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.net.beginning import Beginning
 from kafka.net.loop import Loop
@@ -227,8 +228,8 @@ class KafkaProducer(Placing):
     def __enter__(self) -> KafkaProducer:
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        self.close()
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        clean_up(self.close, error)
 
     def __del__(self) -> None:
         if getattr(self, '_closed', True) or self._forked:
@@ -436,7 +437,7 @@ class KafkaProducer(Placing):
         with contextlib.ExitStack() as at_last:  # whatever one of them raises
             for serializer in (self.config['value_serializer'], self.config['key_serializer']):
                 if hasattr(serializer, 'close'):
-                    at_last.callback(serializer.close)
+                    at_last.enter_context(CleanUp(serializer.close))
             try:
                 if timeout:
                     self._loop.wait(self._accumulator.is_empty, timeout)

@@ -17,6 +17,7 @@ import random
 from typing import Any, Callable, Coroutine, Dict, Iterable, List, Mapping, Optional, TypeVar
 
 from kafka import config as options
+from kafka.cleaning_up import clean_up
 from kafka.errors import (
     IllegalStateError,
     KafkaError,
@@ -193,8 +194,8 @@ class PreparedTransactions:
     def __enter__(self) -> PreparedTransactions:
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        self.close()
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        clean_up(self.close, error)
 
     # ------------------------------------------------------------ one call, until it is answered
 

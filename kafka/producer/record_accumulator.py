@@ -555,7 +555,10 @@ class RecordAccumulator(EncodedBatches):
         """Give up waiting for memory; those behind may have it then."""
         with self.lock:
             self.memory.leave(ticket)
-        self._wake()  # no turn of the loop has brought it about, and those who wait look after one
+        try:
+            self._wake()  # no turn of the loop has made room, and those who wait look after one
+        except IllegalStateError:  # the handler of a signal has closed the producer: none waits
+            pass
 
     def abandon(self, error: KafkaError) -> None:
         """Be of no use any more, in the child of a fork, where no other thread goes on."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import sys
 
 import pytest
 
-from kafka import TopicPartition
+from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
 from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 from kafka.testing import MemoryCluster
 from kafka.testing.faults import Delay, Error
@@ -135,3 +136,84 @@ def test_callbacks_that_fail_are_all_called_and_the_consumer_is_closed(cluster):
         made.close()
     assert closed == ['told', 'told', 'value']
     assert all(future.succeeded() for future in futures)
+
+
+# ------------------------------------------------------------ sys.exit() of a signal's handler
+
+
+def close_and_exit(made):
+    made.close()
+    sys.exit(3)
+
+
+def interrupted_in_wait(made, handler=close_and_exit):
+    """Let the handler of a signal run in the next wait of a consumer."""
+    engine, loop = made._engine, made._engine.loop
+
+    def interrupt(waited_for, *seconds):
+        del engine.run, loop.wait
+        if hasattr(waited_for, 'close'):
+            waited_for.close()
+        handler(made)
+
+    engine.run = loop.wait = interrupt
+
+
+TP = TopicPartition('t', 0)
+
+
+@pytest.mark.parametrize(
+    'verb',
+    [
+        lambda made: made.poll(timeout_ms=10000),
+        next,
+        lambda made: made.poll_arrow(timeout_ms=10000),
+        lambda made: made.commit({TP: OffsetAndMetadata(3, '', -1)}),
+        lambda made: made.end_offsets([TP]),
+        lambda made: made.committed(TP),
+    ],
+)
+@pytest.mark.parametrize('protocol', ['classic', 'consumer'])
+def test_a_handler_that_closes_and_exits_while_a_verb_waits_ends_the_program(
+    cluster, verb, protocol
+):
+    made = joined(cluster, protocol, enable_auto_commit=False)
+    made.poll(timeout_ms=0)
+    interrupted_in_wait(made)
+    with pytest.raises(SystemExit) as raised:
+        verb(made)
+    assert raised.value.code == 3
+    assert raised.value.__cause__ is None
+
+
+@pytest.mark.parametrize('method', ['on_partitions_assigned', 'on_partitions_revoked'])
+def test_a_handler_that_closes_and_exits_in_a_listener_ends_the_program(cluster, method):
+    made = SimConsumer.of(cluster, [], group_id='g', auto_offset_reset='earliest')
+    listener = ConsumerRebalanceListener()
+    setattr(listener, method, lambda partitions: close_and_exit(made))
+    made.subscribe(['t'], listener=listener)
+    with pytest.raises(SystemExit):
+        for _ in range(20):
+            made.poll(timeout_ms=1000)
+            made.enforce_rebalance()
+
+
+def test_a_callback_that_fails_does_not_hide_what_ended_a_commit(cluster, caplog):
+    made = joined(cluster, 'classic', enable_auto_commit=False)
+    made.commit_async({TP: OffsetAndMetadata(2, '', -1)}, callback=lambda *_: 1 / 0)
+    made.committed(TP)  # is answered after it
+    interrupted_in_wait(made, lambda made: sys.exit(3))
+    with pytest.raises(SystemExit):
+        made.commit({TP: OffsetAndMetadata(3, '', -1)})
+    assert 'ZeroDivisionError' in caplog.text
+    made.close()
+
+
+def test_a_deserializer_that_cannot_be_closed_does_not_hide_the_error_of_a_block(cluster, caplog):
+    closed = []
+    with pytest.raises(SystemExit), SimConsumer.of(
+        cluster, [], 't', value_deserializer=Deserializer(closed, 'value', is_broken=True)
+    ):  # fmt: skip
+        sys.exit(3)
+    assert closed == ['value']
+    assert 'ZeroDivisionError: value' in caplog.text

@@ -336,3 +336,47 @@ def test_all_is_closed_although_a_serializer_cannot_be(cluster):
         made.close()
     made.close()
     assert closed == [key, value]
+
+
+EXITS = {
+    'get': "future = producer.send('t', b'v'); future.get(600)",
+    'flush': "producer.send('t', b'v'); producer.flush(600)",
+    'partitions_for': "producer.partitions_for('new')",
+    'send without memory': "[producer.send('t', b'x' * 900) for _ in range(1000)]",
+    'with': "with producer: producer.partitions_for('new')",
+}
+
+
+@pytest.mark.skipif(os.name == 'nt', reason='a process of Windows cannot send itself SIGTERM')
+@pytest.mark.parametrize('case', EXITS)
+def test_a_handler_that_closes_and_exits_while_a_call_waits_ends_the_program(cluster, case):
+    program = """
+        producer = connected(buffer_memory=100_000, max_block_ms=600_000)
+
+        def stop(number, frame):
+            producer.close(timeout=0)
+            sys.exit(3)
+
+        signal.signal(signal.SIGTERM, stop)
+        signal.SIGINT = signal.SIGTERM  # for interrupt()
+        threading.Thread(target=interrupt, args=(producer,), daemon=True).start()
+        %s
+    """
+    out, code, err = run(program % EXITS[case], cluster, stall=True)
+    assert (out, code) == (b'', 3), err
+    assert b'Traceback' not in err
+
+
+def test_a_serializer_that_cannot_be_closed_does_not_hide_the_error_of_a_block(cluster, caplog):
+    class Broken:
+        def serialize(self, topic, data):
+            return data
+
+        def close(self):
+            raise ZeroDivisionError
+
+    with pytest.raises(SystemExit), KafkaProducer(
+        bootstrap_servers=cluster.bootstrap, value_serializer=Broken()
+    ):  # fmt: skip
+        sys.exit(3)
+    assert 'ZeroDivisionError' in caplog.text

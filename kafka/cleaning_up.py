@@ -1,0 +1,48 @@
+"""Clean-up at the end of a block that never replaces the exception which ended the block.
+
+Called by the ``__exit__`` methods of clients and by calls that have something left to finish. Used
+in the caller's thread; no locks.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, Optional
+
+__all__ = ['CleanUp', 'clean_up']
+
+log = logging.getLogger(__name__)
+
+
+def clean_up(call: Callable[[], Any], error: Optional[BaseException]) -> None:
+    """Make a call; log what it raises if an error is on its way to the program already.
+
+    Arguments: error: what ended the block, None if nothing did.
+    Raises: what the call raises if `error` is None; in any case what is no Exception, such as a
+        second KeyboardInterrupt.
+    """
+    if error is None:
+        call()
+        return
+    try:
+        call()
+    except Exception:  # whatever it is, the program is waiting for its own error
+        log.exception('cleaning up after %s failed', type(error).__name__)
+
+
+class CleanUp:
+    """A context manager that makes a call at the end of its block, as clean_up() does.
+
+    Arguments: call: without arguments.
+    """
+
+    __slots__ = ('_call',)
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call = call
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
+        clean_up(self._call, error)

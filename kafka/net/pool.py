@@ -536,11 +536,12 @@ class Pool:
             update = take(response, version)
         except MetadataEmptyBrokerList:
             # Brokers of 0.8 list none before there is a topic, and before 0.8.2 those alone that
-            # have one of the topics asked about; they can be asked all the same.
+            # have one of the topics asked about; they can be asked all the same. A later one has
+            # just started and knows nothing yet: that it names no topics says nothing either.
+            if version > 0:
+                raise
             if link.node_id is None:
                 self._spare = link
-            elif version > 0:
-                raise
             return Update(False, frozenset())
         spare, self._spare = self._spare, None
         if spare is not None:

@@ -20,9 +20,20 @@ from kafka.errors import InvalidOptionError, KafkaConfigurationError
 from kafka.net.security import SecuritySettings
 from kafka.spark.security_options import is_of_security, read_security
 
-__all__ = ['consumer_config', 'in_java', 'is_kafka_name', 'java_name', 'producer_config']
+__all__ = [
+    'API_TIMEOUT_MS',
+    'api_timeout_ms',
+    'consumer_config',
+    'in_java',
+    'is_kafka_name',
+    'java_name',
+    'producer_config',
+]
 
 PREFIX = 'kafka.'
+#: For how long Java's consumers and admin clients try again unless default.api.timeout.ms is given.
+API_TIMEOUT_MS = 60000
+_API_TIMEOUT = 'default.api.timeout.ms'
 _CLASSES = 'classes of Java cannot be used here'
 _AS_THEY_ARE = 'values are taken as they are given'
 
@@ -55,7 +66,7 @@ _OF_GROUPS = frozenset((
 ))  # fmt: skip
 #: What Java's clients have and ours do not, and what changes no result.
 _OF_JAVA = frozenset((
-    'auto.include.jmx.reporter', 'default.api.timeout.ms', 'enable.metrics.push',
+    'auto.include.jmx.reporter', 'enable.metrics.push',
     'internal.leave.group.on.close', 'internal.throw.on.fetch.stable.offset.unsupported',
     'metric.reporters', 'metrics.recording.level', 'partition.assignment.strategy',
     'share.acknowledgement.mode',
@@ -77,6 +88,7 @@ _NO_TEXT = frozenset((
 _NOT_OF_LOGINS = ('security_protocol', 'proxy_url', 'socks5_proxy')
 _NUMBER = re.compile(r'[+-]?[0-9]{1,19}\Z')
 _LARGEST = 2**63 - 1
+_LARGEST_INT = 2**31 - 1
 _PAUSE_MS = 60000
 
 Rows = Dict[str, config.Option]
@@ -122,6 +134,7 @@ def consumer_config(given: Mapping[str, str]) -> Dict[str, Any]:
     found.pop('group_id', None)
     # Nobody makes a topic by asking what there is in it, nor commits what Spark keeps.
     found.update(allow_auto_create_topics=False, enable_auto_commit=False)
+    _wait_for_brokers(found, api_timeout_ms(given))
     _settle_idle(found)
     _check(config.CONSUMER, found)
     return config.hidden(found)
@@ -140,9 +153,29 @@ def producer_config(given: Mapping[str, str], is_transactional: bool = False) ->
     found = _read(rest, _PRODUCER, {*_CONSUMER, *_NOT_OF_SOURCES, *_FIXED})
     if level is not None:
         found['compression_level'] = level
+    _wait_for_brokers(found, found.get('max_block_ms', config.OPTIONS['max_block_ms'].default))
     checked = dict(found, transactional_id='x') if is_transactional else found
     _check(config.PRODUCER, checked)
     return config.hidden(found)
+
+
+def api_timeout_ms(given: Mapping[str, str]) -> int:
+    """Return default.api.timeout.ms. Arguments and errors: as consumer_config()."""
+    for name, text in given.items():
+        if name.replace('_', '.') == _API_TIMEOUT:
+            if not _NUMBER.match(text) or not 0 <= int(text) <= _LARGEST_INT:
+                raise InvalidOptionError(
+                    '%s%s must be milliseconds from 0 to %d, not %s'
+                    % (PREFIX, _API_TIMEOUT, _LARGEST_INT, shown(text))
+                )
+            return int(text)
+    return API_TIMEOUT_MS
+
+
+def _wait_for_brokers(found: Dict[str, Any], limit_ms: int) -> None:
+    """Look for a cluster as long as Java's clients wait for one that is away."""
+    if 'bootstrap_timeout_ms' not in found and 'api_version_auto_timeout_ms' not in found:
+        found['bootstrap_timeout_ms'] = limit_ms
 
 
 def _settle_idle(found: Dict[str, Any]) -> None:
@@ -190,7 +223,7 @@ def _read(given: Mapping[str, str], rows: Rows, others: AbstractSet[str]) -> Dic
     found: Dict[str, Any] = {}
     security = {name: text for name, text in given.items() if is_of_security(name)}
     for name, text in given.items():
-        if name in security or name in _OF_JAVA:
+        if name in security or name in _OF_JAVA or name == _API_TIMEOUT:
             continue
         if name in rows:
             value = read_text(rows[name], name, text)

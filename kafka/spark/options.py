@@ -15,6 +15,7 @@ import re
 from typing import (
     Any,
     Dict,
+    FrozenSet,
     Iterable,
     List,
     Mapping,
@@ -28,7 +29,13 @@ from typing import (
 from kafka.argument_checks import check_topic
 from kafka.config.secrets import shown
 from kafka.errors import InvalidOptionError
-from kafka.spark.client_options import consumer_config, is_kafka_name, producer_config
+from kafka.spark.client_options import (
+    API_TIMEOUT_MS,
+    api_timeout_ms,
+    consumer_config,
+    is_kafka_name,
+    producer_config,
+)
 from kafka.spark.java_patterns import JavaPatternError, compile_java
 from kafka.spark.offsets import parse_assignment, parse_offsets
 from kafka.structs import TopicPartition
@@ -102,12 +109,18 @@ class Topics(NamedTuple):
     pattern: Optional[Pattern[str]] = None
     partitions: Tuple[TopicPartition, ...] = ()
 
+    @property
+    def topic_names(self) -> FrozenSet[str]:
+        """The topics that are named, by subscribe or assign; empty with a pattern."""
+        return frozenset((*self.names, *(str(each.topic) for each in self.partitions)))
+
 
 class SourceOptions(NamedTuple):
     """All that a reader is to go by; it can be pickled, and shows no secret.
 
     end: of batch queries only. config: for BoundedReader or KafkaConsumer, without a group.
-    retries: how often a lookup is tried in all, with retry_interval_ms between. max_offsets and
+    retries: how often a lookup is tried at least, with retry_interval_ms between; api_timeout_ms:
+    for how long it is tried at least while brokers are away. max_offsets and
     min_offsets: of a micro-batch; max_delay: seconds that min_offsets are waited for. group_id:
     kafka.group.id. commit_offsets: the group to commit to, if any.
     """
@@ -131,6 +144,7 @@ class SourceOptions(NamedTuple):
     commit_offsets: Optional[str] = None
     pushdown: bool = False
     low_latency: bool = False
+    api_timeout_ms: int = API_TIMEOUT_MS
 
     @classmethod
     def of(cls, options: Mapping[str, str], is_streaming: bool) -> SourceOptions:
@@ -165,6 +179,7 @@ class SourceOptions(NamedTuple):
             include_headers=given.flag('includeHeaders', False),
             pushdown=given.flag('pushdown', False),
             low_latency=given.flag('lowLatency', False),
+            api_timeout_ms=api_timeout_ms(given.kafka),
         )
 
     @staticmethod

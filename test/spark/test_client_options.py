@@ -28,7 +28,9 @@ ALWAYS = {
     'bootstrap_servers': 'h:1',
     'allow_auto_create_topics': False,
     'enable_auto_commit': False,
+    'bootstrap_timeout_ms': 60000,
 }
+ALWAYS_WRITTEN = {'bootstrap_servers': 'h:1', 'bootstrap_timeout_ms': 60000}
 
 #: Names of both, or of consumers alone, with a value that a program may give.
 JAVAS = dict(
@@ -91,7 +93,9 @@ READ: Dict[str, Any] = {
     'session.timeout.ms=10': {},
     'group.id=g': {},
     'acks=1': {},
-    'default.api.timeout.ms=5': {},
+    'default.api.timeout.ms=5': {'bootstrap_timeout_ms': 5},
+    'default_api_timeout_ms=5': {'bootstrap_timeout_ms': 5},
+    'bootstrap.timeout.ms=7': {'bootstrap_timeout_ms': 7},
     'api.version=2.8': {'api_version': (2, 8)},
     'api_version=2.8': {'api_version': (2, 8)},
     'request_timeout_ms=5000': {'request_timeout_ms': 5000},
@@ -113,7 +117,12 @@ WRITTEN: Dict[str, Any] = {
     'acks=0': {'acks': 0},
     'linger.ms=5': {'linger_ms': 5},
     'retries=2147483647': {'retries': 2147483647},
-    'max.block.ms=9223372036854775807': {'max_block_ms': 2**63 - 1},
+    'max.block.ms=9223372036854775807': {
+        'max_block_ms': 2**63 - 1,
+        'bootstrap_timeout_ms': 2**63 - 1,
+    },
+    'max.block.ms=5': {'max_block_ms': 5, 'bootstrap_timeout_ms': 5},
+    'default.api.timeout.ms=5': {},
     'compression.type=none': {'compression_type': None},
     'compression.type=gzip compression.gzip.level=9 compression.zstd.level=3': {
         'compression_type': 'gzip',
@@ -207,7 +216,7 @@ def test_a_source_keeps_connections_for_longer_than_an_answer_may_take(
 
 @pytest.mark.parametrize('text', WRITTEN)
 def test_a_sink_takes_what_java_calls_it(text: str) -> None:
-    expected = {'bootstrap_servers': 'h:1', **WRITTEN[text]}
+    expected = {**ALWAYS_WRITTEN, **WRITTEN[text]}
     assert producer_config({**SERVERS, **options(text)}) == expected
 
 
@@ -255,7 +264,7 @@ def test_transactions_need_what_idempotence_needs(text: str, conflict: str) -> N
 
 
 def test_the_producer_of_transactions_has_no_id_yet() -> None:
-    assert producer_config(SERVERS, is_transactional=True) == {'bootstrap_servers': 'h:1'}
+    assert producer_config(SERVERS, is_transactional=True) == ALWAYS_WRITTEN
 
 
 LOGIN = 'x.PlainLoginModule required username="u" password="canary";'

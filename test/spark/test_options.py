@@ -22,7 +22,9 @@ CONFIG = {
     'bootstrap_servers': 'h:1',
     'allow_auto_create_topics': False,
     'enable_auto_commit': False,
+    'bootstrap_timeout_ms': 60000,
 }
+OF_SINKS = {'bootstrap_servers': 'h:1', 'bootstrap_timeout_ms': 60000}
 
 BATCH, STREAM = False, True
 
@@ -58,11 +60,12 @@ def test_defaults_are_those_of_the_jvm_connector() -> None:
     found = source()
     assert (found.fail_on_data_loss, found.poll_timeout_ms) == (True, 120000)
     assert (found.retries, found.retry_interval_ms, found.max_delay) == (3, 1000, 900.0)
+    assert found.api_timeout_ms == 60000
     assert found.group_id_prefix == 'spark-kafka-source'
 
 
 def test_a_sink_needs_brokers_alone() -> None:
-    assert sink() == SinkOptions(None, False, {'bootstrap_servers': 'h:1'}, False, None)
+    assert sink() == SinkOptions(None, False, OF_SINKS, False, None)
 
 
 # ---------------------------------------------------------------- what is read
@@ -398,7 +401,7 @@ WRITTEN: List[Any] = [
         {'exactlyonce': True, 'transactionalIdPrefix': 'p'},
         {'exactly_once': True, 'transactional_id_prefix': 'p'},
     ),
-    ({'kafka.acks': '1'}, {'config': {'bootstrap_servers': 'h:1', 'acks': 1}}),
+    ({'kafka.acks': '1'}, {'config': {**OF_SINKS, 'acks': 1}}),
     ({'subscribe': 't', 'startingOffsets': 'nonsense', 'checkpointLocation': '/c'}, {}),
 ]
 
@@ -506,3 +509,12 @@ def test_what_neither_takes_is_refused_beforehand_and_so_told() -> None:
     both = 'be earliest, committed or .*of a stream: .* be earliest, latest, committed or'
     with pytest.raises(InvalidOptionError, match=both):
         SourceOptions.check({**BASE, 'startingOffsets': 'x'})
+
+
+@pytest.mark.parametrize('name', ['kafka.default.api.timeout.ms', 'kafka.default_api_timeout_ms'])
+def test_how_long_brokers_may_be_away_has_the_name_that_java_has(name: str) -> None:
+    assert source(**{name: '25000'}).api_timeout_ms == 25000
+    with pytest.raises(
+        InvalidOptionError, match=r'default\.api\.timeout\.ms must be millisec.*soon'
+    ):
+        source(**{name: 'soon'})

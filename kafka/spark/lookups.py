@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import partial
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple, TypeVar
 
 from kafka import config as client_options
@@ -34,18 +35,31 @@ Offsets = Dict[TopicPartition, int]
 
 LATEST, EARLIEST = -1, -2
 
+#: A topic that was read is unknown for so long before it counts as deleted. A broker that was
+#: restarted learns of the topics from the controller, within a second or two as a rule.
+CONFIRM_SECONDS = 10.0
+_CONFIRM_PAUSE_SECONDS = 0.5
+
 
 class Lookups:
     """Looks up for one reader. Not safe for use by several threads at once.
 
-    Arguments: options: a SourceOptions.
+    Arguments: options: a SourceOptions; clock, sleep: instead of the real ones.
     """
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(
+        self,
+        options: SourceOptions,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self.options = options
         self._client: Optional[ReaderClient] = None
         self._members: Dict[str, KafkaConsumer] = {}
         self._missing: List[TopicPartition] = []  # told already
+        self._seen: Set[str] = set()  # topics that existed when they were asked about
+        self._clock = clock
+        self._sleep = sleep
 
     def __repr__(self) -> str:
         return '<Lookups of %s>' % self.options.topics.kind
@@ -78,9 +92,7 @@ class Lookups:
         return sorted(known.intersection(asked))
 
     def _partitions_of(self, names: Optional[List[str]]) -> List[TopicPartition]:
-        client = self._connected()
-        assert client.loop is not None
-        cluster = client.loop.run(client.pool.metadata(names), None)
+        cluster = self._metadata(names)
         pattern = self.options.topics.pattern
         if names is None:
             assert pattern is not None
@@ -93,7 +105,35 @@ class Lookups:
             if not numbers:
                 raise _no_topic(name, cluster.topic_errors.get(name))
             found += [TopicPartition(name, number) for number in numbers]
+        self._seen.update(names)
         return sorted(found)
+
+    def _metadata(self, names: Optional[List[str]]) -> Any:
+        client = self._connected()
+        assert client.loop is not None
+        return client.loop.run(client.pool.metadata(names), None)
+
+    def deleted(self, partitions: Iterable[TopicPartition]) -> Set[TopicPartition]:
+        """Return which of some partitions are deleted for certain.
+
+        Their topics are asked for by name: a broker then says whether a topic is unknown, or only
+        not to be seen by this user, which a list of all topics does not tell. A topic counts as
+        deleted when it is unknown for CONFIRM_SECONDS, because a broker that has just started
+        knows none for a while. (Brokers before 0.11 create a topic that is asked for by name, and
+        are asked for the list: there only time tells.)
+        Raises: what brokers cannot be reached with.
+        """
+        doubtful = set(partitions)
+        deadline = self._clock() + CONFIRM_SECONDS
+        while doubtful:
+            names = sorted({str(each.topic) for each in doubtful})
+            cluster = self._retried(partial(self._metadata, names))
+            doubtful = {each for each in doubtful if _is_unknown(cluster, each)}
+            if self._clock() >= deadline:
+                break
+            if doubtful:
+                self._sleep(_CONFIRM_PAUSE_SECONDS)
+        return doubtful
 
     # ------------------------------------------------------------ offsets
 
@@ -199,18 +239,34 @@ class Lookups:
         return self._client
 
     def _retried(self, ask: Callable[[], T]) -> T:
-        """Ask again what failed in a way that may pass (fetchOffset.numRetries)."""
-        left = self.options.retries - 1
+        """Ask again what failed in a way that may pass.
+
+        For default.api.timeout.ms, as Java's clients do, and fetchOffset.numRetries times in any
+        case. A topic that was not seen yet is more likely misspelt than late: it is asked for only
+        so often.
+        """
+        self._connected()  # has a time-out of its own
+        began = self._clock()
+        tries = 0
         while True:
             try:
                 return ask()
             except KafkaError as error:
-                # A cluster that was not found was looked for long enough.
-                is_hopeless = isinstance(error, NoBrokersAvailable) or not error.retriable
-                if left <= 0 or is_hopeless and not _may_appear(error):
+                tries += 1
+                left = began + self._patience_seconds(error) - self._clock()
+                is_used_up = tries >= self.options.retries or isinstance(error, NoBrokersAvailable)
+                if left <= 0 and is_used_up:
                     raise
-                left -= 1
-                time.sleep(self.options.retry_interval_ms / 1000)
+                self._sleep(self.options.retry_interval_ms / 1000)
+
+    def _patience_seconds(self, error: KafkaError) -> float:
+        """Return for how long to go on after an error. Raises it if that is of no use."""
+        if isinstance(error, UnknownTopicOrPartitionError):
+            is_known = self._seen.issuperset(self.options.topics.topic_names)
+            return CONFIRM_SECONDS if is_known else 0.0
+        if not error.retriable:
+            raise error
+        return self.options.api_timeout_ms / 1000
 
     def close(self) -> None:
         """Close the connections; what is asked afterwards connects anew."""
@@ -222,8 +278,13 @@ class Lookups:
             member.close(autocommit=False)
 
 
-def _may_appear(error: KafkaError) -> bool:
-    return isinstance(error, UnknownTopicOrPartitionError)
+def _is_unknown(cluster: Any, partition: TopicPartition) -> bool:
+    """Return True if brokers say that a partition does not exist."""
+    topic = str(partition.topic)
+    error = cluster.topic_errors.get(topic)
+    if error is not None and not issubclass(error, UnknownTopicOrPartitionError):
+        return False
+    return partition.partition not in (cluster.partitions_for_topic(topic) or ())
 
 
 def _no_topic(name: str, error: Any) -> KafkaError:

@@ -10,7 +10,18 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
+from typing import (
+    Any,
+    Callable,
+    Container,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Set,
+    Tuple,
+)
 
 from kafka.errors import KafkaError
 from kafka.spark.lookups import Lookups
@@ -23,6 +34,7 @@ from kafka.spark.progress import (
     Tree,
     begin_of,
     first_end,
+    listed,
     next_end,
     offsets_of,
     plan,
@@ -60,6 +72,8 @@ class Query:
         self._bound: Optional[Dict[TopicPartition, int]] = None
         self._has_planned = False
         self._warned: Set[Tuple[str, Tuple[TopicPartition, ...]]] = set()
+        self._deleted: Set[TopicPartition] = set()  # confirmed, and not seen since
+        self._held: Set[TopicPartition] = set()  # missing, not deleted: warned of
 
     def __repr__(self) -> str:
         state = 'new' if self._latest is None else 'at %d partitions' % len(self._latest)
@@ -132,14 +146,44 @@ class Query:
         return self._latest
 
     def _found(self, begin: Mapping[TopicPartition, int]) -> Dict[TopicPartition, int]:
-        """Return where logs end; asked again while one seems to end before what was read."""
+        """Return where logs end; asked again while one seems to end before what was read.
+
+        A partition that was read and is missing now keeps its offset unless it is deleted for
+        certain. Where nothing would be left all of them do, as with the JVM connector: an end
+        without partitions would have every topic that comes back read from its begin.
+        """
         latest: Dict[TopicPartition, int] = self._lookups.latest()
         for _ in range(self._options.retries - 1):
             if not went_back(begin, latest):
                 break
             self._sleep(self._options.retry_interval_ms / 1000)
             latest = self._lookups.latest()
-        return latest
+        deleted = self._confirmed_deleted(begin, latest)
+        kept = {each: begin[each] for each in begin if each not in latest and each not in deleted}
+        return {**kept, **latest} or dict(begin)
+
+    def _confirmed_deleted(
+        self, read: Iterable[TopicPartition], existing: Container[TopicPartition]
+    ) -> Set[TopicPartition]:
+        """Return which of the partitions that were read do not exist any more.
+
+        That they are missing in one answer is no proof: the right to see them may be taken away for
+        a while, and a broker that has just started names no topics.
+        """
+        missing = {each for each in read if each not in existing}
+        self._deleted &= missing
+        doubtful = missing - self._deleted
+        if doubtful:
+            self._deleted |= self._lookups.deleted(doubtful)
+        held = missing - self._deleted
+        if held - self._held:
+            log.warning(
+                'partitions %s are not named by the brokers and not deleted (authorization, or a'
+                ' broker that has just started): their offsets are kept',
+                listed(held),
+            )
+        self._held = held
+        return set(self._deleted)
 
     def _earliest(self, partitions: List[TopicPartition]) -> Dict[TopicPartition, int]:
         return self._lookups.earliest(partitions) if partitions else {}
@@ -171,7 +215,10 @@ class Query:
         if self._has_planned:
             return plan(begin, stop, self._earliest(new))
         existing = set(self._lookups.partitions())
-        earliest = self._earliest([each for each in stop if each in existing])
+        existing.update(set(begin) - existing - self._confirmed_deleted(begin, existing))
+        # Where nothing is read nothing is asked: the partition may be one that cannot be seen now.
+        asked = [each for each in stop if each in existing and begin.get(each) != stop[each]]
+        earliest = self._earliest(asked)
         new_starts = {each: earliest[each] for each in new if each in earliest}
         self._has_planned = True
         return plan(begin, stop, new_starts, earliest, existing)

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from kafka.producer import KafkaProducer
+from kafka.protocol.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponseTopic,
+)
 from kafka.spark.options import Limit, SourceOptions, Topics
 
 EARLIEST, LATEST = Limit('earliest'), Limit('latest')
@@ -26,3 +31,18 @@ def fill(cluster, topic, partition, values, **fields):
         producer.flush(10)
     finally:
         producer.close(10)
+
+
+def without_topics(cluster):
+    """Return a handler that answers as a broker that has just started: it knows no topic."""
+    host, port = cluster.bootstrap.rsplit(':', 1)
+    broker = MetadataResponseBroker(node_id=0, host=host, port=int(port))
+
+    def answer(call):
+        asked = call.request.topics or ()
+        topics = [
+            MetadataResponseTopic(error_code=3, name=each.name, partitions=[]) for each in asked
+        ]
+        return MetadataResponse(brokers=[broker], controller_id=0, topics=topics)
+
+    return answer

@@ -10,15 +10,17 @@ import pytest
 
 from kafka.errors import (
     KafkaConfigurationError,
+    KafkaConnectionError,
     KafkaTimeoutError,
     NoBrokersAvailable,
     UnknownTopicOrPartitionError,
 )
+from kafka.protocol.metadata import MetadataResponse
 from kafka.spark.lookups import Lookups
 from kafka.spark.options import Limit, Topics
 from kafka.structs import TopicPartition
 from kafka.testing import Cluster
-from test.spark.embedded import EARLIEST, LATEST, fill, options_of
+from test.spark.embedded import EARLIEST, LATEST, fill, options_of, without_topics
 
 T0, T1, U0 = TopicPartition('t', 0), TopicPartition('t', 1), TopicPartition('u', 0)
 BEGAN = 1_700_000_000_000
@@ -144,3 +146,125 @@ def test_nobody_who_answers_is_told_in_time(lookups):
     with pytest.raises((NoBrokersAvailable, KafkaTimeoutError)):
         lookups('t', config=config, retries=100, retry_interval_ms=1).partitions()
     assert time.monotonic() - began < 5
+
+
+# ---------------------------------------------------------------- brokers that are away, or new
+
+
+class Time:
+    """A clock that sleeping moves on; `then` are pairs of a time and what to call then."""
+
+    def __init__(self, then=()):
+        self.now = 0.0
+        self.then = sorted(then, key=lambda each: each[0])
+
+    def clock(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+        while self.then and self.then[0][0] <= self.now:
+            self.then.pop(0)[1]()
+
+
+def of_time(cluster, time, *names, **more):
+    return Lookups(options_of(cluster, *names, **more), time.clock, time.sleep)
+
+
+def played(answers):
+    """Return a function that raises or returns what it is given, the last one for ever."""
+
+    def ask():
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return ask
+
+
+def test_a_cluster_that_is_away_is_waited_for_as_long_as_java_does(cluster):
+    time = Time()
+    asked = of_time(cluster, time, 't')
+    try:
+        away = NoBrokersAvailable('away')
+        assert asked._retried(played([away] * 25 + [7])) == 7
+        assert time.now == 25.0
+        with pytest.raises(NoBrokersAvailable):
+            asked._retried(played([away]))
+        assert time.now == 85.0
+    finally:
+        asked.close()
+
+
+@pytest.mark.parametrize('error', [NoBrokersAvailable, KafkaConnectionError, KafkaTimeoutError])
+def test_how_long_is_said_by_the_name_that_java_has(cluster, error):
+    time = Time()
+    asked = of_time(cluster, time, 't', api_timeout_ms=5000)
+    try:
+        with pytest.raises(error):
+            asked._retried(played([error('away')]))
+        assert time.now == 5.0
+    finally:
+        asked.close()
+
+
+def test_a_topic_that_was_seen_is_waited_for_and_a_misspelt_one_is_not(cluster):
+    time = Time()
+    asked = of_time(cluster, time, 't')
+    try:
+        unknown = UnknownTopicOrPartitionError('t')
+        with pytest.raises(UnknownTopicOrPartitionError):
+            asked._retried(played([unknown]))
+        assert time.now == 2.0
+        asked.partitions()
+        assert asked._retried(played([unknown] * 8 + [7])) == 7
+        assert time.now == 10.0
+    finally:
+        asked.close()
+
+
+def test_a_broker_that_has_just_started_deletes_no_topic(cluster):
+    time = Time([(3.0, lambda: cluster.control('Metadata', None))])
+    asked = of_time(cluster, time, topics=Topics('subscribePattern', pattern=re.compile('t')))
+    try:
+        cluster.control('Metadata', without_topics(cluster))
+        assert asked.partitions() == []
+        assert asked.deleted([T0, T1]) == set()
+        assert 3.0 <= time.now < 4.0
+    finally:
+        asked.close()
+
+
+def test_a_topic_is_deleted_when_it_is_unknown_for_ten_seconds(cluster):
+    time = Time()
+    asked = of_time(cluster, time, topics=Topics('subscribePattern', pattern=re.compile('t')))
+    gone = TopicPartition('gone', 0)
+    try:
+        assert asked.deleted([T0, gone, TopicPartition('t', 7)]) == {gone, TopicPartition('t', 7)}
+        assert 10.0 <= time.now < 11.0
+    finally:
+        asked.close()
+
+
+def test_a_topic_that_may_not_be_seen_is_not_deleted():
+    with Cluster(topics={'t': 1}, authorizer=True, sasl={'u': 'p'}) as cluster:
+        cluster.allow('u', 'Read', topic='other')
+        login = {'security_protocol': cluster.security_protocol, 'sasl_mechanism': 'PLAIN'}
+        login.update(sasl_plain_username='u', sasl_plain_password='p')
+        time = Time()
+        pattern = Topics('subscribePattern', pattern=re.compile('t'))
+        asked = of_time(cluster, time, topics=pattern, config=login)
+        try:
+            assert asked.partitions() == []
+            assert asked.deleted([T0]) == set()
+            assert time.now == 0.0, 'that is known at once'
+        finally:
+            asked.close()
+
+
+def test_an_answer_without_brokers_is_not_taken_for_an_empty_cluster(lookups, cluster):
+    answers = [MetadataResponse(brokers=[], controller_id=-1, topics=[]) for _ in range(2)]
+    cluster.control('Metadata', lambda call: answers.pop() if answers else None)
+    pattern = Topics('subscribePattern', pattern=re.compile('u'))
+    assert lookups(topics=pattern, retry_interval_ms=1).partitions() == [U0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 import pytest
 
@@ -32,6 +32,7 @@ class PlayedLookups:
         self.committed: List[Tuple[str, Dict[TopicPartition, int]]] = []
         self.next_ends: List[Tuple[Any, ...]] = []
         self.failure: Optional[KafkaError] = None
+        self.hidden: Set[TopicPartition] = set()  # missing in lists, and not deleted
 
     def set(self, begins: Tuple[Any, ...], ends: Tuple[Any, ...]) -> None:
         self.begins, self.ends = begins, ends
@@ -57,6 +58,10 @@ class PlayedLookups:
         if self.next_ends:
             self.ends = self.next_ends.pop(0)
         return by_partition(*self.ends)
+
+    def deleted(self, partitions: Iterable[TopicPartition]) -> Set[TopicPartition]:
+        self.asked.append('deleted')
+        return set(partitions) - self.hidden
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         if self.failure is not None:
@@ -314,6 +319,70 @@ def test_the_same_loss_is_warned_of_once(caplog: Any) -> None:
         for _ in range(3):
             stage.ranges(tree((3, 4)), tree((9, 2)))
     assert len(caplog.records) == 1
+
+
+# ---------------------------------------------------------------- what is missing for a moment
+
+
+@pytest.mark.parametrize('fails', [True, False])
+@pytest.mark.parametrize('seen', [(), (7,)])
+def test_a_topic_that_is_missing_for_a_moment_keeps_its_offset(seen: Any, fails: bool) -> None:
+    """An end without it would have it read from its begin again, or fail for ever."""
+    stage = Stage((0, 0), (5, 6), fail_on_data_loss=fails)
+    first = stage.everything(stage.initial())
+    assert stage.ranges(stage.initial(), first) == [(0, 0, 5), (1, 0, 6)]
+    stage.lookups.hidden = set(by_partition(5, 6))
+    stage.lookups.set((0,) * len(seen), seen)
+    during = stage.everything(first)
+    assert during == {'t': {'0': 7 if seen else 5, '1': 6}} if seen else first
+    stage.ranges(first, during)
+    stage.lookups.set((0, 0), (9, 8))
+    after = stage.everything(during)
+    assert stage.ranges(during, after) == [(0, 7 if seen else 5, 9), (1, 6, 8)]
+
+
+@pytest.mark.parametrize('fails', [True, False])
+def test_a_query_that_starts_while_topics_are_missing_goes_on_behind_it(fails: bool) -> None:
+    stage = Stage((), (), fail_on_data_loss=fails)
+    stage.lookups.hidden = set(by_partition(5, 6))
+    start = {'t': {'0': 5, '1': 6}}
+    assert stage.ranges(start, stage.everything(start)) == []
+    assert stage.everything(start) == start
+    stage.lookups.set((0, 0), (9, 8))
+    assert stage.ranges(start, stage.everything(start)) == [(0, 5, 9), (1, 6, 8)]
+
+
+def test_a_topic_that_is_deleted_for_certain_is_told() -> None:
+    stage = Stage((0,), (5,))
+    start = {'t': {'0': 3, '1': 6}}
+    end = stage.everything(start)
+    assert end == {'t': {'0': 5}}
+    with pytest.raises(DataLossError, match='PARTITIONS_DELETED'):
+        stage.ranges(start, end)
+
+
+def test_when_all_topics_are_deleted_the_last_offsets_stay_as_in_the_jvm_connector() -> None:
+    stage = Stage((), ())
+    start = {'t': {'0': 3}}
+    for _ in range(3):
+        assert stage.everything(start) == start
+    assert stage.lookups.asked.count('deleted') == 1, 'what is known is not asked again'
+    stage.lookups.set((0,), (5,))
+    assert stage.everything(start) == {'t': {'0': 5}}
+    stage.lookups.set((), ())
+    assert stage.everything(start) == start
+    assert stage.lookups.asked.count('deleted') == 2, 'it came back, and went again'
+
+
+def test_what_is_missing_and_kept_is_warned_of_once(caplog: Any) -> None:
+    stage = Stage((), ())
+    stage.lookups.hidden = set(by_partition(3))
+    with caplog.at_level(logging.WARNING, 'kafka.spark'):
+        for _ in range(3):
+            stage.everything({'t': {'0': 3}})
+    (record,) = caplog.records
+    assert 'partitions t-0 are not named' in record.getMessage()
+    assert record.getMessage().endswith('their offsets are kept')
 
 
 # ---------------------------------------------------------------- when it is done

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pickle
+import time
 
 import pytest
 
@@ -18,7 +19,7 @@ from kafka.protocol.admin.topics import (
     DeleteTopicsRequest,
 )
 from test.integration.wire import Wire
-from test.spark.embedded import fill
+from test.spark.embedded import fill, without_topics
 
 pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
 
@@ -436,3 +437,46 @@ def test_the_driver_reads_no_more_than_so_many_bytes_at_once(monkeypatch):
 def test_a_reader_travels_without_connections():
     reader = pickle.loads(pickle.dumps(stream_reader(SOME, ('value',))))
     assert type(reader) is type(stream_reader(SOME, ('value',)))
+
+
+# ---------------------------------------------------------------- topics that are missing a while
+
+
+def wait_until(is_so):
+    """Wait for something, but not for ever: what follows tells whether it came."""
+    deadline = time.monotonic() + SECONDS
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def asked_by_name(cluster):
+    """Return how often a client has asked for topics by name."""
+    return sum(
+        each.api.name == 'METADATA' and bool(each.request.topics) for each in cluster.requests
+    )
+
+
+@pytest.mark.parametrize('name, fails', [('kafka-py', 'true'), ('kafka-self-limited', 'false')])
+def test_a_pattern_that_finds_nothing_for_a_moment_repeats_and_loses_nothing(
+    spark, checkpoint, name, fails
+):
+    """A broker that has just started names no topics: their offsets stay in the checkpoint."""
+    kafka.spark.register(spark)
+    for each in (SelfLimitedSource, LowLatencySource):
+        spark.dataSource.register(each)
+    with Cluster(topics={'t': 1}) as cluster:
+        fill(cluster, 't', 0, [b'%d' % each for each in range(10)])
+        queries = Queries(spark, name, cluster.bootstrap, 't', checkpoint)
+        options = {'subscribe': None, 'subscribePattern': 't.*', 'failOnDataLoss': fails}
+        options['maxOffsetsPerTrigger'] = '100'
+        query = queries.start(available_now=False, **options)
+        query.processAllAvailable()
+        cluster.forget_requests()
+        cluster.control('Metadata', without_topics(cluster))
+        wait_until(lambda: asked_by_name(cluster) > 1 or not query.isActive)
+        cluster.control('Metadata', None)
+        fill(cluster, 't', 0, [b'%d' % each for each in range(10, 15)])
+        query.processAllAvailable()
+        query.stop()
+        assert queries.rows == rows((0, 15))
+        assert json.loads(end_of(queries, 1))['t'] == {'0': 15}

@@ -81,7 +81,8 @@ class ArrowPolling(Polling):
         if fetch is None:
             return None
         batch = self._taken(fetch, lambda: take_arrow(fetch, maker))
-        if not self._consumed(fetch.partition, fetch.token, fetch.position, fetch.last_epoch):
+        move = self._consumed if batch.num_rows else self._passed_over
+        if not move(fetch.partition, fetch.token, fetch.position, fetch.last_epoch):
             return self._take_arrow(maker)  # it was moved meanwhile, and this is not what is wanted
         return batch
 

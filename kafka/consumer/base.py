@@ -78,6 +78,9 @@ class Consumer:
         self.topic = name_for(client, topic)
         self.group = None if group is None else name_for(client, group, 'group')
         self.offsets: Dict[int, int] = {}
+        # Where a reset has put offsets. What is still there is not committed: the group would skip
+        # messages that nobody was given.
+        self._unread: Dict[int, int] = {}
         self.auto_commit = auto_commit
         for option, value in (
             ('auto_commit_every_n', auto_commit_every_n),
@@ -158,7 +161,8 @@ class Consumer:
     def commit(self, partitions: Optional[Iterable[int]] = None) -> Optional[bool]:
         """Store the offsets of the group, if anything was consumed or sought since the last time.
 
-        Arguments: partitions: the ids to commit; None means all.
+        Arguments: partitions: the ids to commit; None means all but those that stand where a
+            reset by auto_offset_reset has put them.
         Returns: True when stored; False when that failed (which is logged); None when there was
         nothing to store, or no group to store it for.
         Raises: ValueError for a partition that is not consumed; TypeError for what is no list.
@@ -170,9 +174,8 @@ class Consumer:
                 return None
             self._committing = True
             try:
-                return self._commit(
-                    dict(self.offsets) if partitions is None else self._positions(partitions)
-                )
+                positions = self._read() if partitions is None else self._positions(partitions)
+                return self._commit(positions) if positions else None
             finally:
                 self._committing = False
 
@@ -183,6 +186,11 @@ class Consumer:
             # then nobody would ever open the lock.
             self.commit_lock, self._committing = threading.RLock(), False
             self._process = os.getpid()
+
+    def _read(self) -> Dict[int, int]:
+        """Return the offsets that may be committed."""
+        unread = self._unread
+        return {p: offset for p, offset in dict(self.offsets).items() if unread.get(p) != offset}
 
     def _commit(self, positions: Dict[int, int]) -> bool:
         """Store some offsets and reset the counter; return whether that worked."""

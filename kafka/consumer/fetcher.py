@@ -236,7 +236,8 @@ class Fetcher:
         records: List[ConsumerRecord] = []
         if self._is_current(fetch.partition, fetch.token, fetch.position):
             records = fetch.take(most)
-            self._subscriptions.state(fetch.partition).consumed(fetch.position, fetch.last_epoch)
+            state = self._subscriptions.state(fetch.partition)
+            (state.consumed if records else state.passed_over)(fetch.position, fetch.last_epoch)
         if not records or fetch.is_done:
             self._parked.remove(fetch)
         return records

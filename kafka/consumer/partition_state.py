@@ -143,6 +143,8 @@ class TopicPartitionState:
 
     __slots__ = (
         '_changed',
+        '_first_end',
+        '_may_commit',
         '_partition',
         '_position',
         '_unsettled',
@@ -187,6 +189,12 @@ class TopicPartitionState:
         self.preferred_replica: Optional[int] = None
         self.preferred_until = 0.0
         self._position: Optional[int] = None
+        # Whether the position may be committed although no record was returned from it: the program
+        # has sought there, or it follows from what the group has committed.
+        self._may_commit = False
+        # The position after the records that were returned first since it was moved otherwise, None
+        # before: records that are taken back from there leave nothing returned.
+        self._first_end: Optional[int] = None
         self._partition = partition
         self._unsettled = unsettled
         self._changed = changed
@@ -243,8 +251,12 @@ class TopicPartitionState:
         return self.stuck_token == self.token
 
     def consumed_offset(self) -> Optional[OffsetAndMetadata]:
-        """Return what may be committed: the position, None while there is none."""
-        if self._position is None:
+        """Return what may be committed: the position; None without one, and where a reset put it.
+
+        A position that the reset policy found counts only once records were returned from there:
+        whoever commits it before makes the group skip records that nobody has seen.
+        """
+        if self._position is None or (self._first_end is None and not self._may_commit):
             return None
         return OffsetAndMetadata(self._position, '', self.position_epoch)
 
@@ -282,11 +294,21 @@ class TopicPartitionState:
         """Go to an offset; it is validated first if the leader epoch before it is known."""
         self._go(Event.SEEK if epoch < 0 else Event.SEEK_IN_EPOCH)
         self._move(offset, epoch)
+        self._may_commit = True
+
+    def seek_to(self, strategy: Any) -> None:
+        """Go where a policy says; the offset is looked up, and may be committed once it is known.
+
+        Arguments: strategy: as read_policy().
+        """
+        self.await_reset(strategy)
+        self._may_commit = True
 
     def await_reset(self, strategy: Any) -> None:
         """Have no position until one was found. Arguments: strategy: as read_policy()."""
         self._go(Event.NEED_RESET)
         self._move(None, -1)
+        self._may_commit = False
         self.reset_strategy = read_policy(strategy)
 
     # ------------------------------------------------------------ answers to what was asked
@@ -299,6 +321,7 @@ class TopicPartitionState:
         epoch = -1 if committed.leader_epoch is None else committed.leader_epoch
         self._go(Event.COMMITTED if epoch < 0 else Event.COMMITTED_IN_EPOCH)
         self._move(committed.offset, epoch)
+        self._may_commit = True
         return True
 
     def reset_to(self, token: int, offset: int) -> bool:
@@ -371,7 +394,9 @@ class TopicPartitionState:
         if asked != self.validation():
             return False
         self._go(Event.TRUNCATED)
+        may_commit = self.consumed_offset() is not None  # then what is before the cut was returned
         self._move(end.end_offset, end.epoch)
+        self._may_commit = may_commit
         return True
 
     # ------------------------------------------------------------ fetching
@@ -386,6 +411,14 @@ class TopicPartitionState:
 
     def consumed(self, offset: int, epoch: int = -1) -> None:
         """Note that what comes before an offset was handed out; its epoch -1: as before."""
+        if self._first_end is None:
+            self._first_end = offset
+        elif offset < self._first_end and self._position is not None and offset < self._position:
+            self._first_end = None  # the records go back before the program has seen any
+        self.passed_over(offset, epoch)
+
+    def passed_over(self, offset: int, epoch: int = -1) -> None:
+        """Note that nothing before an offset is left to be returned, as behind aborted records."""
         if self.phase is not Phase.FETCHING:
             self._go(Event.HAND_OUT)
         if self.stuck_token == self.token and offset != self._position:
@@ -440,4 +473,5 @@ class TopicPartitionState:
         self._position = self.fetch_offset = offset
         self.position_epoch = self.fetch_epoch = epoch
         self.reset_strategy = None
+        self._first_end = None
         self._note_change()

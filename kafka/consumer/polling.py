@@ -209,7 +209,8 @@ class Polling(Rebalancing):
         # Positions move when all is at hand: what Ctrl-C keeps from the program comes again.
         self._taking = found
         for partition, token, taken, end, epoch in found:
-            if self._consumed(partition, token, end, epoch) and taken:
+            move = self._consumed if taken else self._passed_over
+            if move(partition, token, end, epoch) and taken:
                 self._count(partition, len(taken))
                 if partition in records:
                     records[partition] += taken

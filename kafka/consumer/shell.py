@@ -103,7 +103,8 @@ class Shell:
                 self._consumed(course.partition, course.token, last[0] + 1, last[1])
         else:
             self._course = None
-            self._consumed(course.partition, course.token, course.end, course.epoch)
+            move = self._passed_over if course.records.last() is None else self._consumed
+            move(course.partition, course.token, course.end, course.epoch)
 
     def _consumed(
         self, partition: TopicPartition, token: int, offset: int, epoch: Optional[int]
@@ -115,6 +116,18 @@ class Shell:
             if state is None or state.token != token:
                 return False
             state.consumed(offset, -1 if epoch is None else epoch)
+            return True
+
+    def _passed_over(
+        self, partition: TopicPartition, token: int, offset: int, epoch: Optional[int]
+    ) -> bool:
+        """Move a position without any record returned; else as _consumed()."""
+        engine = self._engine
+        with engine.lock:
+            state = engine.subscription.assignment.get(partition)
+            if state is None or state.token != token:
+                return False
+            state.passed_over(offset, -1 if epoch is None else epoch)
             return True
 
     def _counts(self, partition: TopicPartition, token: int) -> bool:

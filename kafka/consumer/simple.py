@@ -206,6 +206,8 @@ class SimpleConsumer(Consumer):
         else:
             raise ValueError('whence must be None, 0, 1 or 2, not %r' % (whence,))
         self.fetch_offsets = dict(self.offsets)
+        for each in partitions:
+            self._unread.pop(each, None)
         self.queue.clear()
         self.count_since_commit += 1
         if self.auto_commit:
@@ -403,7 +405,9 @@ class SimpleConsumer(Consumer):
         except OffsetOutOfRangeError:
             partition = response.partition
             log.warning('topic=%s partition=%s: offset out of range', self.topic, partition)
-            self.reset_partition_offset(partition)
+            offset = self.reset_partition_offset(partition)
+            if offset is not None:
+                self._unread[partition] = offset
             outcome.again[partition] = sizes.get(partition, self.buffer_size)
             outcome.failed = True
             return

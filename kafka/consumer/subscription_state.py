@@ -214,6 +214,13 @@ class AssignedPartitions:
         number, epoch = _offset_of(offset)
         self.state(partition).seek(number, epoch)
 
+    def seek_to(self, partition: TopicPartition, strategy: Any) -> None:
+        """Go on where a policy says, for the program, whose position it is from then on.
+
+        Arguments: strategy: as read_policy(). Raises NotAssignedError.
+        """
+        self.state(partition).seek_to(strategy)
+
     def need_offset_reset(self, partition: TopicPartition, strategy: Any = None) -> None:
         """Let the position be found anew. Raises NotAssignedError.
 
@@ -241,7 +248,7 @@ class AssignedPartitions:
         return {each for each in self.unsettled if not self.assignment[each].has_valid_position}
 
     def all_consumed_offsets(self) -> Dict[TopicPartition, OffsetAndMetadata]:
-        """Return what may be committed: the position of each partition that has one."""
+        """Return what may be committed, see TopicPartitionState.consumed_offset()."""
         found = {each: state.consumed_offset() for each, state in self.assignment.items()}
         return {each: offset for each, offset in found.items() if offset is not None}
 

@@ -298,9 +298,7 @@ class Verbs(ArrowPolling):
         wanted = self._assigned(partitions)
         self._move(
             wanted,
-            lambda subscription: [
-                subscription.need_offset_reset(each, strategy) for each in wanted
-            ],
+            lambda subscription: [subscription.seek_to(each, strategy) for each in wanted],
         )
 
     def _assigned(self, partitions: Iterable[TopicPartition]) -> List[TopicPartition]:

@@ -169,6 +169,7 @@ def test_offsets_that_are_stored_are_committed_by_themselves_once_in_a_while():
         options = {'group_id': 'g', 'auto_commit_interval_ms': 1000, 'fetch_max_wait_ms': 5000}
         made = SimConsumer.of(cluster, [], **options)
         made.assign([FIRST, SECOND])
+        made.seek_to_beginning()
         for _ in range(50):
             made.poll(timeout_ms=1000)
         commits = [each for each in cluster.requests if each.api.name == 'OFFSET_COMMIT']

@@ -94,6 +94,28 @@ def test_an_offset_out_of_range_is_reset_by_policy_and_asked_at_once(policy, off
     assert made.offsets[0] == (9 if policy == 'largest' else 5)
 
 
+@pytest.mark.parametrize('is_sought', [False, True])
+def test_where_a_reset_led_is_not_committed_before_something_is_read_there(is_sought):
+    """The group would skip what came before, which nobody was given."""
+    client = FakeClient((0, 9), (500, 500))
+    made = consumer(client, group='group', auto_commit=False, auto_offset_reset='largest')
+    made.fetch_offsets[1] = made.offsets[1] = 3
+    made.get_messages(9)
+    assert made.offsets == {0: 9, 1: 500}
+    if is_sought:
+        made.seek(500, None, 1)
+    assert made.commit() is True
+    client.logs[1] = (500, 502)
+    if not is_sought:
+        made.get_messages(1)
+        made.commit()
+    committed = [
+        {each.partition: each.offset for each in args[1]}
+        for args, _ in client.called('send_offset_commit_request')
+    ]
+    assert committed == ([{0: 9, 1: 500}] if is_sought else [{0: 9}, {0: 9, 1: 501}])
+
+
 def test_an_offset_out_of_range_without_a_policy_is_raised():
     client = FakeClient((4, 9))
     made = consumer(client, auto_offset_reset='none')

@@ -2,20 +2,26 @@
 
     python -m test.integration.chaos --release 4.4.0 --rounds 5 --records 200000 --kills 5 --seed 1
     python -m test.integration.chaos --rounds 5 --transactions
+    python -m test.integration.chaos --rounds 5 --raise thread --finalizers
 
 Owns the figure "0 lost, 0 duplicated, order per key kept, every future resolved": programs with a
 KafkaProducer as its users write them, one that is idempotent and one with transactions; leaders,
 controllers and coordinators killed with SIGKILL at moments that a seed decides, and started again.
-chaos_judge.py says what must hold. A line of figures is printed for each round. Does not own:
-starting brokers (servers/).
+With ``--raise`` an exception is raised into the sending thread about once a second: by a signal's
+handler in the main thread, or from outside in another one (interrupting.py). With ``--finalizers``
+the garbage collector runs finalizers that send through the same producer. chaos_judge.py says what
+must hold. A line of figures is printed for each round. Does not own: starting brokers (servers/).
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
 import logging
 import random
 import sys
+import threading
 import time
 from collections import Counter
 from typing import NamedTuple
@@ -42,6 +48,13 @@ from test.integration.chaos_judge import (
     value_of,
 )
 from test.integration.failover import CONFIG, Killer
+from test.integration.interrupting import (
+    Interrupted,
+    Interrupter,
+    Shutdown,
+    TimeLimit,
+    Uninterrupted,
+)
 from test.integration.wire import Wire, coordinator_of, end_of
 
 PARTITIONS = 6
@@ -68,8 +81,13 @@ DELIVERY_SECONDS = 12
 class Program:
     """What both programs share: records with rising numbers, at a pace, until all are killed.
 
-    Attributes: sent; reached: so many were acknowledged; errors: that the program met, counted.
+    Attributes: sent; reached: so many were acknowledged; errors: that the program met, counted;
+    interrupter: through which calls of the producer are made.
     """
+
+    #: Whether finalizers send too, and how many objects with one are made for so many records.
+    has_finalizers = False
+    PER_FINALIZER = 20
 
     def __init__(self, cluster, topic, records, killer, chance):
         self.cluster, self.topic, self.records = cluster, topic, records
@@ -77,6 +95,7 @@ class Program:
         self.sent = self.reached = 0
         self.errors = Counter()
         self.producer = None
+        self.interrupter = Uninterrupted()
 
     def make(self, **options):
         """Return a producer that needs all copies and waits long."""
@@ -100,18 +119,52 @@ class Program:
         return range(first, self.sent)
 
     def send(self, numbers, transaction=0):
-        """Send records at a pace that lets brokers come back; return their futures."""
-        futures = []
+        """Send records at a pace that lets brokers come back.
+
+        Returns: {number: future}; None for a record whose call was interrupted.
+        """
+        futures = {}
         part = self.records / max(1, len(self.killer.moments))
         for start in range(numbers.start, numbers.stop, BURST):
             begun = time.monotonic()
             for number in range(start, min(start + BURST, numbers.stop)):
-                value = value_of(number, transaction)
-                futures.append(self.producer.send(self.topic, value, key_of(number)))
+                futures[number] = self.send_one(number, transaction)
+                if self.has_finalizers and not number % self.PER_FINALIZER:
+                    Dropped(self)
             is_ahead = start > part * (len(self.killer.kills) + 1)
             pace = BURST / (SLOWLY if is_ahead else PER_SECOND)
             time.sleep(max(0.0, begun + pace - time.monotonic()))
         return futures
+
+    def send_one(self, number, transaction=0):
+        """Send a record; return its future, None if the call was interrupted."""
+        value, key = value_of(number, transaction), key_of(number)
+        try:
+            return self.interrupter.call(self.producer.send, self.topic, value, key)
+        except Interrupted:
+            self.errors['interrupted send'] += 1
+            return None
+
+    def insist(self, function, *arguments):
+        """Make a call, again after each interruption."""
+        while True:
+            try:
+                return self.interrupter.call(function, *arguments)
+            except Interrupted as error:
+                self.errors['interrupted %s' % error] += 1
+
+
+class Dropped:
+    """An object in a cycle, which only the collector finds; its finalizer sends a record."""
+
+    def __init__(self, program):
+        self.program, self.cycle = program, self
+
+    def __del__(self):
+        try:
+            self.program.send_late()
+        except (TimeLimit, Shutdown):  # nobody is above a finalizer
+            self.program.interrupter.catch()
 
 
 class IdempotentProgram(Program):
@@ -119,23 +172,44 @@ class IdempotentProgram(Program):
 
     kinds = ('leader', 'controller')
 
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.futures = {}
+        self.late = 0  # records that finalizers have sent
+
     def run(self):
         """Send everything; return what was told of each number."""
-        with self.make(delivery_timeout_ms=PATIENCE_SECONDS * 1000) as self.producer:
-            futures = []
-            while self.goes_on():
-                futures += self.send(self.take(BURST))
-                while self.reached < len(futures) and futures[self.reached].is_done:
-                    self.reached += 1
-                if len(futures) - self.reached > 100_000:  # they wait for a leader
-                    time.sleep(0.1)
-            try:
-                self.producer.flush(PATIENCE_SECONDS)
-            except KafkaTimeoutError as error:
-                self.errors[type(error).__name__] += 1
-            told = dict(enumerate(map(told_by, futures)))
+        self.producer = self.make(delivery_timeout_ms=PATIENCE_SECONDS * 1000)
+        while self.goes_on():
+            self.futures.update(self.send(self.take(BURST)))
+            while self.reached < self.sent and self.is_done(self.reached):
+                self.reached += 1
+            if self.sent - self.reached > 100_000:  # they wait for a leader
+                time.sleep(0.1)
+        gc.collect()  # what finalizers send comes before the flush
+        self.has_finalizers = False
+        try:
+            self.insist(self.producer.flush, PATIENCE_SECONDS)
+        except KafkaTimeoutError as error:
+            self.errors[type(error).__name__] += 1
+        told = {number: told_by(future) for number, future in self.futures.items()}
+        self.insist(self.producer.close, PATIENCE_SECONDS)
         self.reached = sum(each.is_acknowledged for each in told.values())
         return told
+
+    def is_done(self, number):
+        """Return True if the outcome of a record is known, or its call was interrupted."""
+        future = self.futures.get(number)
+        return future is None or future.is_done
+
+    def send_late(self):
+        """Send a record from a finalizer, wherever the collector has found it."""
+        if not self.has_finalizers:
+            return
+        self.late += 1
+        number, self.sent = self.sent, self.sent + 1
+        self.futures[number] = None  # in case that this call is interrupted itself
+        self.futures[number] = self.producer.send(self.topic, value_of(number), key_of(number))
 
     def judge(self, logs, told):
         """Return the judgement."""
@@ -143,7 +217,9 @@ class IdempotentProgram(Program):
 
 
 def told_by(future):
-    """Return what a future says."""
+    """Return what a future says; None stands for a call that was interrupted."""
+    if future is None:
+        return Told(error=Interrupted.__name__)
     if not future.is_done:
         return Told()
     if future.exception is not None:
@@ -176,18 +252,18 @@ class TransactionalProgram(Program):
             while self.transact(numbers) == 'aborted':
                 pass
             self.reached = self.sent
-        self.producer.close(timeout=PATIENCE_SECONDS)
+        self.insist(self.producer.close, PATIENCE_SECONDS)
 
     def renew(self):
         """Begin with a new producer, which ends what the last one left open."""
         if self.producer is not None:
-            self.producer.close(timeout=0)
+            self.insist(self.producer.close, 0)
         self.producer = self.make(
             transactional_id=self.name,
             delivery_timeout_ms=DELIVERY_SECONDS * 1000,
             transaction_timeout_ms=60000,
         )
-        self.producer.init_transactions()
+        self.insist(self.producer.init_transactions)
 
     def transact(self, numbers):
         """Make one transaction; return how it ended."""
@@ -195,46 +271,49 @@ class TransactionalProgram(Program):
         name, end = self.count, 'unknown'
         # Until it is known better, as if the program were killed.
         self.transactions[name] = Transaction(numbers, end)
-        wish, futures = self.chance.random(), []
-        is_asked = False
+        wish, futures = self.chance.random(), {}
+        is_asked, call = False, self.interrupter.call
         try:
-            self.producer.begin_transaction()
+            call(self.producer.begin_transaction)
             futures = self.send(numbers, name)
             if wish < 0.2:
                 offsets = {TopicPartition(self.topic, 0): OffsetAndMetadata(name, '')}
-                self.producer.send_offsets_to_transaction(offsets, self.name)
+                call(self.producer.send_offsets_to_transaction, offsets, self.name)
             if wish > 0.96:
                 end = 'aborted'  # by who comes next
                 self.renew()
             elif wish > 0.85:
-                self.producer.abort_transaction()
+                call(self.producer.abort_transaction)
                 end = 'aborted'
+            elif None in futures.values():  # nobody knows whether these records are part of it
+                raise Interrupted('send')
             else:
                 is_asked = True
-                self.producer.commit_transaction()
+                call(self.producer.commit_transaction)
                 end = 'committed'
-        except KafkaError as error:
+        except (KafkaError, Interrupted) as error:
             self.errors[type(error).__name__] += 1
-            end = self.give_up(is_asked)
+            end = self.give_up(is_asked, isinstance(error, Interrupted))
         self.transactions[name] = Transaction(numbers, end)
         self.check(futures, end)
         return end
 
-    def give_up(self, is_asked):
-        """Abort; if that cannot be, begin anew. Return what that says of the transaction."""
+    def give_up(self, is_asked, is_interrupted):
+        """Abort; if that cannot be, begin again. Return what that says of the transaction."""
         try:
-            self.producer.abort_transaction()
-            return 'aborted'
-        except KafkaError as error:
+            self.interrupter.call(self.producer.abort_transaction)
+            return 'unknown' if is_asked and is_interrupted else 'aborted'
+        except (KafkaError, Interrupted) as error:
             self.errors['abort: %s' % type(error).__name__] += 1
         self.renew()
         return 'unknown' if is_asked else 'aborted'
 
     def check(self, futures, end):
         """Count the futures that are not resolved, or not as the end of the transaction says."""
-        for future in futures:
-            is_good = future.is_done and (end != 'committed' or future.exception is None)
-            self.unresolved += not is_good
+        for future in futures.values():
+            if future is not None:
+                is_good = future.is_done and (end != 'committed' or future.exception is None)
+                self.unresolved += not is_good
 
     def judge(self, logs, _):
         """Return the judgement."""
@@ -371,8 +450,71 @@ class Report(NamedTuple):
         )
 
 
-def run(cluster, topic, records, kills, seed, transactions=False):
-    """Let a program send to a new topic of three brokers while these die; return the Report."""
+@contextlib.contextmanager
+def finalizers(program):
+    """Let the collector run often, and find objects whose finalizers send."""
+    thresholds = gc.get_threshold()
+    program.has_finalizers = True
+    gc.set_threshold(50)
+    try:
+        yield
+    finally:
+        program.has_finalizers = False
+        gc.set_threshold(*thresholds)
+
+
+def run_interrupted(program, seed, every):
+    """Let a program run while exceptions are raised into its calls; return what it returns."""
+    program.interrupter = Interrupter(every, seed)
+    try:
+        return program.run()
+    finally:
+        program.interrupter.end()
+
+
+def run_in_thread(function, *arguments):
+    """Call a function in a thread of its own; return or raise what it does."""
+    results, errors = [], []
+
+    def target():
+        try:
+            results.append(function(*arguments))
+        except BaseException as error:  # raised below
+            errors.append(error)
+
+    thread = threading.Thread(target=target, name='program')
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def run_program(program, seed, raises, every):
+    """Run a program as it is asked for; return what it returns."""
+    if raises == 'signal':
+        return run_interrupted(program, seed, every)
+    if raises == 'thread':
+        return run_in_thread(run_interrupted, program, seed, every)
+    return program.run()
+
+
+def run(
+    cluster,
+    topic,
+    records,
+    kills,
+    seed,
+    transactions=False,
+    raises=None,
+    every=1.0,
+    has_finalizers=False,
+):
+    """Let a program send to a new topic of three brokers while these die; return the Report.
+
+    Arguments: raises: 'signal' or 'thread': how exceptions are raised into its calls, None: not;
+    every: the mean seconds between two of them; has_finalizers: whether finalizers send through the same producer.
+    """
     started, chance = time.monotonic(), random.Random(seed)
     cluster.create_topic(topic, PARTITIONS, config=CONFIG)
     killer = ChaosKiller(cluster, topic, kills, records, chance)
@@ -383,7 +525,8 @@ def run(cluster, topic, records, kills, seed, transactions=False):
     logging.getLogger('kafka').addHandler(mistakes)
     killer.start()
     try:
-        told = program.run()
+        with finalizers(program) if has_finalizers else contextlib.nullcontext():
+            told = run_program(program, seed, raises, every)
     finally:
         killer.gives_up.set()
         killer.join()
@@ -397,6 +540,10 @@ def run(cluster, topic, records, kills, seed, transactions=False):
         wait_for_markers(cluster, topic, partition)
         logs[partition] = read_log(cluster.bootstrap, topic, partition)
     ends = Counter(each.end for each in getattr(program, 'transactions', {}).values())
+    program.errors['hit'] = program.interrupter.hits
+    program.errors['sent by finalizers'] = getattr(program, 'late', 0)
+    if program.interrupter.swallowed:
+        mistakes.texts.append('%d exceptions were swallowed' % program.interrupter.swallowed)
     return Report(
         '%s %s seed %d'
         % (cluster.release.name, 'transactions' if transactions else 'idempotent', seed),
@@ -404,7 +551,7 @@ def run(cluster, topic, records, kills, seed, transactions=False):
         program.sent,
         killer.kills,
         ends,
-        program.errors,
+        +program.errors,
         mistakes.texts,
         program.judge(logs, told),
     )
@@ -420,6 +567,16 @@ def main(arguments=None):
     parser.add_argument('--seed', type=int, help='of the first round')
     parser.add_argument('--transactions', action='store_true')
     parser.add_argument(
+        '--raise',
+        dest='raises',
+        choices=['signal', 'thread'],
+        help='raise exceptions into calls, in the main thread or in another one',
+    )
+    parser.add_argument('--every', type=float, default=1.0, help='mean seconds between two of them')
+    parser.add_argument(
+        '--finalizers', action='store_true', help='let finalizers send (without transactions)'
+    )
+    parser.add_argument(
         '--slow', action='store_true', help='the machine is busy: let brokers wait longer'
     )
     options = parser.parse_args(arguments)
@@ -430,7 +587,15 @@ def main(arguments=None):
         for number in range(seed, seed + options.rounds):
             topic = 'chaos-%d' % number
             found = run(
-                cluster, topic, options.records, options.kills, number, options.transactions
+                cluster,
+                topic,
+                options.records,
+                options.kills,
+                number,
+                options.transactions,
+                options.raises,
+                options.every,
+                options.finalizers and not options.transactions,
             )
             sys.stdout.write('%s\n' % (found,))
             sys.stdout.flush()

@@ -3,14 +3,16 @@
     python -m test.integration.chaos_groups --rounds 10 --records 100000 --protocol classic
     python -m test.integration.chaos_groups --rounds 10 --protocol consumer --transactions
     python -m test.integration.chaos_groups --rounds 1 --commits early
+    python -m test.integration.chaos_groups --rounds 10 --raise
 
 Owns the figure "0 lost, order per key, every record handed out, again only for a reason, no commit
 ahead": an idempotent producer with keys (chaos.py), a group of four members that are processes of
 their own (group_member.py), killed with SIGKILL and followed by others, brokers killed meanwhile:
 leaders, controllers, and the coordinator of the group. With ``--transactions`` the members copy to
 another topic in transactions, and that copy has to hold every record once. ``--commits early`` has
-members that commit what they have not seen: a run that must be found bad. group_judge.py says what
-must hold. A line of figures is printed for each round; the exit code is the number of bad ones, up
+members that commit what they have not seen: a run that must be found bad. With ``--raise``
+exceptions are raised into each member's calls about once a second, in its main thread or another
+one by turns (interrupting.py). group_judge.py says what must hold. A line of figures is printed for each round; the exit code is the number of bad ones, up
 to 1. Does not own: starting brokers (servers/).
 """
 
@@ -228,7 +230,7 @@ class Round:
             Counter(kind for _, _, kind in brokers.kills),
             killer.killed,
             program.errors + errors_of(members),
-            mistakes.texts,
+            mistakes.texts + swallowed_in(members),
             judge(logs, told),
             self.judge(logs, members),
         )
@@ -264,6 +266,13 @@ class Round:
 
     def place_options(self, place):
         """Return those of one place."""
+        raises = {}
+        if self.options.raises:
+            raises = {'raises': ('signal', 'thread')[place % 2], 'every': self.options.every}
+        return {**raises, **self.commit_options(place)}
+
+    def commit_options(self, place):
+        """Return those that say who commits."""
         commits = COMMITS[place] if self.options.commits == 'mixed' else self.options.commits
         if not self.options.transactions:
             return {'commits': commits}
@@ -394,6 +403,16 @@ def errors_of(members):
     return found
 
 
+def swallowed_in(members):
+    """Return a text for each member whose client swallowed an exception."""
+    return [
+        '%s: %d of %d exceptions were swallowed' % (life.name, each.words[1], each.words[0])
+        for life in members.lives
+        for each in life.events
+        if each.what == 'interrupted' and each.words[1]
+    ]
+
+
 def run(cluster, topic, **options):
     """Run one round with options as on the command line; return the Report."""
     words = parser().parse_args([])
@@ -421,6 +440,10 @@ def parser():
     made.add_argument(
         '--helped', dest='is_helped', action='store_true', help='copy with kafka.exactly_once'
     )
+    made.add_argument(
+        '--raise', dest='raises', action='store_true', help='raise exceptions into members'
+    )
+    made.add_argument('--every', type=float, default=1.0, help='mean seconds between two of them')
     made.add_argument('--seed', type=int, help='of the first round')
     made.add_argument('--told', help='a file to keep all in that members said')
     made.add_argument('--slow', action='store_true', help='the machine is busy')

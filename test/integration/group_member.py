@@ -13,15 +13,19 @@ same for all processes. The values that it reads begin with a number, as chaos_j
 With ``output`` it writes what it reads to another topic, exactly once: in transactions together
 with the offsets. ``commits`` says who commits: the program after each poll (``sync``, ``async``),
 the client (``auto``), or, on purpose wrong, the program before it has seen the records (``early``).
+With ``raises`` exceptions are raised into its calls of the client, about once a second, in the main
+thread or another one (interrupting.py).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import threading
 import time
+from functools import partial
 
 POLL_SECONDS = 0.2
 MAX_RECORDS = 200
@@ -47,21 +51,66 @@ def number_of(value):
 # ---------------------------------------------------------------- the clients
 
 
+class Calls:
+    """How a program calls its client: as it is, or with exceptions raised into the calls.
+
+    Attributes: interrupted: what call() raises for a call that was hit; nothing, if none is.
+    """
+
+    def __init__(self, options):
+        self.interrupter, self.interrupted = None, ()
+        if options.get('raises'):
+            from test.integration.interrupting import Interrupted, Interrupter
+
+            seconds = float(options.get('every', 1.0))
+            self.interrupter = Interrupter(seconds, random.randrange(10**6))
+            self.interrupted = (Interrupted,)
+
+    def call(self, function, *arguments):
+        """Return what a call returns."""
+        if self.interrupter is None:
+            return function(*arguments)
+        return self.interrupter.call(function, *arguments)
+
+    def insist(self, function, *arguments):
+        """Make a call, again after each interruption."""
+        while True:
+            try:
+                return self.call(function, *arguments)
+            except self.interrupted as error:
+                say('error', 'interrupted %s' % error, '')
+
+    def cover(self):
+        """Keep what follows from being interrupted, in a callback of a call."""
+        if self.interrupter is not None:
+            self.interrupter.cover()
+
+    def end(self):
+        """Interrupt nothing any more; tell how often it was done."""
+        if self.interrupter is not None:
+            self.interrupter.end()
+            say('interrupted', self.interrupter.hits, self.interrupter.swallowed)
+
+
 class KafkaPythonClient:
     """KafkaConsumer of kafka-evergreen, and of kafka-python as far as it has the options."""
 
     def __init__(self, options):
+        self.calls = calls = Calls(options)
         from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
         from kafka.structs import OffsetAndMetadata
 
         class Listener(ConsumerRebalanceListener):
             def on_partitions_revoked(self, revoked):
+                calls.cover()
                 say('revoked', sorted(each.partition for each in revoked))
 
             def on_partitions_assigned(self, assigned):
+                calls.cover()
                 say('assigned', sorted(each.partition for each in assigned))
 
             def on_partitions_lost(self, lost):
+                calls.cover()
                 say('lost', sorted(each.partition for each in lost))
 
         self.partition, self.offset = TopicPartition, OffsetAndMetadata
@@ -97,26 +146,29 @@ class KafkaPythonClient:
 
     def poll(self):
         """Return [(partition, offset, key, value)]."""
+        found = self.calls.call(self.consumer.poll, int(POLL_SECONDS * 1000))
         return [
             (each.partition, each.offset, each.key, each.value)
-            for records in self.consumer.poll(int(POLL_SECONDS * 1000)).values()
+            for records in found.values()
             for each in records
         ]
 
     def commit(self, offsets):
         """Commit {partition: next offset}."""
-        self.consumer.commit(self._places(offsets))
+        self.calls.call(self.consumer.commit, self._places(offsets))
 
     def commit_async(self, offsets, told):
         """Commit without waiting; call ``told`` if that worked."""
 
         def done(_, answer):
+            self.calls.cover()
             if not isinstance(answer, Exception):
                 told()
             else:
                 say('error', type(answer).__name__, str(answer))
 
-        self.consumer.commit_async(self._places(offsets), callback=done)
+        commit = partial(self.consumer.commit_async, callback=done)
+        self.calls.call(commit, self._places(offsets))
 
     def handed_out(self, offsets):
         """Take note that records were seen; for clients that are told."""
@@ -133,7 +185,8 @@ class KafkaPythonClient:
 
     def close(self):
         """Leave the group."""
-        self.consumer.close()
+        self.calls.insist(self.consumer.close)
+        self.calls.end()
 
 
 def assignor_of(name):
@@ -178,6 +231,7 @@ class ConfluentClient:
         if options.get('instance'):
             config['group.instance.id'] = options['instance']
         self.told = []
+        self.calls = Calls({})
         self.consumer = Consumer({**config, 'on_commit': self._committed})
         self.consumer.subscribe(
             [self.topic],
@@ -294,7 +348,10 @@ class Member:
                 self.note(left)
             except Exception as error:  # a rebalance is over some polls later
                 say('error', type(error).__name__, str(error)[:300])
-                records = self.client.poll()
+                try:
+                    records = self.client.poll()
+                except self.client.calls.interrupted:
+                    continue
                 tell(records)
                 for partition, offset, _, _ in records:
                     self.pending[partition] = offset + 1
@@ -338,9 +395,9 @@ class Copier:
     def renew(self):
         """Begin with a new producer, which ends what the last one left open."""
         if self.producer is not None:
-            self.producer.close(timeout=0)
+            self.client.calls.insist(self.producer.close, 0)
         self.producer = producer_of(self.options)
-        self.producer.init_transactions()
+        self.client.calls.insist(self.producer.init_transactions)
         self.has_to_renew = False
 
     def go_on(self):
@@ -357,21 +414,24 @@ class Copier:
         offsets = {}
         for partition, offset, _, _ in records:
             offsets[partition] = offset + 1
+        call, interrupted = self.client.calls.call, self.client.calls.interrupted
         try:
-            self.producer.begin_transaction()
+            call(self.producer.begin_transaction)
             for _, _, key, value in records:
-                self.producer.send(self.options['output'], value, key)
+                call(self.producer.send, self.options['output'], value, key)
             consumer = self.client.consumer
-            self.producer.send_offsets_to_transaction(
-                self.client._places(offsets), consumer.group_metadata()
+            call(
+                self.producer.send_offsets_to_transaction,
+                self.client._places(offsets),
+                consumer.group_metadata(),
             )
-            self.producer.commit_transaction()
-        except KafkaError as error:
+            call(self.producer.commit_transaction)
+        except (KafkaError, *interrupted) as error:
             say('error', type(error).__name__, str(error))
             self.has_to_go_back = True
             try:
-                self.producer.abort_transaction()
-            except KafkaError as another:
+                call(self.producer.abort_transaction)
+            except (KafkaError, *interrupted) as another:
                 say('error', 'abort: %s' % type(another).__name__, str(another))
                 self.has_to_renew = True
             return
@@ -436,21 +496,14 @@ class HelpedCopier:
         self.client.close()
 
 
-def main(options):
-    """Be a member until standard input ends."""
+def be_member(options, ends):
+    """Be a member until an event is set."""
     from_here = {'ours': KafkaPythonClient, 'kafka-python': KafkaPythonClient}
     client = from_here.get(options['client'], ConfluentClient)(options)
     kind = Member
     if options.get('output'):
         kind = HelpedCopier if options.get('is_helped') else Copier
     member = kind(client, options)
-    ends = threading.Event()
-
-    def wait():
-        sys.stdin.read()
-        ends.set()
-
-    threading.Thread(target=wait, daemon=True).start()
     say('started', options['client'])
     while not ends.is_set():
         try:
@@ -460,6 +513,23 @@ def main(options):
             time.sleep(0.1)
     member.close()
     say('closed')
+
+
+def main(options):
+    """Be a member until standard input ends, in the thread that the options name."""
+    ends = threading.Event()
+
+    def wait():
+        sys.stdin.read()
+        ends.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    if options.get('raises') == 'thread':
+        worker = threading.Thread(target=be_member, args=(options, ends))
+        worker.start()
+        worker.join()
+    else:
+        be_member(options, ends)
 
 
 if __name__ == '__main__':

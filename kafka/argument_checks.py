@@ -6,6 +6,8 @@ were before 3.0. Checks of records are the producer's (producer/record_checks.py
 
 from __future__ import annotations
 
+import math
+import numbers
 import operator
 import re
 import reprlib
@@ -17,12 +19,15 @@ __all__ = [
     'ArgumentTypeError',
     'ArgumentValueError',
     'as_int',
+    'as_milliseconds',
     'as_offsets',
     'as_partition',
     'check_topic',
     'where',
 ]
 
+#: Any, as float is no subclass of it to type checkers, and neither are the numbers of numpy.
+_REAL: Any = numbers.Real
 _TOPIC = re.compile(r'[a-zA-Z0-9._-]{1,249}\Z')
 
 
@@ -53,6 +58,23 @@ def as_int(name: str, number: Any) -> int:
     if isinstance(number, bool) or not hasattr(number, '__index__'):
         raise ArgumentTypeError('%s must be int, not %s' % (name, type(number).__name__))
     return int(operator.index(number))
+
+
+def as_milliseconds(name: str, value: Any) -> int:
+    """Return a time in milliseconds, a number of any type, as int: fractions are cut off.
+
+    So did kafka-python. Raises: ArgumentTypeError for anything else, True and False included;
+    ArgumentValueError for NaN and infinity.
+    """
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or not isinstance(value, _REAL):
+        return as_int(name, value)
+    if not math.isfinite(value):
+        raise ArgumentValueError(
+            '%s must be a finite number of milliseconds, not %r' % (name, value)
+        )
+    return int(value)
 
 
 def as_partition(partition: Any) -> TopicPartition:

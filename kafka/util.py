@@ -8,6 +8,7 @@ protocol are declared and coded in ``kafka.protocol``, not here.
 from __future__ import annotations
 
 import logging
+import math
 import numbers
 import operator
 import os
@@ -22,6 +23,9 @@ from kafka.errors import BufferUnderflowError, ProtocolError
 log = logging.getLogger(__name__)
 
 TEXT_SWITCH = 'KAFKA_LEGACY_TEXT'
+
+#: Any, as float is no subclass of it to type checkers, and neither are the numbers of numpy.
+_REAL: Any = numbers.Real
 
 _INT16 = struct.Struct('>h')
 _INT32 = struct.Struct('>i')
@@ -175,6 +179,20 @@ def whole_number(value: Any, argument: str) -> int:
         raise TypeError('%s must be an int, not %s' % (argument, type(value).__name__)) from None
 
 
+def whole_ms(value: Any, argument: str) -> int:
+    """Return a time in milliseconds, a number of whatever type, as int: fractions are cut off.
+
+    Raises: TypeError naming the argument for no number; ValueError for NaN and infinity.
+    """
+    if type(value) is int:
+        return value
+    if not isinstance(value, _REAL):
+        return whole_number(value, argument)
+    if not math.isfinite(value):
+        raise ValueError('%s must be a finite number of milliseconds, got %r' % (argument, value))
+    return int(value)
+
+
 def check_number(value: Any, argument: str) -> None:
     """Raise TypeError naming the argument unless the value is a number on the line."""
     if not isinstance(value, numbers.Real):
@@ -296,13 +314,13 @@ class ReentrantTimer:
     """
 
     def __init__(self, t: float, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        if not isinstance(t, (int, float)):
+        if not isinstance(t, _REAL):
             raise TypeError('t must be ms, not %s' % type(t).__name__)
         if not t > 0:
             raise ValueError('t must be more than 0 ms: %r' % (t,))
         if not callable(fn):
             raise ValueError('fn must be callable: %r' % (fn,))
-        self.t = t / 1000.0
+        self.t = float(t) / 1000
         self.fn = fn
         self.args = args
         self.kwargs = kwargs

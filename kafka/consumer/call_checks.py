@@ -6,6 +6,7 @@ something more telling; what is raised here is both.
 
 from __future__ import annotations
 
+import numbers
 import reprlib
 from typing import Any, Dict, Iterable, List
 
@@ -93,6 +94,10 @@ def check_offsets(offsets: Any) -> Dict[TopicPartition, OffsetAndMetadata]:
     return as_offsets(offsets, check_partition, OffsetAndMetadata)
 
 
+#: Those of numpy, too; the first two are found at once.
+_NUMBERS: Any = (int, float, numbers.Real)
+
+
 def seconds_of(timeout_ms: Any, default: float, name: str = 'timeout_ms') -> float:
     """Return a time in seconds; None means `default`, which is in seconds.
 
@@ -100,7 +105,7 @@ def seconds_of(timeout_ms: Any, default: float, name: str = 'timeout_ms') -> flo
     """
     if timeout_ms is None:
         return default
-    if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, (int, float)):
+    if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, _NUMBERS):
         raise ArgumentTypeError(
             '%s must be a number of milliseconds, not %s' % (name, reprlib.repr(timeout_ms))
         )

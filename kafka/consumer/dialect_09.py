@@ -54,7 +54,7 @@ from kafka.structs import (
     OffsetRequest,
     TopicAndPartition,
 )
-from kafka.util import name_bytes, whole_number
+from kafka.util import name_bytes, whole_ms, whole_number
 
 log = logging.getLogger('kafka.consumer.kafka')
 
@@ -142,7 +142,7 @@ class Verbs09:
         client = _client_class()(
             options['bootstrap_servers'],
             client_id=options['client_id'],
-            timeout=options['socket_timeout_ms'] / 1000.0,
+            timeout=float(options['socket_timeout_ms']) / 1000,
             **security_among(configs),
         )
         Verbs09.close(self)  # a subclass's own is for its users, and may commit
@@ -469,7 +469,7 @@ class Verbs09:
         request = OffsetRequest(
             name_bytes(topic, 'topic'),
             whole_number(partition, 'partition'),
-            whole_number(request_time_ms, 'request_time_ms'),
+            whole_ms(request_time_ms, 'request_time_ms'),
             whole_number(max_num_offsets, 'max_num_offsets'),
         )
         offsets: List[int] = []

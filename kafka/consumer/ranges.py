@@ -24,7 +24,7 @@ _WORDS = {'earliest': EARLIEST, 'latest': LATEST}
 class Timestamp(NamedTuple):
     """A time as a bound: the first record that is not older. Milliseconds since 1970."""
 
-    ms: int
+    ms: float
 
 
 class OffsetRange(NamedTuple):
@@ -53,8 +53,8 @@ def as_timestamp(bound: Any) -> Optional[int]:
     if isinstance(bound, str) and bound in _WORDS:
         return _WORDS[bound]
     if isinstance(bound, Timestamp):
-        if _is_whole(bound.ms) and bound.ms >= 0:
-            return int(bound.ms)
+        if _is_number(bound.ms) and 0 <= bound.ms < math.inf:
+            return math.ceil(bound.ms)  # as of a datetime: no record before it is meant
     elif isinstance(bound, datetime.datetime):
         if bound.tzinfo is None:
             raise IllegalArgumentError('the time %s has no zone: say which one is meant' % bound)
@@ -68,6 +68,10 @@ def as_timestamp(bound: Any) -> Optional[int]:
         "a bound is an offset, 'earliest', 'latest', a Timestamp or a datetime with a zone, not %r"
         % (bound,)
     )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _is_whole(value: Any) -> bool:

@@ -8,6 +8,7 @@ makes one in each of its tasks.
 
 from __future__ import annotations
 
+import numbers
 from bisect import bisect_left
 from itertools import islice
 from operator import attrgetter
@@ -31,6 +32,8 @@ __all__ = ['BoundedReader']
 
 #: Options of consumers that mean nothing here, so that nobody believes they do.
 _OF_GROUPS = ('group_id', 'group_instance_id', 'interceptors')
+#: Any, as float is no subclass of it to type checkers.
+_REAL: Any = numbers.Real
 _OFFSET = attrgetter('offset')
 #: Records in a list, if nobody says how many.
 AT_A_TIME = 1000
@@ -86,7 +89,7 @@ class BoundedReader:
             ('timeout_ms', timeout_ms),
             ('max_buffered_bytes', max_buffered_bytes),
         ):
-            if not isinstance(value, (int, float)) or value <= 0:
+            if not isinstance(value, _REAL) or not value > 0:
                 raise KafkaConfigurationError('%s must be more than 0, not %r' % (name, value))
         if client is not None and configs:
             raise KafkaConfigurationError("the options of a reader with a client are the client's")

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional, Set
 
-from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, where
+from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_milliseconds, where
 from kafka.consumer.call_checks import (
     check_partition,
     check_partitions,
-    check_whole,
     seconds_of,
 )
 from kafka.consumer.shell import Shell
@@ -90,11 +89,11 @@ class ReadingVerbs(Shell):
         return {partition: offset.offset for partition, offset in found.items()}
 
     def offsets_for_times(
-        self, timestamps: Mapping[TopicPartition, int], timeout_ms: Any = None
+        self, timestamps: Mapping[TopicPartition, float], timeout_ms: Any = None
     ) -> Dict[TopicPartition, Optional[OffsetAndTimestamp]]:
         """Return the first record at or after a time, for each partition (1.3.4).
 
-        Arguments: timestamps: {TopicPartition: ms since the epoch}.
+        Arguments: timestamps: {TopicPartition: ms since the epoch}; fractions are cut off.
         Returns: {TopicPartition: OffsetAndTimestamp}, None where there is no such record.
         Raises: ArgumentValueError for a negative time; UnsupportedVersionError on brokers before
             0.10.1; KafkaTimeoutError as beginning_offsets().
@@ -106,9 +105,11 @@ class ReadingVerbs(Shell):
             check_partition(partition)
             name = '%s: the time' % where(partition)
             try:
-                wanted[partition] = check_whole(timestamp, name)
+                wanted[partition] = as_milliseconds(name, timestamp)
             except ArgumentTypeError as error:
                 raise ArgumentValueError(*error.args) from None
+            if wanted[partition] < 0:
+                raise ArgumentValueError('%s must be at least 0, not %r' % (name, timestamp))
         if not wanted:
             return {}
         found: Dict[TopicPartition, Optional[OffsetAndTimestamp]] = self._run(

@@ -29,7 +29,7 @@ from kafka.producer.message_set import message_set
 from kafka.producer.upstream import STOP, SendOptions, Tally, Upstream
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
-from kafka.util import check_number, load_topic, name_for, text_bytes, whole_number
+from kafka.util import check_number, load_topic, name_for, text_bytes, whole_ms, whole_number
 
 log = logging.getLogger('kafka.producer')
 
@@ -126,7 +126,7 @@ class Producer:
         # The flag's name of 0.9.5, a keyword of the language today.
         setattr(self, 'async', async_send)
         self.req_acks = whole_number(req_acks, 'req_acks')
-        self.ack_timeout = whole_number(ack_timeout, 'ack_timeout')
+        self.ack_timeout = whole_ms(ack_timeout, 'ack_timeout')
         self.codec = _known_codec(codec)
         self.codec_compresslevel = codec_compresslevel
         self.stopped = False

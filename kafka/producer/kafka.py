@@ -208,9 +208,9 @@ class KafkaProducer(Placing):
     def _new_state(self) -> Any:
         if not self.config['enable_idempotence']:
             return PlainState()
-        return TransactionState(
-            self.config['transactional_id'], self.config['transaction_timeout_ms']
-        )
+        # Brokers take whole milliseconds; programs may give fractions.
+        timeout_ms = int(self.config['transaction_timeout_ms'])
+        return TransactionState(self.config['transactional_id'], timeout_ms)
 
     @property
     def _metadata(self) -> Any:

@@ -17,6 +17,7 @@ import random
 from typing import Any, Callable, Coroutine, Dict, Iterable, List, Mapping, Optional, TypeVar
 
 from kafka import config as options
+from kafka.argument_checks import as_milliseconds
 from kafka.cleaning_up import clean_up
 from kafka.errors import (
     IllegalStateError,
@@ -121,13 +122,14 @@ class PreparedTransactions:
         }
         return self._ask_all(asks, outcome_of)
 
-    def fence(self, transactional_ids: Iterable[str], timeout_ms: int = 60000) -> Errors:
+    def fence(self, transactional_ids: Iterable[str], timeout_ms: float = 60000) -> Errors:
         """Take ids away from their producers, aborting what is open; wait until it is aborted.
 
         Arguments: timeout_ms: transaction_timeout_ms that the ids have from then on.
         """
+        timeout = as_milliseconds('timeout_ms', timeout_ms)
         asks = {
-            name: calls.init_producer_id(Caller(name, NOBODY, False), timeout_ms, raises=False)
+            name: calls.init_producer_id(Caller(name, NOBODY, False), timeout, raises=False)
             for name in transactional_ids
         }
         return self._ask_all(asks, outcome_of)

@@ -12,7 +12,7 @@ import reprlib
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kafka import codec as codecs
-from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_int
+from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_int, as_milliseconds
 from kafka.argument_checks import check_topic as check_topic
 from kafka.errors import (
     IllegalStateError,
@@ -160,13 +160,12 @@ def check_timestamp(timestamp: Any) -> Optional[int]:
     """Return a timestamp (ms), or None. Raises: RecordTypeError, RecordValueError."""
     if timestamp is None:
         return None
-    if not isinstance(timestamp, float):
-        timestamp = as_int('timestamp_ms', timestamp)
-    if not 0 <= timestamp <= _LAST_TIMESTAMP:
+    milliseconds = as_milliseconds('timestamp_ms', timestamp)
+    if not 0 <= milliseconds <= _LAST_TIMESTAMP:
         raise RecordValueError(
             'timestamp_ms must be milliseconds since 1970, from 0 to 2**63 - 1, not %r' % timestamp
         )
-    return int(timestamp)
+    return milliseconds
 
 
 def check_column(name: str, column: Any) -> List[Any]:

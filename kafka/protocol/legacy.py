@@ -60,6 +60,7 @@ from kafka.util import (
     read_short_string,
     relative_unpack,
     text_bytes,
+    whole_ms,
 )
 
 __all__ = [
@@ -390,7 +391,7 @@ class KafkaProtocol:
 
         return _framed(
             cls._encode_message_header(client_id, correlation_id, cls.PRODUCE_KEY),
-            _pack('hi', acks=acks, timeout=timeout),
+            _pack('hi', acks=acks, timeout=whole_ms(timeout, 'timeout')),
             _by_topic(payloads, encode),
         )
 
@@ -420,7 +421,12 @@ class KafkaProtocol:
 
         return _framed(
             cls._encode_message_header(client_id, correlation_id, cls.FETCH_KEY),
-            _pack('iii', replica_id=-1, max_wait_time=max_wait_time, min_bytes=min_bytes),
+            _pack(
+                'iii',
+                replica_id=-1,
+                max_wait_time=whole_ms(max_wait_time, 'max_wait_time'),
+                min_bytes=min_bytes,
+            ),
             _by_topic(payloads, encode),
         )
 
@@ -439,7 +445,7 @@ class KafkaProtocol:
             return _pack(
                 'iqi',
                 partition=payload.partition,
-                time=payload.time,
+                time=whole_ms(payload.time, 'time'),
                 max_offsets=payload.max_offsets,
             )
 

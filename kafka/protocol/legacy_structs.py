@@ -46,7 +46,7 @@ from kafka.structs import (
     OffsetResponse,
     ProduceResponse,
 )
-from kafka.util import name_bytes, whole_number
+from kafka.util import name_bytes, whole_ms, whole_number
 
 _C = TypeVar('_C')
 
@@ -144,9 +144,7 @@ class StructProtocol:
                 return payload.partition, MessagesOf(messages, cls._encode_message_set)
             return payload.partition, cls._encode_message_set(messages)
 
-        return ProduceRequest_v0(
-            acks, whole_number(timeout, 'timeout'), _by_topic(payloads, fields)
-        )
+        return ProduceRequest_v0(acks, whole_ms(timeout, 'timeout'), _by_topic(payloads, fields))
 
     @classmethod
     def decode_produce_response(cls, response: Any) -> List[ProduceResponse]:
@@ -166,7 +164,7 @@ class StructProtocol:
             offset = whole_number(payload.offset, 'offset')
             return payload.partition, offset, whole_number(payload.max_bytes, 'max_bytes')
 
-        wait = whole_number(max_wait_time, 'max_wait_time')
+        wait = whole_ms(max_wait_time, 'max_wait_time')
         return FetchRequest_v0(
             -1, wait, whole_number(min_bytes, 'min_bytes'), _by_topic(payloads, fields)
         )
@@ -205,7 +203,7 @@ class StructProtocol:
         """Return a request for offsets of the log; times are in ms, -1 latest, -2 earliest."""
 
         def fields(payload: Any) -> Tuple[int, int, int]:
-            when = whole_number(payload.time, 'time')
+            when = whole_ms(payload.time, 'time')
             return payload.partition, when, whole_number(payload.max_offsets, 'max_offsets')
 
         return OffsetRequest_v0(-1, _by_topic(payloads, fields))
@@ -223,7 +221,7 @@ class StructProtocol:
         """Return a request for one offset by time, of brokers since 0.10.1 (1.4)."""
 
         def fields(payload: Any) -> Tuple[int, int]:
-            return payload.partition, whole_number(payload.time, 'time')
+            return payload.partition, whole_ms(payload.time, 'time')
 
         return OffsetRequest_v1(-1, _by_topic(payloads, fields))
 

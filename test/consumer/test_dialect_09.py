@@ -365,7 +365,7 @@ def test_offsets_of_a_log_are_a_list(serve, topic):
     [
         ((7, 0, -1, 1), 'topic'),
         (('topic', '0', -1, 1), 'partition'),
-        (('topic', 0, 1.5, 1), 'request_time_ms'),
+        (('topic', 0, '1', 1), 'request_time_ms'),
         (('topic', 0, -1, None), 'max_num_offsets'),
     ],
 )

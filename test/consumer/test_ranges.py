@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import pickle
 
 import pytest
@@ -36,7 +37,19 @@ def test_what_is_looked_up_for_a_bound(bound, timestamp):
 
 
 @pytest.mark.parametrize(
-    'bound', [-3, 1.5, None, True, 'newest', Timestamp(-1), Timestamp('5'), b'earliest']
+    'bound',
+    [
+        -3,
+        1.5,
+        None,
+        True,
+        'newest',
+        Timestamp(-1),
+        Timestamp(-0.5),
+        Timestamp(math.nan),
+        Timestamp('5'),
+        b'earliest',
+    ],
 )
 def test_what_is_no_bound(bound):
     with pytest.raises(IllegalArgumentError, match='a bound is an offset'):

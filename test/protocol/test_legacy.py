@@ -191,7 +191,7 @@ def test_partition_twice_is_an_assertion_error():
         (lambda: KafkaProtocol.encode_metadata_request(b'me', 'x'), 'correlation_id'),
         (lambda: KafkaProtocol.encode_metadata_request(b'me', 1, ['t']), 'topics'),
         (lambda: KafkaProtocol.encode_produce_request(b'me', 1, acks='all'), 'acks'),
-        (lambda: KafkaProtocol.encode_produce_request(b'me', 1, timeout=1.5), 'timeout'),
+        (lambda: KafkaProtocol.encode_produce_request(b'me', 1, timeout='1'), 'timeout'),
         (lambda: KafkaProtocol.encode_fetch_request(b'me', 1, min_bytes=None), 'min_bytes'),
         (
             lambda: KafkaProtocol.encode_fetch_request(b'me', 1, [FetchRequest('t', 0, 0, 1)]),

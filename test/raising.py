@@ -1,11 +1,11 @@
-"""Exceptions raised at chosen points of a call, as a signal's handler or another thread raises them.
+"""Exceptions raised at chosen points of a call, as a signal's handler or another thread raises.
 
-CPython delivers what a handler or ``PyThreadState_SetAsyncExc`` raises after a call, at the start of
-a function and at the end of each round of a loop. ``Raiser`` counts these points in the code of the
-package while a call runs, and raises at one of them: a test that tries each point in turn knows that
-no moment is left out. It stands on ``sys.settrace``, so coverage and debuggers do not see the code
-below it. Where the interpreter would deliver in front of a ``try`` or ``with`` and a trace function
-only behind it, the point is left out: ``raise_in()`` and a timer find those, by chance.
+CPython delivers what a handler or ``PyThreadState_SetAsyncExc`` raises after a call, at the start
+of a function and at the end of each round of a loop. ``Raiser`` counts these points in the code of
+the package while a call runs, and raises at one of them: a test that tries each point in turn knows
+that no moment is left out. It stands on ``sys.settrace``, so coverage and debuggers do not see the
+code below it. Where the interpreter would deliver in front of a ``try`` or ``with`` and a trace
+function only after it, the point is left out: ``raise_in()`` and a timer find those, by chance.
 """
 
 from __future__ import annotations

@@ -513,7 +513,8 @@ def run(
     """Let a program send to a new topic of three brokers while these die; return the Report.
 
     Arguments: raises: 'signal' or 'thread': how exceptions are raised into its calls, None: not;
-    every: the mean seconds between two of them; has_finalizers: whether finalizers send through the same producer.
+    every: the mean seconds between two of them; has_finalizers: whether finalizers send through the
+    same producer.
     """
     started, chance = time.monotonic(), random.Random(seed)
     cluster.create_topic(topic, PARTITIONS, config=CONFIG)

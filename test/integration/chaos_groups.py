@@ -12,8 +12,9 @@ leaders, controllers, and the coordinator of the group. With ``--transactions`` 
 another topic in transactions, and that copy has to hold every record once. ``--commits early`` has
 members that commit what they have not seen: a run that must be found bad. With ``--raise``
 exceptions are raised into each member's calls about once a second, in its main thread or another
-one by turns (interrupting.py). group_judge.py says what must hold. A line of figures is printed for each round; the exit code is the number of bad ones, up
-to 1. Does not own: starting brokers (servers/).
+one by turns (interrupting.py). group_judge.py says what must hold. A line of figures is printed for
+each round; the exit code is the number of bad ones, up to 1. Does not own: starting brokers
+(servers/).
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ from kafka.errors import (
     LeaderNotAvailableError,
     MetadataEmptyBrokerList,
     TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
     for_code,
 )
 from kafka.future import Future
@@ -87,6 +88,7 @@ class ClusterMetadata:
 
     Attributes: config; unauthorized_topics; invalid_topics; internal_topics; controller_id, -1 for
     none; cluster_id; need_all_topic_metadata; topic_errors: {topic: error class}, as last told;
+    deleted_topics: topics that were known and that brokers do not know any more;
     update_requested: whether somebody asked for a refresh that has not come.
     """
 
@@ -105,6 +107,7 @@ class ClusterMetadata:
         self.invalid_topics: Set[str] = set()
         self.internal_topics: Set[str] = set()
         self.topic_errors: Dict[str, Type[KafkaError]] = {}
+        self.deleted_topics: FrozenSet[str] = frozenset()
         self.controller_id = -1
         self.cluster_id: Optional[str] = None
         self._clock = clock
@@ -341,6 +344,7 @@ class ClusterMetadata:
         self._topic_ids = {name: each for name, each in self._topic_ids.items() if name in named}
         self._topic_names = {each: name for name, each in self._topic_ids.items()}
         self.topic_errors = {name: e for name, e in self.topic_errors.items() if name in named}
+        self.deleted_topics = self.deleted_topics & frozenset(named)
         return update
 
     def merge(self, metadata: Any, version: int) -> Update:
@@ -416,8 +420,12 @@ class ClusterMetadata:
                     kept[name] = self.partition_states[name]
                 continue
             if code:
+                if code == UnknownTopicOrPartitionError.errno and name in self.partition_states:
+                    self.deleted_topics = self.deleted_topics | {name}
+                self._topic_names.pop(self._topic_ids.pop(name, NO_ID), None)
                 kept.pop(name, None)
                 continue
+            self.deleted_topics = self.deleted_topics - {name}
             known = self.partition_states.get(name, {})
             if topic_id not in (NO_ID, self._topic_ids.get(name, topic_id)):
                 recreated.append(name)

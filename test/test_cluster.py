@@ -285,6 +285,31 @@ def test_a_topic_that_was_made_anew_begins_with_epochs_anew(cluster):
     assert cluster.topic_of_id(b'1' * 16) is None
 
 
+@pytest.mark.parametrize('code', [3, 29])
+@pytest.mark.parametrize('take', ['merge', 'replace'])
+def test_the_id_of_a_topic_goes_with_it(cluster, take, code):
+    cluster.replace(answer(topic('t', partition(0), topic_id=b'1' * 16)), 12)
+    getattr(cluster, take)(answer(topic('t', error=code)), 12)
+    assert cluster.topic_id('t') == bytes(16)
+    assert cluster.topic_of_id(b'1' * 16) is None
+    assert cluster.deleted_topics == ({'t'} if code == 3 else set())
+
+
+def test_a_topic_is_deleted_until_it_is_there_again_or_nobody_asks(cluster):
+    there, gone = answer(topic('t', partition(0))), answer(topic('t', error=3))
+    cluster.replace(gone, 12)
+    assert not cluster.deleted_topics  # it was never there
+    cluster.replace(there, 12)
+    cluster.merge(gone, 12)
+    cluster.merge(gone, 12)
+    assert cluster.deleted_topics == {'t'}
+    cluster.merge(there, 12)
+    assert not cluster.deleted_topics
+    cluster.merge(gone, 12)
+    cluster.replace(answer(topic('u', partition(0))), 12)
+    assert not cluster.deleted_topics
+
+
 def test_errors_of_topics_are_kept_until_they_are_gone(cluster):
     cluster.replace(
         answer(

@@ -9,12 +9,13 @@ fetches, is guarded by ``lock``. None of the parts knows the consumer, so that i
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import math
 import threading
 from collections import deque
-from typing import Any, Callable, Coroutine, Deque, Dict, Iterable, List, Optional, TypeVar
+from typing import Any, Callable, Coroutine, Deque, Iterable, List, Optional, TypeVar
 
 from kafka import config as options
 from kafka.consumer.completed_fetch import CompletedFetch
@@ -28,14 +29,14 @@ from kafka.coordinator.assignors.adapt import adapt_assignors
 from kafka.coordinator.classic_member import ClassicMember
 from kafka.coordinator.consumer_member import ConsumerMember
 from kafka.coordinator.member import GroupSettings, Member
-from kafka.coordinator.offset_commits import OffsetCommits
+from kafka.coordinator.offset_commits import FetchedOffsets, OffsetCommits
 from kafka.coordinator.standing import Standing
 from kafka.errors import IllegalStateError, KafkaError, TopicAuthorizationFailedError
 from kafka.net.beginning import Beginning
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 from kafka.net.tasks import Task
-from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
 __all__ = ['Engine']
 
@@ -144,7 +145,7 @@ class Engine:
             self.subscription,
             self.lock,
             self.lookups,
-            self._committed if self.commits is not None else None,
+            functools.partial(self._committed, self.commits) if self.commits else None,
             on_change=self.look,
         )
         settings = FetchSettings(
@@ -204,12 +205,11 @@ class Engine:
         self.member.start()
 
     async def _committed(
-        self, partitions: List[TopicPartition]
-    ) -> Dict[TopicPartition, Optional[OffsetAndMetadata]]:
-        assert self.commits is not None
+        self, commits: OffsetCommits, partitions: List[TopicPartition]
+    ) -> FetchedOffsets:
         timeout = self.config['request_timeout_ms'] / 1000
         who = self.member.identity if isinstance(self.member, ConsumerMember) else None
-        return await self.commits.fetch(partitions, timeout, who)
+        return await commits.fetch_each(partitions, timeout, who)
 
     def standing(self, partitions: Iterable[TopicPartition]) -> Any:
         """Return as whom offsets of partitions are committed, as OffsetCommits.commit() has it."""

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import logging
 from typing import (
+    TYPE_CHECKING,
     Any,
     Awaitable,
     Callable,
     Coroutine,
     Dict,
     List,
-    Mapping,
     NamedTuple,
     Optional,
     Tuple,
@@ -52,13 +52,14 @@ from kafka.errors import (
 from kafka.net.tasks import Task, Timer
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
+if TYPE_CHECKING:
+    from kafka.coordinator.offset_commits import FetchedOffsets
+
 __all__ = ['Positions']
 
 log = logging.getLogger(__name__)
 
-FetchCommitted = Callable[
-    [List[TopicPartition]], Awaitable[Mapping[TopicPartition, Optional[OffsetAndMetadata]]]
-]
+FetchCommitted = Callable[[List[TopicPartition]], Awaitable['FetchedOffsets']]
 
 
 #: What a membership that goes on cures; the partition may be another's by then.
@@ -92,8 +93,8 @@ class Positions:
     Arguments:
         loop, pool, subscription: of the consumer; lock: guards the subscription, and the errors.
         lookups: asks leaders.
-        fetch_committed: a coroutine function that returns what is committed, {partition:
-            OffsetAndMetadata or None}; None for a consumer without a group.
+        fetch_committed: a coroutine function that returns what is committed, a FetchedOffsets;
+            None for a consumer without a group.
         on_change: called in a turn, without the lock, when a partition became fetchable or an
             error stands.
 
@@ -411,17 +412,23 @@ class Positions:
     async def _get_committed(self, tokens: Dict[TopicPartition, int]) -> None:
         assert self._fetch_committed is not None
         try:
-            found = await self._fetch_committed(list(tokens))
+            told = await self._fetch_committed(list(tokens))
         except KafkaError as error:
-            passes = not is_final(error) or isinstance(error, _OF_A_MEMBER)
             with self._lock:
                 for partition, token in tokens.items():
-                    (self._not_answered if passes else self._refused)(partition, token, error)
+                    self._not_told(partition, token, error)
         else:
             with self._lock:
                 for partition, token in tokens.items():
-                    self._begin_at(partition, token, found.get(partition))
+                    if partition in told.found:
+                        self._begin_at(partition, token, told.found[partition])
+                    elif partition in told.failed:
+                        self._not_told(partition, token, told.failed[partition])
         self._tell()
+
+    def _not_told(self, partition: TopicPartition, token: int, error: KafkaError) -> None:
+        passes = not is_final(error) or isinstance(error, _OF_A_MEMBER)
+        (self._not_answered if passes else self._refused)(partition, token, error)
 
     def _begin_at(
         self, partition: TopicPartition, token: int, committed: Optional[OffsetAndMetadata]

@@ -31,7 +31,7 @@ from kafka.errors import (
     UnsupportedVersionError,
     for_code,
 )
-from kafka.net.link_parts import backoff_seconds
+from kafka.net.link_parts import backoff_seconds, session_of
 from kafka.net.routes import GROUP
 from kafka.net.tasks import Alarm, Task
 from kafka.protocol.api import ApiKey
@@ -564,7 +564,7 @@ class ConsumerMember(Member):
         request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
         try:
             link = await self._pool.any_ready()
-            version = link.session.choose_version(request)
+            version = session_of(link).choose_version(request)
             response = await link.request(request, version=version)
             self._pool.cluster.merge(response, version)
         except KafkaError as error:

@@ -30,6 +30,7 @@ from typing import (
 
 from kafka.coordinator.commits import CommitOrder
 from kafka.coordinator.offset_messages import (
+    Ids,
     commit_request,
     committed_codes,
     fetch_request,
@@ -38,15 +39,23 @@ from kafka.coordinator.offset_messages import (
     topic_ids,
 )
 from kafka.coordinator.offset_verdicts import (
+    OF_PARTITIONS,
     Action,
     Trouble,
     commit_trouble,
+    fetch_errors,
     fetch_trouble,
     named,
 )
 from kafka.coordinator.standing import Standing, Who
-from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
-from kafka.net.link_parts import backoff_seconds
+from kafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    UnknownTopicIdError,
+    UnknownTopicOrPartitionError,
+    UnsupportedVersionError,
+)
+from kafka.net.link_parts import backoff_seconds, session_of
 from kafka.net.refreshing import metadata_request
 from kafka.net.routes import GROUP
 from kafka.net.tasks import Event
@@ -55,13 +64,15 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.wire import Message
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
-__all__ = ['OffsetCommits']
+__all__ = ['FetchedOffsets', 'OffsetCommits']
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
 NOBODY = ConsumerGroupMetadata()
 #: Says of a version that the broker does not serve it: offsets in ZooKeeper where there is none.
 _REFUSED = UnsupportedVersionError.errno
+#: Says that no topic has the id that was sent: it was deleted, or the broker has not heard of it.
+_UNKNOWN_ID = UnknownTopicIdError.errno
 #: To choose versions by; never sent.
 _COMMIT, _FETCH = OffsetCommitRequest(group_id='', topics=[]), OffsetFetchRequest()
 
@@ -76,6 +87,13 @@ class _Turn(NamedTuple):
     number: int
     before: Event
     sent: Event
+
+
+class FetchedOffsets(NamedTuple):
+    """The committed offset of each partition, None for none, and errors of the other partitions."""
+
+    found: Dict[TopicPartition, Optional[OffsetAndMetadata]]
+    failed: Dict[TopicPartition, KafkaError]
 
 
 class OffsetCommits:
@@ -109,6 +127,7 @@ class OffsetCommits:
         self._ended: Dict[int, Event] = {}
         self._sent = Event()  # set once the last call's first try is sent, or will not be
         self._sent.set()
+        self._refused_ids: Dict[str, bytes] = {}  # of topics, by name
 
     def __repr__(self) -> str:
         return '<OffsetCommits of group %s %r>' % (self.group_id, self._order)
@@ -224,10 +243,10 @@ class OffsetCommits:
         self, turn: _Turn, left: Dict[TopicPartition, OffsetAndMetadata], who: Optional[Who]
     ) -> Optional[Trouble]:
         link = await self._ready(OffsetCommitRequest)
-        ids = topic_ids(left, self._pool.cluster.topic_id)
+        ids = self._ids_of(left)
         member = (who() if callable(who) else who) or NOBODY
         wish, highest = self._version(), highest_version(left, ids)
-        version = link.session.choose_version(_COMMIT, wish, highest)
+        version = session_of(link).choose_version(_COMMIT, wish, highest)
         request = commit_request(self.group_id, left, member, ids, version)
         turn.sent.set()  # who waits goes on behind the line below
         response = await link.request(request, self._request_timeout, version)
@@ -237,7 +256,29 @@ class OffsetCommits:
         self._order.stored(turn.number, stored)
         for each in stored:
             del left[each]
-        return trouble
+        return self._by_name(trouble, codes, ids)
+
+    def _ids_of(self, partitions: Iterable[TopicPartition]) -> Ids:
+        """Return the ids of topics, as far as they are known and the coordinator knows them."""
+        ids = topic_ids(partitions, self._pool.cluster.topic_id)
+        refused = self._refused_ids
+        return {topic: each for topic, each in ids.items() if refused.get(topic) != each}
+
+    def _by_name(
+        self, trouble: Optional[Trouble], codes: Mapping[TopicPartition, int], ids: Ids
+    ) -> Optional[Trouble]:
+        """Note ids that were refused. By name the answer says what is the matter with each topic.
+
+        Metadata may have the id of a deleted topic for long, and would be asked in vain.
+        """
+        refused = {
+            str(each[0]) for each, code in codes.items() if code == _UNKNOWN_ID
+        }.intersection(ids)
+        if trouble is None or not refused:
+            return trouble
+        self._refused_ids.update((topic, ids[topic]) for topic in refused)
+        self._pool.refresh()
+        return trouble._replace(action=Action.BY_NAME) if trouble.code == _UNKNOWN_ID else trouble
 
     async def _leave_out_replaced(
         self, number: int, left: Dict[TopicPartition, OffsetAndMetadata]
@@ -266,10 +307,12 @@ class OffsetCommits:
             as commit() has it; None always is answered.
 
         Raises KafkaTimeoutError; GroupAuthorizationFailedError and TopicAuthorizationFailedError;
-        UnknownMemberIdError and StaleMemberEpochError when `who` is not, or no longer, that member.
+        UnknownTopicOrPartitionError for a topic that was deleted; UnknownMemberIdError and
+        StaleMemberEpochError when `who` is not, or no longer, that member.
         """
         found: Dict[TopicPartition, Optional[OffsetAndMetadata]] = {}
         left = set(partitions)
+        deadline = self._loop.time() + timeout
         if left:
             await self._repeat(
                 lambda: self._fetch_once(left, found, who),
@@ -278,29 +321,76 @@ class OffsetCommits:
                 True,
                 callable(who),
             )
+        doubtful = [each for each in found if found[each] is None and self._may_be_deleted(each)]
+        if doubtful:
+            text = 'group %s has no offsets of %s: there is no such partition'
+            error = UnknownTopicOrPartitionError(text % (self.group_id, named(doubtful)))
+            await self._look(Trouble(Action.LOOK, error, frozenset(doubtful)), deadline)
         return found
+
+    def _may_be_deleted(self, partition: TopicPartition) -> bool:
+        topic, cluster = str(partition[0]), self._pool.cluster
+        refused = self._refused_ids.get(topic)
+        if topic in cluster.deleted_topics:
+            return True
+        return refused is not None and refused == cluster.topic_id(topic)
+
+    async def fetch_each(
+        self,
+        partitions: Iterable[TopicPartition],
+        timeout: float,
+        who: Optional[Who] = None,
+    ) -> FetchedOffsets:
+        """Return what the coordinator answers of each partition, without waiting for any.
+
+        The others go on meanwhile where a transaction is about to change the offset of one, or a
+        topic may not be read. Arguments and errors as fetch(), but for errors of partitions.
+        """
+        result = FetchedOffsets({}, {})
+        left = set(partitions)
+
+        async def once() -> Optional[Trouble]:
+            result.failed.clear()
+            trouble = await self._fetch_once(left, result.found, who, result.failed)
+            if trouble is None or trouble.action is Action.BY_NAME:
+                return trouble
+            return None if result.failed and trouble.code in OF_PARTITIONS else trouble
+
+        if left:
+            await self._repeat(
+                once,
+                lambda: 'the look-up of the committed offsets of %s' % named(left),
+                timeout,
+                True,
+                callable(who),
+            )
+        return result
 
     async def _fetch_once(
         self,
         left: Set[TopicPartition],
         found: Dict[TopicPartition, Optional[OffsetAndMetadata]],
         who: Optional[Who],
+        failed: Optional[Dict[TopicPartition, KafkaError]] = None,
     ) -> Optional[Trouble]:
-        """Ask for what is left, and move it to what was found."""
+        """Ask for what is left, and move it to what was found; note errors of partitions."""
         link = await self._ready(OffsetFetchRequest)
-        ids = topic_ids(left, self._pool.cluster.topic_id)
+        ids = self._ids_of(left)
         wish, highest = self._version(), highest_version(left, ids)
-        version = link.session.choose_version(_FETCH, wish, highest)
+        version = session_of(link).choose_version(_FETCH, wish, highest)
         member = who() if callable(who) else who
         request = fetch_request(self.group_id, left, member, ids, version)
         response = await link.request(request, self._request_timeout, version)
         answer = fetched(response, self.group_id, ids)
         trouble = fetch_trouble(self.group_id, left, answer.error_code, answer.codes)
-        again = frozenset() if trouble is None else trouble.partitions
-        for each in [each for each in left if each in answer.offsets and each not in again]:
-            found[each] = answer.offsets[each]
-            left.discard(each)
-        return trouble
+        errors = fetch_errors(self.group_id, answer.codes)
+        if answer.error_code == 0:
+            for each in [each for each in left if each in answer.offsets and each not in errors]:
+                found[each] = answer.offsets[each]
+                left.discard(each)
+            if failed is not None:
+                failed.update((each, errors[each]) for each in left if each in errors)
+        return self._by_name(trouble, answer.codes, ids)
 
     # ------------------------------------------------------------ both
 
@@ -308,8 +398,7 @@ class OffsetCommits:
         """Return the connection to whoever keeps the offsets."""
         if self._is_zookeeper:
             link = await self._pool.any_group_link(self.group_id)
-            assert link.versions is not None  # it is connected
-            lowest, highest = link.versions.ranges.get(request.api_key or 0, (0, -1))
+            lowest, highest = session_of(link).versions.ranges.get(request.api_key or 0, (0, -1))
             if lowest == 0 <= highest:
                 return link
             self._is_zookeeper = False  # there is none any more, nor will there be again
@@ -340,6 +429,8 @@ class OffsetCommits:
                 return
             if trouble.code == _REFUSED and self._is_zookeeper:
                 self._is_zookeeper = False
+                continue
+            if trouble.action is Action.BY_NAME:  # once for each id
                 continue
             late = self._loop.time() >= deadline
             if trouble.action is Action.REFIND and (trouble.code is not None or not late):
@@ -396,7 +487,7 @@ class OffsetCommits:
     async def _known(self, topics: Set[str]) -> Set[TopicPartition]:
         """Return the partitions of topics, without creating any and whatever was known before."""
         link = await self._pool.any_ready()
-        version = link.session.choose_version(MetadataRequest(topics=[]))
+        version = session_of(link).choose_version(MetadataRequest(topics=[]))
         request = metadata_request(sorted(topics), version, False)
         response = await link.request(request, self._request_timeout, version)
         return {

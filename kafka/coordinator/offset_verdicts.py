@@ -27,6 +27,7 @@ class Action(enum.Enum):
 
     DONE = 'done'
     ABSENT = 'there is none'
+    BY_NAME = 'the same again at once, naming topics in place of ids that are refused'
     RETRY = 'the same again, after back-off'
     WAIT_EPOCH = 'again with the next epoch of the member, where the caller can tell it'
     LOOK = 'ask Metadata whether there is such a partition; again if so'
@@ -41,7 +42,9 @@ class Action(enum.Enum):
 
 _ORDER: Dict[Action, int] = {action: at for at, action in enumerate(Action)}
 
-_AGAIN = frozenset([Action.RETRY, Action.WAIT_EPOCH, Action.LOOK, Action.REFRESH, Action.REFIND])
+_AGAIN = frozenset(
+    [Action.BY_NAME, Action.RETRY, Action.WAIT_EPOCH, Action.LOOK, Action.REFRESH, Action.REFIND]
+)
 
 #: A code that is in no table is raised unless its class says that it can be tried again.
 COMMIT: Mapping[int, Action] = {
@@ -95,6 +98,10 @@ FETCH: Mapping[int, Action] = {
     100: Action.REFRESH,
     113: Action.WAIT_EPOCH,
 }
+
+
+#: Codes that say something of a partition alone; before OffsetFetch v2 the others stand there too.
+OF_PARTITIONS = frozenset([29, 88, 100])
 
 
 class Trouble(NamedTuple):
@@ -228,6 +235,22 @@ def fetch_trouble(
         about = [each for each in partitions if codes[each] == code]
     if code is None:
         return None
+    error = _fetch_error(group, about, code)
+    return Trouble(_action(FETCH, code), error, frozenset(about), code)
+
+
+def fetch_errors(
+    group: str, codes: Mapping[TopicPartition, int]
+) -> Dict[TopicPartition, KafkaError]:
+    """Return the error of each partition whose offset the answer to OffsetFetch does not have."""
+    return {
+        each: _fetch_error(group, [each], code)
+        for each, code in codes.items()
+        if _ORDER[_action(FETCH, code)] > _ORDER[Action.ABSENT]
+    }
+
+
+def _fetch_error(group: str, about: Iterable[TopicPartition], code: int) -> KafkaError:
     kind = for_code(code)
     text = 'group %s does not tell the offsets of %s: %s' % (group, named(about), kind.description)
-    return Trouble(_action(FETCH, code), kind(text), frozenset(about), code)
+    return kind(text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 from kafka.errors import AuthorizationError, KafkaError, for_code
-from kafka.net.link_parts import backoff_seconds
+from kafka.net.link_parts import backoff_seconds, session_of
 from kafka.net.settings import NetSettings
 from kafka.net.tasks import Task
 from kafka.protocol.find_coordinator import FindCoordinatorRequest
@@ -67,7 +67,7 @@ class Coordinators:
 
     async def _ask(self, key_type: int, key: str) -> int:
         link = await self._pool.any_ready()
-        version = link.session.choose_version(FindCoordinatorRequest())
+        version = session_of(link).choose_version(FindCoordinatorRequest())
         if version >= SEVERAL_FROM:
             request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
         else:

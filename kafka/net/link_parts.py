@@ -9,9 +9,9 @@ from __future__ import annotations
 import enum
 from typing import Any, Callable, Dict, List, Optional
 
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.net.tasks import Waiter
-from kafka.protocol.session import ConnectionClosed
+from kafka.protocol.session import ConnectionClosed, Session
 from kafka.protocol.wire import Message
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     'Place',
     'backoff_seconds',
     'closed_text',
+    'session_of',
 ]
 
 
@@ -101,6 +102,18 @@ class Place:
     def __init__(self, counts: bool) -> None:
         self.counts = counts
         self.waiter: Waiter[None] = Waiter()
+
+
+def session_of(link: Any) -> Session:
+    """Return the session of a link that has become ready.
+
+    Raises KafkaConnectionError where there is none: bytes that came with the last answer of the
+    handshake, or right after it, may end a connection before those who wait for it have their turn.
+    """
+    session: Optional[Session] = link.session
+    if session is None:
+        raise KafkaConnectionError('%r was lost as soon as it was ready' % (link,))
+    return session
 
 
 def closed_text(host: str, port: int, event: ConnectionClosed) -> str:

@@ -33,10 +33,10 @@ from kafka.net.attempts import Attempt, describe, given_up, telling
 from kafka.net.broker import BrokerLink
 from kafka.net.coordinators import Coordinators
 from kafka.net.group_links import GroupLinks
-from kafka.net.link_parts import LinkState, backoff_seconds
+from kafka.net.link_parts import LinkState, backoff_seconds, session_of
 from kafka.net.opening import Family
 from kafka.net.racing import first_of
-from kafka.net.refreshing import Refreshing, metadata_request
+from kafka.net.refreshing import CAN_SPARE_FROM, Refreshing, metadata_request
 from kafka.net.resolver import canonical_name, look_up
 from kafka.net.routes import (
     GROUP,
@@ -477,6 +477,10 @@ class Pool:
         """Take a topic into interest; it is asked about soon if it is not known."""
         self.topics.want(topic)
 
+    def need_topic(self, topic: str) -> None:
+        """As want_topic(), for a record that waits: a deleted topic may be created again."""
+        self.topics.need(topic)
+
     async def wait_for_topic(self, topic: str, timeout: float) -> None:
         """Return once the partitions of a topic are known. Raises as Refreshing.topic()."""
         await self.topics.topic(topic, timeout)
@@ -523,14 +527,18 @@ class Pool:
     async def _ask(self, link: BrokerLink, topics: Optional[List[str]]) -> Update:
         """Ask one broker about topics, and remember what it answers."""
         await link.ready()
-        assert link.session is not None
-        version = link.session.choose_version(MetadataRequest(topics=[]))
-        creates = self.settings.allow_auto_create_topics
-        request = metadata_request(topics, version, creates)
-        response = await link.request(request, version=version)
-        if response.error_code == RebootstrapRequiredError.errno:
-            raise RebootstrapRequiredError('%s:%s' % (link.host, link.port))
+        version = session_of(link).choose_version(MetadataRequest(topics=[]))
         replaces = topics is None or topics == self.topics.topics()
+        creates = self.settings.allow_auto_create_topics
+        if creates and topics is not None and version >= CAN_SPARE_FROM:
+            known = {*self.cluster.partition_states, *self.cluster.deleted_topics}
+            new = [each for each in topics if each not in known]
+            creates = new == topics
+            if new and not creates:  # the flag of a request holds for all of its topics
+                response = await self._described(link, new, version, True)
+                if response.brokers:
+                    self.cluster.merge(response, version)
+        response = await self._described(link, topics, version, creates)
         take = self.cluster.replace if replaces else self.cluster.merge
         try:
             update = take(response, version)
@@ -548,6 +556,16 @@ class Pool:
             self._keep_or_close(spare)
         self._close_gone()
         return update
+
+    async def _described(
+        self, link: BrokerLink, topics: Optional[List[str]], version: int, creates: bool
+    ) -> Any:
+        """Return what a broker answers about topics. Raises RebootstrapRequiredError."""
+        request = metadata_request(topics, version, creates)
+        response = await link.request(request, version=version)
+        if response.error_code == RebootstrapRequiredError.errno:
+            raise RebootstrapRequiredError('%s:%s' % (link.host, link.port))
+        return response
 
     def _close_gone(self) -> None:
         """Close connections to brokers that are no longer listed."""

@@ -109,6 +109,14 @@ class Refreshing:
             if self._cluster.partitions_for_topic(topic) is None:
                 self._ask_about(topic, True)
 
+    def need(self, topic: str) -> None:
+        """Take a topic into interest, and let brokers create it although it was deleted."""
+        self._allow_creation(topic)
+        self.want(topic)
+
+    def _allow_creation(self, topic: str) -> None:
+        self._cluster.deleted_topics = self._cluster.deleted_topics - {topic}
+
     def want_still(self, topic: str) -> None:
         """Ask about a topic of interest again, when the back-off since the last refresh is over."""
         if topic in self._wanted:
@@ -158,6 +166,7 @@ class Refreshing:
         """
         is_new = name not in self._wanted
         self._wanted[name] = None
+        self._allow_creation(name)
         if self._cluster.partitions_for_topic(name):
             return
         try:

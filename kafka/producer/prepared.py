@@ -26,7 +26,7 @@ from kafka.errors import (
     UnsupportedVersionError,
     for_code,
 )
-from kafka.net.link_parts import backoff_seconds
+from kafka.net.link_parts import backoff_seconds, session_of
 from kafka.net.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
@@ -272,7 +272,7 @@ class PreparedTransactions:
             )
         link = self._pool.link(await self._pool.coordinator(TRANSACTION, ask.key))
         await link.ready()
-        lowest, highest = link.versions.ranges.get(API_KEYS[ask.kind], (0, -1))
+        lowest, highest = session_of(link).versions.ranges.get(API_KEYS[ask.kind], (0, -1))
         if highest < ask.lowest or lowest > ask.highest:
             raise UnsupportedVersionError(
                 '%s for %s needs version %d to %d; the broker has %s'
@@ -324,7 +324,7 @@ class PreparedTransactions:
         seconds = self._settings.request_timeout
         link = self._pool.link(node)
         await self._loop_at_hand.within(seconds, link.ready())
-        if ApiKey.LIST_TRANSACTIONS not in link.versions.ranges:
+        if ApiKey.LIST_TRANSACTIONS not in session_of(link).versions.ranges:
             return None
         request = ListTransactionsRequest(state_filters=states, producer_id_filters=[])
         return await link.request(request, seconds)

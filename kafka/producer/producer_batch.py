@@ -84,9 +84,9 @@ class ProducerBatch:
         wait: what blocks until a condition holds, for futures: (condition, seconds) -> bool.
 
     Attributes: state; is_done; record_count; attempts: how often it was sent; not_before: monotonic
-    seconds, end of back-off; reserved: bytes of the producer's memory it holds; encoded; pieces:
-    the batches that stand for it when it was split, (first place, batch); is_unasked: whether some
-    of its records have no future.
+    seconds, end of back-off; last_error: of the last try that failed; reserved: bytes of the
+    producer's memory it holds; encoded; pieces: the batches that stand for it when it was split,
+    (first place, batch); is_unasked: whether some of its records have no future.
     """
 
     __slots__ = (
@@ -108,6 +108,7 @@ class ProducerBatch:
         'is_transactional',
         'is_unasked',
         'keys',
+        'last_error',
         'last_sent_at',
         'log_append_time',
         'log_start_offset',
@@ -161,6 +162,7 @@ class ProducerBatch:
         self.raw_size = 0
         self.attempts = 0
         self.not_before = 0.0
+        self.last_error: Optional[KafkaError] = None
         #: Its place in the order of all batches of the producer; pieces stand between two others.
         self.number: Tuple[int, ...] = ()
         self.last_sent_at = created_at

@@ -17,11 +17,12 @@ from __future__ import annotations
 import logging
 import random
 from functools import partial
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
+    LeaderNotAvailableError,
     ProtocolError,
     PurgedError,
     UnknownBrokerIdError,
@@ -143,7 +144,7 @@ class Sender(Alone, Unanswered):
             self._expire(now)
             plan = self._accumulator.ready(now, cluster.leader_for_partition)
         for topic in dict.fromkeys(plan.leaderless):
-            self._pool.want_topic(topic)
+            self._pool.need_topic(topic)
             self._pool.refresh()
         for node, queues in plan.by_node.items():
             self._serve(node, queues, now)
@@ -197,9 +198,7 @@ class Sender(Alone, Unanswered):
     def _too_late(
         self, batch: ProducerBatch, now: float, last: Optional[KafkaError] = None
     ) -> KafkaTimeoutError:
-        leader = self._pool.cluster.leader_for_partition(batch.topic_partition)
-        cause = None if leader is None else self._unreachable.get(leader)
-        why = '' if cause is None else '; node %s cannot be reached: %s' % (leader, cause)
+        cause, why = self._reason(batch)
         if last is not None:
             cause, why = last, '; the last try: %s' % last
         error = KafkaTimeoutError(
@@ -214,6 +213,22 @@ class Sender(Alone, Unanswered):
         )
         error.__cause__ = cause
         return error
+
+    def _reason(self, batch: ProducerBatch) -> Tuple[Optional[KafkaError], str]:
+        """Return why a batch could not be sent, as far as is known, as an error and as text."""
+        cluster, topic = self._pool.cluster, batch.topic_partition.topic
+        leader = cluster.leader_for_partition(batch.topic_partition)
+        if leader is not None and leader >= 0:
+            unreachable = self._unreachable.get(leader)
+            if unreachable is not None:
+                return unreachable, '; node %s cannot be reached: %s' % (leader, unreachable)
+            error = batch.last_error
+            return error, '' if error is None else '; the last try: %s' % error
+        said = cluster.topic_errors.get(topic)
+        if said is None and cluster.partitions_for_topic(topic) is None:
+            return None, '; nothing is known of the topic'
+        error = (said or LeaderNotAvailableError)('no leader for %s' % batch.place)
+        return error, '; %s' % error
 
     def purge(self, in_queue: bool, in_flight: bool) -> None:
         """Give up what was never sent or waits to be sent again, what is on the wire, or both.
@@ -515,6 +530,7 @@ class Sender(Alone, Unanswered):
             self._give_up(batch, self._too_late(batch, now, error) if is_late else error)
             self._accumulator.finish(batch)
             return
+        batch.last_error = error
         base, longest = settings.retry_backoff, settings.retry_backoff_max
         part = self._chance.uniform(0.8, 1.2)
         batch.not_before = now + backoff_seconds(base, longest, batch.attempts, part)

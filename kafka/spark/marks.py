@@ -14,6 +14,7 @@ from kafka.coordinator.offset_commits import OffsetCommits
 from kafka.coordinator.offset_messages import STABLE_FROM, fetched
 from kafka.coordinator.offset_verdicts import Action, fetch_trouble
 from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
+from kafka.net.link_parts import session_of
 from kafka.net.routes import GROUP
 from kafka.producer.prepared import PreparedTransactions
 from kafka.protocol.commit import OffsetFetchRequest, OffsetFetchRequestGroup
@@ -102,7 +103,7 @@ async def _read_once(client: PreparedTransactions, group: str) -> Tuple[int, Lis
     """Return the code that counts, and what is marked."""
     link = client.pool.link(await client.pool.coordinator(GROUP, group))
     await link.ready()
-    version = link.session.choose_version(OffsetFetchRequest(), None, _HIGHEST)
+    version = session_of(link).choose_version(OffsetFetchRequest(), None, _HIGHEST)
     if version < STABLE_FROM:
         raise UnsupportedVersionError(
             'exactlyOnce needs brokers of Kafka 2.5 or later: those of group %s cannot tell whether'

@@ -9,6 +9,7 @@ from kafka.consumer.offsets import OffsetLookups
 from kafka.consumer.partition_state import Phase
 from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import SubscriptionState
+from kafka.coordinator.offset_commits import FetchedOffsets
 from kafka.protocol.api import ApiKey
 from test.consumer.scripted_pool import ScriptedPool, questions, tp
 from test.manual_loop import ManualLoop
@@ -69,7 +70,12 @@ class Consumer:
             await waiter
         if isinstance(self.committed, Exception):
             raise self.committed
-        return {each: self.committed.get('%s-%d' % each) for each in partitions}
+        names = {each: '%s-%d' % each for each in partitions}
+        told = FetchedOffsets({}, {})
+        for each, name in names.items():
+            offset = self.committed.get(name)
+            (told.failed if isinstance(offset, Exception) else told.found)[each] = offset
+        return told
 
     def changed(self):
         assert not self.lock.held

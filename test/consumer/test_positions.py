@@ -13,6 +13,7 @@ from kafka.errors import (
     StaleMemberEpochError,
     TopicAuthorizationFailedError,
     UnknownMemberIdError,
+    UnstableOffsetCommitError,
     UnsupportedVersionError,
 )
 from kafka.net.tasks import Waiter
@@ -41,6 +42,22 @@ def test_what_was_never_committed_begins_by_the_policy():
     consumer.assign('a-0', 'a-1', 'b-0')
     assert consumer.seen() == {'a-0': 5, 'a-1': 11, 'b-0': 12}
     assert sorted(consumer.asked()) == [(0, {'b-0': -2}), (1, {'a-1': -2})]
+
+
+def test_a_partition_that_is_not_told_holds_up_no_other():
+    consumer = Consumer()
+    denied = TopicAuthorizationFailedError({'b'})
+    consumer.committed = {
+        'a-0': UnstableOffsetCommitError('open'),
+        'a-1': OffsetAndMetadata(7, ''),
+        'b-0': denied,
+    }
+    consumer.assign('a-0', 'a-1', 'b-0')
+    assert consumer.seen() == {'a-0': Phase.INITIALIZING, 'a-1': 7, 'b-0': Phase.INITIALIZING}
+    assert consumer.positions.take_error() is denied
+    consumer.committed['a-0'] = OffsetAndMetadata(8, '')
+    consumer.look(1.0)
+    assert consumer.seen()['a-0'] == 8
 
 
 def test_without_a_group_nothing_is_asked_of_it():

@@ -11,6 +11,7 @@ from kafka.consumer.offsets import OffsetLookups
 from kafka.consumer.partition_state import EpochEnd, Phase
 from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import SubscriptionState
+from kafka.coordinator.offset_commits import FetchedOffsets
 from kafka.errors import KafkaTimeoutError, LogTruncationError, UnsupportedVersionError
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
@@ -69,7 +70,7 @@ class World:
         )
 
     async def fetch(self, partitions):
-        return {each: self.committed.get(each) for each in partitions}
+        return FetchedOffsets({each: self.committed.get(each) for each in partitions}, {})
 
     def run(self, coroutine):
         return self.loop.run(coroutine, 60.0)

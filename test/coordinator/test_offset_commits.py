@@ -77,6 +77,7 @@ class Broker:
         self.refreshed = 0
         self.unreachable = []
         self.ids = {}
+        self.deleted_topics = frozenset()
         self.session = Session({8: (0, 10), 9: (0, 10), 3: (0, 13)})
         self.cluster = self
 
@@ -168,10 +169,9 @@ def found(request, version, said):
             name=topic.name,
             topic_id=topic.topic_id,
             partitions=[
-                OffsetFetchResponsePartitions(
-                    number, 10 + number, 2, 'text', code_of(said, topic.name, number)
-                )
+                OffsetFetchResponsePartitions(number, -1 if code else 10 + number, 2, 'text', code)
                 for number in topic.partition_indexes
+                for code in [code_of(said, topic.name, number)]
             ],
         )
         for topic in asked.topics
@@ -397,11 +397,12 @@ def test_a_partition_that_metadata_know_is_tried_until_the_coordinator_does(rig)
 def test_an_id_that_is_of_no_topic_any_more_has_metadata_refreshed(rig):
     rig.broker.ids['t'] = b'i' * 16
     rig.broker.script = [{P0: 100}]
-    task = rig.begin({P0: at(5)})
+    rig.commit({P0: at(5)})
     rig.broker.ids['t'] = b'j' * 16
-    rig.end(task)
+    rig.commit({P0: at(6)})
     assert rig.broker.refreshed == 1
-    assert [request.topics[0].topic_id for request, _ in rig.broker.asked] == [b'i' * 16, b'j' * 16]
+    sent = [request.topics[0].topic_id for request, _ in rig.broker.asked]
+    assert sent == [b'i' * 16, bytes(16), b'j' * 16]
 
 
 def test_a_stale_epoch_is_tried_again_where_the_next_one_can_be_told(rig):
@@ -491,7 +492,7 @@ def test_a_transaction_that_does_not_end_is_told(rig):
 
 def test_an_unknown_partition_has_no_offset(rig):
     rig.broker.script = [{P0: 3}]
-    assert rig.fetch([P0])[P0] == (10, 'text')  # whatever stands beside the code
+    assert rig.fetch([P0]) == {P0: None}
 
 
 @pytest.mark.parametrize('code', [7, 15, 16])

@@ -128,6 +128,7 @@ class Cluster:
     def __init__(self):
         self.leaders = {}
         self.ids = {}
+        self.topic_errors = {}
         self.listeners = []
 
     def add_listener(self, listener):
@@ -143,6 +144,9 @@ class Cluster:
 
     def leader_for_partition(self, topic_partition):
         return self.leaders.get(topic_partition.partition, NODE)
+
+    def partitions_for_topic(self, topic):
+        return None if topic in self.topic_errors else {0, 1, 2, 3}
 
     def topic_id(self, topic):
         return self.ids.get(topic, ZERO_UUID)
@@ -168,6 +172,8 @@ class Pool:
 
     def want_topic(self, topic):
         self.wanted.append(topic)
+
+    need_topic = want_topic
 
     def refresh(self):
         self.refreshed += 1

@@ -13,6 +13,7 @@ from kafka.errors import (
     MessageSizeTooLargeError,
     ProtocolError,
     TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
     UnsupportedForMessageFormatError,
 )
 from kafka.net.tasks import Waiter
@@ -385,6 +386,27 @@ def test_what_was_never_sent_expires():
     assert not future.is_done
     rig.loop.advance(0.02)
     assert isinstance(outcome(future), KafkaTimeoutError) and 'never sent' in str(outcome(future))
+
+
+def test_a_record_for_a_deleted_topic_fails_with_what_brokers_said_last():
+    rig = Rig(delivery_timeout=5.0)
+    rig.pool.cluster.leaders = {0: None}
+    rig.pool.cluster.topic_errors = {'t': UnknownTopicOrPartitionError}
+    (future,) = rig.go(b'v')
+    rig.loop.advance(5.01)
+    error = outcome(future)
+    assert isinstance(error, KafkaTimeoutError)
+    assert 'UnknownTopicOrPartitionError: no leader for t-0' in str(error)
+    assert isinstance(error.__cause__, UnknownTopicOrPartitionError)
+
+
+def test_a_record_whose_time_ends_between_two_tries_fails_with_the_last_error():
+    rig = Rig(delivery_timeout=5.0, retry_backoff=60.0, retry_backoff_max=60.0)
+    (future,) = rig.go(b'v')
+    rig.sent[0].respond((0, NOT_LEADER))
+    rig.loop.settle()
+    rig.loop.advance(5.01)
+    assert 'the last try: [Error 6]' in str(outcome(future))
 
 
 def test_what_is_on_the_wire_expires_and_a_late_answer_changes_nothing():

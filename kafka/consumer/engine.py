@@ -195,6 +195,7 @@ class Engine:
             remote_assignor=config['group_remote_assignor'],
             **seconds,
         )
+        self.subscription.defers_revocation = True
         common = self.loop, self.pool, settings, self.subscription, self.lock
         if config['group_protocol'] == 'consumer':
             self.member = ConsumerMember(*common, self.look)

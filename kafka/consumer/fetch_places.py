@@ -147,7 +147,11 @@ class Places:
             if state.current_leader != before:
                 self._forgive(partition)
         if state.is_stuck or not state.is_fetchable():
-            if known is not None and known.leader >= 0 and not state.paused:
+            if (
+                known is not None
+                and known.leader >= 0
+                and not (state.paused or state.is_unsubscribed)
+            ):
                 self._expected.add(known.leader)
             return None
         if self._is_left_alone(partition, state, now):

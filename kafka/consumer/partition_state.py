@@ -132,8 +132,9 @@ class TopicPartitionState:
         fetch_offset: what to ask a broker for next, None without a position; fetch_epoch: the
             leader epoch of the last batch before it, -1 unknown.
         reset_strategy: by which a reset is awaited, None unless one is.
-        paused: by the program; held: while a rebalance has not come to its end; stuck_token: the
-            token of when what is next could not be handed out.
+        paused: by the program; held: while a rebalance has not come to its end; is_unsubscribed:
+            its topic is not subscribed any more, and the group has not taken it yet; stuck_token:
+            the token of when what is next could not be handed out.
         highwater, last_stable_offset, log_start_offset: as fetched last, None before.
         committed: as last known, an OffsetAndMetadata.
         current_leader: (node, epoch) that the position was seen or validated with.
@@ -154,6 +155,7 @@ class TopicPartitionState:
         'fetch_offset',
         'held',
         'highwater',
+        'is_unsubscribed',
         'last_stable_offset',
         'log_start_offset',
         'paused',
@@ -180,6 +182,7 @@ class TopicPartitionState:
         self.reset_strategy: Optional[ResetPolicy] = None
         self.paused = False
         self.held = False
+        self.is_unsubscribed = False
         self.stuck_token = -1
         self.highwater: Optional[int] = None
         self.last_stable_offset: Optional[int] = None
@@ -201,13 +204,14 @@ class TopicPartitionState:
         self._note_phase()
 
     def __repr__(self) -> str:
-        return '<TopicPartitionState %s %s position=%s fetch_offset=%s%s%s>' % (
+        return '<TopicPartitionState %s %s position=%s fetch_offset=%s%s%s%s>' % (
             self._name(),
             self.phase.value,
             self._position,
             self.fetch_offset,
             ' paused' if self.paused else '',
             ' held' if self.held else '',
+            ' unsubscribed' if self.is_unsubscribed else '',
         )
 
     def _name(self) -> str:
@@ -243,7 +247,12 @@ class TopicPartitionState:
 
     def is_fetchable(self) -> bool:
         """Tell whether brokers may be asked for records of it now."""
-        return self.phase is Phase.FETCHING and not self.paused and not self.held
+        return self.phase is Phase.FETCHING and not self.is_suspended
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether nothing of it may be returned now, whatever has been fetched."""
+        return self.paused or self.held or self.is_unsubscribed
 
     @property
     def is_stuck(self) -> bool:
@@ -283,6 +292,12 @@ class TopicPartitionState:
         """Fetch and hand out nothing while a rebalance goes on."""
         self.held = is_held
         self._note_change()
+
+    def unsubscribe(self, is_unsubscribed: bool) -> None:
+        """Fetch and hand out nothing until the group takes it, or its topic is wanted again."""
+        if is_unsubscribed != self.is_unsubscribed:
+            self.is_unsubscribed = is_unsubscribed
+            self._note_change()
 
     def stick(self) -> None:
         """Ask for nothing more until it is handed out after all, or the position moves."""

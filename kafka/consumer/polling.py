@@ -268,7 +268,7 @@ class Polling(Rebalancing):
             with engine.lock:
                 state = engine.subscription.assignment.get(partition)
                 is_stale = state is None or state.token != token
-                waits = state is not None and (state.paused or state.held)
+                waits = state is not None and state.is_suspended
             if is_stale:
                 del self._held[partition]
             elif not waits:

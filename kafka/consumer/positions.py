@@ -173,7 +173,7 @@ class Positions:
             state = self._subscription.assignment.get(partition)
             if state is None or state.token != token:
                 del self._standing[partition]
-            elif not state.held:
+            elif not state.held and not state.is_unsubscribed:
                 return partition
         return None
 
@@ -254,6 +254,8 @@ class Positions:
         for partition in sorted(self._subscription.unsettled):
             state = self._subscription.assignment[partition]
             trouble = self._troubles.get(partition)
+            if state.is_unsubscribed:
+                continue
             if trouble is not None and trouble.token == state.token and trouble.not_before > now:
                 next_at = min(next_at or trouble.not_before, trouble.not_before)
             elif not self._add(owed, partition, state):

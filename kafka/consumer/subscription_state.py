@@ -267,10 +267,14 @@ class SubscriptionState(AssignedPartitions):
         listener: of rebalances, or None.
         needs_partition_assignment: whether the group has to assign anew.
         needs_fetch_committed_offsets: whether what is known of commits may be old (1.x).
+        defers_revocation: whether partitions of topics that are no longer meant stay assigned,
+            without anything being returned of them, until a member of a group has committed what
+            was returned and takes them away by revoke(). Without a member they go at once.
     """
 
     def __init__(self, offset_reset_strategy: Any = 'earliest') -> None:
         super().__init__(offset_reset_strategy)
+        self.defers_revocation = False
         self.mode = Mode.NONE
         self.subscription: Optional[Set[str]] = None
         self.subscribed_pattern: Optional[Pattern[str]] = None
@@ -296,7 +300,7 @@ class SubscriptionState(AssignedPartitions):
         Arguments: topics: names, or one as a str; pattern: of the beginning of names, as str or
             compiled, or a SubscriptionPattern for brokers to match; listener: of rebalances.
 
-        Partitions of topics that are no longer meant leave the assignment at once.
+        Nothing is returned any more of topics that are no longer meant; see defers_revocation.
 
         Raises: ArgumentValueError for neither, or a name or pattern that cannot be one;
         ArgumentTypeError; IllegalStateError for both, and after assign_from_user(). Nothing is
@@ -314,6 +318,7 @@ class SubscriptionState(AssignedPartitions):
             self._change(set(names))
         else:
             self._subscribe_to(pattern)
+            self._drop_unsubscribed()  # the topics that are known may be the same as before
         self.listener = listener
 
     def _subscribe_to(self, pattern: Any) -> None:
@@ -368,8 +373,12 @@ class SubscriptionState(AssignedPartitions):
     def topics(self) -> Set[str]:
         """Return what is to be read: topics that are subscribed to by name, or assigned of."""
         found = set(self.subscription or ())
-        found.update(str(each.topic) for each in self.assignment)
+        found.update(str(each.topic) for each in self.meant())
         return found
+
+    def meant(self) -> Set[TopicPartition]:
+        """Return the assigned partitions without those of topics that are no longer meant."""
+        return {each for each, state in self.assignment.items() if not state.is_unsubscribed}
 
     def matches(self, topic: str) -> bool:
         """Tell whether a topic is subscribed to, by its name or by the pattern."""
@@ -380,7 +389,6 @@ class SubscriptionState(AssignedPartitions):
     def change_subscription(self, topics: Any) -> bool:
         """Subscribe to other topics than before, such as those that a pattern matches now.
 
-        Partitions of the others leave the assignment at once.
         Returns whether that is a change. Raises: IllegalStateError without a subscription; as
         check_topic().
         """
@@ -394,8 +402,17 @@ class SubscriptionState(AssignedPartitions):
         self._group_subscription |= topics
         self.needs_partition_assignment = True
         self.version += 1
-        self.revoke([each for each in self.assignment if each.topic not in topics])
+        self._drop_unsubscribed()
         return True
+
+    def _drop_unsubscribed(self) -> None:
+        """Return nothing any more of topics that are not meant."""
+        if not self.defers_revocation:
+            topics = self.subscription or ()
+            self.revoke([each for each in self.assignment if each.topic not in topics])
+            return
+        for partition, state in self.assignment.items():
+            state.unsubscribe(not self.matches(str(partition.topic)))
 
     def _check_subscribed(self) -> None:
         if self.mode not in _SUBSCRIBED:
@@ -426,23 +443,26 @@ class SubscriptionState(AssignedPartitions):
         """Read what the group assigned; those that stay keep their state.
 
         Raises: IllegalStateError without a subscription; ArgumentValueError for a topic that was
-        not subscribed to, when nothing is changed.
+        not subscribed to, when nothing is changed; not where revocation is deferred: it may have
+        been subscribed to a moment ago, and the group takes its partitions away again.
         """
         self._check_subscribed()
         assert self.subscription is not None
         wanted = [as_partition(each) for each in partitions]
         foreign = [each for each in wanted if not self.matches(str(each.topic))]
-        if foreign:
+        if foreign and not self.defers_revocation:
             raise ArgumentValueError(
                 'the group assigned %s of topics that this consumer did not subscribe to'
                 % _names(foreign)
             )
         if self.mode is not Mode.TOPICS:  # what a pattern matches others may have seen first
-            topics = {str(each.topic) for each in wanted}
+            topics = {str(each.topic) for each in wanted} - {str(each.topic) for each in foreign}
             found = topics if self.mode is Mode.SERVER_PATTERN else self.subscription | topics
             self.subscription = found
             self._group_subscription |= found
         self._assign(wanted)
+        if self.defers_revocation:
+            self._drop_unsubscribed()
         self.needs_partition_assignment = False
         self.needs_fetch_committed_offsets = True
 

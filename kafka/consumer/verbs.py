@@ -33,8 +33,9 @@ class Verbs(ArrowPolling):
     def subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
         """Read topics, sharing their partitions with the group if there is a group_id (1.0).
 
-        Replaces what was subscribed before: partitions of topics that are no longer among them are
-        dropped at once. Joining the group begins with the next poll() or iteration.
+        Replaces what was subscribed before: nothing more is returned of topics that are no longer
+        among them. What was returned of them is committed, if that is automatic, and the listener
+        told by the next poll() or iteration, with which joining the group begins.
 
         Arguments:
             topics: names; a plain str is one name.
@@ -59,6 +60,8 @@ class Verbs(ArrowPolling):
                 )
             self._stop_course()
             engine = self._engine
+            if engine.member is None:  # nobody else does it before the partitions go
+                self._commit_before_rebalance(self._default_timeout())
             with engine.lock:
                 engine.subscription.subscribe(
                     topics=topics or (), pattern=pattern, listener=listener
@@ -71,10 +74,14 @@ class Verbs(ArrowPolling):
         return None if topics is None else set(topics)
 
     def unsubscribe(self) -> None:
-        """Read nothing any more, and leave the group; commits nothing (1.0)."""
+        """Read nothing any more, and leave the group (1.0).
+
+        With enable_auto_commit what was handed out is committed first.
+        """
         with self._guard:
             self._check_open()
             self._stop_course()
+            self._commit_before_rebalance(self._default_timeout())
             self._leave('unsubscribe() was called', self._default_timeout())
             self._held.clear()
             self._done.clear()
@@ -99,11 +106,12 @@ class Verbs(ArrowPolling):
                 self.unsubscribe()
                 return
             self._stop_course()
-            if self._auto is not None:
-                self._commit_before_rebalance(self._default_timeout())
+            self._commit_before_rebalance(self._default_timeout())
             engine = self._engine
             with engine.lock:
                 engine.subscription.assign_from_user(wanted)
+            for partition in self._done.keys() - engine.subscription.assignment.keys():
+                del self._done[partition]  # others may have read on from there when it comes back
             self._changed_subscription()
 
     def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
@@ -138,7 +146,7 @@ class Verbs(ArrowPolling):
         """Return the partitions that are read now; may be called by other threads (1.0)."""
         engine = self._engine
         with engine.lock:
-            return set(engine.subscription.assignment)
+            return engine.subscription.meant()
 
     def _changed_subscription(self) -> None:
         figures = self._engine.figures
@@ -305,7 +313,7 @@ class Verbs(ArrowPolling):
         wanted = check_partitions(partitions)
         self._check_open()
         if not wanted:
-            wanted = sorted(self._engine.subscription.assignment)
+            wanted = sorted(self._engine.subscription.meant())
             if not wanted:
                 raise NotAssignedError('no partitions are assigned')
         return wanted

@@ -488,6 +488,44 @@ def test_positions_that_are_known_may_be_committed(assigned):
     assert tuple(found[A0]) == (7, '', 4)
 
 
+# ------------------------------------------------------------ revocation that is deferred
+
+
+def test_where_a_member_revokes_what_is_not_subscribed_any_more_stays_and_is_not_fetched(joined):
+    joined.defers_revocation = True
+    joined.seek(A0, 5)
+    joined.subscribe(['b'])
+    assert A0 in joined.assignment
+    assert A0 not in joined.meant()
+    assert not joined.is_fetchable(A0)
+    assert joined.topics() == {'b'}
+    assert joined.all_consumed_offsets()[A0].offset == 5
+    joined.subscribe(['a', 'b'])
+    assert joined.is_fetchable(A0)
+
+
+def test_what_matches_no_pattern_any_more_stays_too(joined):
+    joined.defers_revocation = True
+    joined.subscribe(pattern='b')
+    assert {each.topic for each in joined.meant()} == {'b'}
+    joined.subscribe(pattern='[ab]')
+    assert joined.meant() == joined.owned()
+
+
+def test_what_brokers_match_is_read_until_they_take_it(joined):
+    joined.defers_revocation = True
+    joined.subscribe(pattern=SubscriptionPattern('b.*'))
+    assert joined.meant() == joined.owned()
+
+
+def test_a_group_may_assign_for_a_moment_what_was_subscribed_a_moment_ago(joined):
+    joined.defers_revocation = True
+    joined.subscribe(['b'])
+    joined.assign_from_subscribed([A0, A1])
+    assert joined.owned() == {A0, A1}
+    assert joined.meant() == set()
+
+
 # ------------------------------------------------------------ names
 
 

@@ -5,21 +5,22 @@ The functions ``has_x``, ``x_encode`` and ``x_decode`` are the interface of all 
 and snappy from 0.9.5 on, of lz4 and zstd from the eras of those codecs. :func:`compress` and
 :func:`decompress` are what the record formats use, zstd from magic 2 on (KIP-110). All take bytes,
 bytearray or memoryview and raise TypeError for anything else. Helper packages are
-imported when first needed. Without them snappy and lz4 are still decoded, in Python
-(:mod:`kafka.record.snappy_blocks`, :mod:`kafka.record.lz4_frames`) and gzip by zlib; everything
-else raises :class:`MissingCodecError`, which names the extra to install.
+imported when first needed. Without them pyarrow serves, where it is installed. Without that, too,
+snappy and lz4 are still decoded, in Python (:mod:`kafka.record.snappy_blocks`,
+:mod:`kafka.record.lz4_frames`) and gzip by zlib; everything else raises
+:class:`MissingCodecError`, which names the extra to install.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Callable, List, Optional
 
 from kafka.errors import ProtocolError, UnsupportedCodecError
 from kafka.late_imports import import_late
-from kafka.record import lz4_frames, snappy_blocks, zstd_frames
+from kafka.record import arrow_codecs, lz4_frames, snappy_blocks, zstd_frames
 from kafka.record.util import Buffer
 
 CODEC_NONE = 0
@@ -70,14 +71,23 @@ def _helper(*names: str) -> Any:
     return None
 
 
-def _required(codec: str, *names: str) -> Any:
-    helper = _helper(*names)
-    if helper is None:
+_ZSTD = ('zstandard', 'compression.zstd', 'backports.zstd')
+
+
+def _arrow(codec: str) -> Any:
+    """Return pyarrow, None where it is missing or was built without a codec."""
+    pyarrow = _helper('pyarrow')
+    return pyarrow if pyarrow is not None and arrow_codecs.supports(pyarrow, codec) else None
+
+
+def _arrow_required(codec: str) -> Any:
+    pyarrow = _arrow(codec)
+    if pyarrow is None:
         raise MissingCodecError(
             '%s needs a package that is not installed: pip install kafka-evergreen[%s]'
             % (codec, codec)
         )
-    return helper
+    return pyarrow
 
 
 def _bytes(payload: Buffer) -> bytes:
@@ -144,17 +154,17 @@ def has_gzip() -> bool:
 
 def has_snappy() -> bool:
     """Tell whether snappy can be written. Reading it is always possible."""
-    return _helper('snappy') is not None
+    return (_helper('snappy') or _arrow('snappy')) is not None
 
 
 def has_lz4() -> bool:
     """Tell whether lz4 can be written. Reading it is always possible."""
-    return _helper('lz4.frame') is not None
+    return (_helper('lz4.frame') or _arrow('lz4')) is not None
 
 
 def has_zstd() -> bool:
     """Tell whether zstd can be used."""
-    return _helper('zstandard', 'compression.zstd', 'backports.zstd') is not None
+    return (_helper(*_ZSTD) or _arrow('zstd')) is not None
 
 
 # --- gzip
@@ -206,22 +216,29 @@ def snappy_encode(
 
     ``xerial_compatible`` chooses the framing of the snappy-java library that Kafka uses (the
     default since 1.0; 0.9.5 wrote one raw block), ``xerial_blocksize`` how many bytes of input
-    make a block. Raises :class:`MissingCodecError` without python-snappy.
+    make a block. Raises :class:`MissingCodecError` without python-snappy and pyarrow.
     """
-    snappy = _required('snappy', 'snappy')
+    compress_block = _snappy_compressor()
     data = _bytes(payload)
     if not xerial_compatible:
-        return bytes(snappy.compress(data))
+        return compress_block(data)
     if not isinstance(xerial_blocksize, int):
         raise TypeError('xerial_blocksize must be an int, not %s' % type(xerial_blocksize).__name__)
     if xerial_blocksize <= 0:
         raise ValueError('xerial_blocksize must be more than 0: %d' % xerial_blocksize)
     out = [_XERIAL_HEADER]
     for start in range(0, len(data), xerial_blocksize):
-        block = snappy.compress(data[start : start + xerial_blocksize])
+        block = compress_block(data[start : start + xerial_blocksize])
         out.append(struct.pack('>i', len(block)))
         out.append(block)
     return b''.join(out)
+
+
+def _snappy_compressor() -> Callable[[bytes], bytes]:
+    snappy = _helper('snappy')
+    if snappy is None:
+        return partial(arrow_codecs.snappy_compress, _arrow_required('snappy'))
+    return lambda block: bytes(snappy.compress(block))
 
 
 def _detect_xerial_stream(payload: Buffer) -> bool:
@@ -263,7 +280,10 @@ def _snappy_block(block: bytes, room: int) -> bytes:
         raise ProtocolError('snappy data expands to more than allowed (%d bytes left)' % room)
     snappy = _helper('snappy')
     if snappy is None:
-        return snappy_blocks.decode_block(block)
+        pyarrow = _arrow('snappy')
+        if pyarrow is None:
+            return snappy_blocks.decode_block(block)
+        return arrow_codecs.snappy_decompress(pyarrow, block, size)
     try:
         out = bytes(snappy.uncompress(block))
     except snappy.UncompressError as error:
@@ -281,9 +301,11 @@ def lz4_encode(payload: Buffer) -> bytes:
     Compress to one LZ4 frame as brokers from 0.10 on read it.
 
     Blocks are independent and of 64 KiB and the header holds no content size, because Kafka's
-    reader knows nothing else. Raises :class:`MissingCodecError` without lz4.
+    reader knows nothing else. Raises :class:`MissingCodecError` without lz4 and pyarrow.
     """
-    frame = _required('lz4', 'lz4.frame')
+    frame = _helper('lz4.frame')
+    if frame is None:
+        return arrow_codecs.lz4_compress(_arrow_required('lz4'), _bytes(payload))
     return bytes(
         frame.compress(
             _bytes(payload),
@@ -298,7 +320,7 @@ def lz4_encode_old_kafka(payload: Buffer) -> bytes:
     """
     Compress to an LZ4 frame with the wrong header checksum that Kafka 0.8.2 insists on.
 
-    That is KAFKA-3160. Raises :class:`MissingCodecError` without lz4.
+    That is KAFKA-3160. Raises :class:`MissingCodecError` without lz4 and pyarrow.
     """
     frame = lz4_encode(payload)
     return lz4_frames.with_checksum(frame, lz4_frames.wrong_checksum(frame))
@@ -315,7 +337,10 @@ def lz4_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     lz4_frames.read_header(data)
     frame = _helper('lz4.frame')
     if frame is None:
-        return lz4_frames.decode_frames(data, limit)
+        pyarrow = _arrow('lz4')
+        if pyarrow is None:
+            return lz4_frames.decode_frames(data, limit)
+        return arrow_codecs.decompress_stream(pyarrow, 'lz4', data, limit)
     errors = (RuntimeError, EOFError, ValueError)
     return _joined('lz4', data, len(data), frame.LZ4FrameDecompressor, errors, limit)
 
@@ -346,8 +371,10 @@ def zstd_encode(payload: Buffer, level: Optional[int] = None) -> bytes:
     ``level`` is 1 to 22, None the library's default (3). Raises :class:`MissingCodecError`
     without a zstd package.
     """
-    zstd = _required('zstd', 'zstandard', 'compression.zstd', 'backports.zstd')
+    zstd = _helper(*_ZSTD)
     level = 3 if level is None else _level(level, -131072, 22)
+    if zstd is None:
+        return arrow_codecs.zstd_compress(_arrow_required('zstd'), _bytes(payload), level)
     if hasattr(zstd, 'ZstdDecompressionReader'):
         return bytes(zstd.ZstdCompressor(level=level).compress(_bytes(payload)))
     return bytes(zstd.compress(_bytes(payload), level))
@@ -360,7 +387,8 @@ def zstd_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     ``limit`` is the largest result in bytes. Raises ``ProtocolError`` when the data is malformed,
     ends too early or expands beyond the limit, :class:`MissingCodecError` without a zstd package.
     """
-    zstd = _required('zstd', 'zstandard', 'compression.zstd', 'backports.zstd')
+    zstd = _helper(*_ZSTD)
+    pyarrow = _arrow_required('zstd') if zstd is None else None
     data = _bytes(payload)
     if not data:
         raise ProtocolError('not a zstd frame')
@@ -369,7 +397,11 @@ def zstd_decode(payload: Buffer, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
     for frame in zstd_frames.walk_frames(data):
         if frame.least_bytes > room:
             raise _too_large('zstd', limit)
-        part = _zstd_frame(zstd, data[frame.start : frame.end], min(frame.most_bytes, room))
+        piece, most = data[frame.start : frame.end], min(frame.most_bytes, room)
+        if pyarrow is None:
+            part = _zstd_frame(zstd, piece, most)
+        else:
+            part = arrow_codecs.decompress_stream(pyarrow, 'zstd', piece, most)
         parts.append(part)
         room -= len(part)
     return parts[0] if len(parts) == 1 else b''.join(parts)

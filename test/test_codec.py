@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import random
 import subprocess
 import sys
 import tracemalloc
 import types
 import zlib
 
+import pyarrow
 import pytest
 import zstandard
 from hypothesis import given
@@ -46,11 +48,18 @@ payloads = st.one_of(
 def without_wheels(monkeypatch):
     """Make every helper package look as if it were not installed."""
     names = ('snappy', 'lz4', 'lz4.frame', 'zstandard', 'compression.zstd', 'backports.zstd')
-    for name in (*names, 'isal', 'isal.isal_zlib'):
+    for name in (*names, 'isal', 'isal.isal_zlib', 'pyarrow'):
         monkeypatch.setitem(sys.modules, name, None)
     codec._helper.cache_clear()
     yield
     monkeypatch.undo()
+    codec._helper.cache_clear()
+
+
+@pytest.fixture
+def with_pyarrow_alone(without_wheels, monkeypatch):
+    """Make pyarrow the only helper package, as with the extra spark."""
+    monkeypatch.setitem(sys.modules, 'pyarrow', pyarrow)
     codec._helper.cache_clear()
 
 
@@ -229,6 +238,61 @@ def test_snappy_and_lz4_are_read_without_a_package(request):
     for number, data in packed:
         assert decompress(number, data) == TEXT
     assert codec.lz4_decode_old_kafka(old) == TEXT
+
+
+NOISE = bytes(random.Random(7).getrandbits(8) for _ in range(150_000))
+PAYLOADS = {'nothing': b'', 'text': TEXT, 'blocks': TEXT * 300, 'noise': NOISE}
+
+
+@pytest.mark.parametrize('kind', PAYLOADS)
+@pytest.mark.parametrize('number', [2, 3, 4])
+def test_what_pyarrow_writes_and_reads_is_what_the_packages_do(number, kind, request):
+    """Spark brings pyarrow, and none of the packages."""
+    payload = PAYLOADS[kind]
+    packed = compress(number, payload)
+    old = codec.lz4_encode_old_kafka(payload)
+    request.getfixturevalue('with_pyarrow_alone')
+    assert decompress(number, packed) == payload
+    assert codec.lz4_decode_old_kafka(old) == payload
+    written, old = compress(number, payload), codec.lz4_encode_old_kafka(payload)
+    assert decompress(number, written) == payload
+    request.getfixturevalue('monkeypatch').undo()  # the packages are there again
+    codec._helper.cache_clear()
+    assert decompress(number, written) == payload
+    assert codec.lz4_decode_old_kafka(old) == payload
+
+
+def test_what_pyarrow_has_is_told(with_pyarrow_alone):
+    assert codec.has_snappy() and codec.has_lz4() and codec.has_zstd()
+
+
+def test_a_pyarrow_without_a_codec_is_as_none(with_pyarrow_alone, monkeypatch):
+    plain = types.SimpleNamespace(Codec=types.SimpleNamespace(is_available=lambda _: False))
+    monkeypatch.setitem(sys.modules, 'pyarrow', plain)
+    codec._helper.cache_clear()
+    assert not codec.has_zstd()
+    with pytest.raises(MissingCodecError):
+        compress(4, b'payload')
+
+
+def test_pyarrow_reads_zstd_frames_of_unknown_size(with_pyarrow_alone):
+    """Java's producer writes such ones."""
+    packer = zstandard.ZstdCompressor(write_content_size=False)
+    assert decompress(4, packer.compress(TEXT) + packer.compress(b'more')) == TEXT + b'more'
+
+
+@pytest.mark.parametrize('number', [2, 3, 4])
+def test_pyarrow_does_not_read_what_is_malformed_or_too_large(number, request):
+    packed = compress(number, bytes(MIB))
+    request.getfixturevalue('with_pyarrow_alone')
+    with pytest.raises(ProtocolError, match='expands'):
+        decompress(number, packed, limit=MIB - 1)
+    for end in range(len(packed) - 1, 20, -len(packed) // 7 - 1):
+        with pytest.raises(ProtocolError):
+            decompress(number, packed[:end])
+    middle = len(packed) // 2
+    with pytest.raises(ProtocolError):
+        decompress(number, packed[:middle] + b'\xff\xfe\xfd\xfc' * 4 + packed[middle + 16 :])
 
 
 def test_helper_packages_are_imported_when_first_needed():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.errors import KafkaConfigurationError
 from kafka.late_imports import import_late, look_up
 from kafka.quiet import be_heard
+from kafka.spark.active_session import activate_for_writers
 from kafka.spark.takeover import has_connector, take_over
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def register(spark: Any) -> None:
     Make the format ``kafka-py`` known to a session.
 
     Spark shows the options of a sink in some plans. Passwords it hides by itself, private keys by
-    its setting ``spark.sql.redaction.options.regex``, to which their option is added.
+    its setting ``spark.sql.redaction.options.regex``, to which their option is added. Threads that
+    did not make the session can write by the format from then on.
 
     Arguments: spark: a SparkSession of PySpark 4.0 or later, classic or of Spark Connect.
     Raises: MissingSparkError, a KafkaConfigurationError and an ImportError, where PySpark has no
@@ -82,6 +84,8 @@ def register(spark: Any) -> None:
     except Exception as error:  # 4.0 refuses what it has found by itself; later ones replace it
         if 'DATA_SOURCE_ALREADY_EXISTS' not in str(error):
             raise
+    if hasattr(spark, '_jsparkSession'):  # not one of Spark Connect
+        activate_for_writers()
     hidden = spark.conf.get(_REDACTION)
     if _KEY not in hidden:
         spark.conf.set(_REDACTION, '%s|%s' % (hidden, _KEY) if hidden else '(?i)' + _KEY)
@@ -92,8 +96,9 @@ def takeover(spark: Any) -> bool:
     Register the format, and let ``format('kafka')`` mean it from now on in this process.
 
     Programs written for Spark's own connector run then as they are, batch and streaming, classic
-    and Spark Connect; not SQL's ``USING kafka``. Where the session has that connector nothing is
-    changed but the registration.
+    and Spark Connect; not SQL's ``USING kafka``. Queries with outputMode('update'), which Spark
+    refuses for sinks in Python, are written by foreachBatch. Where the session has that connector
+    nothing is changed but the registration.
 
     Arguments: spark: as register(). Returns: whether ``kafka`` was taken over. Raises: as
     register().

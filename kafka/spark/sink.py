@@ -29,7 +29,7 @@ from kafka.spark import exactly_once
 from kafka.spark.options import SinkOptions
 from kafka.spark.writing import Layout, SharedOutlet, layout_of, write_batches, write_rows
 
-__all__ = ['BatchWriter', 'StoredRows', 'batch_writer', 'stream_writer']
+__all__ = ['BatchWriter', 'StoredRows', 'batch_writer', 'micro_batch_writer', 'stream_writer']
 
 # Tasks have many rows at once, for which the default of producers means more batches than need be:
 # half of the time for each row of 1000 bytes goes there with 64 KiB. A broker that takes less has
@@ -110,7 +110,13 @@ class _Writing:
 
 
 class BatchWriter(_Writing, DataSourceArrowWriter):  # type: ignore[misc]
-    """Writes a DataFrame."""
+    """Writes a DataFrame.
+
+    Attributes: micro_batch: the number of the micro-batch of a query that the DataFrame is, inside
+    foreachBatch; None for any other.
+    """
+
+    micro_batch: Optional[int] = None
 
     def write(self, iterator: Iterable[Any]) -> StoredRows:
         """Store the rows of a task. Raises: UnwritableRowError for one that cannot be."""
@@ -118,11 +124,11 @@ class BatchWriter(_Writing, DataSourceArrowWriter):  # type: ignore[misc]
 
     def commit(self, messages: Sequence[StoredRows]) -> None:
         """Commit what tasks have prepared, with exactlyOnce."""
-        self._commit(messages, None)
+        self._commit(messages, self.micro_batch)
 
     def abort(self, messages: Sequence[Optional[StoredRows]]) -> None:
         """Abort what tasks have prepared, with exactlyOnce."""
-        self._abort(messages, None)
+        self._abort(messages, self.micro_batch)
 
 
 class _StreamWriting(_Writing):
@@ -162,6 +168,17 @@ def batch_writer(options: SinkOptions, schema: Any) -> BatchWriter:
     prefix = _prefix(options)
     base = None if prefix is None else exactly_once.write_base(prefix)
     return BatchWriter(_layout(options, schema), options.config, prefix, base)
+
+
+def micro_batch_writer(options: SinkOptions, schema: Any, batch: int) -> BatchWriter:
+    """Return what writes a micro-batch of a query as a DataFrame (output mode update).
+
+    With exactlyOnce its tasks belong to the query and not to a write of its own, so that a batch
+    that is repeated is known. As batch_writer().
+    """
+    writer = BatchWriter(_layout(options, schema), options.config, _prefix(options))
+    writer.micro_batch = batch
+    return writer
 
 
 def stream_writer(options: SinkOptions, schema: Any) -> Any:

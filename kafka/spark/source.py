@@ -20,6 +20,7 @@ from kafka.spark.options import Limit, SinkOptions, SourceOptions
 from kafka.spark.pushdown import Narrowing, narrow
 from kafka.spark.ranges import TaskRange, split
 from kafka.spark.reading import read_range
+from kafka.spark.update_mode import BATCH_OPTION
 from kafka.structs import TopicPartition
 
 __all__ = ['KafkaDataSource']
@@ -182,7 +183,13 @@ class KafkaDataSource(DataSource):  # type: ignore[misc]
         """Return the batch writer. Raises KafkaConfigurationError."""
         if overwrite:
             raise KafkaConfigurationError("topics are appended to: write mode('append')")
-        return sink.batch_writer(SinkOptions.of(self.options, False), schema)
+        options = SinkOptions.of(self.options, False)
+        batch = next(
+            (text for name, text in self.options.items() if name.lower() == BATCH_OPTION), None
+        )
+        if batch is None:
+            return sink.batch_writer(options, schema)
+        return sink.micro_batch_writer(options, schema, int(batch))
 
     def streamWriter(self, schema: Any, overwrite: bool) -> Any:
         """Return the writer of a query. Raises KafkaConfigurationError."""

@@ -1,13 +1,14 @@
 """Lets programs that say ``format('kafka')`` run without the JVM connector, unchanged.
 
-Owns the wrapping of four methods of PySpark, classic and Connect. It lasts as long as the process,
-may be done again, and is never done by itself. Not reached: SQL's ``USING kafka`` and JVM code.
+Owns the wrapping of PySpark's readers and writers, classic and Connect. It lasts as long as the
+process, may be done again, and is never done by itself. Not reached: SQL's ``USING kafka`` and JVM
+code. Queries in update mode are written by update_mode.py.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Tuple
 
 from kafka.late_imports import import_late
 
@@ -61,6 +62,8 @@ def take_over(name: str) -> None:
             cls.format = _wrapped(wrapped, name)
             if cls.__name__ == 'DataFrameWriter':
                 cls.mode = _noting(cls.mode)
+            elif cls.__name__ == 'DataStreamWriter':
+                _take_queries_over(cls, name)
 
 
 def _classes() -> List[Any]:
@@ -83,6 +86,8 @@ def _wrapped(original: Callable[..., Any], name: str) -> Callable[..., Any]:
             setattr(self, _TAKEN, is_taken)
             if is_taken and not getattr(self, _NAMED, False):
                 return made.mode('append')
+        elif type(self).__name__ == 'DataStreamWriter':
+            setattr(self, _TAKEN, is_taken or source == name)
         return made
 
     with_format.stands_for = name  # type: ignore[attr-defined]
@@ -100,3 +105,90 @@ def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(self, 'append' if is_to_append else saveMode)
 
     return mode
+
+
+# ------------------------------------------------------------ queries
+
+#: Attributes of a writer of a query: the options it was given, and its output mode.
+_OPTIONS, _MODE = '_kafka_options', '_kafka_output_mode'
+
+
+def _take_queries_over(cls: Any, name: str) -> None:
+    """Let a class of writers of queries write those in update mode by foreachBatch."""
+    cls.option = _noting_option(cls.option)
+    cls.options = _noting_options(cls.options)
+    cls.outputMode = _noting_mode(cls.outputMode)
+    cls.foreach = _noting_function(cls.foreach)
+    cls.foreachBatch = _noting_function(cls.foreachBatch)
+    cls.start = _starting(cls.start, name)
+
+
+def _note(writer: Any, options: Mapping[str, Any]) -> None:
+    given = {key: value for key, value in options.items() if value is not None}
+    setattr(writer, _OPTIONS, {**getattr(writer, _OPTIONS, {}), **given})
+
+
+def _noting_option(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def option(self: Any, key: str, value: Any) -> Any:
+        _note(self, {key: value})
+        return original(self, key, value)
+
+    return option
+
+
+def _noting_options(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def options(self: Any, **given: Any) -> Any:
+        _note(self, given)
+        return original(self, **given)
+
+    return options
+
+
+def _noting_mode(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def outputMode(self: Any, outputMode: str) -> Any:
+        setattr(self, _MODE, outputMode)
+        return original(self, outputMode)
+
+    return outputMode
+
+
+def _noting_function(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the program takes the place of the format."""
+
+    @functools.wraps(original)
+    def foreach(self: Any, *args: Any, **named: Any) -> Any:
+        setattr(self, _TAKEN, False)
+        return original(self, *args, **named)
+
+    return foreach
+
+
+def _starting(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def start(
+        self: Any,
+        path: Optional[str] = None,
+        format: Optional[str] = None,
+        outputMode: Optional[str] = None,
+        partitionBy: Any = None,
+        queryName: Optional[str] = None,
+        **options: Any,
+    ) -> Any:
+        self.options(**options)
+        if format is not None:
+            self.format(format)
+        if outputMode is not None:
+            self.outputMode(outputMode)
+        mode = getattr(self, _MODE, None)
+        if getattr(self, _TAKEN, False) and isinstance(mode, str) and mode.lower() == 'update':
+            # Late: it reads options, for which `import kafka.spark` would load half of the package.
+            update_mode = import_late('kafka.spark.update_mode')
+            given = getattr(self, _OPTIONS, {})
+            update_mode.check(given, hasattr(self, '_jwrite'))
+            self.foreachBatch(update_mode.BatchWrite(name, given))
+        return original(self, path, partitionBy=partitionBy, queryName=queryName)
+
+    return start

@@ -217,6 +217,19 @@ def new_name(request):
 
 
 @pytest.fixture
+def pyspark_as_it_was(monkeypatch):
+    """Undo afterwards what takeover() and register() change in PySpark."""
+    from pyspark.sql import readwriter
+    from pyspark.sql.streaming import readwriter as streaming
+
+    classes = [readwriter.DataFrameReader, readwriter.DataFrameWriter]
+    for cls in [*classes, streaming.DataStreamReader, streaming.DataStreamWriter]:
+        for name, method in list(vars(cls).items()):
+            if not name.startswith('_') and callable(method):
+                monkeypatch.setattr(cls, name, method)
+
+
+@pytest.fixture
 def topic(broker, new_name):
     """The name of a new topic with two partitions on the embedded broker."""
     name = new_name()

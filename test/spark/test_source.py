@@ -192,16 +192,8 @@ def test_no_secret_is_in_a_plan(read):
     assert 'canary-7' not in shown
 
 
-def test_a_program_for_the_jvm_connector_runs(spark, cluster, monkeypatch, checkpoint):
+def test_a_program_for_the_jvm_connector_runs(spark, cluster, pyspark_as_it_was, checkpoint):
     """It reads, streams and writes, and may name the mode that Spark has by default."""
-    from pyspark.sql import readwriter
-    from pyspark.sql.streaming import readwriter as streaming
-
-    classes = [readwriter.DataFrameReader, readwriter.DataFrameWriter]
-    for cls in [*classes, streaming.DataStreamReader, streaming.DataStreamWriter]:
-        for method in ('format', 'mode'):
-            if hasattr(cls, method):
-                monkeypatch.setattr(cls, method, getattr(cls, method))
     assert kafka.spark.takeover(spark)
     servers = {'kafka.bootstrap.servers': cluster.bootstrap}
     given = {**servers, 'subscribe': 't', 'startingOffsets': 'earliest'}

@@ -1,4 +1,7 @@
-"""Which sessions have the JVM connector; modes of writers. The rest is shown by test_source.py."""
+"""Which sessions have the JVM connector; modes of writers. The rest is shown by test_source.py.
+
+Queries in update mode are in test_update_mode.py.
+"""
 
 from __future__ import annotations
 

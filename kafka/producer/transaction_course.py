@@ -40,6 +40,9 @@ from kafka.structs import TopicPartition
 CONCURRENT_TRANSACTIONS = 51
 INVALID_TXN_STATE = 48
 OPERATION_NOT_ATTEMPTED = 55
+PRODUCER_FENCED = 90
+#: INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE and PRODUCER_FENCED.
+_MAY_BE_TIMED_OUT = (47, INVALID_TXN_STATE, PRODUCER_FENCED)
 #: The first AddPartitionsToTxn of a transaction finds the last one still being finished, briefly.
 FIRST_BACKOFF_MS = 20
 #: What callers call, for texts.
@@ -73,7 +76,8 @@ class TransactionCourse:
 
     Attributes: kind; state; error: the first one of the open transaction, or the fatal one;
     sequences; is_v2: whether the open or next transaction is of version 2; refuses_send: whether
-    check_send() raises; on_need: called when needs() may have something new to say.
+    check_send() raises; on_need: called when needs() may have something new to say; now:
+    returns monotonic seconds.
     """
 
     def __init__(self, transactional_id: Optional[str] = None, timeout_ms: int = 60000) -> None:
@@ -86,6 +90,7 @@ class TransactionCourse:
         self.is_v2 = False
         self.refuses_send = self.is_transactional
         self.on_need: Callable[[], None] = lambda: None
+        self.now: Callable[[], float] = lambda: 0.0
         self._operation: Optional[Operation] = None
         self._offsets: Deque[OffsetsOperation] = deque()
         # What brokers can do; the driver knows.
@@ -106,6 +111,7 @@ class TransactionCourse:
         self._needs_epoch = False
         self._end_is_asked = False
         self._end_was_lost = False
+        self._opened_at: Optional[float] = None  # when the coordinator may first hear of it
 
     def __repr__(self) -> str:
         identity = self.sequences.identity
@@ -342,6 +348,8 @@ class TransactionCourse:
         if self.state in (State.IN_TRANSACTION, State.COMMITTING):
             if not self._adding and self._wanted:
                 self._adding, self._wanted = self._wanted, set()
+            if self._adding or self._offsets:
+                self._note_opening()
             if self._adding:
                 return calls.add_partitions(self._caller, self._adding)
             if self._offsets:
@@ -353,6 +361,34 @@ class TransactionCourse:
             return calls.end(self._caller, self.state is State.COMMITTING)
         self._ended(None)
         return self.needs(is_flushed)
+
+    def _note_opening(self) -> None:
+        """Remember when the coordinator may begin to count the time of the transaction."""
+        if self._opened_at is None:
+            self._opened_at = self.now()
+
+    def _told(self, error: KafkaError, is_newer: bool = False) -> KafkaError:
+        """Return the error of an answer; it says so if the transaction was aborted for its age.
+
+        The coordinator raises the epoch then, and the answers are those that a producer gets which
+        was replaced: 47 to Produce and TxnOffsetCommit, 90 to EndTxn and AddOffsetsToTxn, 48 to a
+        commit of version 2. Only the time that has passed tells the two apart.
+
+        Arguments: is_newer: whether nothing but a newer producer can be meant.
+        """
+        opened_at = self._opened_at
+        code = error.errno if isinstance(error, BrokerResponseError) else None
+        if opened_at is None or is_newer or code not in _MAY_BE_TIMED_OUT:
+            return error
+        seconds = self.now() - opened_at
+        if seconds * 1000 < self.timeout_ms:
+            return error
+        return type(error)(
+            'the transaction of transactional id %r timed out after transaction_timeout_ms (%d ms;'
+            ' it has been open for %.1f s): its coordinator has aborted it, if no newer producer'
+            ' did. Raise transaction_timeout_ms, or end transactions earlier'
+            % (self.transactional_id, self.timeout_ms, seconds)
+        )
 
     @property
     def _caller(self) -> Caller:
@@ -410,7 +446,8 @@ class TransactionCourse:
             return self._on_end(ask, response)
         outcome = outcome_of(ask.kind, code)
         if outcome is not Outcome.DONE:
-            return self._conclude(ask, outcome, error_of_call(ask.kind, code, ask.about))
+            error = self._told(error_of_call(ask.kind, code, ask.about))
+            return self._conclude(ask, outcome, error)
         if ask.kind is CallKind.ADD_OFFSETS:
             self._groups.add(ask.request.group_id)
             self._is_started = True
@@ -442,7 +479,8 @@ class TransactionCourse:
             own = [place for place in guilty if codes[place] != OPERATION_NOT_ATTEMPTED]
             if own:
                 about = '%s of %s' % (place_of(own[0]), ask.about)
-                return self._conclude(ask, outcome, error_of_call(ask.kind, codes[own[0]], about))
+                error = self._told(error_of_call(ask.kind, codes[own[0]], about))
+                return self._conclude(ask, outcome, error)
         if all(each is Outcome.DONE for each in outcomes.values()):
             self._added |= self._adding
             self._adding.clear()
@@ -468,7 +506,7 @@ class TransactionCourse:
             for place, each in outcomes.items():
                 if each is outcome:
                     about = 'group %r, %s' % (operation.member.group_id, place_of(place))
-                    error = error_of_call(ask.kind, codes[place], about)
+                    error = self._told(error_of_call(ask.kind, codes[place], about))
                     return self._conclude(ask, outcome, error)
         for place, each in outcomes.items():
             if each is Outcome.DONE:
@@ -499,7 +537,9 @@ class TransactionCourse:
             self._needs_epoch = True
             self._ended(None)  # the coordinator has forgotten it all
             return _GO_ON
-        error = error_of_call(ask.kind, code, ask.about)
+        # In version 2 the coordinator knows the epochs that it has raised itself.
+        is_newer = self.is_v2 and code == PRODUCER_FENCED
+        error = self._told(error_of_call(ask.kind, code, ask.about), is_newer)
         if outcome is Outcome.FATAL and commits and self._end_was_lost:
             error = _with_text(error, 'whether the transaction was committed is not known')
         elif isinstance(error, errors.UnsupportedVersionError) and self.is_v2:

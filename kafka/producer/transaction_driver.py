@@ -87,6 +87,7 @@ class TransactionDriver:
         self._is_flushing = False
         self._failures = 0
         state.on_need = self.wake
+        state.now = loop.time
 
     def __repr__(self) -> str:
         return '<TransactionDriver of %r>' % (self._state,)

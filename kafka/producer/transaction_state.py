@@ -81,6 +81,7 @@ class TransactionState(TransactionCourse):
         self.sequences.stamp(batch)
         if self.is_v2:
             self._is_started = True
+            self._note_opening()
 
     def take_unsent_error(self) -> Optional[KafkaError]:
         """Return the error with which each batch that may_drop() has to fail now, None for none."""
@@ -137,7 +138,8 @@ class TransactionState(TransactionCourse):
             self._on_failed(reaction, verdict.error)
         elif verdict.action is Action.FAIL:
             if self.is_transactional:
-                verdict = verdict._replace(error=_named(verdict.error, self.is_v2))
+                error = _named(verdict.error, self.is_v2)
+                verdict = verdict._replace(error=error and self._told(error))
             self.sequences.on_refused(batch)
             self._on_failed(reaction, verdict.error)
         return self._settled(verdict)

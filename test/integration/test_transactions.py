@@ -297,7 +297,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_by_the_coordinator(
     write(slow, topic, [b'slow'])
     slow.flush(SECONDS)
     wait_until_all_is_ended(cluster, topic)  # real brokers look every 10 s
-    with pytest.raises(KafkaError):
+    with pytest.raises(KafkaError, match='timed out after transaction_timeout_ms'):
         slow.commit_transaction()
     transact(make(name), topic, [b'next'])
     assert values(cluster, topic, 1) == [b'next']

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kafka import errors
@@ -491,3 +493,85 @@ def test_idempotent_producer_may_always_send_before_an_error():
 def test_repr_says_who_and_where():
     assert repr(Producer().begun()) == "<Producer 'pay' in transaction, producer 7 epoch 0>"
     assert 'idempotent uninitialized' in repr(TransactionState())
+
+
+# ---------------------------------------------------------------- aborted for its age
+
+TIMED_OUT = r'timed out after transaction_timeout_ms \(60000 ms; it has been open for 60\.5 s\)'
+
+
+def at_age(state, seconds):
+    """Begin a transaction, send a batch in it, and let time pass."""
+    state.now = lambda: 1000.0
+    state.begun()
+    state.now = lambda: 1000.0 + seconds
+    return state
+
+
+def ended(state, verb, code):
+    operation = getattr(state, verb)()
+    state.respond(code)
+    with pytest.raises(KafkaError) as caught:
+        operation.tell()
+    return caught.value
+
+
+def refused_offsets(state, code):
+    operation = state.send_offsets(OFFSETS, MEMBER)
+    state.respond(code)
+    with pytest.raises(KafkaError) as caught:
+        operation.tell()
+    return caught.value
+
+
+# What 2.8.2 (version 1) and 4.4.0 (version 2) answer after the coordinator has aborted it.
+ANSWERS = [
+    ('v1', lambda state: state.store(code=47)[1].error, errors.ProducerFencedError),
+    ('v2', lambda state: state.store(code=47)[1].error, errors.ProducerFencedError),
+    ('v1', lambda state: ended(state, 'commit', 90), errors.ProducerFencedError),
+    ('v1', lambda state: ended(state, 'abort', 90), errors.ProducerFencedError),
+    ('v1', lambda state: refused_offsets(state, 90), errors.ProducerFencedError),  # AddOffsetsToTxn
+    ('v2', lambda state: ended(state, 'commit', 48), errors.InvalidTxnStateError),
+    ('v2', lambda state: refused_offsets(state, 47), errors.ProducerFencedError),  # TxnOffsetCommit
+]
+
+
+@pytest.mark.parametrize('version, refuse, kind', ANSWERS)
+def test_a_transaction_that_the_coordinator_aborted_for_its_age_says_so(
+    version, refuse, kind, request
+):
+    """The answers are those that a producer gets which was replaced, so the time decides."""
+    error = refuse(at_age(request.getfixturevalue(version), 60.5))
+    assert type(error) is not KafkaError and isinstance(error, kind)
+    assert re.search(TIMED_OUT, str(error))
+    assert 'has taken over' not in str(error)
+
+
+@pytest.mark.parametrize('version, refuse, kind', ANSWERS)
+def test_the_same_answers_to_a_young_transaction_say_what_the_code_means(
+    version, refuse, kind, request
+):
+    error = refuse(at_age(request.getfixturevalue(version), 59.5))
+    assert isinstance(error, kind) and 'timed out' not in str(error)
+
+
+@pytest.mark.parametrize('verb', ['commit', 'abort'])
+def test_an_end_of_version_2_tells_a_newer_producer_from_a_time_out(v2, verb):
+    """The coordinator of 4.4.0 answers PRODUCER_FENCED of a newer producer alone."""
+    error = ended(at_age(v2, 60.5), verb, 90)
+    assert 'A newer producer has taken over' in str(error)
+
+
+def test_the_next_transaction_has_a_time_of_its_own(v2):
+    at_age(v2, 60.5)
+    v2.commit()
+    v2.respond(producer_id=7, producer_epoch=1)
+    v2.commit().tell()
+    v2.begin()
+    assert 'timed out' not in str(v2.store(code=47)[1].error)
+
+
+def test_other_errors_of_an_old_transaction_keep_their_text(v1):
+    error = ended(at_age(v1, 60.5), 'commit', 53)
+    assert isinstance(error, errors.TransactionalIdAuthorizationFailedError)
+    assert 'timed out' not in str(error)

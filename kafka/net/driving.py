@@ -1,19 +1,33 @@
-"""Who runs the turns of a loop: the callers that wait for it, or the thread in the background.
+"""Division of the loop's turns between the calls that wait for it and the background thread.
 
 Owns: the turn and its handing over, the background thread, sleeping and waking. Does not own: tasks
-and timers (tasks.py), what a socket does (transport.py).
+and timers (tasks.py), what a socket does (transport.py), how a thread sleeps (parked.py).
 
-**The turn** is a lock. Whoever holds it runs turns: it polls, runs timers, runs what is ready. A
-call that blocks takes the turn if it is free and runs the loop itself until it has what it waits
-for, so that a lone ``send(); get()`` needs no switch of threads. If another has it, the call
-parks; the one in the turn looks after each turn who of those parked is done, and on leaving calls
-one of them to take over.
+**The turn** is a lock. Whoever holds it runs turns: it polls, runs timers, runs what is ready. An
+exception that comes from outside, raised by a signal's handler or by another thread with
+``PyThreadState_SetAsyncExc``, would tear whatever coroutine runs at that moment. So turns are run
+only where none comes: in the main thread, where signals are held off meanwhile (interrupts.py),
+and in the background thread, which nobody else knows of. There a call that blocks takes the turn if
+it is free and runs the loop until it has what it waits for, so that a lone ``send(); get()`` needs
+no switch of threads. If another has the turn, it parks, and is called to take over.
+
+**Every other thread** only parks: it leaves what is to be done to the background, and sleeps until
+whoever runs the turn finds that it has what it waits for. An exception that hits it there harms
+nobody else: the loop holds only a weak reference to a parked thread, and a call that was brought
+is told of even if its thread is being ended. Threads of programs patched by gevent or eventlet
+are greenlets, in which exceptions are raised where they wait and nowhere else; all of them run
+turns. So does any thread if there can be no background thread.
+
+**Torn.** What is raised inside a turn all the same, in the main thread by
+``PyThreadState_SetAsyncExc``, may have left anything half done. It goes to the caller, and from
+then on each call says so (``torn``); only close() works.
 
 **The background thread** runs turns when no caller does and something is *owed*: calls are ready, a
 timer is due, or a transport expects an answer (``owed``). It is started when a caller leaves
-something behind, or calls without waiting. When callers come it gives way. When nothing is owed it
-rests, without the turn, until the next timer; for as long as anything is connected it looks once
-a second whether a broker has hung up.
+something behind, or calls without waiting. When callers come that run turns it gives way, for a
+moment: if none takes the turn, it goes on. When nothing is owed it rests, without the turn, until
+the next timer; for as long as anything is connected it looks once a second whether a broker has
+hung up.
 
 **Lazy calls** come from programs that send and do not wait. The first one wakes the background
 thread, or ends the poll. For the next 50 ms nobody sleeps for longer than a millisecond, and calls
@@ -34,13 +48,15 @@ import os
 import sys
 import threading
 import time
+import types
 import weakref
 from collections import deque
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Tuple
 
 from kafka.errors import IllegalStateError
 from kafka.net.helpers import started
-from kafka.net.interrupts import Interrupts
+from kafka.net.interrupts import Interrupts, is_main
+from kafka.net.parked import Entry, Parked, discard
 from kafka.net.poller import Poller
 from kafka.net.tasks import Scheduler
 
@@ -60,8 +76,13 @@ HEARTBEAT = 1.0
 POLL_AT_LEAST = 0.005
 #: Longest sleep of a primitive; where Ctrl-C does not end one, it is looked for so often.
 SLICE = 0.2 if os.name == 'nt' else 3600.0
+#: For so long the background leaves a free turn to a caller who was called to take it over.
+HANDING_OVER = 0.05
+#: Longest time that a call whose timeout is over waits for one turn of the background.
+ONE_TURN = 0.01
 
 _getpid = os.getpid
+_AT_ONCE = (False,)
 
 #: What a caller who waits does first, in the turn. Arguments: when it waits no longer.
 Begin = Callable[[float], Any]
@@ -70,41 +91,13 @@ Begin = Callable[[float], Any]
 NO_POLL, SHORT_POLL, LONG_POLL = 0, 1, 2
 
 
-class _Parked:
-    """A thread that waits while another one runs the turn."""
-
-    __slots__ = ('_lock', 'done')
-
-    def __init__(self, done: Callable[[], Any]) -> None:
-        self.done = done
-        self._lock = threading.Lock()
-        self._lock.acquire()
-
-    def sleep(self, seconds: float) -> None:
-        """Wait for a call, at most so many seconds."""
-        self._lock.acquire(timeout=max(0.0, min(seconds, SLICE)))
-
-    def call(self) -> None:
-        """End the sleep; the next one, if none is under way."""
-        try:
-            self._lock.release()
-        except RuntimeError:  # it was called already
-            pass
-
-    def is_done(self) -> bool:
-        """Ask whether it has what it waits for; an error is for its own thread to find."""
-        try:
-            return bool(self.done())
-        except Exception:
-            return True
-
-
 class Driving(Scheduler):
     """A scheduler whose turns are run by callers and by a thread in the background.
 
     Arguments: name: of that thread; busy_poll: see Poller.
 
-    Attributes: owed: how many transports expect something; they count themselves.
+    Attributes: owed: how many transports expect something; they count themselves; torn: what was
+    raised inside a turn from outside, None if nothing was.
     """
 
     def __init__(self, name: str, busy_poll: float = 0.0) -> None:
@@ -118,7 +111,14 @@ class Driving(Scheduler):
         # Held by whoever runs turns: guards tasks, timers and all that coroutines touch.
         self._turn = threading.Lock()
         self._driver: Optional[int] = None  # the thread in the turn
-        self._parked: List[_Parked] = []
+        self._parked: List[Entry] = []
+        self._heirs: List[Entry] = []  # those of them who are to run turns
+        self._handed_at = 0.0  # when one of those was called last
+        self._begin: Optional[Tuple[Begin, float]] = None  # for the background to do first
+        self._late: Optional[BaseException] = None  # ended a sleep in the middle of a turn
+        self.torn: Optional[BaseException] = None
+        # Of gevent or eventlet: greenlets take each other's place only where they wait.
+        self._is_green = not isinstance(threading.get_ident, types.BuiltinFunctionType)
         self._turns = 0
         self._polling = NO_POLL
         self._polled_at = 0.0
@@ -146,27 +146,35 @@ class Driving(Scheduler):
     def call_threadsafe(self, call: Callable[..., Any], *args: Any) -> None:
         """Call something in the next turn, from any thread. Raises IllegalStateError after close().
 
-        Raises it in the child of a fork as well.
+        Raises it in the child of a fork as well, and when the loop was torn.
         """
         self._check_usable()
-        self._ready.append((call, args))
-        self._rouse()
+        try:
+            self._ready.append((call, args))
+            self._rouse()
+        except BaseException:  # from outside: maybe the call is there and nobody was woken
+            self._rouse()
+            raise
 
     def call_lazily(self, call: Callable[..., Any], *args: Any) -> None:
         """Call something within some milliseconds, from any thread; errors as call_threadsafe().
 
         Costs a fraction of a microsecond but for the first one in a while.
         """
-        if self._closing or self._forked:
+        if self._closing or self._forked or self.torn is not None:
             self._check_usable()
-        self._ready.append((call, args))
-        self._lazy = True
-        if self._polling == SHORT_POLL:
-            return
-        if self._polling or (not self._turn.locked() and self._rests_until):
+        try:
+            self._ready.append((call, args))
+            self._lazy = True
+            if self._polling == SHORT_POLL:
+                return
+            if self._polling or (not self._turn.locked() and self._rests_until):
+                self._rouse()
+            elif self._thread is None and not self._turn.locked():
+                self._rouse()
+        except BaseException:  # as above
             self._rouse()
-        elif self._thread is None and not self._turn.locked():
-            self._rouse()
+            raise
 
     def _rouse(self) -> None:
         """See to it that somebody runs a turn soon."""
@@ -187,6 +195,11 @@ class Driving(Scheduler):
             )
         if self._closing:
             raise IllegalStateError('the client is closed')
+        if self.torn is not None:
+            raise IllegalStateError(
+                'the client cannot go on: %r was raised inside its network loop: close it and make'
+                ' a new one' % (self.torn,)
+            ) from self.torn
 
     # ------------------------------------------------------------ waiting
 
@@ -208,7 +221,13 @@ class Driving(Scheduler):
             return True
         if self._driver is not None or self._closing or self._forked or _getpid() != self._pid:
             self._check_caller()
-        return self._wait_until(ask, math.inf if timeout is None else self.time() + timeout, begin)
+        elif self.torn is not None:
+            self._check_usable()
+        deadline = math.inf if timeout is None else self.time() + timeout
+        me = threading.get_ident()
+        if is_main(me) or self._is_green or not self._has_background():
+            return self._wait_in_turns(ask, deadline, begin, me)
+        return self._wait_parked(ask, deadline, begin)
 
     def _check_caller(self) -> None:
         if self.runs_here():
@@ -217,17 +236,18 @@ class Driving(Scheduler):
             )
         self._check_usable()
 
-    def _wait_until(self, done: Callable[[], Any], deadline: float, begin: Optional[Begin]) -> bool:
+    def _wait_in_turns(
+        self, done: Callable[[], Any], deadline: float, begin: Optional[Begin], me: int
+    ) -> bool:
+        """Run turns until something is done; park while another thread runs them."""
         has_parked = False
         try:
             while True:
                 interrupts = Interrupts(self._poller.wake)
                 try:
                     interrupts.begin()
-                    if self._turn.acquire(False):
-                        if self._drive(done, deadline, interrupts, begin):
-                            return True
-                        begin = None
+                    if self._drive(done, deadline, interrupts, begin, me):
+                        return True
                 finally:
                     interrupts.end()
                 if done():
@@ -238,6 +258,8 @@ class Driving(Scheduler):
                 has_parked, begin = True, None
                 self._park(done, deadline)
         finally:
+            if self._driver == me:  # what came from outside has kept it from leaving the turn
+                self._leave()
             if has_parked:  # maybe it was called to take over, and does not
                 self._pass_on()
 
@@ -247,16 +269,22 @@ class Driving(Scheduler):
         deadline: float,
         interrupts: Interrupts,
         begin: Optional[Begin],
+        me: int,
     ) -> bool:
-        """Run turns, which this thread holds, until something is done; leave the turn.
+        """Run turns until something is done, if nobody else does; leave the turn.
 
         Returns whether it is known to be done.
         """
-        self._driver = threading.get_ident()
         has_run = False
+        held: List[bool] = []
         try:
+            # In one step, so that it is known whether the lock is to be released.
+            held.extend(map(self._turn.acquire, _AT_ONCE))
+            if not held[0]:
+                return False
+            self._driver = me
             if begin is not None and not self._closing:
-                begin(deadline)
+                self._run_begin(begin, deadline)
             # It may have happened after the caller asked, in the last turn of another thread:
             # nothing would end the poll then.
             while not self._closing:
@@ -267,33 +295,89 @@ class Driving(Scheduler):
                 self._run_turn(deadline)
                 has_run = True
         finally:
-            self._leave()
+            if held and held[0]:
+                self._driver = me
+                self._leave()
         return False
 
-    def _park(self, done: Callable[[], Any], deadline: float) -> None:
-        """Sleep until called, if somebody else has the turn."""
-        parked = _Parked(done)
+    def _run_begin(self, begin: Begin, until: float) -> None:
+        """Do in the turn what a caller wants to be done first; raise what ended a sleep there."""
         try:
-            self._parked.append(parked)
+            begin(until)
+        except BaseException as error:
+            self._tear(error)
+            raise
+        if self._late is not None:
+            late, self._late = self._late, None
+            raise late
+
+    def _park(self, done: Callable[[], Any], deadline: float) -> None:
+        """Sleep until called to take over or to look again, if somebody else has the turn."""
+        parked = Parked(done)
+        entry = Entry(parked)
+        try:
+            self._parked.append(entry)
+            self._heirs.append(entry)
             if self._turn.locked() and not parked.is_done():
                 if self._polling and (self._ready or self._driver == self._background_id()):
                     self._poller.wake()  # which lets the background give way
                 parked.sleep(deadline - self.time())
         finally:
-            if parked in self._parked:  # but for Ctrl-C before
-                self._parked.remove(parked)
+            discard(self._heirs, entry)
+            discard(self._parked, entry)
+
+    def _wait_parked(
+        self, done: Callable[[], Any], deadline: float, begin: Optional[Begin]
+    ) -> bool:
+        """Sleep until something is done in the turns of other threads."""
+        parked = Parked(done)
+        entry = Entry(parked)
+        try:
+            self._parked.append(entry)
+            left = deadline - self.time()
+            if left <= 0:
+                self._ready.append((parked.call, ()))
+                left = ONE_TURN
+            elif begin is None:
+                self._calm_until = 0.0  # nobody takes up lazy calls but the background
+            else:
+                self._begin = begin, deadline
+            self._want_turns()
+            # It may have happened before there was an entry.
+            while not done():
+                self._check_usable()
+                parked.sleep(left)
+                left = deadline - self.time()
+                if left <= 0:
+                    return bool(done())
+                self._want_turns()
+            return True
+        except BaseException:  # what was brought is done all the same
+            self._want_turns()
+            raise
+        finally:
+            discard(self._parked, entry)
+
+    def _want_turns(self) -> None:
+        """Let the background run turns if there is anything to do, for a thread that only waits."""
+        if self._ready or self._begin is not None:
+            self._rouse()
+        elif not self._turn.locked():
+            self._ring()
 
     def _leave(self) -> None:
         """Leave the turn to others, and see to it that there are some if anything is owed."""
-        if self._closing:
-            self._end_turns()
-        timers = self._timers
-        if timers and not timers[0][2].waits:
-            self._next_time()
-        self._next_due = timers[0][0] if timers else math.inf
-        self._driver = None
-        self._turn.release()
-        if self._parked or self._ready or self.owed > 0 or self._next_due < self._rests_until:
+        try:
+            if self._closing:
+                self._end_turns()
+            timers = self._timers
+            if timers and not timers[0][2].waits:
+                self._next_time()
+            self._next_due = timers[0][0] if timers else math.inf
+        finally:
+            self._driver = None
+            self._turn.release()
+        if self._heirs or self._is_owed() or self._next_due < self._rests_until:
             self._pass_on()
         elif self._thread is None:
             self._pass_on()
@@ -306,17 +390,21 @@ class Driving(Scheduler):
         """Find somebody for a turn that is free."""
         if self._turn.locked():
             return
-        for parked in self._parked[:1]:
-            parked.call()
-            return
-        if self._ready or self.owed > 0 or self._next_due < self._rests_until:
+        for entry in list(self._heirs):
+            heir = entry()
+            if heir is not None:
+                self._handed_at = self.time()
+                heir.call()
+                return
+            discard(self._heirs, entry)
+        if self._is_owed() or self._next_due < self._rests_until:
             if self._rests_until or self._thread is None:
                 self._ring()
         elif self._thread is None and (self._poller.sockets or self._next_due < math.inf):
             self._ring()
 
     def _is_owed(self) -> bool:
-        return bool(self._ready) or self.owed > 0
+        return bool(self._ready) or self.owed > 0 or self._begin is not None
 
     # ------------------------------------------------------------ one turn
 
@@ -326,20 +414,51 @@ class Driving(Scheduler):
         if self._lazy:
             self._lazy, self._calm_until = False, 0.0
             self._alert_until = now + ALERT
+        happened: Any = ()
         if not self._ready or now - self._polled_at > POLL_AT_LEAST:
-            self._poll(now, deadline)
+            happened = self._poll(now, deadline)  # what ends a poll does no harm
             self._polled_at = now = self.time()
-        if self._timers and self._timers[0][0] <= now:
-            self._run_timers(now)
-        if self._ready:
-            self._run_ready()
+        try:
+            for on_ready, events in happened:
+                try:
+                    on_ready(events)
+                except Exception:  # as _guarded(), without a call for each
+                    log.exception('a call of the loop failed: %r', on_ready)
+            if self._timers and self._timers[0][0] <= now:
+                self._run_timers(now)
+            if self._ready:
+                self._run_ready()
+        except BaseException as error:
+            self._tear(error)
+            raise
         self._turns += 1
         if self._parked:
-            for parked in list(self._parked):
-                if parked.is_done():
-                    parked.call()
+            self._call_parked()
 
-    def _poll(self, now: float, deadline: float) -> None:
+    def _tear(self, error: BaseException) -> None:
+        """Note that something was raised inside a turn from outside; tell all who wait."""
+        if self.torn is None:
+            self.torn = error
+            log.critical('%s cannot go on: %r was raised inside a turn', self.name, error)
+        self._call_all()
+
+    def _call_all(self) -> None:
+        """Let all who wait look again: nothing will be done for them any more."""
+        for entry in list(self._parked):
+            parked = entry()
+            if parked is not None:
+                parked.call()
+
+    def _call_parked(self) -> None:
+        """Wake the threads that have what they wait for; forget those that an exception ended."""
+        for entry in list(self._parked):
+            parked = entry()
+            if parked is None:
+                discard(self._parked, entry)
+            elif parked.is_done():
+                parked.call()
+
+    def _poll(self, now: float, deadline: float) -> Any:
         timers = self._timers
         if timers and not timers[0][2].waits:
             self._next_time()
@@ -354,16 +473,11 @@ class Driving(Scheduler):
             poller.open()  # a wake-up before that would be lost
         self._polling = SHORT_POLL if seconds <= NAP else LONG_POLL
         try:
-            if self._ready or self._closing or (self._parked and self._must_give_way()):
+            if self._ready or self._closing or (self._heirs and self._must_give_way()):
                 seconds = 0
-            happened = poller.poll(seconds)
+            return poller.poll(seconds)
         finally:
             self._polling = NO_POLL
-        for on_ready, events in happened:
-            try:
-                on_ready(events)
-            except Exception:  # as _guarded(), without a call for each
-                log.exception('a call of the loop failed: %r', on_ready)
 
     def is_only(self, transport: Any, until: float) -> bool:
         """Sleep in the turn until anything happens; tell whether a transport can be read.
@@ -385,9 +499,11 @@ class Driving(Scheduler):
             seconds = SLICE
         self._polling = LONG_POLL
         try:
-            if self._ready or self._closing or (self._parked and self._must_give_way()):
+            if self._ready or self._closing or (self._heirs and self._must_give_way()):
                 return False
             is_only = self._poller.is_only(transport.descriptor, seconds)
+        except BaseException as error:  # from outside: raised once the turn is in order
+            self._late, is_only = error, False
         finally:
             self._polling = NO_POLL
         self._turns += 1
@@ -405,6 +521,12 @@ class Driving(Scheduler):
 
     def _background_id(self) -> Optional[int]:
         return None if self._thread is None else self._thread.ident
+
+    def _has_background(self) -> bool:
+        """Return True if there is a background thread, started now if need be."""
+        if self._thread is None:
+            self._ring()
+        return self._thread is not None
 
     def _ring(self) -> None:
         """Wake the background thread, or start it."""
@@ -424,12 +546,27 @@ class Driving(Scheduler):
             self._thread = thread
 
     def _background(self) -> None:
+        me = threading.current_thread()
+        with self._thread_lock:
+            # Whoever started it may have been ended between that and saying so.
+            if self._thread is not None and self._thread is not me:
+                return
+            self._thread = me
+        try:
+            self._run_background()
+        finally:
+            if not self._closing:
+                self._thread = None  # the next one who needs it starts another
+
+    def _run_background(self) -> None:
         seen = self._turns
         while not self._closing:
             now = self.time()
             # Then who brought a lazy call is about to take it up.
             is_calm = now < self._calm_until and self._lazy
-            if self._has_work(now) and (self._turns == seen or (self._ready and not is_calm)):
+            if self._has_work(now) and (
+                self._turns == seen or self._begin is not None or (self._ready and not is_calm)
+            ):
                 if self._turn.acquire(False):
                     self._drive_in_background()
             if self._is_over():  # closed by a call in the turn: nobody would end the rest
@@ -444,7 +581,7 @@ class Driving(Scheduler):
 
     def _is_free(self) -> bool:
         """Tell whether the turn is free, and no caller was called to take it over."""
-        return not self._turn.locked() and not self._parked
+        return not self._turn.locked() and not self._heirs and self.torn is None
 
     def _has_work(self, now: float) -> bool:
         if not self._is_free():
@@ -464,15 +601,23 @@ class Driving(Scheduler):
         try:
             deadline = 0.0  # of the first turn, for which there may be nothing to wait
             while not self._closing:
-                self._run_turn(deadline)
-                if self._parked or not self._is_owed():
+                if self._begin is not None:
+                    (begin, until), self._begin = self._begin, None
+                    self._run_begin(begin, until)
+                    self._call_parked()
+                else:
+                    self._run_turn(deadline)
+                    deadline = math.inf
+                if self._heirs or not self._is_owed():
                     return
-                deadline = math.inf
         finally:
             self._leave()
 
     def _rest(self, now: float) -> None:
         """Sleep until there is work, or until it is to be looked for."""
+        if self._heirs and not self._turn.locked():
+            self._wait_for_heir(now)
+            return
         if now < self._alert_until or now < self._calm_until:
             is_long = self._turn.locked() or (now < self._calm_until and not self._ready)
             self._bell.acquire(timeout=LONG_NAP if is_long else NAP)
@@ -489,6 +634,14 @@ class Driving(Scheduler):
             self._bell.acquire(timeout=max(0.0, until - now))
         finally:
             self._rests_until = 0.0
+
+    def _wait_for_heir(self, now: float) -> None:
+        """Leave a free turn to who was called to take it over, unless that takes too long."""
+        left = self._handed_at + HANDING_OVER - now
+        if left > 0:
+            self._bell.acquire(timeout=left)
+        else:  # an exception may have ended it; if not, it comes back
+            del self._heirs[:]
 
     # ------------------------------------------------------------ the end
 

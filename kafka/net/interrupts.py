@@ -20,7 +20,7 @@ import threading
 from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-__all__ = ['Interrupts']
+__all__ = ['Interrupts', 'is_main']
 
 # Those of signal turn numbers into enumerations at each call, and take 6 us where these take 0.2.
 _plain = getattr(signal, '_signal', signal)
@@ -110,6 +110,13 @@ def _handled(handlers: List[Any]) -> List[Tuple[int, Any]]:
 
 _ident = threading.get_ident
 _main_ident = [threading.main_thread().ident]
+
+
+def is_main(ident: int) -> bool:
+    """Return True for the identifier of the main thread, which is where handlers are called."""
+    return ident == _main_ident[0]
+
+
 #: The handlers of all signals as they were last found, and those that are stood in for.
 _seen: List[Any] = [None, []]
 #: Those for whom the handler stands in, the last who began last.

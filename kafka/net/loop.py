@@ -56,29 +56,37 @@ class Loop(Driving):
         Raises KafkaTimeoutError at the end of the time, when the coroutine is cancelled; what the
         coroutine raises; and as wait().
         """
+        task: Optional[Task[T]] = None
         try:
             self._check_caller()
-        except IllegalStateError:
-            coroutine.close()
-            raise
-        task = Task(self, coroutine)
-        self._tasks[task] = None
-        self._ready.append((task._step, ()))
-        try:
+            task = Task(self, coroutine)
+            self._ready.append((self._take_on, (task,)))
             finished = self.wait(lambda: task.done, timeout)
+            if not finished:
+                raise KafkaTimeoutError('%s took longer than %s seconds' % (task.name, timeout))
+            return task.result()
         except BaseException:
-            self._give_up(task)
+            if task is None:
+                coroutine.close()
+            elif not task.done:
+                self._give_up(task)
             raise
-        if not finished:
-            self._give_up(task)
-            raise KafkaTimeoutError('%s took longer than %s seconds' % (task.name, timeout))
-        return task.result()
+
+    def _take_on(self, task: Task[Any]) -> None:
+        self._tasks[task] = None
+        task._step()
 
     def _give_up(self, task: Task[Any]) -> None:
         try:
-            self.call_threadsafe(task.cancel)
+            self.call_threadsafe(self._cancel, task)
         except IllegalStateError:  # closed meanwhile, which cancels everything
             pass
+
+    def _cancel(self, task: Task[Any]) -> None:
+        if task in self._tasks:
+            task.cancel()
+        elif not task.done:  # it was never taken on
+            task._drop()
 
     def close(self, timeout: float = 5.0) -> None:
         """Cancel all coroutines, close all connections and end the background thread.
@@ -96,8 +104,10 @@ class Loop(Driving):
             return  # closed when the turn is left
         try:
             if not self._closing:
-                self._ready.append((self._cancel_all, ()))
-                self.wait(lambda: not self._tasks, max(0.0, timeout / 2))
+                cancelled: List[bool] = []
+                self._ready.append((self._cancel_all, (cancelled,)))
+                # What was brought before it may begin tasks as well.
+                self.wait(lambda: cancelled and not self._tasks, max(0.0, timeout / 2))
         except IllegalStateError:  # another thread was quicker
             pass
         except BaseException:  # Ctrl-C: it is closed all the same, and nothing more is waited for
@@ -110,17 +120,21 @@ class Loop(Driving):
         """Run no more turns, and close what is open, or let who runs the last one do that."""
         self._closing = True
         self._stop_background(max(0.0, deadline - self.time()))
-        if self._turn.acquire(timeout=max(0.0, deadline - self.time())):
-            try:
+        held: List[bool] = []
+        try:
+            # In one step, so that it is known whether the lock is to be released.
+            held.extend(map(self._turn.acquire, (True,), (max(0.0, deadline - self.time()),)))
+            if held[0]:
                 self._close_all()
-            finally:
+        finally:
+            if held and held[0]:
                 self._turn.release()
-        for parked in list(self._parked):
-            parked.call()
+            self._call_all()
 
-    def _cancel_all(self) -> None:
+    def _cancel_all(self, cancelled: List[bool]) -> None:
         for task in list(self._tasks):
             task.cancel()
+        cancelled.append(True)
 
     def _end_turns(self) -> None:
         self._close_all()

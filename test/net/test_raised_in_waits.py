@@ -1,0 +1,165 @@
+"""What is raised from outside into a thread that waits for a loop harms nobody else.
+
+As PyThreadState_SetAsyncExc does it, or the handler of a signal: at each point of each call.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+
+import pytest
+
+import kafka.net
+from kafka.errors import IllegalStateError
+from kafka.net.loop import Loop
+from test.raising import Interruption, Raiser, needs_points, points
+
+NET = (os.path.dirname(os.path.abspath(kafka.net.__file__)) + os.sep,)
+#: Far more than a wake-up takes, and less than the time after which a lost one is noticed.
+SOON = 3
+
+pytestmark = [
+    needs_points,
+    # Of a coroutine whose run() was ended before its first statement.
+    pytest.mark.filterwarnings('ignore:coroutine .* was never awaited'),
+    pytest.mark.filterwarnings('ignore:Exception ignored in. <function Task.__del__'),
+]
+
+
+class Running:
+    """A loop with a background thread, something that is owed, and another thread that waits."""
+
+    def __init__(self):
+        self.loop = Loop('raised-network-thread')
+        self.loop.start()
+        self.loop.run(returns(0), SOON)  # opens what it sleeps in
+        self.other = threading.Thread(target=self._wait)
+        self.other.start()
+
+    def _wait(self):
+        try:
+            self.loop.wait(lambda: False, 60)
+        except IllegalStateError:  # closed, or torn
+            pass
+
+    def close(self):
+        began = time.monotonic()
+        self.loop.close(5)
+        assert time.monotonic() - began < SOON
+        self.other.join(SOON)
+        assert not self.other.is_alive()
+
+
+def in_worker(function):
+    """Run a function in another thread; return what it returns, once it has ended in time."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive() and found, 'it stalls, or failed'
+    return found[0]
+
+
+def raised_at(function, at):
+    """Call a function; return the raiser that raised in it at a point, None for at none."""
+    raiser = Raiser(at, within=NET)
+    try:
+        with raiser:
+            function()
+    except Interruption:
+        pass
+    return raiser
+
+
+def until(condition):
+    end = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < end, 'nobody was woken'
+        time.sleep(0.0005)
+
+
+async def returns(value):
+    return value
+
+
+def wait_for_call(loop):
+    came = []
+    loop.call_threadsafe(came.append, 1)
+    loop.wait(lambda: came, SOON)
+
+
+def wait_for_lazy_call(loop):
+    """As a record does that is waited for."""
+    came = []
+
+    def begin(until):
+        came.append(until)
+
+    loop.call_lazily(int)
+    loop.wait(lambda: came, SOON, begin)
+
+
+CALLS = {
+    'wait for a call': wait_for_call,
+    'wait for a lazy call': wait_for_lazy_call,
+    'wait in vain': lambda loop: loop.wait(lambda: False, 0.001),
+    'wait for no time': lambda loop: loop.wait(lambda: False, 0),
+    'run': lambda loop: loop.run(returns(1), SOON),
+    'run for a while': lambda loop: loop.run(loop.sleep(0.001), SOON),
+    'call_threadsafe': lambda loop: loop.call_threadsafe(int),
+    'call_lazily': lambda loop: loop.call_lazily(int),
+}
+
+
+def check_goes_on(running, where):
+    """Check that other threads lose nothing, and that nothing is left behind."""
+    loop = running.loop
+    until(lambda: not loop._ready)  # whatever was brought was done
+    assert in_worker(lambda: loop.run(returns(5), SOON)) == 5, where
+    assert loop.run(returns(6), SOON) == 6, where
+    gc.collect()
+    loop.call_threadsafe(int)
+    until(lambda: len(loop._parked) == 1 and not loop._tasks)  # the other one's
+    assert not loop._turn.locked() or loop._driver != threading.get_ident(), where
+
+
+@pytest.mark.parametrize('name', CALLS)
+def test_in_a_worker_thread_others_go_on_at_once(name):
+    running = Running()
+    try:
+        counted = in_worker(lambda: raised_at(lambda: CALLS[name](running.loop), None))
+        for at in points(counted.count, 20):
+            raiser = in_worker(lambda at=at: raised_at(lambda: CALLS[name](running.loop), at))
+            check_goes_on(running, raiser.raised_at)
+        assert running.loop.torn is None
+    finally:
+        running.close()
+
+
+@pytest.mark.parametrize('name', CALLS)
+def test_in_the_main_thread_others_go_on_or_are_told(name):
+    """There turns are run; a signal is held off meanwhile, but another thread may raise."""
+    running = Running()
+    try:
+        counted = raised_at(lambda: CALLS[name](running.loop), None)
+        for at in points(counted.count, 20):
+            raiser = raised_at(lambda loop=running.loop: CALLS[name](loop), at)
+            if running.loop.torn is None:
+                check_goes_on(running, raiser.raised_at)
+                continue
+            loop = running.loop
+            for error in (in_worker(lambda loop=loop: told(loop)), told(loop)):
+                assert 'Interruption' in str(error) and error.__cause__ is loop.torn
+            running.close()
+            running = Running()
+    finally:
+        running.close()
+
+
+def told(loop):
+    with pytest.raises(IllegalStateError) as raised:
+        loop.run(returns(1), SOON)
+    return raised.value

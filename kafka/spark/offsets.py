@@ -37,6 +37,12 @@ _INT32, _INT64 = 2**31, 2**63
 _NUMBER = re.compile(r'[+-]?[0-9]{1,19}\Z')
 _SHOWN = 80
 
+#: The key that has the start of a first batch, in place of a topic: no topic has such a name.
+_START_KEY = '(the first batch began at %s)'
+_PAIRS = '-?[0-9]{1,19}=-?[0-9]{1,19}'
+_OF_TOPIC = '[^:;,=]*:%s(?:,%s)*' % (_PAIRS, _PAIRS)
+_START = re.compile(r'\(the first batch began at (%s(?:;%s)*)\)\Z' % (_OF_TOPIC, _OF_TOPIC))
+
 Pairs = List[Tuple[str, Any]]
 Key = TypeVar('Key')
 
@@ -68,10 +74,27 @@ def parse_offsets(text: str, option: str = 'offsets') -> Dict[TopicPartition, in
 
 
 def embedded_start(text: str) -> Optional[Dict[TopicPartition, int]]:
-    """Return the offsets that `before` hid in what offsets_json() wrote, None if there are none.
+    """Return the offsets that are `before` in what offsets_json() wrote, None if there are none.
 
     Raises InvalidOptionError for what is no JSON of offsets.
     """
+    for key, _ in _topics(text, 'offsets', OFFSETS):
+        found = _START.match(key)
+        if found:
+            return _start_of(found.group(1))
+    return _doubled_start(text)
+
+
+def _start_of(text: str) -> Dict[TopicPartition, int]:
+    return {
+        TopicPartition(topic, int(partition)): int(offset)
+        for topic, _, pairs in (each.partition(':') for each in text.split(';'))
+        for partition, offset in (pair.split('=') for pair in pairs.split(','))
+    }
+
+
+def _doubled_start(text: str) -> Optional[Dict[TopicPartition, int]]:
+    """Return the start as the first releases of this package wrote it, ``{"00":start,"0":end}``."""
     first: Dict[TopicPartition, int] = {}
     doubled: Set[TopicPartition] = set()
     for each, offset in _offsets(text, 'offsets'):
@@ -133,9 +156,9 @@ def offsets_json(
 ) -> str:
     """Return offsets as the JVM connector writes them into a checkpoint, byte by byte.
 
-    Arguments: before: offsets that are hidden in it, of those partitions that `offsets` have:
-    ``{"t":{"00":before,"0":now}}``. The JVM connector reads both keys as numbers and keeps the
-    last, and PySpark, which hands offsets over as dicts, keeps both.
+    Arguments: before: the start of a first batch, of those partitions that `offsets` have: it is
+    the name of a topic without partitions, ``{"t":{"0":9},"(the first batch began at t:0=5)":{}}``,
+    which the JVM connector and whoever adds up the offsets of a progress report pass over.
     """
     tree = offset_tree(offsets, before)
     return json.dumps(tree, separators=(',', ':'), ensure_ascii=False)
@@ -145,7 +168,6 @@ def offset_tree(
     offsets: Mapping[TopicPartition, int], before: Optional[Mapping[TopicPartition, int]] = None
 ) -> Dict[str, Dict[str, int]]:
     """Return what offsets_json() writes, with keys in its order; arguments as there."""
-    earlier = before or {}
     puts = [(str(topic), partition) for topic, partition in sorted(offsets)]
     topics: Dict[str, List[int]] = {}
     for topic, partition in puts:
@@ -154,11 +176,18 @@ def offset_tree(
     for name in _scala_order([topic for topic, _ in puts], _hash_of_text):
         inner = tree[name] = {}
         for partition in _scala_order(topics[name], lambda each: each):
-            each = TopicPartition(name, partition)
-            if each in earlier:
-                inner['0%d' % partition] = earlier[each]
-            inner[str(partition)] = offsets[each]
+            inner[str(partition)] = offsets[TopicPartition(name, partition)]
+    start = {each: (before or {})[each] for each in sorted(offsets) if each in (before or {})}
+    if start:
+        tree[_START_KEY % _start_text(start)] = {}
     return tree
+
+
+def _start_text(start: Mapping[TopicPartition, int]) -> str:
+    topics: Dict[str, List[str]] = {}
+    for (topic, partition), offset in start.items():
+        topics.setdefault(str(topic), []).append('%d=%d' % (partition, offset))
+    return ';'.join('%s:%s' % (topic, ','.join(pairs)) for topic, pairs in topics.items())
 
 
 def _scala_order(puts: Sequence[Key], hashed: Callable[[Key], int]) -> List[Key]:

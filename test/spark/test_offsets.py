@@ -190,18 +190,23 @@ def test_any_other_json_is_refused_or_read_never_another_error(tree: Any) -> Non
             pass
 
 
-def test_what_was_hidden_is_that_of_partitions_with_two_values() -> None:
-    now = {TopicPartition('t', 0): 9, TopicPartition('t', 1): 8}
-    text = offsets_json(now, {TopicPartition('t', 1): 5, TopicPartition('gone', 0): 1})
-    assert text == '{"t":{"0":9,"01":5,"1":8}}'
-    assert embedded_start(text) == {TopicPartition('t', 1): 5}
+def test_each_partition_has_one_key_and_the_start_is_a_topic_without_partitions() -> None:
+    """A tool that adds up the offsets of a progress report counts none twice."""
+    now = {TopicPartition('t', 0): 9, TopicPartition('t', 1): 8, TopicPartition('u', 3): 0}
+    before = {TopicPartition('t', 0): 4, TopicPartition('t', 1): 5, TopicPartition('u', 3): 0}
+    text = offsets_json(now, {**before, TopicPartition('gone', 0): 1})
+    began = '(the first batch began at t:0=4,1=5;u:3=0)'
+    assert text == '{"t":{"0":9,"1":8},"u":{"3":0},"%s":{}}' % began
+    assert embedded_start(text) == before
 
 
-def test_equal_keys_hide_an_offset_as_well() -> None:
-    assert embedded_start('{"t":{"0":1,"0":2,"1":3}}') == {TopicPartition('t', 0): 1}
-
-
-def test_the_same_offset_is_hidden_too() -> None:
-    here = {TopicPartition('t', 0): 0}
-    assert offsets_json(here, here) == '{"t":{"00":0,"0":0}}'
-    assert embedded_start(offsets_json(here, here)) == here
+@pytest.mark.parametrize(
+    'text, start',
+    [
+        ('{"t":{"0":9,"01":5,"1":8}}', {TopicPartition('t', 1): 5}),
+        ('{"t":{"0":1,"0":2,"1":3}}', {TopicPartition('t', 0): 1}),
+        ('{"t":{"00":0,"0":0}}', {TopicPartition('t', 0): 0}),
+    ],
+)
+def test_the_start_is_read_as_the_first_releases_wrote_it(text: str, start: Any) -> None:
+    assert embedded_start(text) == start

@@ -110,9 +110,9 @@ def stored(tree: Any) -> Any:
 
 def test_latest_is_looked_up_once_for_a_new_query() -> None:
     stage = Stage((0,), (5,), start='latest')
-    assert stage.initial() == {'t': {'00': 5, '0': 5}}
+    assert stage.initial() == {'t': {'0': 5}, '(the first batch began at t:0=5)': {}}
     stage.lookups.set((0,), (9,))
-    assert stage.initial() == {'t': {'00': 5, '0': 5}}
+    assert stage.initial() == {'t': {'0': 5}, '(the first batch began at t:0=5)': {}}
     assert stage.lookups.asked == ['starts']
 
 

@@ -158,6 +158,10 @@ class _Source(NamedTuple):
         )
 
 
+#: What the error of a time that Arrow cannot hold asks for; kafka.spark says how it is done there.
+WITHOUT_TIMES = 'leave out the column timestamp'
+
+
 class ArrowMaker:
     """
     Makes Arrow record batches of the batches of one or several partitions.
@@ -304,8 +308,8 @@ class ArrowMaker:
             if abs(stamp) > most:
                 raise ProtocolError(
                     'topic %s, partition %d: the record at offset %d has the time %d ms, which is'
-                    ' more than a timestamp in %s can hold: leave out the column timestamp, or'
-                    ' begin behind this record' % (topic, partition, offset, stamp, self._unit)
+                    ' more than a timestamp in %s can hold: %s, or begin behind this record'
+                    % (topic, partition, offset, stamp, self._unit, WITHOUT_TIMES)
                 )
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Tuple
+from contextlib import contextmanager
+from typing import AbstractSet, Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from kafka import config
 from kafka.config.kinds import FLAG, Unfit
 from kafka.config.secrets import shown
-from kafka.errors import InvalidOptionError, KafkaConfigurationError
+from kafka.errors import InvalidOptionError, KafkaConfigurationError, KafkaError
 from kafka.net.security import SecuritySettings
 from kafka.spark.security_options import is_of_security, read_security
 
@@ -27,6 +28,7 @@ __all__ = [
     'in_java',
     'is_kafka_name',
     'java_name',
+    'java_names',
     'producer_config',
 ]
 
@@ -308,12 +310,27 @@ def _check(face: config.Face, found: Dict[str, Any]) -> None:
 
 # Names of one word stand in texts as words, but for these.
 _IN_TEXTS = ['acks', 'retries', *(name for name in config.OPTIONS if '_' in name)]
-_OURS = re.compile(r'\b(%s)\b' % '|'.join(_IN_TEXTS))
+_OURS = re.compile(r'(?<![\w.])(%s)\b' % '|'.join(_IN_TEXTS))
+#: The usual way to give user and password here, of which clients do not know.
+_JAAS, _USER = 'kafka.sasl.jaas.config', 'kafka.sasl.username'
 
 
 def in_java(text: str) -> str:
     """Return a text about clients with the names that options have here."""
-    return _OURS.sub(_in_java, text)
+    found = _OURS.sub(_in_java, text)
+    if _USER in found and _JAAS not in found:
+        found += ' (%s says both)' % _JAAS
+    return found
+
+
+@contextmanager
+def java_names() -> Iterator[None]:
+    """Let errors of clients, while this lasts, name options as they are named here."""
+    try:
+        yield
+    except KafkaError as error:
+        error.args = tuple(in_java(each) if isinstance(each, str) else each for each in error.args)
+        raise
 
 
 def _in_java(found: Any) -> str:

@@ -23,6 +23,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka.net.loop import Loop
+from kafka.spark.client_options import java_names
 from kafka.spark.options import Limit, SourceOptions
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -245,7 +246,11 @@ class Lookups:
         case. A topic that was not seen yet is more likely misspelt than late: it is asked for only
         so often.
         """
-        self._connected()  # has a time-out of its own
+        with java_names():
+            self._connected()  # has a time-out of its own
+            return self._repeated(ask)
+
+    def _repeated(self, ask: Callable[[], T]) -> T:
         began = self._clock()
         tries = 0
         while True:

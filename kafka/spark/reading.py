@@ -13,9 +13,10 @@ from typing import Any, Dict, Generator, List, Optional, Sequence, Tuple
 from kafka.consumer.range_fetcher import HINT
 from kafka.consumer.ranges import OffsetRange
 from kafka.consumer.reader import BoundedReader
-from kafka.errors import KafkaTimeoutError, OffsetOutOfRangeError
-from kafka.record.vectors import pyarrow
+from kafka.errors import KafkaTimeoutError, OffsetOutOfRangeError, ProtocolError
+from kafka.record.vectors import WITHOUT_TIMES, pyarrow
 from kafka.spark import rows
+from kafka.spark.client_options import java_names
 from kafka.spark.clients import reader_client
 from kafka.spark.options import SourceOptions
 from kafka.spark.progress import DataLossError
@@ -33,6 +34,7 @@ MOST_BUFFERED = 33554432
 #: For how long a log may end before a range of it does. Ranges are of offsets that there once were,
 #: so that is a log that was cut off, unless a new leader has still to learn where it ends.
 CUT_OFF_AFTER_MS = 5000
+_WITHOUT_TIMES = "name the other columns, as by .schema('key binary, value binary, offset bigint')"
 
 
 def read_range(
@@ -46,7 +48,7 @@ def read_range(
     if task is None or task.start >= task.stop:
         return
     what = OffsetRange(task.topic, task.partition, task.start, task.stop)
-    with reader_client(options.config) as client, BoundedReader(
+    with java_names(), reader_client(options.config) as client, BoundedReader(
         [what],
         fail_on_data_loss=options.fail_on_data_loss,
         start_may_move=task.start_may_move,
@@ -64,6 +66,10 @@ def read_range(
         except OffsetOutOfRangeError as error:
             text = str(error.args[0]).replace(HINT, '')
             raise DataLossError('COULD_NOT_READ_OFFSET_RANGE', text) from error
+        except ProtocolError as error:
+            if error.args and WITHOUT_TIMES in str(error.args[0]):
+                error.args = (str(error.args[0]).replace(WITHOUT_TIMES, _WITHOUT_TIMES),)
+            raise
         except KafkaTimeoutError as error:
             text = '%s (kafkaConsumer.pollTimeoutMs is %d)' % (
                 error.args[0],

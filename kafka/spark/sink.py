@@ -26,6 +26,7 @@ from pyspark.sql.datasource import (
 
 from kafka.errors import IllegalStateError
 from kafka.spark import exactly_once
+from kafka.spark.client_options import java_names
 from kafka.spark.options import SinkOptions
 from kafka.spark.writing import Layout, SharedOutlet, layout_of, write_batches, write_rows
 
@@ -85,6 +86,10 @@ class _Writing:
 
     def _store(self, write: Callable[..., int], rows: Iterable[Any]) -> StoredRows:
         """Store the rows of a task; with exactlyOnce leave its transaction to the driver."""
+        with java_names():
+            return self._stored(write, rows)
+
+    def _stored(self, write: Callable[..., int], rows: Iterable[Any]) -> StoredRows:
         if self._prefix is None:
             return StoredRows(write(rows, self._layout, SharedOutlet(self._config), _task()))
         place = _place(self._base, self._prefix)
@@ -100,7 +105,8 @@ class _Writing:
     def _commit(self, messages: Sequence[StoredRows], batch: Optional[int]) -> None:
         if self._prefix is not None:
             told = [each.told for each in messages if each.told is not None]
-            exactly_once.commit(told, batch, self._config)
+            with java_names():
+                exactly_once.commit(told, batch, self._config)
 
     def _abort(self, messages: Sequence[Optional[StoredRows]], batch: Optional[int]) -> None:
         if self._prefix is not None:

@@ -14,12 +14,17 @@ from hypothesis import strategies as some
 
 from kafka import config
 from kafka.config.secrets import SecretLogin
-from kafka.errors import InvalidOptionError
+from kafka.errors import (
+    InvalidOptionError,
+    SaslAuthenticationFailedError,
+    TopicAuthorizationFailedError,
+)
 from kafka.spark import client_options
 from kafka.spark.client_options import (
     consumer_config,
     is_kafka_name,
     java_name,
+    java_names,
     producer_config,
 )
 
@@ -346,3 +351,20 @@ def test_whatever_is_given_it_is_read_or_refused_never_another_error(given: Any)
                 pass
     finally:
         logging.disable(logging.NOTSET)
+
+
+# ---------------------------------------------------------------- errors of clients
+
+
+def test_errors_of_clients_name_options_as_a_program_for_spark_gives_them() -> None:
+    """Also twice: an error may come through the sink and its task."""
+    with pytest.raises(SaslAuthenticationFailedError) as caught, java_names(), java_names():
+        raise SaslAuthenticationFailedError('refused; see sasl_plain_username and retries')
+    wanted = 'refused; see kafka.sasl.username and kafka.retries (kafka.sasl.jaas.config says both)'
+    assert caught.value.args == (wanted,)
+
+
+def test_what_is_no_text_in_an_error_stays() -> None:
+    with pytest.raises(TopicAuthorizationFailedError) as caught, java_names():
+        raise TopicAuthorizationFailedError({'t'})
+    assert caught.value.args == ({'t'},)

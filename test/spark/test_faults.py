@@ -334,5 +334,6 @@ def test_credentials_that_are_refused_fail_the_first_action(spark, way, caplog):
             reader.load().count()
         assert time.monotonic() - began < 60
     text = str(caught.value)
+    assert 'kafka.sasl.jaas.config' in text and 'sasl_plain' not in text, text
     assert 'AuthenticationFailed' in text or 'SaslAuthentication' in text, text
     assert SECRET not in text and SECRET not in repr(caught.value) and SECRET not in caplog.text

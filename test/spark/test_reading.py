@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from kafka.consumer.ranges import OffsetRange
-from kafka.errors import KafkaTimeoutError
+from kafka.errors import KafkaTimeoutError, ProtocolError
 from kafka.spark import clients, reading
 from kafka.spark.progress import DataLossError
 from kafka.spark.ranges import TaskRange
@@ -188,3 +188,13 @@ def test_records_of_brokers_before_0_10_have_the_time_of_java():
         (batch,) = read_range(TaskRange('t', 0, 0, 1), options, ('timestamp', 'timestampType'))
         assert batch.column(0).cast(pa.int64()).to_pylist() == [-1000]
         assert batch.column(1).to_pylist() == [-1]
+
+
+def test_a_time_that_spark_cannot_hold_says_how_to_read_without_it(cluster):
+    cluster.create_topic('late', configs={'message.timestamp.after.max.ms': str(2**63 - 1)})
+    fill(cluster, 'late', 0, [b'v'], timestamp_ms=2**60)
+    asked = options_of(cluster, 'late')
+    with pytest.raises(ProtocolError, match=r"can hold: name the other columns, as by \.schema\('"):
+        list(read_range(TaskRange('late', 0, 0, 1), asked, ALL))
+    (batch,) = read_range(TaskRange('late', 0, 0, 1), asked, ('value', 'offset'))
+    assert batch.num_rows == 1

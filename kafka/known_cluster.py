@@ -33,7 +33,7 @@ from kafka.new_topics import (
 )
 from kafka.structs import BrokerMetadata, TopicPartition
 from kafka.topic_maps import TopicDict
-from kafka.util import check_number, kafka_bytestring, name_bytes
+from kafka.util import check_number, kafka_bytestring, name_bytes, shown
 
 log = logging.getLogger('kafka.client')
 
@@ -179,9 +179,10 @@ class KnownCluster:
             if not code:
                 self._remember_topic(topic)
             elif code in excused:
-                log.debug('no metadata for topic %s yet', topic.topic)
+                log.debug('no metadata for topic %s yet', shown(topic.topic))
             elif code in _OF_ITS_OWN and kafka_bytestring(topic.topic) not in spelled:
-                log.error('no metadata for topic %s: %s', topic.topic, error_for_code(code).message)
+                what = shown(topic.topic), error_for_code(code).message
+                log.error('no metadata for topic %s: %s', *what)
             else:
                 failure = failure or error_for_code(code)(topic)
         if failure is not None:
@@ -202,7 +203,8 @@ class KnownCluster:
             partitions[meta.partition] = self._kept(meta)
             leader: Optional[Any] = None
             if meta.error not in (0, ReplicaNotAvailableError.errno):
-                log.warning('%s:%s has error %s', topic.topic, meta.partition, meta.error)
+                what = shown(topic.topic), meta.partition, meta.error
+                log.warning('%s:%s has error %s', *what)
             if meta.error != LeaderNotAvailableError.errno and meta.leader != -1:
                 leader = self._broker(meta.leader)
             self.topics_to_brokers[self.PARTITION(topic.topic, meta.partition)] = leader
@@ -245,7 +247,8 @@ class KnownCluster:
                 try:
                     leader = self._get_leader_for_partition(payload.topic, payload.partition)
                 except self.FAILED_LOOKUPS as error:
-                    log.warning('no leader for %s:%s: %s', payload.topic, payload.partition, error)
+                    what = shown(payload.topic), payload.partition, error
+                    log.warning('no leader for %s:%s: %s', *what)
                     leader = error
                     if isinstance(error, KafkaUnavailableError):
                         self._unavailable = error

@@ -7,13 +7,16 @@ the maps compare equal to plain dicts with the keys as decoded.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Dict, Iterable, TypeVar
 
 _Map = TypeVar('_Map', bound='TopicDict')
 
 _ABSENT = object()
+# Text and the same text as bytes have one hash, so that a dict compares them: `python -b` warns.
+_WARNS = bool(sys.flags.bytes_warning)
 # The keys of an answer are mostly spelled as they are asked for, so that comes first.
-_exact = dict.get
+_exact: Any = (lambda topics, key, default: default) if _WARNS else dict.get
 
 
 def _respelled(topic: Any) -> Any:
@@ -26,6 +29,15 @@ def _respelled(topic: Any) -> Any:
     except UnicodeError:
         pass  # not text, so there is no second way to write it
     return topic
+
+
+def _same_topic(one: Any, other: Any) -> bool:
+    """Return whether keys mean the same topic; no text is compared with bytes."""
+    if isinstance(one, tuple) and isinstance(other, tuple) and one and other:
+        return one[1:] == other[1:] and _same_topic(one[0], other[0])
+    if isinstance(one, bytes) is not isinstance(other, bytes):
+        one = _respelled(one)
+    return isinstance(one, bytes) is isinstance(other, bytes) and bool(one == other)
 
 
 class TopicDict(Dict[Any, Any]):
@@ -44,6 +56,8 @@ class TopicDict(Dict[Any, Any]):
 
     def stored_key(self, key: Any) -> Any:
         """Return the key under which an entry is stored, or `key` as it is if there is none."""
+        if _WARNS:
+            return next((stored for stored in self if _same_topic(stored, key)), key)
         if super().__contains__(key):
             return key
         if isinstance(key, tuple) and key:

@@ -171,6 +171,14 @@ def name_in_text_mode(name: Any, argument: str) -> Any:
     return name_bytes(name, argument)
 
 
+def shown(name: Any) -> str:
+    """Return a name, which may be bytes, as logs and errors show it.
+
+    ``'%s' % b't'`` gives the same text, but ``python -b`` warns of it.
+    """
+    return repr(name) if isinstance(name, bytes) else str(name)
+
+
 def whole_number(value: Any, argument: str) -> int:
     """Return an integer of whatever type as int; raise TypeError naming the argument otherwise."""
     try:

@@ -4,7 +4,8 @@
     python3 test/run.py --no-brokers         without the tests on brokers, embedded or real
     python3 test/run.py --python 3.8         with that Python (repeatable; "all"; "others" than
                                              this one, or of them the "ends", the oldest and the
-                                             newest: without the tests marked "once")
+                                             newest: without the tests marked "once"; the last
+                                             of these runs under -bb -W error -X dev)
     python3 test/run.py --spark 4.0          the tests with that PySpark alone (repeatable; "all")
     python3 test/run.py --lint               format, rules and types in place of the tests
     python3 test/run.py --docs               the documentation in place of the tests
@@ -58,6 +59,10 @@ ON_BROKERS_AT_A_TIME = 5
 MAY_FAIL_ONCE = 3
 # And those without brokers: one part keeps one core busy.
 PARTS_WITHOUT = 2
+# Flags of the interpreter for the last of the other Pythons ("ends", "others"), so that all tests
+# without brokers run under them once and no run is there for them alone. It is an error then to
+# compare bytes with text or numbers, and so is each warning, as of files that were left open.
+STRICT = ('-bb', '-W', 'error', '-X', 'dev')
 # Byte code goes where all runs find it, even if the user wants none beside the sources: hundreds of
 # programs that tests start import the package.
 BYTE_CODE = {
@@ -129,9 +134,10 @@ class Pytest:
 
     started = itertools.count(1)
 
-    def __init__(self, name, python, args, may_repeat=False, **environ):
+    def __init__(self, name, python, args, may_repeat=False, flags=(), **environ):
         self.name = name
-        self.command = [python, '-m', 'pytest', *args]
+        self.flags = flags  # the interpreter's
+        self.command = [python, *flags, '-m', 'pytest', *args]
         self.environ = environ
         self.may_repeat = may_repeat
         self.process = self.output = self.results = None
@@ -140,7 +146,8 @@ class Pytest:
         """Return a run of some tests of this one, by their ids, none left to other parts."""
         python, args = self.command[0], [*tests, '-p', 'no:randomly']
         environ = {**self.environ, 'KAFKA_TEST_PART': '1/1'}
-        return Pytest('%s, what failed once more' % self.name, python, args, **environ)
+        name = '%s, what failed once more' % self.name
+        return Pytest(name, python, args, flags=self.flags, **environ)
 
     def start(self, in_sight):
         """Start it, with the output on ours or kept for wait()."""
@@ -341,11 +348,15 @@ def test(options, report):
     which = 'not integration and not spark'
     which += ' and not once' if is_second(options) else ''
     parts = PARTS_WITHOUT if len(pythons) == 1 else 1
+    flags = dict.fromkeys(pythons, ())
+    if is_second(options):
+        flags[list(pythons)[-1]] = STRICT
     without = [
         Pytest(
-            'tests without brokers, Python %s' % version,
+            ' '.join(['tests without brokers, Python %s' % version, *flags[version]]),
             python,
             ['-m', which, *options.pytest],
+            flags=flags[version],
             KAFKA_TEST_PART='%d/%d' % (part, parts),
         )
         for version, python in pythons.items()

@@ -294,6 +294,24 @@ def test_spark_is_left_to_the_run_of_the_main_python(monkeypatch):
     assert [versions for versions, *_ in asked] == [[OWN]]
 
 
+def test_the_last_of_the_other_pythons_is_strict(monkeypatch):
+    """Bytes compared with text are errors there, as are warnings; the main Python has no flags."""
+    monkeypatch.setattr(run, 'runs_with_spark', lambda *arguments: [])
+    monkeypatch.setattr(run, 'environment', lambda version, *arguments: 'python%s' % version)
+    monkeypatch.setattr(run, 'usable_kinds', lambda *arguments: [])
+    monkeypatch.setattr(run, 'wanted_versions', lambda *arguments: ['3.8', '3.13'])
+    steps = []
+    monkeypatch.setattr(run, 'run_side_by_side', lambda runs, *arguments: steps.append(runs))
+    run.test(run.parse(['--python', 'ends']), run.Report())
+    relaxed, strict = steps[0]
+    assert relaxed.command[:3] == ['python3.8', '-m', 'pytest']
+    assert strict.command[:7] == ['python3.13', '-bb', '-W', 'error', '-X', 'dev', '-m']
+    assert strict.name == 'tests without brokers, Python 3.13 -bb -W error -X dev'
+    assert strict.again(['test/test_util.py']).command[:2] == ['python3.13', '-bb']
+    run.test(run.parse([]), run.Report())
+    assert not any(each.flags for each in steps[2])
+
+
 def test_tests_on_brokers_run_together_those_that_wait_first(monkeypatch):
     """In parts of which each has a share; tests without brokers are none of them."""
     monkeypatch.setattr(run, 'runs_with_spark', lambda *arguments: ['with Spark'])

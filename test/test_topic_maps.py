@@ -7,8 +7,19 @@ import pickle
 
 import pytest
 
+from kafka import topic_maps
 from kafka.structs import TopicAndPartition
 from kafka.topic_maps import TopicDict
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=['', 'python -b'])
+def bytes_warning(request, monkeypatch):
+    """As `python -b` has it, which warns of each comparison of text with bytes, and without."""
+    if request.param:
+        monkeypatch.setattr(topic_maps, '_WARNS', True)
+        monkeypatch.setattr(topic_maps, '_exact', lambda found, key, default: default)
+    elif topic_maps._WARNS:
+        pytest.skip('python -b warns of the other way')
 
 
 def test_equals_a_plain_dict_with_the_keys_as_stored():

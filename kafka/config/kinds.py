@@ -190,7 +190,7 @@ ACKS = Kind("0, 1, -1 or 'all'", _acks)
 
 
 def _release(value: Any) -> Optional[Tuple[int, ...]]:
-    if value is None or value == 'auto':
+    if value is None or isinstance(value, str) and value == 'auto':
         return None
     if isinstance(value, str):
         parts: Any = value.split('.')

@@ -23,7 +23,7 @@ from kafka.errors import (
     check_error,
 )
 from kafka.structs import OffsetCommitRequest, OffsetFetchRequest, OffsetRequest
-from kafka.util import ReentrantTimer, check_number, load_topic, name_for
+from kafka.util import ReentrantTimer, check_number, load_topic, name_for, shown
 
 log = logging.getLogger('kafka.consumer')
 
@@ -120,8 +120,8 @@ class Consumer:
     def __repr__(self) -> str:
         return '<%s group=%s, topic=%s, partitions=%s>' % (
             type(self).__name__,
-            self.group,
-            self.topic,
+            shown(self.group),
+            shown(self.topic),
             list(self.offsets),
         )
 
@@ -201,7 +201,8 @@ class Consumer:
         try:
             self.client.send_offset_commit_request(self.group, requests)
         except KafkaError as error:
-            log.error('group=%s topic=%s: commit failed: %s', self.group, self.topic, error)
+            what = shown(self.group), shown(self.topic), error
+            log.error('group=%s topic=%s: commit failed: %s', *what)
             return False
         self.count_since_commit = 0
         # Sequence: the timer reads the offsets; the program takes a message; the timer resets the

@@ -54,7 +54,7 @@ from kafka.structs import (
     OffsetRequest,
     TopicAndPartition,
 )
-from kafka.util import name_bytes, whole_ms, whole_number
+from kafka.util import name_bytes, shown, whole_ms, whole_number
 
 log = logging.getLogger('kafka.consumer.kafka')
 
@@ -562,7 +562,7 @@ class Verbs09:
             self._restart_interval()
             if not _may_pass(error):
                 raise
-            log.error('group=%s: automatic commit failed: %s', self._group, error)
+            log.error('group=%s: automatic commit failed: %s', shown(self._group), error)
 
     def _is_commit_due(self) -> bool:
         config = self._config
@@ -592,4 +592,6 @@ def _key(answer: Any) -> TopicAndPartition:
 
 def _listed(things: Iterable[Any]) -> str:
     """Return the partitions of tuples for a log line or an error; topics may be str or bytes."""
-    return ', '.join('topic %s partition %s' % (thing.topic, thing.partition) for thing in things)
+    return ', '.join(
+        'topic %s partition %s' % (shown(thing.topic), thing.partition) for thing in things
+    )

@@ -28,7 +28,7 @@ from kafka.consumer.base import (
 from kafka.consumer.processes import Crew, Flag, Link, check_sendable, start_method
 from kafka.consumer.simple import SimpleConsumer, checked_settings
 from kafka.errors import KafkaError
-from kafka.util import check_number, whole_number
+from kafka.util import check_number, shown, whole_number
 
 log = logging.getLogger('kafka.consumer.multiprocess')
 
@@ -129,8 +129,8 @@ class MultiProcessConsumer(Consumer):
     def __repr__(self) -> str:
         return '<%s group=%s, topic=%s, consumers=%d>' % (
             type(self).__name__,
-            self.group,
-            self.topic,
+            shown(self.group),
+            shown(self.topic),
             len(self.procs),
         )
 
@@ -183,7 +183,7 @@ class MultiProcessConsumer(Consumer):
         self._followed = dict(self.offsets)
         for index, share in enumerate(self._shares):
             if moved.intersection(share):
-                log.debug('topic=%s: process %d goes to new offsets', self.topic, index)
+                log.debug('topic=%s: process %d goes to new offsets', shown(self.topic), index)
                 self.queue.restart(index, functools.partial(_is_of, share))
 
     def stop(self) -> None:
@@ -338,7 +338,7 @@ def consume(
         except KafkaError as error:
             log.error(
                 'topic=%s partitions=%s cannot be fetched, trying again in %d s: %s',
-                topic,
+                shown(topic),
                 list(positions),
                 pause,
                 error,

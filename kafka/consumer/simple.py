@@ -41,7 +41,7 @@ from kafka.errors import (
 )
 from kafka.protocol.message import PartialMessage
 from kafka.structs import FetchRequest
-from kafka.util import check_number, whole_number
+from kafka.util import check_number, shown, whole_number
 
 log = logging.getLogger('kafka.consumer.simple')
 
@@ -170,7 +170,7 @@ class SimpleConsumer(Consumer):
         try:
             offset = self._end_of_log(partition, end)
         except KafkaError as error:
-            log.error('topic=%s partition=%s: no reset: %s', self.topic, partition, error)
+            log.error('topic=%s partition=%s: no reset: %s', shown(self.topic), partition, error)
             return None
         self.offsets[partition] = self.fetch_offsets[partition] = offset
         return offset
@@ -239,7 +239,7 @@ class SimpleConsumer(Consumer):
             if not (told and taken):
                 self.queue.extendleft(reversed(taken))
                 raise
-            log.error('topic=%s: still cannot be fetched: %s', self.topic, error)
+            log.error('topic=%s: still cannot be fetched: %s', shown(self.topic), error)
         except BaseException:
             # The caller does not get to see what was taken: it stays for the next call.
             self.queue.extendleft(reversed(taken))
@@ -367,7 +367,8 @@ class SimpleConsumer(Consumer):
                 self._accept(response, sizes, outcome)
             sizes = outcome.again
             if outcome.failed and not self._may_retry(outcome, deadline):
-                log.warning('topic=%s partitions=%s cannot be fetched', self.topic, list(sizes))
+                what = shown(self.topic), list(sizes)
+                log.warning('topic=%s partitions=%s cannot be fetched', *what)
                 return False
         return outcome.fruitful
 
@@ -404,7 +405,8 @@ class SimpleConsumer(Consumer):
             return
         except OffsetOutOfRangeError:
             partition = response.partition
-            log.warning('topic=%s partition=%s: offset out of range', self.topic, partition)
+            what = shown(self.topic), partition
+            log.warning('topic=%s partition=%s: offset out of range', *what)
             offset = self.reset_partition_offset(partition)
             if offset is not None:
                 self._unread[partition] = offset

@@ -71,7 +71,8 @@ class Code:
         if isinstance(value, list) or isinstance(type(value), StructMeta):
             name = 'empty' if isinstance(value, list) else 'default_' + snake(type(value).__name__)
             return self.use(name, value)
-        return 'bytes(16)' if value == ZERO_UUID else repr(value)
+        # Under `python -bb` bytes may not be compared with a number.
+        return 'bytes(16)' if isinstance(value, bytes) and value == ZERO_UUID else repr(value)
 
     def default(self, field: Field) -> str:
         """Return an expression for a default that its holder may change."""

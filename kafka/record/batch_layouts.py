@@ -9,6 +9,7 @@ table holds something impossible where a varint has another width.
 from __future__ import annotations
 
 import struct
+import sys
 from functools import lru_cache
 from itertools import groupby
 from operator import sub
@@ -23,6 +24,10 @@ CHUNK = 1000
 #: Offset deltas of at most two bytes, and of at most three; higher ones are left to decode_record.
 TABLED_OFFSETS = 8192
 WIDE_OFFSETS = 1 << 20
+_WIDEST = 3
+if sys.flags.bytes_warning:
+    # Formats give those of three bytes as bytes; `python -b` warns of comparing them with numbers.
+    WIDE_OFFSETS, _WIDEST = TABLED_OFFSETS, 2
 #: What the fast ways may read behind the last record: the widest layout with a key of 63 bytes.
 PADDING = 80
 
@@ -123,7 +128,7 @@ def widths_at(buf: bytes, pos: int) -> Optional[Widths]:
     offset = _width(buf, pos)
     pos += offset
     key = buf[pos]
-    if max(size, delta) > 2 or key > 127 or key & 1 and key != 1:
+    if max(size, delta) > 2 or offset > _WIDEST or key > 127 or key & 1 and key != 1:
         return None
     pos += 1 + (key >> 1 if key != 1 else 0)
     if pos + 1 >= len(buf):

@@ -8,8 +8,10 @@ committed by itself, and who is told. Does not own: requests and what brokers an
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import math
+import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from kafka.argument_checks import ArgumentTypeError, where
@@ -134,13 +136,21 @@ class Committing(Shell):
                 await engine.commits.commit(offsets, standing, seconds, retries)
             except KafkaError as failure:
                 error = failure
-            outcome.append(lambda: finish(error))
-            while self._under_way and self._under_way[0]:
-                self._ended.append(self._under_way.popleft().pop())
+            outcome.append(error)
+            owner = consumer()
+            if owner is not None:
+                owner._move_ended()
 
-        outcome: List[Callable[[], Any]] = []  # empty until it has ended
-        self._under_way.append(outcome)
+        consumer = weakref.ref(self)  # which a commit that goes on does not keep alive
+        outcome: List[Optional[KafkaError]] = []  # empty until it has ended
+        self._under_way.append((outcome, finish))
         engine.loop.call_threadsafe(lambda: engine.loop.spawn(commit()))
+
+    def _move_ended(self) -> None:
+        """Leave what follows of commits that have ended to the thread that polls; in a turn."""
+        while self._under_way and self._under_way[0][0]:
+            (error,), finish = self._under_way.popleft()
+            self._ended.append(functools.partial(finish, error))
 
     def _note(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], seconds: float) -> None:
         engine = self._engine

@@ -16,7 +16,7 @@ from itertools import repeat
 from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 from kafka.codec import DEFAULT_LIMIT_BYTES
-from kafka.consumer.deserializers import Deserializer, adapt_deserializer
+from kafka.consumer.deserializers import adapt_deserializer
 from kafka.consumer_record import ConsumerRecord, LazyRecords, RecentRecords, make_records
 from kafka.errors import CorruptRecordError, IllegalStateError, KafkaError, UnsupportedCodecError
 from kafka.protocol.fetch import PartitionData
@@ -322,7 +322,7 @@ class CompletedFetch:
         return fields, count, error
 
     def _deserialized(
-        self, deserializer: Deserializer, headers: Iterable[Any], data: Iterable[Any], count: int
+        self, deserializer: Any, headers: Iterable[Any], data: Iterable[Any], count: int
     ) -> Tuple[List[Any], Optional[Exception]]:
         """Return a column, up to what is refused, and what that raised."""
         done: List[Any] = []

@@ -6,18 +6,22 @@ that takes (topic, data) up to 2.3, (topic, headers, data) in 3.0.
 
 from __future__ import annotations
 
+import weakref
 from itertools import repeat
-from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional
+from typing import Any, Callable, Iterable, Iterator
 
 from kafka.errors import KafkaConfigurationError
 from kafka.partitioner.adapt import takes
 
 
-class Deserializer(NamedTuple):
+class Deserializer:
     """A deserializer of any era; ``arguments`` is how many it takes of topic, headers and data."""
 
-    call: Callable[..., Any]
-    arguments: int
+    __slots__ = ('__weakref__', 'arguments', 'call')
+
+    def __init__(self, call: Callable[..., Any], arguments: int) -> None:
+        self.call = call
+        self.arguments = arguments
 
     def over(self, topic: Any, headers: Iterable[Any], data: Iterable[Any]) -> Iterator[Any]:
         """
@@ -32,14 +36,34 @@ class Deserializer(NamedTuple):
         return map(self.call, repeat(topic), headers, data)
 
 
-def adapt_deserializer(name: str, deserializer: Any) -> Optional[Deserializer]:
+class LentDeserializer:
+    """The deserializer of a consumer as its parked fetches know it: they do not keep it alive.
+
+    A deserializer often belongs to an object that has the consumer, as ``self.decode`` does. If
+    what the network thread works with kept it, such a consumer could never be collected.
+    """
+
+    __slots__ = ('_owned',)
+
+    def __init__(self, owned: Deserializer) -> None:
+        self._owned = weakref.ref(owned)
+
+    def over(self, topic: Any, headers: Iterable[Any], data: Iterable[Any]) -> Iterator[Any]:
+        """Deserialize a column; as Deserializer.over(), or ReferenceError without the owner."""
+        owned = self._owned()
+        if owned is None:
+            raise ReferenceError('the consumer of this deserializer was collected')
+        return owned.over(topic, headers, data)
+
+
+def adapt_deserializer(name: str, deserializer: Any) -> Any:
     """
     Return a deserializer of any era behind one call; None for none.
 
     ``name`` is that of the option it was given as. Raises ``KafkaConfigurationError`` for what is
     no deserializer.
     """
-    if deserializer is None or isinstance(deserializer, Deserializer):
+    if deserializer is None or isinstance(deserializer, (Deserializer, LentDeserializer)):
         return deserializer
     deserialize = getattr(deserializer, 'deserialize', None)
     if deserialize is not None:

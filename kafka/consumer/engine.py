@@ -47,6 +47,8 @@ T = TypeVar('T')
 #: So many seconds a broker waits that had nothing to tell for a while, if a program leaves that to
 #: us. Records come as soon as ever; only an idle consumer asks less often.
 IDLE_WAIT = 5.0
+#: For how long a consumer that was collected tries to leave its group.
+_LEAVE_SECONDS = 5.0
 #: The first releases with groups, with offsets in Kafka, and with offsets at all.
 _GROUPS_SINCE, _KAFKA_SINCE, _ZOOKEEPER_SINCE = (0, 9), (0, 8, 2), (0, 8, 1)
 
@@ -62,11 +64,14 @@ class Engine:
     """
 
     def __init__(self, config: Any, make: Callable[..., CompletedFetch], loop: Any) -> None:
-        self.config = config
+        # Until the parts are built. It has objects of the program, which may refer to the consumer.
+        self._config = config
         # Guards the subscription and what is parked of fetches; no other is taken under it.
         self.lock = threading.Lock()
         self.errors: Deque[KafkaError] = deque()
         self.subscription = SubscriptionState(config['auto_offset_reset'])
+        self._group_id = config['group_id']
+        self._request_timeout = config['request_timeout_ms'] / 1000
         self.loop = loop
         self.pool = Pool(self.loop, NetSettings.from_options(config))
         self.figures: Any = None
@@ -89,7 +94,7 @@ class Engine:
         Raises: NoBrokersAvailable when nobody answers; InvalidOptionError for options that brokers
             of that release cannot serve.
         """
-        config = self.config
+        config = self._config
         self.loop.start()
         if config['api_version'] is None:
             self.loop.run(self._beginning.begin(self._limit() if limit is None else limit), None)
@@ -98,7 +103,7 @@ class Engine:
 
     def _limit(self) -> Optional[float]:
         names = ('bootstrap_timeout_ms', 'api_version_auto_timeout_ms')
-        given = (self.config[name] / 1000 for name in names if name in self.config.given)
+        given = (self._config[name] / 1000 for name in names if name in self._config.given)
         return next(given, None)
 
     @property
@@ -123,7 +128,7 @@ class Engine:
         self.look()
 
     def _build(self) -> None:
-        config, loop, pool = self.config, self.loop, self.pool
+        config, loop, pool = self._config, self.loop, self.pool
         seconds: Any = {
             name[:-3]: config[name] / 1000
             for name in ('request_timeout_ms', 'retry_backoff_ms', 'retry_backoff_max_ms')
@@ -171,9 +176,10 @@ class Engine:
         )  # fmt: skip
         pool.cluster.add_listener(self.following)
         self._is_built = True
+        self._config = None
 
     def _build_group(self, seconds: Any) -> None:
-        config, release = self.config, self.config['api_version']
+        config, release = self._config, self._config['api_version']
         if config['group_id'] is None or (release is not None and release < _ZOOKEEPER_SINCE):
             return
         self.commits = OffsetCommits(
@@ -208,9 +214,8 @@ class Engine:
     async def _committed(
         self, commits: OffsetCommits, partitions: List[TopicPartition]
     ) -> FetchedOffsets:
-        timeout = self.config['request_timeout_ms'] / 1000
         who = self.member.identity if isinstance(self.member, ConsumerMember) else None
-        return await commits.fetch_each(partitions, timeout, who)
+        return await commits.fetch_each(partitions, self._request_timeout, who)
 
     def standing(self, partitions: Iterable[TopicPartition]) -> Any:
         """Return as whom offsets of partitions are committed, as OffsetCommits.commit() has it."""
@@ -221,7 +226,7 @@ class Engine:
     def identity(self) -> ConsumerGroupMetadata:
         """Return who this consumer is to its group."""
         if self.member is None:
-            return ConsumerGroupMetadata(self.config['group_id'])
+            return ConsumerGroupMetadata(self._group_id)
         return self.member.identity()
 
     # ------------------------------------------------------------ turns
@@ -331,6 +336,27 @@ class Engine:
             except IllegalStateError:  # after a fork, or closed by another thread
                 pass
         self.loop.close(max(0.1, min(seconds, 5.0)))
+
+    def retire(self) -> None:
+        """Leave the group without committing, and end, in turns; from a finalizer.
+
+        The consumer was collected before it was closed.
+        """
+        self.loop.call_from_finalizer(self._begin_to_retire)
+
+    def _begin_to_retire(self) -> None:
+        self.loop.spawn(self._retire())
+
+    async def _retire(self) -> None:
+        try:
+            if self.member is not None and self.subscription.partitions_auto_assigned():
+                log.info('group=%s: a consumer was collected that was not closed', self._group_id)
+                await self.member.leave('the consumer was collected', _LEAVE_SECONDS)
+            if self.figures is not None:
+                self.figures.metrics.close()
+        finally:
+            self._end()
+            self.loop.close()  # when this turn is left
 
     def _end(self) -> None:
         for part in (self.member, self.positions, self.fetcher):

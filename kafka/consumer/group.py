@@ -14,6 +14,7 @@ import copyreg
 import functools
 import logging
 import os
+import sys
 from types import MethodType
 from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple
 
@@ -22,11 +23,13 @@ from kafka.cleaning_up import CleanUp, clean_up
 from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG, DEPRECATED_CONFIG_KEYS
 from kafka.consumer.call_checks import seconds_of
 from kafka.consumer.completed_fetch import CompletedFetch
+from kafka.consumer.deserializers import LentDeserializer, adapt_deserializer
 from kafka.consumer.dialect_09 import Verbs09
 from kafka.consumer.engine import Engine
 from kafka.consumer.reading_verbs import ReadingVerbs
 from kafka.consumer.rebalancing import is_of_3_0
 from kafka.consumer.shell import Shell
+from kafka.consumer.siblings import SiblingWatch
 from kafka.consumer.verbs import Verbs
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
@@ -306,18 +309,24 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         self._interceptors = [
             each() if isinstance(each, type) else each for each in options['interceptors']
         ]
+        names = ('key_deserializer', 'value_deserializer')
+        self._deserializers = [adapt_deserializer(name, options[name]) for name in names]
+        key, value = (each and LentDeserializer(each) for each in self._deserializers)
         make = functools.partial(
             CompletedFetch,
             read_committed=self._reads_committed,
             check_crcs=options['check_crcs'],
-            key_deserializer=options['key_deserializer'],
-            value_deserializer=options['value_deserializer'],
+            key_deserializer=key,
+            value_deserializer=value,
         )
         self._engine = engine = Engine(options, make, self._new_loop(options['client_id']))
         try:
             self._begin(engine, configs)
             self._client = engine.pool
             self._auto = self._auto_commits()
+            self._siblings = SiblingWatch(
+                engine.member, options['group_id'], options['bootstrap_servers']
+            )
             if self._topics:
                 Verbs.subscribe(self, list(self._topics))
         except BaseException:
@@ -355,11 +364,13 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         clean_up(functools.partial(self.close, autocommit=error is None), error)
 
-    def __del__(self) -> None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # Python may collect it at any place of any thread: nothing here waits or takes a lock.
         engine = self.__dict__.get('_engine')
         if engine is not None and not self._closed:
             self._closed = True
-            engine.close(0.1)
+            if not is_finalizing():
+                engine.retire()
 
     def __reduce__(self) -> Any:
         """Pickle as configuration: what comes out is a new consumer with the same options."""
@@ -390,6 +401,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
                 self._finish(autocommit, deadline, to_leave)
             finally:
                 self._closed = True
+                self._siblings.close()
                 self._messages = iter(())
                 engine.close(max(0.5, deadline - self._now()))
 
@@ -406,7 +418,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         if autocommit:
             self._commit_before_rebalance(left - kept)
         owned = set(subscription.assignment) if subscription.partitions_auto_assigned() else set()
-        if owned and is_of_3_0(subscription.listener):
+        if owned and is_of_3_0(self._listener):
             try:
                 self._tell_gone(owned, False)
             except KafkaError as error:

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set,
 from kafka.consumer.call_checks import check_whole, seconds_of
 from kafka.consumer.rebalancing import Rebalancing
 from kafka.consumer.shell import Course, ListedRecords
+from kafka.consumer.siblings import SiblingWatch
 from kafka.coordinator.commits import AutoCommitState
 from kafka.errors import (
     IllegalStateError,
@@ -51,6 +52,7 @@ class Polling(Rebalancing):
     _failed: Any = None  # the fetch with what could not be handed out last
     _told_of: Any = None  # the record of which the log has told that it could not be
     _taking: Sequence[_Taken] = ()  # what a poll is about to hand out
+    _siblings: SiblingWatch
     #: Who it was to its group when it last handed out records.
     _handed_as: Optional[ConsumerGroupMetadata] = None
     #: Whether it has begun to read, as the consumer of its era.
@@ -135,10 +137,12 @@ class Polling(Rebalancing):
         """Return the seconds until something is due that only this thread does."""
         # A wait is part of a poll: the program lives.
         longest: float = min(_LONG, self.config['max_poll_interval_ms'] / 2000)
-        auto = self._auto
-        if auto is None or auto.state is AutoCommitState.UNDER_WAY:
+        auto, next_at = self._auto, self._siblings.next_at
+        if auto is not None and auto.state is not AutoCommitState.UNDER_WAY:
+            next_at = min(next_at, auto.next_at)
+        if next_at == math.inf:
             return longest
-        return min(longest, max(0.001, auto.next_at - self._now()))
+        return min(longest, max(0.001, next_at - self._now()))
 
     def _attend(self) -> None:
         """Do what is owed before records are handed out; raise what has to be raised."""
@@ -151,7 +155,12 @@ class Polling(Rebalancing):
             engine.loop.call_threadsafe(engine.search)
         member = engine.member
         if member is not None and engine.subscription.partitions_auto_assigned():
-            member.polled(engine.loop.time())
+            now = engine.loop.time()
+            member.polled(now)
+            watch = self._siblings
+            watch.polled_at = now
+            if now >= watch.next_at:
+                watch.check(now, member.is_stable and bool(engine.subscription.assignment))
             who = member.identity()
             if who.generation_id >= 0:  # else what it has was handed out as whoever it was before
                 self._handed_as = who

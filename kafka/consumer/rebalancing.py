@@ -31,6 +31,9 @@ class ListenerError(KafkaError):
 class Rebalancing(Committing):
     """A base of the modern KafkaConsumer, of no use alone."""
 
+    #: Of rebalances. Not kept by the engine: it often refers to the consumer.
+    _listener: Any = None
+
     def _do_steps(self) -> None:
         """Do what the member waits for. Raises: ListenerError from listeners of 3.0."""
         member = self._engine.member
@@ -99,7 +102,7 @@ class Rebalancing(Committing):
         self._tell('on_partitions_lost' if is_lost else 'on_partitions_revoked', partitions)
 
     def _tell(self, what: str, partitions: Set[TopicPartition]) -> None:
-        listener = self._engine.subscription.listener
+        listener = self._listener
         if listener is None:
             return
         try:

@@ -71,8 +71,9 @@ class Shell:
         self._held: Dict[TopicPartition, Tuple[int, List[ConsumerRecord], int, int]] = {}
         # What is behind the records that were marked as done, by partition.
         self._done: Dict[TopicPartition, OffsetAndMetadata] = {}
-        # Of commits in the background, in the order of the calls: nothing yet, or what follows.
-        self._under_way: Deque[List[Callable[[], Any]]] = deque()
+        # Of commits in the background, in the order of the calls: the outcome, an empty list until
+        # it is known, and what is called with it.
+        self._under_way: Deque[Tuple[List[Any], Callable[[Any], Any]]] = deque()
         # What follows of those that ended, for the thread that polls.
         self._ended: Deque[Callable[[], Any]] = deque()
 

@@ -66,6 +66,8 @@ class Verbs(ArrowPolling):
                 engine.subscription.subscribe(
                     topics=topics or (), pattern=pattern, listener=listener
                 )
+                self._listener, engine.subscription.listener = listener, None
+            self._siblings.begin(self._now())
             self._changed_subscription()
 
     def subscription(self) -> Optional[Set[str]]:
@@ -88,6 +90,7 @@ class Verbs(ArrowPolling):
             engine = self._engine
             with engine.lock:
                 engine.subscription.unsubscribe()
+                self._listener = None
             self._changed_subscription()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:

@@ -156,6 +156,22 @@ class Driving(Scheduler):
             self._rouse()
             raise
 
+    def call_from_finalizer(self, call: Callable[..., Any], *args: Any) -> None:
+        """Call something in a turn of the background thread, from a finalizer.
+
+        Python runs those at any place of any thread: this takes no lock, starts nothing and waits
+        for nothing. Without a background thread, as after close(), nothing is called.
+        """
+        if self._closing or self._forked or self._thread is None or _getpid() != self._pid:
+            return
+        self._ready.append((call, args))
+        if self._polling:
+            self._poller.wake()
+        try:
+            self._bell.release()
+        except RuntimeError:  # it was rung already
+            pass
+
     def call_lazily(self, call: Callable[..., Any], *args: Any) -> None:
         """Call something within some milliseconds, from any thread; errors as call_threadsafe().
 

@@ -42,14 +42,17 @@ from typing import (
     cast,
 )
 
-from kafka.errors import Cancelled, IllegalStateError, KafkaTimeoutError
+from kafka.errors import Cancelled, IllegalStateError, KafkaError, KafkaTimeoutError
 
 __all__ = ['Alarm', 'Event', 'Scheduler', 'Task', 'TaskCancelled', 'Timer', 'Waiter']
 
 log = logging.getLogger(__name__)
 
 T = TypeVar('T')
+E = TypeVar('E', bound=BaseException)
 
+#: How many causes of an error are looked at: they may go round in a circle.
+_MOST_CAUSES = 10
 #: From so many timers on those that were cancelled are looked for.
 CLEAN_AT = 1024
 
@@ -305,7 +308,9 @@ class Task(Generic[T]):
             self._finish(stop.value, None)
         except TaskCancelled:
             self._finish(None, Cancelled('%s was cancelled' % self.name))
-        except Exception as error:  # belongs to whoever waits for the task
+        except KafkaError as error:  # belongs to whoever waits for the task, or is kept for logs
+            self._finish(None, without_frames(error))
+        except Exception as error:
             self._finish(None, error)
         except BaseException as error:  # the process is to end, or a signal's handler raised
             self._finish(None, Cancelled('%s was ended by %r' % (self.name, error)))
@@ -477,6 +482,22 @@ class Scheduler:
             task._drop()
         self._ready.clear()
         self._timers.clear()
+
+
+def without_frames(error: E) -> E:
+    """Return an error without tracebacks, nor those of its causes.
+
+    Errors of connections are kept for as long as the client lives. By way of the frames of the turn
+    they happened in, which a caller of the client may have run, they would keep that caller, the
+    client and all that belongs to it from being collected.
+    """
+    seen: Optional[BaseException] = error
+    for _ in range(_MOST_CAUSES):
+        if seen is None:
+            break
+        seen.__traceback__ = None
+        seen = seen.__cause__ or seen.__context__
+    return error
 
 
 async def awaited(thing: Awaitable[T]) -> T:

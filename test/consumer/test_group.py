@@ -62,6 +62,9 @@ class StandIn:
     def close(self, seconds):
         self.closed.append(self)
 
+    def retire(self):
+        """Do nothing: nobody uses it any more."""
+
 
 @pytest.fixture(autouse=True)
 def engines(monkeypatch):

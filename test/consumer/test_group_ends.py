@@ -42,7 +42,7 @@ def stopped_while_waiting(consumer):
 """
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture
 def cluster():
     with Cluster(version='4.4', topics={'t': 2}) as running:
         yield running
@@ -86,3 +86,35 @@ def test_a_handler_that_closes_and_exits_while_the_consumer_waits_ends_the_progr
     """
     text = textwrap.dedent(program % (protocol, protocol)) + textwrap.dedent(WAITS[wait])
     assert run(text, cluster) == (3, '')
+
+
+LEFT_OPEN = {
+    'polled': "consumer = new('t', group_id='g'); consumer.poll(timeout_ms=1000)",
+    'polled, KIP-848': """
+        consumer = new('t', group_id='g8', group_protocol='consumer')
+        consumer.poll(timeout_ms=1000)
+    """,
+    'kept by a module that goes last': """
+        import builtins
+        builtins.consumer = new('t', group_id='g')
+        builtins.consumer.poll(timeout_ms=500)
+    """,
+    'in use by a daemon thread': """
+        def read():
+            consumer = new('t', group_id='g')
+            while True:
+                consumer.poll(timeout_ms=100)
+
+        threading.Thread(target=read, daemon=True).start()
+        time.sleep(0.7)
+    """,
+    'no cluster': """
+        consumer = KafkaConsumer('t', bootstrap_servers='127.0.0.1:1', api_version=(2, 0))
+        consumer.poll(timeout_ms=300)
+    """,
+}
+
+
+@pytest.mark.parametrize('case', LEFT_OPEN)
+def test_the_end_of_the_interpreter_begins_and_prints_nothing(cluster, case):
+    assert run(LEFT_OPEN[case], cluster) == (0, '')

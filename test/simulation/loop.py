@@ -178,6 +178,10 @@ class SimLoop(Scheduler):
 
     call_lazily = call_threadsafe
 
+    def call_from_finalizer(self, call, *args):
+        if not self._is_closed:
+            self.call_soon(call, *args)
+
     def runs_here(self):
         return self._is_running
 

@@ -1,0 +1,98 @@
+"""Other consumers of this process that are members of the same group.
+
+Called by the thread that polls a consumer, and by the garbage collector; no locks. Two members of
+one group in one process are legal, and share the partitions. But one that is not polled any more,
+such as that of a notebook cell which was run again, keeps its share, or holds up the rebalance that
+the other waits for. That is logged once for each group.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import weakref
+from typing import Any, Dict, Set, Tuple
+
+__all__ = ['SiblingWatch']
+
+log = logging.getLogger(__name__)
+
+#: How often it is checked, in seconds, and for how long after subscribe().
+_CHECK_SECONDS, _WATCH_SECONDS = 3.0, 60.0
+#: How long another consumer may go without a poll while this one waits for partitions, and while it
+#: has some: a program that takes its time for a batch of records does nothing wrong.
+_IDLE_SECONDS, _IDLE_SECONDS_OF_SHARE = 3.0, 30.0
+
+_Group = Tuple[str, str]
+
+# By id, which is used again only after the entry is gone. Each step on it is atomic.
+_watches: Dict[int, weakref.ReferenceType[SiblingWatch]] = {}
+_told: Set[_Group] = set()
+
+
+class SiblingWatch:
+    """What one consumer shows to the others of its process, and its look at them.
+
+    Arguments: member: of the engine, None without membership; group_id; servers: the option
+    bootstrap_servers.
+
+    Attributes: next_at: when check() is due, in seconds of the loop, infinite for never; polled_at:
+    when this consumer was polled last.
+    """
+
+    def __init__(self, member: Any, group_id: Any, servers: Any) -> None:
+        self.next_at = math.inf
+        self.polled_at = -math.inf
+        self._member = member
+        self._group: _Group = (str(group_id), repr(servers))
+        self._pid = os.getpid()
+        self._ends_at = -math.inf
+        if member is not None:
+            key = id(self)
+            _watches[key] = weakref.ref(self, lambda _: _watches.pop(key, None))
+
+    def __repr__(self) -> str:
+        return '<SiblingWatch group=%s>' % self._group[0]
+
+    def close(self) -> None:
+        """Be no sibling of others any more."""
+        _watches.pop(id(self), None)
+
+    def begin(self, now: float) -> None:
+        """Let checks be due for a while from now on: this consumer joins its group."""
+        if self._member is not None:
+            self.next_at, self._ends_at = now + _CHECK_SECONDS, now + _WATCH_SECONDS
+
+    def check(self, now: float, has_share: bool) -> None:
+        """Log once that another consumer of the group has not polled for long.
+
+        Arguments: now: in seconds of the loop; has_share: whether this consumer has partitions.
+        """
+        self.next_at = now + _CHECK_SECONDS if now < self._ends_at else math.inf
+        patience = _IDLE_SECONDS_OF_SHARE if has_share else _IDLE_SECONDS
+        idle = [other.polled_at for other in self._siblings() if now - other.polled_at > patience]
+        if idle and self._group not in _told:
+            _told.add(self._group)
+            log.warning(
+                'group=%s: another KafkaConsumer of this process is a member of this group, is not'
+                ' closed, and has not polled for %.0f s. Members share the partitions: until that'
+                ' one polls, is closed or has missed its max_poll_interval_ms, this one gets only a'
+                ' part of the records, or none. Call close() on consumers that are not used any'
+                ' more; a notebook cell that is run again leaves one behind while anything refers'
+                ' to it',
+                self._group[0],
+                now - min(idle),
+            )
+
+    def _siblings(self) -> Any:
+        for reference in list(_watches.values()):
+            other = reference()
+            if (
+                other is not None
+                and other is not self
+                and other._group == self._group
+                and other._pid == self._pid
+                and other._member.identity().generation_id >= 0
+            ):
+                yield other

@@ -7,7 +7,10 @@ that is told, and what is done with the result, is each assignor's.
 
 Where all members want the same topics the shares are counted out. Otherwise each free partition
 goes to who has least of those that may have it, and then partitions move from who has more to who
-has less for as long as that makes shares more even.
+has less for as long as that makes shares more even, also along a chain of members that each pass
+one on. What was free moves first, and what was owned only where that is not enough. So the shares
+are as even as can be whatever was owned before, and what cooperative members were promised in one
+round fits in the next round without moving anything else.
 """
 
 from __future__ import annotations
@@ -186,6 +189,7 @@ class _Group:
     """
 
     def __init__(self, members: Sequence[str], racks: Racks) -> None:
+        self.members = members
         self.size = len(members)
         self.heaps: Dict[Optional[str], List[Tuple[int, int, str]]] = {
             racks.of_members[member]: [] for member in members
@@ -232,7 +236,14 @@ class _Uneven:
         for member, share in kept.items():
             for partition in share:
                 self._hold(member, partition)
+        #: Of each member, by group, how many of those it has may not be moved.
+        self._fixed = {
+            member: {group: len(some) for group, some in held.items()}
+            for member, held in self._held.items()
+        }
         self._place(free)
+        self._even_out()
+        self._fixed = {member: {} for member in kept}
         self._even_out()
         self.shares: Shares = {
             member: [partition for some in held.values() for partition in some]
@@ -288,13 +299,58 @@ class _Uneven:
                 if self._loads[member] != load:
                     self._tell(member)
                     has_moved = True
+            has_moved = has_moved or self._pass_on()
+
+    def _may_move(self, member: str, group: _Group) -> bool:
+        some = self._held[member].get(group, ())
+        return len(some) > self._fixed[member].get(group, 0)
+
+    def _pass_on(self) -> bool:
+        """Move partitions along one chain of members to who has at least two less than its first.
+
+        Where there is no such chain, the shares are as even as can be. Return whether there was.
+        Who was met in vain is not looked at again: those before had at least as much.
+        """
+        came_from: Dict[str, Optional[Tuple[str, _Group]]] = {}
+        seen: Set[_Group] = set()
+        for first in sorted(self._held, key=lambda each: (-self._loads[each], each)):
+            if first in came_from:
+                continue
+            came_from[first] = None
+            waiting = deque([first])
+            while waiting:
+                member = waiting.popleft()
+                for group in self._groups_of[member]:
+                    if group in seen or not self._may_move(member, group):
+                        continue
+                    seen.add(group)
+                    for to in group.members:
+                        if to in came_from:
+                            continue
+                        came_from[to] = member, group
+                        if self._loads[to] + 1 < self._loads[first]:
+                            self._follow_back(to, came_from)
+                            return True
+                        waiting.append(to)
+        return False
+
+    def _follow_back(
+        self, last: str, came_from: Mapping[str, Optional[Tuple[str, _Group]]]
+    ) -> None:
+        """Move one partition over each link of a chain, from its end to its beginning."""
+        link = came_from[last]
+        while link is not None:
+            member, group = link
+            self._move(member, group, self._held[member][group][-1], last)
+            self._tell(member)
+            last, link = member, came_from[member]
 
     def _give_back(self, member: str) -> None:
         """Move what somebody had before to that one, where that makes it more even."""
         if not self._before:
             return
         for group, some in list(self._held[member].items()):
-            for partition in list(some):
+            for partition in some[self._fixed[member].get(group, 0) :]:
                 to = self._before.get(partition)
                 if (
                     to is not None
@@ -311,13 +367,15 @@ class _Uneven:
         nowhere: FrozenSet[str] = frozenset()
         held = self._held[member]
         choices = [
-            (*group.least(self._loads, nowhere), number, group) for number, group in enumerate(held)
+            (*group.least(self._loads, nowhere), number, group)
+            for number, group in enumerate(held)
+            if self._may_move(member, group)
         ]
         heapq.heapify(choices)
         while choices:
             least, to, number, group = choices[0]
             now = group.least(self._loads, nowhere)
-            if group not in held:
+            if not self._may_move(member, group):
                 heapq.heappop(choices)
             elif now != (least, to):
                 heapq.heapreplace(choices, (*now, number, group))

@@ -289,6 +289,38 @@ def test_a_hand_over_takes_two_rounds(group, data):
     assert shares == {n: sorted(s) for n, s in shared(cluster, after(members, shares, 3)).items()}
 
 
+def test_a_hand_over_takes_two_rounds_where_a_chain_of_moves_makes_shares_even():
+    """Of m2's partitions m3 gets one more if it leaves one to m0: to be seen in the first round."""
+    cluster = Cluster(a=6, c=1, d=5)
+    members = [
+        member('m0', 'a', 'a4', 1),
+        member('m1', 'a', 'a0 a1 a2 a3 a5', 1),
+        member('m2', 'd', 'd0 d1 d2 d3 d4', 1),
+        member('m3', 'abcd', 'c0', 1),
+    ]
+    wanted = shared(cluster, members)
+    assert sorted(len(some) for some in wanted.values()) == [3, 3, 3, 3]
+    owned = withhold(wanted, members, Claims.of(members))
+    again = after(members, owned, 2)
+    shares = withhold(shared(cluster, again), again, Claims.of(again))
+    assert [len(some) for some in shares.values()] == [3, 3, 3, 3]
+    assert shared(cluster, after(members, shares, 3)) == {n: sorted(s) for n, s in shares.items()}
+
+
+def test_what_is_free_moves_before_what_is_owned():
+    """s0 is free and could go to b, whose t0 would then have to move."""
+    members = [member('a', 's'), member('b', 'st', 't0'), member('c', 't', 't1')]
+    assert text(shared(Cluster(s=1, t=2), members)) == {'a': 's0', 'b': 't0', 'c': 't1'}
+
+
+@given(groups(same_topics=False), st.data())
+def test_shares_are_as_even_whatever_was_owned(group, data):
+    cluster, members = group
+    sizes = sorted(len(some) for some in shared(cluster, members).values())
+    members = claiming(data.draw, members, cluster)
+    assert sorted(len(some) for some in shared(cluster, members).values()) == sizes
+
+
 # ------------------------------------------------------------ cost
 
 

@@ -75,7 +75,10 @@ class Rebalancing(Committing):
                 self._tell_gone(set(step.partitions), is_lost)
         finally:
             with engine.lock:
-                engine.subscription.revoke(step.partitions)
+                if is_lost:
+                    engine.subscription.revoke(step.partitions)
+                else:
+                    engine.subscription.give_back(step.partitions)
             for partition in step.partitions:
                 self._held.pop(partition, None)
                 self._done.pop(partition, None)

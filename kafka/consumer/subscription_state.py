@@ -89,6 +89,8 @@ class AssignedPartitions:
         self.unsettled: Set[TopicPartition] = set()
         self.version = 0
         self._changed: Set[TopicPartition] = set()
+        # Paused when a rebalance took them: paused again if the next assignment has them.
+        self._paused_before: Set[TopicPartition] = set()
 
     # ------------------------------------------------------------ which
 
@@ -122,15 +124,23 @@ class AssignedPartitions:
         if gone:
             self.version += 1
 
+    def give_back(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these no more, as a rebalance demands; those that come back in it stay paused."""
+        gone = list(partitions)
+        self._paused_before.update(each for each in gone if self.is_paused(each))
+        self.revoke(gone)
+
     def _assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these and no others; those that stay keep their state and their place."""
         wanted = dict.fromkeys(partitions)
         self.revoke([each for each in self.assignment if each not in wanted])
         for partition in wanted:
             if partition not in self.assignment:
-                self.assignment[partition] = TopicPartitionState(
-                    partition, self.unsettled, self._changed
-                )
+                state = TopicPartitionState(partition, self.unsettled, self._changed)
+                self.assignment[partition] = state
+                if partition in self._paused_before:
+                    state.pause()
+        self._paused_before.clear()
         self.version += 1
 
     # ------------------------------------------------------------ what may be fetched
@@ -187,11 +197,15 @@ class AssignedPartitions:
 
     def pause(self, partition: TopicPartition) -> None:
         """Hand out nothing of a partition until resume(). Raises NotAssignedError."""
-        self.state(partition).pause()
+        if partition not in self._paused_before:
+            self.state(partition).pause()
 
     def resume(self, partition: TopicPartition) -> None:
-        """Undo pause(). Raises NotAssignedError."""
-        self.state(partition).resume()
+        """Undo pause(), also while a rebalance has the partition. Raises NotAssignedError."""
+        if partition in self._paused_before:
+            self._paused_before.discard(partition)
+        else:
+            self.state(partition).resume()
 
     def is_paused(self, partition: TopicPartition) -> bool:
         """Tell whether a partition is paused; not one that is not assigned."""
@@ -199,8 +213,13 @@ class AssignedPartitions:
         return state is not None and state.paused
 
     def paused_partitions(self) -> Set[TopicPartition]:
-        """Return what is paused, a set of the caller's own."""
-        return {each for each, state in self.assignment.items() if state.paused}
+        """Return what is paused, a set of the caller's own.
+
+        With what was paused when a rebalance took it that is not over yet: who resumes all that is
+        paused means that too.
+        """
+        paused = {each for each, state in self.assignment.items() if state.paused}
+        return paused | self._paused_before
 
     # ------------------------------------------------------------ positions
 

@@ -340,6 +340,9 @@ class Verbs(ArrowPolling):
     def pause(self, *partitions: TopicPartition) -> None:
         """Hand out nothing of these until resume(); they stay assigned (1.0).
 
+        A rebalance that leaves a partition with this member, or gives it back, leaves it paused;
+        one that was lost or went to another member comes back without that.
+
         Raises: KeyError for one that is not assigned.
         """
         self._change_pause(partitions, True)
@@ -355,7 +358,8 @@ class Verbs(ArrowPolling):
             self._stop_course()
             engine = self._engine
             with engine.lock:
-                missing = [each for each in wanted if each not in engine.subscription.assignment]
+                known = {*engine.subscription.assignment, *engine.subscription.paused_partitions()}
+                missing = [each for each in wanted if each not in known]
                 if missing:
                     raise KeyError(missing[0])
                 for each in wanted:

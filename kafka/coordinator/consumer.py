@@ -134,7 +134,7 @@ class ConsumerCoordinator(BaseCoordinator):
         self._maybe_auto_commit_offsets_sync()
         subscription = self._subscription
         self._tell('on_partitions_revoked', set(subscription.assigned_partitions()))
-        subscription.assign_from_subscribed(())
+        subscription.give_back(subscription.assigned_partitions())
         subscription.mark_for_reassignment()
 
     def _perform_assignment(

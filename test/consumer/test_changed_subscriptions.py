@@ -197,3 +197,38 @@ def test_marks_of_a_partition_go_with_its_assignment(cluster):
     made.assign([A])
     made.close()
     assert stored(cluster) == 7
+
+
+def test_pauses_outlast_a_rebalance(cluster, how):
+    """Also for who gives all back and gets it again; resuming all that is paused means all."""
+    made = member(cluster, how)
+    made.subscribe(['a', 'b'])
+    read_some(made, 3)
+    made.pause(A)
+    made.enforce_rebalance()
+    assert poll_for(made, 10) == {}
+    assert made.paused() == {A}
+    assert made.assignment() == {A, B}
+    made.resume(*made.paused())
+    assert poll_for(made, 5) == {'a': [*range(3, RECORDS)]}
+    made.close()
+
+
+def test_what_is_paused_can_be_resumed_in_the_middle_of_a_rebalance(cluster):
+    made = member(cluster)
+    made.subscribe(['a'])
+    read_some(made, 3)
+    made.pause(A)
+    other = member(cluster)
+    other.subscribe(['a'])
+    other.poll(timeout_ms=1000)  # joins, and the others have to
+    while made.assignment():
+        made.poll(timeout_ms=1)
+    assert made.paused() == {A}
+    made.resume(*made.paused())
+    assert made.paused() == set()
+    other.close()
+    assert poll_for(made, 20) == {'a': [*range(3, RECORDS)]}
+    with pytest.raises(KeyError):
+        made.resume(B)
+    made.close()

@@ -488,6 +488,36 @@ def test_positions_that_are_known_may_be_committed(assigned):
     assert tuple(found[A0]) == (7, '', 4)
 
 
+# ------------------------------------------------------------ pauses over a rebalance
+
+
+def test_what_a_rebalance_gives_back_is_paused_as_it_was(joined):
+    joined.pause(A0)
+    joined.pause(A1)
+    joined.give_back([A0, A1, B0])
+    assert joined.paused_partitions() == {A0, A1}
+    joined.assign_from_subscribed([A0, B0])
+    assert joined.paused_partitions() == {A0}
+    joined.assign_from_subscribed([A0, A1, B0])
+    assert joined.paused_partitions() == {A0}, 'the other was with somebody else'
+
+
+def test_what_is_resumed_while_a_rebalance_has_it_comes_back_so(joined):
+    joined.pause(A0)
+    joined.give_back([A0, A1, B0])
+    joined.pause(A0)
+    joined.resume(A0)
+    joined.assign_from_subscribed([A0, A1, B0])
+    assert joined.paused_partitions() == set()
+
+
+def test_what_was_lost_comes_back_without_its_pause(joined):
+    joined.pause(A0)
+    joined.revoke([A0])
+    joined.assign_from_subscribed([A0, A1, B0])
+    assert joined.paused_partitions() == set()
+
+
 # ------------------------------------------------------------ revocation that is deferred
 
 

@@ -40,7 +40,14 @@ from kafka.net.arguments import check_types, security_of
 from kafka.protocol.api import ApiKey
 from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
 from kafka.protocol.negotiation import BrokerVersions, Ranges
-from kafka.protocol.probe import ProbeResult, ProbeStep, probe_versions
+from kafka.protocol.probe import (
+    SILENCE,
+    SILENT_SECONDS,
+    VERSIONS_TRIED,
+    ProbeResult,
+    ProbeStep,
+    probe_versions,
+)
 from kafka.protocol.session import ResponseReceived, Role, Session, is_answered
 from kafka.protocol.translation import (
     OldRequest,
@@ -156,6 +163,7 @@ class KafkaConnection(threading.local):
         # finding it out costs connections and the broker may have been replaced after an error.
         self._inferred: Optional[BrokerVersions] = None
         self._client_id: Optional[str] = None
+        self._versions_version = VERSIONS_TRIED[0]  # of ApiVersions, to ask in
         self._remarks = {''}  # what the log has been told already
         self._forget()
 
@@ -505,7 +513,8 @@ class KafkaConnection(threading.local):
                 event = self._session.receive_frame(frame)
             except KafkaError as error:
                 self._fail_frame(error)
-            assert isinstance(event, ResponseReceived)
+            if not isinstance(event, ResponseReceived):
+                self._fail_frame(FrameError('what came is no answer to a request'))
             responses.append(event.response)
         return translation.unread(responses)
 
@@ -527,7 +536,7 @@ class KafkaConnection(threading.local):
         return self._translator
 
     def _probe(self) -> BrokerVersions:
-        probe = probe_versions(self._client_id)
+        probe = probe_versions(self._client_id, highest=self._versions_version)
         answer: Optional[bytes] = None
         result: Optional[ProbeResult] = None
         while result is None:
@@ -541,6 +550,7 @@ class KafkaConnection(threading.local):
                 answer = self._answer_to(step)
         if result.release is not None:
             self._inferred = result.versions
+        self._versions_version = result.asked_version
         if not result.connected:
             self._reconnect()
         return result.versions
@@ -555,6 +565,9 @@ class KafkaConnection(threading.local):
         """Do one step of the probe; None if the broker closes the connection."""
         if step.reconnect:
             self._reconnect()
+        if step.may_be_silent:
+            seconds = SILENT_SECONDS if self.timeout is None else self.timeout / 4
+            self._sock.settimeout(min(SILENT_SECONDS, seconds))
         try:
             if step.data:
                 self._sock.sendall(step.data)
@@ -567,8 +580,15 @@ class KafkaConnection(threading.local):
                     return frame
         except ConnectionError:
             return None
+        except socket.timeout as error:
+            if step.may_be_silent:
+                return SILENCE
+            self._raise_connection_error(error)
         except OSError as error:
             self._raise_connection_error(error)
+        finally:
+            if step.may_be_silent and self._sock is not None:
+                self._sock.settimeout(self.timeout)
 
     def _reconnect(self) -> None:
         """Connect anew and keep the answers that had come; those that had not never will."""

@@ -29,6 +29,9 @@ class FakeSocket:
         self._call('sendall')
         self.sent.append(bytes(data))
 
+    def settimeout(self, timeout):
+        self.timeout = timeout
+
     def recv(self, size):
         self.asked.append(size)
         if not self.script:

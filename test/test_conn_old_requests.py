@@ -296,7 +296,7 @@ def test_a_broker_that_never_answers_the_versions_ends_in_a_time_out(monkeypatch
 
 
 def test_a_port_that_closes_on_everything_is_a_connection_error(monkeypatch):
-    sockets = [FakeSocket(b''), FakeSocket(b''), FakeSocket(b'')]
+    sockets = [FakeSocket(b'') for _ in range(5)]  # Metadata twice, ApiVersions in 5, 3 and 0
     conn, network, _ = connect(monkeypatch, *sockets)
     with pytest.raises(KafkaConnectionError, match='this port may want TLS'):
         conn.send(1, bytes_of(produce()))

@@ -258,7 +258,8 @@ _CONNECTIONS: Table = table(
         None,
         {'P': None, 'C': None, 'A': None, 'K': None, 'N': (0, 8, 2)},
         'The release of the brokers. None: found out, which needs one. If given, constructors'
-        ' connect to nobody.',
+        ' connect to nobody. From (2, 1) on brokers are not asked for their versions either; below'
+        ' they are, as 4.0 has dropped some, and the release counts where they do not answer.',
         java=None,
         dotted=('broker.version.fallback',),
     ),

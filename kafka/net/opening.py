@@ -7,12 +7,15 @@ modules), when it is tried again and what flows afterwards (broker.py).
 from __future__ import annotations
 
 import logging
+import math
 from functools import partial
-from typing import Any, Callable, Generator, List, NamedTuple, Optional
+from typing import Any, Callable, Generator, List, NamedTuple, Optional, Tuple
 
 from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
     SaslAuthenticationFailedError,
 )
 from kafka.net import proxy
@@ -33,8 +36,20 @@ from kafka.net.sasl.login import MOST_LOGINS, ClosedAtVersions
 from kafka.net.secured import start_tls
 from kafka.net.settings import NetSettings
 from kafka.protocol.frames import FrameReader
-from kafka.protocol.negotiation import BrokerVersions
-from kafka.protocol.probe import OLD_RELEASES, ProbeResult, ProbeStep, probe_versions
+from kafka.protocol.negotiation import BrokerVersions, usable_versions
+from kafka.protocol.probe import (
+    OLD_RELEASES,
+    SILENCE,
+    SILENT_SECONDS,
+    VERSIONS_TRIED,
+    ProbeResult,
+    ProbeStep,
+    VersionsUnanswered,
+    probe_versions,
+    unanswered_text,
+    versions_to_try,
+)
+from kafka.protocol.release_ranges import NEWEST, client_ranges
 from kafka.protocol.session import (
     NEED_DATA,
     ConnectionClosed,
@@ -53,15 +68,27 @@ log = logging.getLogger(__name__)
 LEAST_PAUSE = 0.05
 
 
+#: What a release from this one on serves, later ones up to 4.4 serve too (KIP-896): if the option
+#: api_version names one, brokers are not asked. 4.0 has dropped versions of the releases before.
+_OBEYED_FROM = (2, 1)
+_UNKNOWN_FROM = (*map(int, NEWEST.split('.')), math.inf)
+
+
+class _AskLower(KafkaConnectionError):
+    """A version of ApiVersions was not answered: the next connection asks in a lower one."""
+
+
 class Family:
     """What the brokers of one cluster have in common, learned from the first of them.
 
     Attributes: lists_versions: whether they answer ApiVersions, so that others need not be probed;
-    None: not known.
+    None: not known; versions_version: the highest version of ApiVersions to ask in.
     """
 
     def __init__(self) -> None:
         self.lists_versions: Optional[bool] = None
+        self.versions_version = VERSIONS_TRIED[0]
+        self.is_mute = False  # whether they answered no version of ApiVersions
 
     def __repr__(self) -> str:
         return '<Family lists_versions=%s>' % self.lists_versions
@@ -133,6 +160,9 @@ class Opening:
         self._transport: Any = None
         self._began: Optional[float] = None  # the attempt that is under way
         self._ip: Optional[str] = None
+        self._logins = 0  # that were refused at this address
+        # Versions of ApiVersions that were not answered, each with whether the broker was silent.
+        self._tried: List[Tuple[int, bool]] = []
 
     def __repr__(self) -> str:
         return '<Opening %s:%s stage=%s>' % (self._host, self._port, self._stage)
@@ -173,7 +203,9 @@ class Opening:
 
     async def _open_again(self, address: Address, seconds: float) -> Opened:
         """Open, and again where a login that was refused may go otherwise now."""
-        for tries_left in reversed(range(MOST_LOGINS)):
+        self._logins = 0
+        self._tried = []
+        for _ in range(MOST_LOGINS + len(VERSIONS_TRIED) + 1):
             began = self._began = self._loop.time()
             self._ip = address.ip
             try:
@@ -182,7 +214,13 @@ class Opening:
             except KafkaError as error:
                 self._drop()
                 self._note(began, address.ip, error)
-                if not tries_left or not self._may_go_otherwise(error):
+                if isinstance(error, _AskLower):
+                    continue
+                if isinstance(error, VersionsUnanswered) and self._settings.api_version:
+                    self._family.is_mute = True
+                    continue
+                self._logins += 1
+                if self._logins >= MOST_LOGINS or not self._may_go_otherwise(error):
                     raise
             except Exception as error:
                 # Of a mechanism that the program registered, or a mistake here: a failed try as
@@ -195,7 +233,7 @@ class Opening:
             except BaseException:
                 self._drop()
                 raise
-        raise AssertionError('unreachable')
+        raise KafkaConnectionError('%s:%s was given up' % (self._host, self._port))
 
     def _may_go_otherwise(self, error: KafkaError) -> bool:
         if getattr(error, 'login_again', False):
@@ -211,7 +249,13 @@ class Opening:
         await self._dial(address, seconds)
         session = self._new_session()
         lifetime_ms = 0
-        if self._security.sasl is None:
+        known = self._settings.api_version
+        obeys = known is not None and _OBEYED_FROM <= known < _UNKNOWN_FROM
+        if known is not None and (obeys or self._family.is_mute):
+            session.adopt(BrokerVersions(usable_versions(client_ranges(known))))
+            if self._security.sasl is not None:
+                lifetime_ms = await self._log_in(session, authenticate)
+        elif self._security.sasl is None:
             self._stage = 'ApiVersions'
             await self._learn(session, address, seconds)
         elif self._security.uses_gssapi and self._is_bare:
@@ -219,7 +263,8 @@ class Opening:
         else:
             lifetime_ms = await self._log_in(session, authenticate)
             self._stage = 'ApiVersions'
-            await self._ask(session)
+            if self._family.versions_version > 0:  # else the login has asked the same
+                await self._ask(session, seconds)
         return Opened(self._transport, session, address.ip, lifetime_ms)
 
     @property
@@ -324,14 +369,15 @@ class Opening:
         """Find out what the broker serves, in the way that its cluster understands.
 
         A release before 0.10 that the option api_version tells is what an old broker is taken for.
-        A later one is asked all the same: those of 4.0 serve nothing that the old ones did.
         """
         release = self._settings.release
         if release is not None and self._family.lists_versions is False:
             session.adopt(BrokerVersions(dict(OLD_RELEASES[release])))
         elif self._family.lists_versions:
             try:
-                await self._ask(session)
+                await self._ask(session, seconds)
+            except _AskLower:
+                raise
             except KafkaError:
                 self._family.lists_versions = None  # next time it is probed
                 raise
@@ -339,25 +385,46 @@ class Opening:
             result = await self._probe(address, seconds)
             session.adopt(result.versions)
             self._family.lists_versions = result.release is None
+            self._family.versions_version = result.asked_version
             if not result.connected:
                 self._drop()
                 await self._dial(address, seconds)
 
-    async def _ask(self, session: Session) -> None:
-        self._transport.write([session.negotiate()])
-        event = await next_event(self._transport, session)
-        if isinstance(event, ConnectionClosed):
+    async def _ask(self, session: Session, seconds: float) -> None:
+        """Ask for the versions. Raises _AskLower where another version is to be tried."""
+        version = self._family.versions_version
+        lower = versions_to_try(version - 1)
+        self._transport.write([session.negotiate(version)])
+        limit = min(SILENT_SECONDS, seconds / 4) if lower else seconds
+        was_silent = False
+        try:
+            event = await self._loop.within(limit, next_event(self._transport, session))
+        except KafkaTimeoutError:
+            if not lower:
+                raise
+            was_silent = True
+        except KafkaConnectionError as error:
+            if not isinstance(error.__cause__, ConnectionError):
+                raise
+        else:
+            if isinstance(event, VersionsNegotiated):
+                return
+            if not isinstance(event, ConnectionClosed):
+                raise ProtocolError('the broker answered ApiVersions with something else')
+        self._tried.append((version, was_silent))
+        text = unanswered_text(self._tried)
+        if not lower:
             told = '; this port may want TLS' if self._security.is_plain else ''
-            raise KafkaConnectionError(
-                'the broker closed the connection when asked for its versions' + told
-            )
-        assert isinstance(event, VersionsNegotiated)
+            raise VersionsUnanswered(text + told)
+        self._family.versions_version = lower[0]
+        raise _AskLower(text)
 
     async def _probe(self, address: Address, seconds: float) -> ProbeResult:
         """Ask a broker of which nothing is known (probe.py)."""
         frames = FrameReader(self._settings.max_frame_bytes)
         probe: Generator[ProbeStep, Optional[bytes], ProbeResult]
-        probe = probe_versions(self._settings.client_id, self._settings.release)
+        highest = self._family.versions_version
+        probe = probe_versions(self._settings.client_id, self._settings.release, highest)
         answer: Optional[bytes] = None
         while True:
             try:
@@ -370,7 +437,14 @@ class Opening:
                 await self._dial(address, seconds)
                 self._stage = 'ApiVersions'
                 frames = FrameReader(self._settings.max_frame_bytes)
-            answer = await self._answer_to(step, frames)
+            if not step.may_be_silent:
+                answer = await self._answer_to(step, frames)
+                continue
+            try:
+                limit = min(SILENT_SECONDS, seconds / 4)
+                answer = await self._loop.within(limit, self._answer_to(step, frames))
+            except KafkaTimeoutError:
+                answer = SILENCE
 
     async def _answer_to(self, step: ProbeStep, frames: FrameReader) -> Optional[bytes]:
         """Do a step of the probe; None if the broker closes the connection."""

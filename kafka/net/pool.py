@@ -528,7 +528,6 @@ class Pool:
         """Ask one broker about topics, and remember what it answers."""
         await link.ready()
         version = session_of(link).choose_version(MetadataRequest(topics=[]))
-        replaces = topics is None or topics == self.topics.topics()
         creates = self.settings.allow_auto_create_topics
         if creates and topics is not None and version >= CAN_SPARE_FROM:
             known = {*self.cluster.partition_states, *self.cluster.deleted_topics}
@@ -539,6 +538,7 @@ class Pool:
                 if response.brokers:
                     self.cluster.merge(response, version)
         response = await self._described(link, topics, version, creates)
+        replaces = topics is None or topics == self.topics.topics()
         take = self.cluster.replace if replaces else self.cluster.merge
         try:
             update = take(response, version)

@@ -26,8 +26,9 @@ class NetSettings(NamedTuple):
     """How one client reaches its cluster. Times are seconds.
 
     ``release`` is a key of ``probe.OLD_RELEASES`` for brokers that cannot be asked, None to find
-    out; ``rebootstraps`` is whether the client ever begins anew with the bootstrap servers, and
-    ``rebootstrap_after`` for how long nobody may answer to Metadata before it does.
+    out; ``api_version`` the release that the program names; ``rebootstraps`` is whether the client
+    ever begins anew with the bootstrap servers, and ``rebootstrap_after`` for how long nobody may
+    answer to Metadata before it does.
     """
 
     servers: Tuple[Server, ...] = (('localhost', DEFAULT_PORT),)
@@ -48,6 +49,7 @@ class NetSettings(NamedTuple):
     max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
     socket: SocketOptions = SocketOptions()
     release: Optional[str] = None
+    api_version: Optional[Tuple[int, ...]] = None
     canonical_names: bool = False
     allow_auto_create_topics: bool = True
 
@@ -72,6 +74,9 @@ class NetSettings(NamedTuple):
         given['security'] = security = SecuritySettings.from_options(options)
         if security.tls is not None:
             security.context()  # what cannot be used is told now
+        release = options.get('api_version')
+        if isinstance(release, tuple):
+            given['api_version'] = release
         settings = cls(**given)
         if 'reconnect_backoff' in given and 'reconnect_backoff_max' not in given:
             # KIP-580: who sets only the base wants it constant.

@@ -19,7 +19,13 @@ from kafka.net.security import SecuritySettings
 from kafka.net.tls import TlsClient
 from kafka.protocol.frames import FrameReader
 from kafka.protocol.negotiation import BrokerVersions
-from kafka.protocol.probe import OLD_RELEASES, ProbeStep, probe_versions
+from kafka.protocol.probe import (
+    OLD_RELEASES,
+    SILENCE,
+    SILENT_SECONDS,
+    ProbeStep,
+    probe_versions,
+)
 from kafka.protocol.session import (
     NEED_DATA,
     ConnectionClosed,
@@ -43,12 +49,15 @@ class Reopen(Exception):
 class VersionQuestion:
     """The question what a broker serves, which may take several connections (probe.py).
 
-    Attributes: versions: None until it is answered; is_inferred: whether it had to be guessed.
+    Attributes: versions: None until it is answered; is_inferred: whether it had to be guessed;
+    silent_at: monotonic time from which on a lack of an answer is one, to be sent as the end of the
+    stream; None: as long as the caller has patience.
     """
 
     def __init__(self, client_id: Optional[str]) -> None:
         self.versions: Optional[BrokerVersions] = None
         self.is_inferred = False
+        self.silent_at: Optional[float] = None
         self._probe = probe_versions(client_id)
         self._step: Optional[ProbeStep] = None
 
@@ -58,9 +67,12 @@ class VersionQuestion:
         while True:
             if step.data:
                 write(step.data)
+            self.silent_at = time.monotonic() + SILENT_SECONDS if step.may_be_silent else None
             answer: Optional[bytes] = yield from frame()
+            was_silent = self.silent_at is not None and time.monotonic() >= self.silent_at
+            self.silent_at = None
             try:
-                step = self._probe.send(answer)
+                step = self._probe.send(SILENCE if answer is None and was_silent else answer)
             except StopIteration as done:
                 self.versions = done.value.versions
                 self.is_inferred = done.value.release is not None

@@ -28,6 +28,9 @@ of its own, which shows that connections work: else a 0.9 whose connection break
 would be an 0.8 to the client. A listener with SASL closes at Metadata and answers ApiVersions; that
 is asked last.
 
+Brokers answer a version of ApiVersions that they do not know with error 35 (KIP-511). Some services
+close the connection, or say nothing: so lower versions follow, each on a connection of its own.
+
 No question changes anything on a broker. Metadata asks for a topic of a name that cannot exist: the
 empty list would fetch all topics, any good name might create one. FindCoordinator, the obvious mark
 of 0.8.2, is not asked because it creates the topic of the offsets.
@@ -35,7 +38,7 @@ of 0.8.2, is not asked because it creates the topic of the offsets.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Generator, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Generator, Iterable, List, NamedTuple, Optional, Tuple
 
 from kafka.errors import (
     BufferUnderflowError,
@@ -56,9 +59,28 @@ from kafka.protocol.negotiation import (
 )
 from kafka.protocol.wire import Message
 
-__all__ = ['OLD_RELEASES', 'ProbeResult', 'ProbeStep', 'probe_versions']
+__all__ = [
+    'OLD_RELEASES',
+    'SILENCE',
+    'SILENT_SECONDS',
+    'VERSIONS_TRIED',
+    'VersionsUnanswered',
+    'ProbeResult',
+    'ProbeStep',
+    'probe_versions',
+    'unanswered_text',
+    'versions_to_try',
+]
 
 _Ranges = Dict[int, Tuple[int, int]]
+
+#: Versions of ApiVersions, tried in this order where one is not answered. Between the flexible ones
+#: (3 and later) and 0 nothing differs that matters to a client.
+VERSIONS_TRIED = (ApiVersionsRequest.max_version, 3, 0)
+#: Seconds that an answer to one of them is waited for, while there is another to be tried.
+SILENT_SECONDS = 1.5
+#: What a driver sends in place of a frame where the broker stayed silent.
+SILENCE = b''
 
 _OFFSET_APIS_0_8_1: _Ranges = {ApiKey.OFFSET_COMMIT: (0, 0), ApiKey.OFFSET_FETCH: (0, 0)}
 _OFFSET_APIS_0_8_2: _Ranges = {
@@ -104,11 +126,16 @@ ASK_VERSIONS = -3  # and downwards, one per attempt
 ASK_MARK = -100  # less the API key
 
 
+class VersionsUnanswered(KafkaConnectionError):
+    """The broker answered no version of ApiVersions, or Metadata, which shows the same."""
+
+
 class ProbeStep(NamedTuple):
     """What the driver does next: maybe open a new connection, write, then read one frame."""
 
     data: bytes  # empty: nothing to write
     reconnect: bool
+    may_be_silent: bool = False  # after SILENT_SECONDS without an answer the probe gets SILENCE
 
 
 class ProbeResult(NamedTuple):
@@ -117,21 +144,26 @@ class ProbeResult(NamedTuple):
     versions: BrokerVersions
     release: Optional[str]  # a key of OLD_RELEASES if the versions were inferred, else None
     connected: bool  # whether the broker left the last connection open
+    asked_version: int = VERSIONS_TRIED[0]  # of ApiVersions, that was answered
 
 
 Probe = Generator[ProbeStep, Optional[bytes], ProbeResult]
-_Search = Generator[ProbeStep, Optional[bytes], Optional[ProbeResult]]
 
 
-def probe_versions(client_id: Optional[str] = None, release: Optional[str] = None) -> Probe:
+def probe_versions(
+    client_id: Optional[str] = None,
+    release: Optional[str] = None,
+    highest: int = VERSIONS_TRIED[0],
+) -> Probe:
     """Find out what a broker serves.
 
     Arguments: release: a key of OLD_RELEASES that a broker which cannot list is taken for; None to
-        tell those releases apart.
+        tell those releases apart; highest: version of ApiVersions, where other brokers of the
+        cluster did not answer higher ones.
 
     A generator: start it with ``next()``, do the step it yields, and send it the frame that was
-    read (without its length), or None if the broker closed the connection. StopIteration carries
-    the ProbeResult. On a new connection, or on one whose earlier answers were all read.
+    read (without its length), None if the broker closed the connection, or SILENCE. StopIteration
+    carries the ProbeResult. On a new connection, or on one whose earlier answers were all read.
 
     Raises KafkaConnectionError if the broker closes whatever is asked, and whatever
     ``session.read_versions`` raises for an answer that makes no sense.
@@ -144,15 +176,22 @@ def probe_versions(client_id: Optional[str] = None, release: Optional[str] = Non
                 if release is not None:
                     return ProbeResult(BrokerVersions(OLD_RELEASES[release]), release, True)
                 return (yield from _probe_marks(client_id))
-            result = yield from _probe_listed(client_id, reconnect=False)
-            if result is not None:
-                return result
-    result = yield from _probe_listed(client_id, reconnect=True)
-    if result is None:
-        raise KafkaConnectionError(
-            'the broker closes the connection when asked for its versions; this port may want TLS'
-        )
-    return result
+            return (yield from _probe_listed(client_id, highest, False, ''))
+    return (yield from _probe_listed(client_id, highest, True, '; this port may want TLS'))
+
+
+def versions_to_try(highest: int) -> Tuple[int, ...]:
+    """Return versions of ApiVersions up to one, the highest first."""
+    return tuple(version for version in VERSIONS_TRIED if version <= highest)
+
+
+def unanswered_text(tried: Iterable[Tuple[int, bool]]) -> str:
+    """Return what a broker did with versions of ApiVersions, each with whether it was silent."""
+    shown = ', '.join(
+        'version %d (%s)' % (version, 'no answer' if was_silent else 'closed')
+        for version, was_silent in tried
+    )
+    return 'the broker closes the connection when asked for its versions: ApiVersions ' + shown
 
 
 def _is_layout_1(data: bytes) -> bool:
@@ -175,17 +214,28 @@ def _is_layout_1(data: bytes) -> bool:
     return fitting[0] == 1
 
 
-def _probe_listed(client_id: Optional[str], reconnect: bool) -> _Search:
-    """Ask for the list; None if the broker closes the connection instead."""
-    version, question = ApiVersionsRequest.max_version, ASK_VERSIONS
+def _probe_listed(client_id: Optional[str], highest: int, reconnect: bool, hint: str) -> Probe:
+    """Ask for the list, in lower and lower versions. Raises KafkaConnectionError."""
+    left, question = list(versions_to_try(highest)), ASK_VERSIONS
+    asked = version = left.pop(0)
+    tried: List[Tuple[int, bool]] = []
     while True:
-        data = yield ProbeStep(_ask_versions(version, question, client_id), reconnect)
-        if data is None:
-            return None
+        request = _ask_versions(version, question, client_id)
+        data = yield ProbeStep(request, reconnect, may_be_silent=bool(left))
+        if not data:
+            tried.append((version, data is not None))
+            left = [each for each in left if each < version]
+            if not left and len(tried) == 1:
+                left = [version]  # the connection may have been lost for another reason
+            if not left:
+                raise VersionsUnanswered(unanswered_text(tried) + hint)
+            asked = version = left.pop(0)
+            question, reconnect = question - 1, True
+            continue
         _expect(question, data)
         answer = read_versions(data, version)
         if not isinstance(answer, int):
-            return ProbeResult(broker_versions(answer), None, True)
+            return ProbeResult(broker_versions(answer), None, True, asked)
         version, question, reconnect = answer, question - 1, False
 
 

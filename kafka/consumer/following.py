@@ -15,6 +15,12 @@ from kafka.structs import TopicPartition
 
 __all__ = ['Following']
 
+#: A topic that a pattern has matched is missing in the metadata for so long before it is dropped. A
+#: broker that has just started names no topics for a while, and the right to see a topic may be
+#: taken away for a moment; Java's consumer drops its partitions at the first such answer, and
+#: without committed offsets goes on elsewhere when the topic comes back.
+MISSING_SECONDS = 10.0
+
 
 class Following:
     """A listener of one consumer's ClusterMetadata; to be called in turns of the loop.
@@ -40,6 +46,7 @@ class Following:
         self._excludes_internal = excludes_internal
         self._wanted: Set[str] = set()
         self._counts: Dict[str, Optional[int]] = {}
+        self._missing_since: Dict[str, float] = {}  # of topics that a pattern has matched
 
     def __repr__(self) -> str:
         return '<Following %d topics>' % len(self._wanted)
@@ -62,7 +69,14 @@ class Following:
             if subscription.subscribed_pattern is not None:
                 names = cluster.topics(exclude_internal_topics=self._excludes_internal)
                 match = subscription.subscribed_pattern.match
-                subscription.change_subscription({name for name in names if match(name)})
+                found = {name for name in names if match(name)}
+                missing = {
+                    name for name in set(subscription.subscription or ()) - found if match(name)
+                }
+                found |= self._kept(missing, cluster.refreshed_at)
+                subscription.change_subscription(found)
+            else:
+                self._missing_since = {}
             is_auto = subscription.partitions_auto_assigned()
             topics = set(subscription.subscription or ()) if is_auto else set()
             wanted = topics or {str(each.topic) for each in subscription.assignment}
@@ -72,10 +86,25 @@ class Following:
         self._want(wanted, wants_all)
         if not wants_all:
             self._ask_again(cluster, topics)
-        counts = {topic: _count(cluster, topic) for topic in topics}
+        elif self._missing_since:
+            self._pool.topics.refresh()
+        counts = {
+            topic: self._counts.get(topic)
+            if topic in self._missing_since
+            else _count(cluster, topic)
+            for topic in topics
+        }
         changed, self._counts = counts != self._counts, counts
         if changed and self._member is not None:
             self._member.subscription_changed()
+
+    def _kept(self, missing: Set[str], now: float) -> Set[str]:
+        """Return which of the topics that metadata lacks stay subscribed to for now."""
+        since = {name: self._missing_since.get(name, now) for name in missing}
+        self._missing_since = {
+            name: began for name, began in since.items() if now - began < MISSING_SECONDS
+        }
+        return set(self._missing_since)
 
     def _assign_all(self, cluster: Any, topics: Set[str]) -> None:
         """Assign all partitions of some topics: nobody shares them."""

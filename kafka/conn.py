@@ -351,7 +351,8 @@ class KafkaConnection(threading.local):
         except (OSError, OverflowError, UnicodeError) as error:
             # The last two: a port beyond 65535, a host that can be no name.
             raise KafkaConnectionError(
-                'Kafka @ %s:%s went away or was never there: %s' % (self.host, self.port, error)
+                'Kafka @ %s:%s went away or was never there: %s: %s'
+                % (self.host, self.port, _stage_of(error), error)
             ) from error
         self._process = os.getpid()
         if threading.current_thread() is not threading.main_thread():
@@ -604,6 +605,11 @@ def __getattr__(name: str) -> object:
     if name in ('BrokerConnection', 'ConnectionStates', 'InFlightRequest'):
         return getattr(import_late('kafka.broker_connection'), name)
     raise AttributeError('module %r has no attribute %r' % (__name__, name))
+
+
+def _stage_of(error: Exception) -> str:
+    """Return how far connecting came that failed with an error of the socket."""
+    return 'DNS' if isinstance(error, (socket.gaierror, UnicodeError)) else 'TCP'
 
 
 def _unconnected(

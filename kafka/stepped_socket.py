@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import inspect
 import logging
+import math
 import os
 import random
 import socket
@@ -30,7 +31,7 @@ from kafka.errors import (
 )
 from kafka.net import proxy
 from kafka.net.addresses import MAX_PORT
-from kafka.net.attempts import Attempt, hint_for, stage_of
+from kafka.net.attempts import Attempt, hint_for, stage_of, unreachable_text
 from kafka.net.helpers import Work
 from kafka.net.sasl.login import MOST_LOGINS, ClosedAtVersions
 from kafka.net.security import SecuritySettings
@@ -51,6 +52,7 @@ READ_BYTES = 256 * 1024  # at once, of encrypted bytes
 MOST_ATTEMPTS = 10  # that are remembered
 WAIT_SECONDS = 0.005  # between two looks at a connection that is being made
 NEVER_MS = 999999999
+WARN_SECONDS = 60.0  # between two warnings that a broker cannot be reached
 
 # What connect_ex() says while it goes on; 10022 is Windows'.
 _UNDER_WAY = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK, 10022)
@@ -106,6 +108,7 @@ class SteppedSocket:
         self.last_failure: float = 0
         self.attempts: Deque[Attempt] = deque(maxlen=MOST_ATTEMPTS)
         self._failures = 0  # one after the other
+        self._warned_at = -math.inf
         self._pause_ms: float = 0  # before the next attempt
         callback = self.config['state_change_callback']
         self._tell = None if callback is None else _telling(callback)
@@ -172,6 +175,11 @@ class SteppedSocket:
         seconds = max(0.0, time.time() - self.last_attempt)
         where = '%s:%s' % (self.hostname, self.port)
         self.attempts.append(Attempt(where, ip, stage, seconds, error, hint_for(stage, error)))
+        now, node_id = time.monotonic(), self.config['node_id']
+        is_listed = isinstance(node_id, int)  # by a broker: those of the program are told otherwise
+        if is_listed and now >= self._warned_at + WARN_SECONDS:
+            self._warned_at = now
+            log.warning('%s', unreachable_text(node_id, self.attempts, error))
         first, most = self.config['reconnect_backoff_ms'], self.config['reconnect_backoff_max_ms']
         self._pause_ms = first
         if self._failures:
@@ -188,6 +196,7 @@ class SteppedSocket:
         if state is ConnectionStates.CONNECTED:
             self._failures = 0
             self._pause_ms = 0
+            self._warned_at = -math.inf
             self.attempts.clear()
         if self._tell is not None:
             self._tell(self)

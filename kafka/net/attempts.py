@@ -6,11 +6,20 @@ connecting (broker.py).
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, TypeVar
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, TypeVar
 
 from kafka.errors import KafkaError, KafkaTimeoutError
 
-__all__ = ['STAGES', 'Attempt', 'at_stage', 'describe', 'given_up', 'stage_of', 'telling']
+__all__ = [
+    'STAGES',
+    'Attempt',
+    'at_stage',
+    'describe',
+    'given_up',
+    'stage_of',
+    'telling',
+    'unreachable_text',
+]
 
 #: In the order in which a connection goes through them.
 STAGES = ('DNS', 'TCP', 'proxy', 'TLS', 'SASL', 'ApiVersions', 'Metadata')
@@ -82,6 +91,11 @@ _HINTS = (
     (('TCP', 'refused'), 'nothing listens there'),
     (('DNS', ''), 'the name is not known here'),
 )
+
+
+def unreachable_text(node_id: Any, attempts: Sequence[Attempt], error: BaseException) -> str:
+    """Return why a node cannot be reached, with the address and the stage of the last attempt."""
+    return 'node %s cannot be reached: %s' % (node_id, attempts[-1] if attempts else error)
 
 
 def given_up() -> KafkaTimeoutError:

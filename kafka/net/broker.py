@@ -31,7 +31,7 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
-from kafka.net.attempts import Attempt, hint_for
+from kafka.net.attempts import Attempt, hint_for, unreachable_text
 from kafka.net.link_parts import (
     IDLE_LONG,
     TRANSITIONS,
@@ -63,6 +63,8 @@ __all__ = ['BrokerLink']
 
 log = logging.getLogger(__name__)
 
+#: Seconds between two warnings that a node cannot be reached.
+WARN_EVERY = 60.0
 #: So many failed tries are kept.
 MAX_ATTEMPTS = 10
 
@@ -353,11 +355,12 @@ class BrokerLink(MadeRequests):
         self._opening = opening
         try:
             opened = await opening.run(self._setup_seconds())
-        except KafkaError:
+        except KafkaError as error:
             self._opening = None
             self.attempts.extend(opening.attempts)
             self._failures += 1
             self._back_off(self._failures)
+            self._warn(error)
             if self.state is LinkState.CONNECTING:
                 self._move(LinkState.DISCONNECTED)
             raise
@@ -367,6 +370,13 @@ class BrokerLink(MadeRequests):
             raise
         self._opening = None
         self._take_over(opened)
+
+    def _warn(self, error: KafkaError) -> None:
+        """Log why a node that brokers list cannot be reached: at once, then each minute."""
+        now, warned_at = self._loop.time(), self._family.warned_at
+        if self.node_id is not None and now >= warned_at.get(self.node_id, -math.inf) + WARN_EVERY:
+            warned_at[self.node_id] = now
+            log.warning('%s', unreachable_text(self.node_id, self.attempts, error))
 
     def _setup_seconds(self) -> float:
         """Return how long a try may take: longer after each failure (KIP-601)."""
@@ -386,6 +396,7 @@ class BrokerLink(MadeRequests):
         """Begin with requests on a connection that is ready."""
         self._move(LinkState.READY)
         self._failures = 0
+        self._family.warned_at.pop(self.node_id, None)
         self._transport, self.session, self.ip = opened.transport, opened.session, opened.ip
         self._transport.expecting = False
         self.throttled_until = -math.inf

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from functools import partial
-from typing import Any, Callable, Generator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Tuple
 
 from kafka.errors import (
     KafkaConnectionError,
@@ -89,6 +89,7 @@ class Family:
         self.lists_versions: Optional[bool] = None
         self.versions_version = VERSIONS_TRIED[0]
         self.is_mute = False  # whether they answered no version of ApiVersions
+        self.warned_at: Dict[Any, float] = {}  # of each node that cannot be reached
 
     def __repr__(self) -> str:
         return '<Family lists_versions=%s>' % self.lists_versions

@@ -15,6 +15,7 @@ says that it has to (KIP-1102) or nobody has answered for ``rebootstrap_after``.
 from __future__ import annotations
 
 import logging
+import math
 import random
 from typing import Any, Callable, Coroutine, Dict, List, Optional, Tuple
 
@@ -30,7 +31,7 @@ from kafka.errors import (
     UnknownBrokerIdError,
 )
 from kafka.net.attempts import Attempt, describe, given_up, telling
-from kafka.net.broker import BrokerLink
+from kafka.net.broker import WARN_EVERY, BrokerLink
 from kafka.net.coordinators import Coordinators
 from kafka.net.group_links import GroupLinks
 from kafka.net.link_parts import LinkState, backoff_seconds, session_of
@@ -95,6 +96,7 @@ class Pool:
         self.seen_versions: Optional[BrokerVersions] = None
         self._features: Tuple[int, Dict[str, int]] = (-1, {})
         self._silent_since: Optional[float] = None  # first of the refreshes that failed
+        self._warned_at = -math.inf  # that bootstrap servers were asked again
         self._spare: Optional[BrokerLink] = None  # a bootstrap server that knows of no broker
         self._coordinators = Coordinators(loop, self, settings, self._chance)
         self.topics = Refreshing(loop, settings, self.cluster, self._fetch, self._chance)
@@ -224,7 +226,10 @@ class Pool:
 
     async def _rebootstrap(self) -> None:
         """Begin anew with the servers, without the old connections if one answers (KIP-899)."""
-        log.warning('no broker that is known answers: asking the bootstrap servers')
+        now = self._loop.time()
+        if now >= self._warned_at + WARN_EVERY:
+            self._warned_at = now
+            log.warning('no broker that is known answers: asking the bootstrap servers')
         attempts: List[Attempt] = []
         before = dict(self._links)
         try:

@@ -88,7 +88,7 @@ class Refreshing:
         self._asked_at = -1e9  # when the last refresh ended
         self._whole_at = -1e9  # the last one of all topics
         self._dull = 0  # refreshes in a row that failed or brought nothing new
-        self._has_failed = False  # whether the last one did
+        self._failure: Optional[KafkaError] = None  # of the last one
 
     def __repr__(self) -> str:
         return '<Refreshing topics=%s dull=%d>' % (
@@ -173,10 +173,12 @@ class Refreshing:
             await self._loop.within(timeout, self._known(name, is_new))
         except KafkaTimeoutError as error:
             last = self._cluster.topic_errors.get(name)
+            said = '' if last is None else '; brokers say %s' % last.__name__
+            if self._failure is not None:
+                said += '; the last refresh of metadata failed: %s' % self._failure
             raise KafkaTimeoutError(
-                'nothing was learned of topic %s within %.3g seconds%s'
-                % (name, timeout, '' if last is None else '; brokers say %s' % last.__name__)
-            ) from error
+                'nothing was learned of topic %s within %.3g seconds%s' % (name, timeout, said)
+            ) from (self._failure or error)
 
     async def _known(self, name: str, is_new: bool) -> None:
         while not self._cluster.partitions_for_topic(name):
@@ -216,7 +218,7 @@ class Refreshing:
                 self._on_failed(KafkaConnectionError('it failed: %r' % error), waiters)
             else:
                 self._dull = 0 if update.is_news else self._dull + 1
-                self._has_failed = False
+                self._failure = None
                 for waiter in waiters:
                     waiter.wake()
             self._asked_at = self._loop.time()
@@ -237,7 +239,7 @@ class Refreshing:
 
     def _on_failed(self, error: KafkaError, waiters: List[Waiter[None]]) -> None:
         self._dull += 1
-        self._has_failed = True
+        self._failure = error
         if self._dull & (self._dull - 1) == 0:  # the 1st, 2nd, 4th ... in a row
             log.warning('metadata could not be refreshed: %s', error)
         self._cluster.failed_update(error)
@@ -256,7 +258,7 @@ class Refreshing:
             finally:
                 timer.cancel()
         wait = self._asked_at + self._backoff() - self._loop.time()
-        if wait > 0 and (self._has_failed or not self._is_new):
+        if wait > 0 and (self._failure is not None or not self._is_new):
             await self._loop.sleep(wait)
 
     def _backoff(self) -> float:

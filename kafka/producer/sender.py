@@ -28,6 +28,7 @@ from kafka.errors import (
     UnknownBrokerIdError,
     UnsupportedVersionError,
 )
+from kafka.net.attempts import unreachable_text
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.tasks import Alarm, Task
 from kafka.producer.alone import Alone
@@ -86,7 +87,8 @@ class Sender(Alone, Unanswered):
         self._unanswered = {}
         # Nodes to which a connection is being made.
         self._connecting: Dict[int, Task[Any]] = {}
-        self._unreachable: Dict[int, KafkaError] = {}  # why a node could not be connected last
+        # Why a node could not be connected last, and the text of that.
+        self._unreachable: Dict[int, Tuple[KafkaError, str]] = {}
         # Batches on the wire, in the order in which they went.
         self._on_wire: Dict[ProducerBatch, None] = {}
         self._stalls = Stalls(settings.availability_timeout)
@@ -221,7 +223,7 @@ class Sender(Alone, Unanswered):
         if leader is not None and leader >= 0:
             unreachable = self._unreachable.get(leader)
             if unreachable is not None:
-                return unreachable, '; node %s cannot be reached: %s' % (leader, unreachable)
+                return unreachable[0], '; ' + unreachable[1]
             error = batch.last_error
             return error, '' if error is None else '; the last try: %s' % error
         said = cluster.topic_errors.get(topic)
@@ -319,7 +321,7 @@ class Sender(Alone, Unanswered):
             await link.ready()
         except KafkaError as error:
             log.debug('node=%s cannot be reached: %s', node, error)
-            self._unreachable[node] = error
+            self._unreachable[node] = error, unreachable_text(node, link.attempts, error)
             self._pool.refresh()
         else:
             self._unreachable.pop(node, None)

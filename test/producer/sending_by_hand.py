@@ -99,6 +99,7 @@ class Link:
         self.versions = None
         self.sent = []
         self.refuses = 0
+        self.attempts = []
         self.tries = 0
 
     async def ready(self):

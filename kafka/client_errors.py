@@ -144,6 +144,12 @@ class FailedPayloadsError(KafkaError):
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.payload,) + self.args
 
+    def __str__(self) -> str:
+        text = super().__str__()
+        if self.args or not isinstance(self.__cause__, Exception):
+            return text
+        return '%s: %s' % (text, ' '.join(map(str, self.__cause__.args)))
+
 
 class AsyncProducerQueueFull(KafkaError):
     """The queue of an asynchronous producer is full.

@@ -83,8 +83,7 @@ def check_callback(callback: Any) -> None:
 
 def failed(payload: Any, cause: Any) -> FailedPayloadsError:
     """Return the response of a payload whose broker could not be asked; it knows the cause."""
-    told = () if cause is None else (' '.join(map(str, getattr(cause, 'args', ()))) or repr(cause),)
-    error = FailedPayloadsError(payload, *told)
+    error = FailedPayloadsError(payload)
     # The future of a connection that a program brought along may have failed with anything.
     error.__cause__ = cause if isinstance(cause, BaseException) else None
     return error

@@ -16,6 +16,7 @@ import logging
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
 from kafka.errors import (
+    FrameError,
     KafkaConnectionError,
     KafkaError,
     KafkaUnavailableError,
@@ -82,6 +83,10 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
 
     def _connections(self) -> Dict[Address, Any]:
         """Return the connections made so far, the very dict."""
+        raise NotImplementedError
+
+    def _is_connected(self, address: Address) -> bool:
+        """Return True if this thread has a connection of this package to an address."""
         raise NotImplementedError
 
     def _hosts_to_ask(self) -> List[Tuple[Any, ...]]:
@@ -154,21 +159,27 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
     ) -> Any:
         """Send a request to the first host that answers it and return the decoded answer.
 
+        A host whose connection turns out to be broken is connected again first: its name may stand
+        for another address by now.
+
         Raises: KafkaUnavailableError when every host failed, whatever the failure was; but the
         error itself where all refuse the login, or certificates are not accepted.
         """
         failures = []
         for where in self._hosts_to_ask():
-            request_id, request = self._encoded(encoder_fn, payloads)
             connect = functools.partial(self._get_conn, *where)
-            try:
-                response = self._ask(connect, request_id, request, decoder_fn)
-            except Exception as error:
-                log.warning('%s:%s did not answer: %s', where[0], where[1], error)
-                failures.append((where[0], where[1], error))
-            else:
-                self._metadata_from = (where[0], where[1])
-                return response
+            for _ in range(2 if self._is_connected((where[0], where[1])) else 1):
+                request_id, request = self._encoded(encoder_fn, payloads)
+                try:
+                    response = self._ask(connect, request_id, request, decoder_fn)
+                except Exception as error:
+                    log.warning('%s:%s did not answer: %s', where[0], where[1], error)
+                    failures.append((where[0], where[1], error))
+                    if isinstance(error, FrameError) or not isinstance(error, KafkaConnectionError):
+                        break
+                else:
+                    self._metadata_from = (where[0], where[1])
+                    return response
         _raise_refusal([failure[2] for failure in failures])
         raise KafkaUnavailableError(
             'none of the hosts answered: %s'

@@ -203,6 +203,10 @@ class KafkaClient(EventedVerbs, BlockingVerbs):
     def _connections(self) -> Dict[Address, Any]:
         return self.conns
 
+    def _is_connected(self, address: Address) -> bool:
+        conn = self.conns.get(address)
+        return type(conn) is _OwnConnection and getattr(conn, '_sock', None) is not None
+
     def _hosts_to_ask(self) -> List[Tuple[Any, ...]]:
         return list(self.hosts)
 

@@ -37,6 +37,7 @@ from kafka.net.addresses import (
     get_ip_port_afi,
 )
 from kafka.net.arguments import check_types, security_of
+from kafka.net.idle_check import IdleCheck
 from kafka.protocol.api import ApiKey
 from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
 from kafka.protocol.negotiation import BrokerVersions, Ranges
@@ -93,10 +94,10 @@ class _Waiting(NamedTuple):
 
 
 class _Closer:
-    """Closes the socket that a thread leaves behind when it ends.
+    """Closes the socket of a connection that is collected, or that a thread leaves behind.
 
-    Nobody else can: the socket belongs to that thread's view of the connection, and a timer that
-    commits, say, does not know that it made one.
+    Nobody else can in the latter case: the socket belongs to that thread's view of the connection,
+    and a timer that commits, say, does not know that it made one.
     """
 
     def __init__(self, sock: Any) -> None:
@@ -159,6 +160,7 @@ class KafkaConnection(threading.local):
         self.is_asked = False  # whether a client waits for an answer here
         self.ahead_bytes = 0  # how much to read at once, into the next answer too; 0: as 0.9.5 did
         self._closer: Optional[_Closer] = None
+        self._idle: Optional[IdleCheck] = None  # of the socket
         # What an old broker's behaviour told, since it can't be asked: kept until an error, because
         # finding it out costs connections and the broker may have been replaced after an error.
         self._inferred: Optional[BrokerVersions] = None
@@ -268,6 +270,7 @@ class KafkaConnection(threading.local):
             or self._process != os.getpid()
             or not translator.passes(request)
             or log.isEnabledFor(logging.DEBUG)
+            or self._is_ended()
         ):
             self.send(request_id, request)
             return self.recv_unread(request_id)
@@ -297,6 +300,10 @@ class KafkaConnection(threading.local):
         """Return the socket, connecting first if need be. Raises KafkaConnectionError."""
         if self._is_inherited():
             self.close()
+        elif self._sock is not None and not self._waiting and self._is_ended():
+            log.debug('%s was closed by the broker while it was idle: connecting again', self)
+            self.close()
+            self._inferred = None
         if self._sock is None:
             self._connect()
         elif self._security is not None and not self._waiting:
@@ -307,6 +314,7 @@ class KafkaConnection(threading.local):
         """Close the connection. The object stays usable: the next use connects again."""
         inherited = self._is_inherited()
         sock, self._sock = self._sock, None
+        self._idle = None
         if self._closer is not None:
             self._closer.sock = None
         self._forget()
@@ -337,6 +345,10 @@ class KafkaConnection(threading.local):
         """Tell whether the socket came with a fork: two processes would mix up their answers."""
         return self._sock is not None and self._process != os.getpid()
 
+    def _is_ended(self) -> bool:
+        """Return True if the broker has closed the connection while nothing was awaited on it."""
+        return self._idle is not None and self._idle.is_ended()
+
     def _connect(self) -> None:
         log.debug('Connecting to %s:%s', self.host, self.port)
         self._forget()
@@ -355,8 +367,8 @@ class KafkaConnection(threading.local):
                 % (self.host, self.port, _stage_of(error), error)
             ) from error
         self._process = os.getpid()
-        if threading.current_thread() is not threading.main_thread():
-            self._closer = _Closer(self._sock)
+        self._idle = IdleCheck(self._sock)
+        self._closer = _Closer(self._sock)
 
     def _opened(self) -> Any:
         if self._security is None:

@@ -126,6 +126,11 @@ class SimpleClient(BlockingVerbs):
         host, port = address
         return self._get_conn(host, port, _family_of(host))
 
+    def _is_connected(self, address: Address) -> bool:
+        conn = self._conns.get(address)
+        conn = getattr(conn, '_conn', None) if type(conn) is RequestConnection else None
+        return getattr(conn, '_sock', None) is not None
+
     def _hosts_to_ask(self) -> List[Tuple[Any, ...]]:
         """Return the hosts and the brokers of the metadata, in random order."""
         where: Dict[Address, Host] = {(host[0], host[1]): host for host in self.hosts}

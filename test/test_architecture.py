@@ -44,6 +44,7 @@ MAY_USE = {
             'kafka.conn',
             'kafka.net.addresses',
             'kafka.net.blocking',
+            'kafka.net.idle_check',
             'kafka.net.poller',
             'kafka.net.resolver',
             'kafka.net.transport',
@@ -67,7 +68,7 @@ MAY_USE = {
         set(),
         {'kafka.net.poller', 'kafka.testing.server', 'kafka.vendor.selectors34'},
     ),
-    'select': (set(), {'kafka.net.poller'}),
+    'select': (set(), {'kafka.net.idle_check', 'kafka.net.poller'}),
     'asyncio': (set(), set()),
     # 0.9.5's own worker thread and its timer; what drives a loop that no caller drives; look-ups of
     # names, which block.

@@ -14,6 +14,7 @@ from typing import Any, Optional
 from kafka.errors import KafkaError, SaslAuthenticationFailedError
 from kafka.net import proxy
 from kafka.net.failures import ProxyError, SaslError, TlsError
+from kafka.net.idle_check import is_at_end
 from kafka.net.sasl.login import MOST_LOGINS, ClosedAtVersions
 from kafka.net.security import SecuritySettings
 from kafka.net.steps import Steps, Taking
@@ -79,6 +80,19 @@ class SecuredSocket:
         data, self._opened = self._opened[:size], self._opened[size:]
         self._has_read = self._has_read or bool(data)
         return data
+
+    def has_ended(self) -> bool:
+        """Return True if the peer has closed the connection; for when it is ready to be read.
+
+        No answer may be awaited. Behind TLS what came may be a session ticket, which ends nothing.
+        """
+        if not self._steps.is_encrypted:
+            return is_at_end(self._sock)
+        try:
+            self._opened += self._steps.opened(self._sock.recv(READ_BYTES))
+        except (OSError, TlsError):
+            return True
+        return self._steps.is_ended
 
     def shutdown(self, how: int) -> None:
         """End the conversation. Raises OSError."""

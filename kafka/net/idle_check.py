@@ -1,0 +1,53 @@
+"""Detects that a broker has closed a connection, before a request is written to it.
+
+Used by blocking connections, in the thread that owns the connection; no locks. A broker closes
+connections that were idle for connections.max.idle.ms, 10 minutes by default, and all when it is
+restarted. The end of the stream then lies unread in the socket until the next request, which would
+be written to nobody.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from typing import Any
+
+__all__ = ['IdleCheck', 'is_at_end']
+
+
+class IdleCheck:
+    """Asks one connected socket, in one call of the system, whether its peer has closed it.
+
+    Arguments: sock: a socket or SecuredSocket. One without a descriptor, which a program has put in
+    its place, is never taken for closed.
+    """
+
+    __slots__ = ('_poll', '_sock')
+
+    def __init__(self, sock: Any) -> None:
+        self._sock = sock
+        self._poll: Any = None
+        if hasattr(select, 'poll') and hasattr(sock, 'fileno'):  # not on Windows, nor with eventlet
+            poll = select.poll()
+            poll.register(sock.fileno(), select.POLLIN)
+            self._poll = poll.poll
+
+    def is_ended(self) -> bool:
+        """Return True if the peer has closed the connection. Only while no answer is awaited."""
+        if self._poll is not None:
+            if not self._poll(0):
+                return False
+        elif not hasattr(self._sock, 'fileno') or not select.select([self._sock], [], [], 0)[0]:
+            return False
+        has_ended = getattr(self._sock, 'has_ended', None)  # there may be TLS above the stream
+        return bool(is_at_end(self._sock) if has_ended is None else has_ended())
+
+
+def is_at_end(sock: socket.socket) -> bool:
+    """Return True if a socket that is ready to be read has nothing but its end, or is broken."""
+    try:
+        return not sock.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True

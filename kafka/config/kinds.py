@@ -11,6 +11,7 @@ import datetime
 import difflib
 import math
 import numbers
+import re
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Tuple
 
 from kafka.config.secrets import hide, hide_key, hide_login, is_pem
@@ -148,6 +149,22 @@ def text(none: bool = True, empty: bool = False, convert: Convert = lambda value
     return _or_none('text' if empty else 'text that is not empty', check, none)
 
 
+def _client_id(value: str) -> str:
+    size = len(value.encode('utf-8', 'surrogatepass'))
+    if size > MOST_TEXT_BYTES:
+        raise Unfit('it has %d bytes' % size)
+    return value
+
+
+#: The length of text in the headers of requests has two bytes.
+MOST_TEXT_BYTES = 32767
+CLIENT_ID = _or_none(
+    'text of at most %d bytes' % MOST_TEXT_BYTES,
+    text(none=False, empty=True, convert=_client_id).convert,
+    True,
+)
+
+
 def choice(
     words: Iterable[str],
     none: bool = False,
@@ -225,12 +242,32 @@ def without_protocol(address: str) -> str:
     return rest
 
 
+#: What may stand before a port: an IPv6 address with '::' or all groups, and perhaps a zone.
+_SHORT_IPV6 = re.compile(r'(?!.*::.*::)(?=.*::)[0-9a-fA-F:]*(?:[0-9a-fA-F]|::)(?:%[^:]+)?')
+_WHOLE_IPV6 = re.compile(r'(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}(?:%[^:]+)?')
+_LIKELY_PORT = re.compile(r'[1-9][0-9]{3,4}')
+
+
+def with_brackets(address: str) -> str:
+    """Return ``[::1]:9092`` for ``::1:9092``, and any other address as it is.
+
+    Four or five decimal digits behind what is an address by itself are taken for a port, as Java's
+    clients take any: who means them for a part of the address puts that in brackets.
+    """
+    host, mark, port = address.rpartition(':')
+    if not mark or address.startswith('[') or not _LIKELY_PORT.fullmatch(port):
+        return address
+    if _WHOLE_IPV6.fullmatch(host) or _SHORT_IPV6.fullmatch(host):
+        return '[%s]:%s' % (host, port)
+    return address
+
+
 def parse_server(address: str) -> Tuple[str, int]:
     """Return host and port of ``host[:port]``, ``[IPv6]:port`` or ``protocol://host:port``.
 
     Raises ValueError for what is none of these.
     """
-    rest = without_protocol(address)
+    rest = with_brackets(without_protocol(address))
     if rest.startswith('['):
         host, bracket, port = rest[1:].partition(']')
         if not bracket or port and not port.startswith(':'):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
+from kafka.config.kinds import CLIENT_ID as CLIENT_ID_KIND
 from kafka.config.kinds import (
     FLAG,
     INT32_MAX,
@@ -64,7 +65,7 @@ _ADDRESSES: Table = table(
     ),
     Option(
         'client_id',
-        text(none=True, empty=True),
+        CLIENT_ID_KIND,
         CLIENT_ID,
         {'P': None, 'C': CLIENT_ID, 'A': CLIENT_ID, 'K': CLIENT_ID, 'N': CLIENT_ID},
         'What brokers call this client in their logs and quotas. None, for a producer:'

@@ -10,7 +10,7 @@ import random
 import socket
 from typing import Any, Iterable, List, Tuple, Union
 
-from kafka.config.kinds import without_protocol
+from kafka.config.kinds import with_brackets, without_protocol
 from kafka.errors import KafkaConfigurationError
 
 __all__ = ['DEFAULT_KAFKA_PORT', 'MAX_PORT', 'Host', 'collect_hosts', 'get_ip_port_afi']
@@ -53,7 +53,7 @@ def get_ip_port_afi(host_and_port_str: str) -> Host:
     AF_UNSPEC. A negative port is taken as none. From the 1.x releases.
     """
     try:
-        text = without_protocol(_text(host_and_port_str))
+        text = with_brackets(without_protocol(_text(host_and_port_str)))
     except ValueError as error:
         raise KafkaConfigurationError(str(error)) from error
     if '@' in text:

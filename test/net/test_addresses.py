@@ -27,6 +27,7 @@ def test_programs_find_them_in_conn():
         ('127.0.0.1:5', ('127.0.0.1', 5, socket.AF_INET)),
         ('[::1]', ('::1', 9092, socket.AF_INET6)),
         ('[::1]:77', ('::1', 77, socket.AF_INET6)),
+        ('::1:9093', ('::1', 9093, socket.AF_INET6)),
         ('::1', ('::1', 9092, socket.AF_INET6)),
         ('2001::1', ('2001::1', 9092, socket.AF_INET6)),
         ('[localhost]:3', ('localhost', 3, socket.AF_INET6)),

@@ -99,3 +99,28 @@ def test_nothing_is_lost_or_twice_while_brokers_die(cluster, new_name, transacti
     pytest.importorskip('confluent_kafka')
     found = chaos.run(cluster, new_name(), 20_000, 2, 1, transactions)
     assert found.is_good, found
+
+
+@pytest.mark.integration
+@pytest.mark.brokers(3)
+@pytest.mark.releases(since='0.11', some=('4.4.0',))
+@pytest.mark.parametrize('transactions', [False, True], ids=['idempotent', 'transactions'])
+@pytest.mark.parametrize('raises', ['thread', 'signal'])
+def test_nothing_is_lost_or_twice_while_exceptions_are_raised(
+    cluster, new_name, raises, transactions
+):
+    """Into the thread that sends, while a broker dies and finalizers send too."""
+    pytest.importorskip('confluent_kafka')
+    found = chaos.run(
+        cluster,
+        new_name(),
+        20_000,
+        1,
+        1,
+        transactions,
+        raises,
+        every=0.2,
+        has_finalizers=not transactions,
+    )
+    assert found.errors['hit'] > 5, found
+    assert found.is_good, found

@@ -209,6 +209,22 @@ def test_a_copy_in_transactions_is_exact_while_brokers_and_members_die(cluster, 
 
 
 @marked()
+@pytest.mark.parametrize('protocol', ['classic', NEXT])
+@pytest.mark.parametrize('transactions', [False, True], ids=['commits', 'copies'])
+def test_every_record_is_handed_out_while_exceptions_are_raised(
+    cluster, new_name, protocol, transactions
+):
+    """Into calls of each member, in its main thread or another one, while members die."""
+    pytest.importorskip('confluent_kafka')
+    options = {**SHORT, 'kills': 0, 'raises': True, 'every': 0.3}
+    found = chaos_groups.run(
+        cluster, new_name(), protocol=protocol, transactions=transactions, **options
+    )
+    assert any(name.startswith('interrupted') for name in found.errors), found
+    assert found.is_good, found
+
+
+@marked()
 def test_members_that_commit_too_early_are_found(cluster, new_name):
     """The judge sees it: committed before it was handed out, and lost with who is killed then."""
     pytest.importorskip('confluent_kafka')

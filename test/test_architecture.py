@@ -137,8 +137,9 @@ MAY_USE = {
     ),
 }
 
-SPARK = ('listener', 'sink', 'source', 'stream', 'takeover')
-# Packages that need not be installed, each known to one file; PySpark to those of its classes.
+SPARK = ('active_session', 'listener', 'sink', 'source', 'stream', 'takeover')
+# Packages that need not be installed, each known to one file as a rule; PySpark to those of its
+# classes.
 OPTIONAL = {
     'backports': 'kafka.codec',
     'botocore': 'kafka.net.sasl.msk',
@@ -149,7 +150,7 @@ OPTIONAL = {
     'isal': 'kafka.codec',
     'lz4': 'kafka.codec',
     'numpy': 'kafka.record.vectors',
-    'pyarrow': 'kafka.record.vectors',
+    'pyarrow': {'kafka.codec', 'kafka.record.vectors'},  # codecs, and columns
     'pyspark': {'kafka.spark.' + name for name in SPARK},
     'pytest': 'kafka.testing.pytest_plugin',
     'snappy': 'kafka.codec',

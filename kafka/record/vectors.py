@@ -1,9 +1,9 @@
 """
 Records of a partition as Arrow record batches, without an object of Python for each record.
 
-Owns what numpy and pyarrow are used for, and is the only file that knows them; both come with the
-extra ``arrow``. Which batches are wanted is :mod:`kafka.record.fetched_records`'s, where they come
-from the reader's and the consumer's.
+Owns what numpy and the columns of pyarrow are used for; both come with the extra ``arrow``. Which
+batches are wanted is :mod:`kafka.record.fetched_records`'s, where they come from the reader's and
+the consumer's.
 
 Batches are read where they lie in the answer of a broker, or, where they come from several answers,
 laid end to end: memory that was not in use costs more than all that is done with it. Where each

@@ -247,7 +247,13 @@ class SteppedSocket:
         family, self.host, port = self._next_address()
         log.debug('%s: connecting', self)
         self._forget()
-        self._sock = sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            self._sock = sock = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            failure = KafkaConnectionError('%s: there can be no socket: %s' % (self, error))
+            self.last_failure = time.time()
+            self._note_failure(failure, 'TCP')
+            raise failure from error
         self._process = os.getpid()
         for option in self._socket_options():
             sock.setsockopt(*option)

@@ -533,6 +533,8 @@ class Driving(Scheduler):
     def start(self) -> None:
         """Start the background thread now, and not when it is needed first."""
         self._check_usable()
+        if not self._poller.is_open:
+            self._poller.open()  # what it needs may be used up: the caller hears of that
         self._ring()
 
     def _background_id(self) -> Optional[int]:

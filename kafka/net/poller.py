@@ -14,6 +14,7 @@ import selectors
 import socket
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from kafka.errors import KafkaConnectionError
 from kafka.net.busy_poll import BusyPoll
 
 __all__ = ['READ', 'WRITE', 'Poller']
@@ -55,10 +56,21 @@ class Poller:
         return self._selector is not None
 
     def open(self) -> selectors.BaseSelector:
-        """Return the selector, made now if there is none."""
+        """Return the selector, made now if there is none.
+
+        Raises KafkaConnectionError where the system has no more descriptors.
+        """
         if self._selector is None:
-            selector = selectors.DefaultSelector()
-            receiver, sender = socket.socketpair()
+            selector: Optional[selectors.BaseSelector] = None
+            try:
+                selector = selectors.DefaultSelector()
+                receiver, sender = socket.socketpair()
+            except OSError as error:
+                if selector is not None:
+                    selector.close()
+                raise KafkaConnectionError(
+                    'the client cannot wait for its brokers: %s; see ulimit -n' % error
+                ) from error
             receiver.setblocking(False)
             sender.setblocking(False)
             selector.register(receiver, READ, self._on_woken)

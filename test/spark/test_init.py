@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -33,3 +34,14 @@ def test_without_pyspark_the_extra_is_named(call, without_pyspark):
         call(object())
     assert isinstance(caught.value, KafkaConfigurationError)
     assert isinstance(caught.value, ImportError)
+
+
+def test_a_broker_that_cannot_be_reached_is_told_where_no_program_sets_logging_up():
+    """Workers are started by Spark: what they warn of stands in its logs at once."""
+    program = (
+        'import logging, kafka.spark\n'
+        "logging.getLogger('kafka.net.broker').warning('cannot be reached')\n"
+        "logging.getLogger('kafka.net.pool').warning('of no interest')\n"
+    )
+    done = subprocess.run([sys.executable, '-c', program], stderr=subprocess.PIPE, check=True)
+    assert done.stderr.decode().strip() == 'cannot be reached'

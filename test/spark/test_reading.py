@@ -14,6 +14,8 @@ from kafka.spark.ranges import TaskRange
 from kafka.spark.reading import read_at_most, read_range
 from kafka.spark.rows import COLUMNS
 from kafka.testing import Cluster
+from test.consumer.bounded import write
+from test.record.batches import AnyBytes
 from test.spark.embedded import fill, options_of
 
 pa = pytest.importorskip('pyarrow', reason='no pyarrow: install the extra arrow')
@@ -198,3 +200,16 @@ def test_a_time_that_spark_cannot_hold_says_how_to_read_without_it(cluster):
         list(read_range(TaskRange('late', 0, 0, 1), asked, ALL))
     (batch,) = read_range(TaskRange('late', 0, 0, 1), asked, ('value', 'offset'))
     assert batch.num_rows == 1
+
+
+def test_a_header_name_that_is_not_utf_8_hides_no_row(cluster):
+    """Spark gets text that is UTF-8 and all rows of the batch."""
+    names = [AnyBytes(b'Z\xe4hler') if number == 1 else 'Zaehler' for number in range(3)]
+    values = [(None, b'%d' % number, [(name, b'x')]) for number, name in enumerate(names)]
+    write(cluster.state.topics['cut'].partitions[0].log, *values)
+    asked = options_of(cluster, 'cut', include_headers=True)
+    (batch,) = read_range(TaskRange('cut', 0, 0, 3), asked, ('value', 'headers'))
+    batch.validate(full=True)
+    assert batch.column(0).to_pylist() == [b'0', b'1', b'2']
+    found = [headers[0]['key'] for headers in batch.column(1).to_pylist()]
+    assert found == ['Zaehler', 'Z\ufffdhler', 'Zaehler']

@@ -117,7 +117,10 @@ class LazyRecords:
         hint: int = self._ahead.__length_hint__()  # type: ignore[attr-defined]
         return hint
 
-    def last(self) -> Optional[Tuple[int, int]]:
-        """Return offset and leader epoch of the one that was handed out last; None before that."""
-        place = len(self._offsets) - self.left() - 1
+    def last(self, without: int = 0) -> Optional[Tuple[int, int]]:
+        """Return offset and leader epoch of the one that was handed out last; None before that.
+
+        Arguments: without: so many that were asked for last were not handed out.
+        """
+        place = len(self._offsets) - self.left() - 1 - without
         return (self._offsets[place], self._leader_epoch) if place >= 0 else None

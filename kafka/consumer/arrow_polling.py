@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, List, Optional, Sequence
 
 from kafka.consumer.call_checks import seconds_of
+from kafka.consumer.hand_out import HandOut
 from kafka.consumer.polling import Polling
 from kafka.errors import KafkaConfigurationError, ProtocolError
 from kafka.record.record_columns import RecordColumns
@@ -47,22 +48,23 @@ class ArrowPolling(Polling):
         maker = ArrowMaker(columns, timestamp_unit)
         with self._guard:
             self._check_open()
-            self._stop_course()
-            try:
-                return self._poll_arrow(self._now() + seconds, maker)
-            except (KeyboardInterrupt, SystemExit):
-                self._tear()
-                raise
+            hand_out = self._begin_hand_out()
+            batch = self._poll_arrow(self._now() + seconds, maker, hand_out)
+        hand_out.is_open = False  # the last step, as in poll()
+        return batch
 
-    def _poll_arrow(self, deadline: float, maker: ArrowMaker) -> Any:
+    def _poll_arrow(self, deadline: float, maker: ArrowMaker, hand_out: HandOut) -> Any:
         engine, has_waited = self._engine, False
         while True:
             self._attend()
+            self._hand_out = hand_out
+            hand_out.is_open = True
             batch = self._take_arrow(maker)
             while batch is not None and not batch.num_rows:
                 batch = self._take_arrow(maker)
             if batch is not None:
                 return batch
+            hand_out.is_open = False
             left = deadline - self._now()
             if left <= 0 and has_waited:
                 return None
@@ -75,14 +77,18 @@ class ArrowPolling(Polling):
         held = self._take_held(None) if self._held else None
         if held is not None:
             partition, token, records, end, epoch = held
-            self._consumed(partition, token, end, epoch)
+            self._move_on(partition, token, end, epoch, bool(records))
             return maker.of_columns(str(partition.topic), partition.partition, _columns_of(records))
         fetch = engine.fetcher.take()
         if fetch is None:
             return None
-        batch = self._taken(fetch, lambda: take_arrow(fetch, maker))
-        move = self._consumed if batch.num_rows else self._passed_over
-        if not move(fetch.partition, fetch.token, fetch.position, fetch.last_epoch):
+        try:
+            batch = self._taken(fetch, lambda: take_arrow(fetch, maker))
+        except Exception as error:
+            self._hand_out.is_open, self._refused = self._refused is not error, None
+            raise
+        end, epoch = fetch.position, fetch.last_epoch
+        if not self._move_on(fetch.partition, fetch.token, end, epoch, batch.num_rows > 0):
             return self._take_arrow(maker)  # it was moved meanwhile, and this is not what is wanted
         return batch
 

@@ -91,6 +91,12 @@ class Committing(Shell):
         engine = self._engine
         with engine.lock:
             consumed: Offsets = engine.subscription.all_consumed_offsets()
+            if self._hand_out.is_open:  # a callback inside of poll() commits: nobody has these yet
+                for partition, offset in self._hand_out.before().items():
+                    if offset is None:
+                        consumed.pop(partition, None)
+                    else:
+                        consumed[partition] = offset
             if not self._done:
                 return consumed
             return {

@@ -50,6 +50,8 @@ class CompletedFetch:
             something that is no batch.
         recent: the RecentRecords of who takes lists again and again, None without.
         failed_at: offset at which the last call of take() met an error, None if it met none.
+        refused: offset and error that the next call of take() is to raise first, None for nothing:
+            a deserializer may not raise it again that was interrupted by it.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class CompletedFetch:
         self.is_done = not self.size_bytes
         self.is_too_small = self._records.is_too_small
         self.failed_at: Optional[int] = None
+        self.refused: Optional[Tuple[Optional[int], BaseException]] = None
         self.is_put_off = False  # whether what others have goes before it, once
         self.recent: Optional[RecentRecords] = None
         self._deserializers = (
@@ -128,7 +131,7 @@ class CompletedFetch:
         again until somebody seeks, or calls :meth:`skip_corrupt`.
         """
         taken: List[ConsumerRecord] = []
-        self.failed_at = None
+        self._begin()
         room = sys.maxsize if max_records is None else max_records
         while room > 0:
             columns = self._ahead(bool(taken), room)
@@ -146,6 +149,7 @@ class CompletedFetch:
                 self._move(columns, len(records))
                 taken = taken + records if taken else records
             if error is not None:
+                self.refused = columns.offsets[len(records)], error
                 return taken
             room -= len(records)
         self._settle()
@@ -158,7 +162,7 @@ class CompletedFetch:
         They are at most so many, and about a thousand. Position and errors as those of
         :meth:`take`: the position moves behind all of them at once.
         """
-        self.failed_at = None
+        self._begin()
         columns, taken = self._ahead(False, max_records), None
         if columns is not None:
             fields, count, error = self._fields(columns)
@@ -168,6 +172,7 @@ class CompletedFetch:
             taken = LazyRecords(fields, columns.offsets[:count], columns.leader_epoch)
             self._move(columns, count)
             if error is not None:
+                self.refused = columns.offsets[count], error
                 return taken
         self._settle()
         return taken
@@ -185,6 +190,13 @@ class CompletedFetch:
             self._move(columns, len(columns.values))
         self._settle()
         return columns
+
+    def _begin(self) -> None:
+        """Raise what the last call has met behind the records that it gave."""
+        self.failed_at = None
+        if self.refused is not None:
+            (self.failed_at, error), self.refused = self.refused, None
+            raise error
 
     def undecoded(self) -> Optional[RawRecords]:
         """

@@ -144,6 +144,7 @@ class Fetching:
         self._parked = ParkedFetches(settings.max_buffered_bytes, subscription.assignment.get)
         self._dirty: Set[TopicPartition] = set()  # to be looked at in the next turn
         self._is_new_metadata = True
+        self._is_changing = False  # whether the thread that polls is changing what is parked
         self._is_starving = False  # whether the budget is why somebody was not asked
         self._nodes: Dict[int, _Node] = {}
         self._last_asked = -1  # the node that was asked last
@@ -169,10 +170,12 @@ class Fetching:
         What is stale is dropped, what is paused is passed over and kept.
         """
         with self._lock:
-            has_changed = self._note_changes()
+            has_changed = self._begin_change()
+            has_changed = self._note_changes() or has_changed
             fetch = self._parked.take()
             # With the last of an answer the next request goes, before this one is decoded.
             looks = self._parked.take_relief() or has_changed
+            self._is_changing = False
         if looks:
             self._loop.call_lazily(self.look)
         return fetch
@@ -180,28 +183,36 @@ class Fetching:
     def put_back(self, fetch: CompletedFetch) -> None:
         """Take back what is not emptied, to be given again when its partition may be read."""
         with self._lock:
+            self._begin_change()
             self._parked.put_back(fetch)
+            self._is_changing = False
 
     def put_off(self, fetch: CompletedFetch) -> None:
         """Take back what could not be handed out, so that others are served meanwhile."""
         with self._lock:
+            self._begin_change()
             self._parked.put_off(fetch)
             looks = self._parked.take_relief() and self._is_starving
+            self._is_changing = False
         if looks:
             self._loop.call_lazily(self.look)
 
     def done(self, fetch: CompletedFetch) -> None:
         """Let go of what is emptied, or stale: its bytes leave the budget."""
         with self._lock:
+            self._begin_change()
             self._parked.done(fetch)
             looks = self._parked.take_relief() and self._is_starving
+            self._is_changing = False
         if looks:
             self._loop.call_lazily(self.look)
 
     def forget(self) -> None:
-        """Let go of all that was fetched, taken or not; its partitions were rewound."""
+        """Let go of all that was fetched, taken or not, and have it fetched again."""
         with self._lock:
-            self._parked.clear()
+            self._is_changing = True
+            self._begin_change()
+            self._is_changing = False
 
     def has_news(self) -> bool:
         """Tell whether take() would give something, or an error waits."""
@@ -209,22 +220,39 @@ class Fetching:
         if self._parked.is_quiet and not self._subscription.has_changed:
             return bool(self.errors)
         with self._lock:
-            has_changed = self._note_changes()
+            has_changed = self._begin_change()
+            has_changed = self._note_changes() or has_changed
             found = self._parked.first() is not None
             looks = self._parked.take_relief() or has_changed
+            self._is_changing = False
         if looks:
             self._loop.call_lazily(self.look)
         return found or bool(self.errors)
+
+    def _begin_change(self) -> bool:
+        """Begin to change what is parked; return True if the last change was left half done.
+
+        An exception may come from outside at any point of it. Then everything is fetched again.
+        """
+        if not self._is_changing:
+            self._is_changing = True
+            return False
+        for state in self._subscription.assignment.values():
+            if state.has_valid_position:
+                state.rewind()
+        self._parked.clear()
+        return True
 
     def _note_changes(self) -> bool:
         """Take over which partitions have changed; return whether there were any."""
         if not self._subscription.has_changed:
             return False
-        changed = self._subscription.take_changed()
-        for each in sorted(changed):  # in one order in all processes, so that a run repeats
+        changed = sorted(self._subscription.changed)  # in one order, so that a run repeats
+        self._dirty.update(changed)
+        for each in changed:
             self._parked.restore(each)
-        self._dirty |= changed
-        return bool(changed)
+        self._subscription.take_changed()  # last: if this is interrupted, it is done once more
+        return True
 
     # ------------------------------------------------------------ when it looks
 

@@ -28,7 +28,7 @@ from kafka.consumer.dialect_09 import Verbs09
 from kafka.consumer.engine import Engine
 from kafka.consumer.reading_verbs import ReadingVerbs
 from kafka.consumer.rebalancing import is_of_3_0
-from kafka.consumer.shell import Shell
+from kafka.consumer.shell import NOTHING, Shell
 from kafka.consumer.siblings import SiblingWatch
 from kafka.consumer.verbs import Verbs
 from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -208,15 +208,27 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         return self
 
     def __next__(self) -> Any:
-        """Return the next record, as next(). No call stands before the iterator: it costs most."""
-        for record in self._messages:
-            return record
-        return self._await_message()
+        """Return the next record, as next(). No call stands before the iterator: it costs most.
 
-    def _await_message(self) -> Any:
+        Nor between the iterator and the return: Python may raise after each call what came from
+        outside, and the record would be in no place.
+        """
+        try:
+            for record in self._messages:
+                return record
+        except BaseException:  # a record may be gone from the iterator without being returned
+            self._messages, self._is_cut = NOTHING, True
+            raise
         if self._dialect.era == OLD:
             return Verbs09._await_message(self)
-        return self._next_record()
+        self._refill()
+        try:
+            for record in self._messages:
+                return record
+        except BaseException:
+            self._messages, self._is_cut = NOTHING, True
+            raise
+        raise IllegalStateError('iteration began with records of a partition that has none')
 
     def commit(self, offsets: Any = None, timeout_ms: Any = None) -> bool:
         """Commit offsets of the group, and wait for it, also for the end of a rebalance.

@@ -97,6 +97,10 @@ class EpochEnd(NamedTuple):
     end_offset: int
 
 
+#: Number of moves, position, its epoch, and whether records were returned.
+Place = Tuple[int, Optional[int], int, bool]
+
+
 class Validation(NamedTuple):
     """What a validation is about; the answer counts for as long as the partition says the same."""
 
@@ -119,6 +123,11 @@ class Verdict(enum.Enum):
 _tokens = itertools.count(1)
 
 
+def is_suspended(state: TopicPartitionState) -> bool:
+    """Return True if nothing of a partition may be returned now, whatever has been fetched."""
+    return state.paused or state.held or state.is_unsubscribed
+
+
 class TopicPartitionState:
     """The state of one partition, guarded by the consumer's lock.
 
@@ -128,6 +137,7 @@ class TopicPartitionState:
 
     Attributes:
         phase; token.
+        moves: how often the position was set by anything but handing out.
         position_epoch: the leader epoch of the last record before the position, -1 unknown.
         fetch_offset: what to ask a broker for next, None without a position; fetch_epoch: the
             leader epoch of the last batch before it, -1 unknown.
@@ -144,7 +154,7 @@ class TopicPartitionState:
 
     __slots__ = (
         '_changed',
-        '_first_end',
+        '_has_returned',
         '_may_commit',
         '_partition',
         '_position',
@@ -158,6 +168,7 @@ class TopicPartitionState:
         'is_unsubscribed',
         'last_stable_offset',
         'log_start_offset',
+        'moves',
         'paused',
         'phase',
         'position_epoch',
@@ -176,6 +187,7 @@ class TopicPartitionState:
     ) -> None:
         self.phase = Phase.INITIALIZING
         self.token = next(_tokens)
+        self.moves = 0
         self.position_epoch = -1
         self.fetch_offset: Optional[int] = None
         self.fetch_epoch = -1
@@ -195,9 +207,8 @@ class TopicPartitionState:
         # Whether the position may be committed although no record was returned from it: the program
         # has sought there, or it follows from what the group has committed.
         self._may_commit = False
-        # The position after the records that were returned first since it was moved otherwise, None
-        # before: records that are taken back from there leave nothing returned.
-        self._first_end: Optional[int] = None
+        # Whether records were returned since it was moved otherwise.
+        self._has_returned = False
         self._partition = partition
         self._unsettled = unsettled
         self._changed = changed
@@ -247,27 +258,24 @@ class TopicPartitionState:
 
     def is_fetchable(self) -> bool:
         """Tell whether brokers may be asked for records of it now."""
-        return self.phase is Phase.FETCHING and not self.is_suspended
-
-    @property
-    def is_suspended(self) -> bool:
-        """Whether nothing of it may be returned now, whatever has been fetched."""
-        return self.paused or self.held or self.is_unsubscribed
+        return self.phase is Phase.FETCHING and not is_suspended(self)
 
     @property
     def is_stuck(self) -> bool:
         """Whether what is next cannot be handed out, so that nothing behind it is asked for."""
         return self.stuck_token == self.token
 
-    def consumed_offset(self) -> Optional[OffsetAndMetadata]:
+    def consumed_offset(self, place: Optional[Place] = None) -> Optional[OffsetAndMetadata]:
         """Return what may be committed: the position; None without one, and where a reset put it.
 
         A position that the reset policy found counts only once records were returned from there:
         whoever commits it before makes the group skip records that nobody has seen.
+        Arguments: place: the same as it was there; None for now.
         """
-        if self._position is None or (self._first_end is None and not self._may_commit):
+        _, position, epoch, has_returned = self.place() if place is None else place
+        if position is None or not (has_returned or self._may_commit):
             return None
-        return OffsetAndMetadata(self._position, '', self.position_epoch)
+        return OffsetAndMetadata(position, '', epoch)
 
     def lag(self, read_committed: bool) -> Optional[int]:
         """Return how many offsets are behind the position, as of the last fetch; None: unknown."""
@@ -311,19 +319,15 @@ class TopicPartitionState:
         self._move(offset, epoch)
         self._may_commit = True
 
-    def seek_to(self, strategy: Any) -> None:
-        """Go where a policy says; the offset is looked up, and may be committed once it is known.
+    def await_reset(self, strategy: Any, by_program: bool = False) -> None:
+        """Have no position until one was found.
 
-        Arguments: strategy: as read_policy().
+        Arguments: strategy: as read_policy(); by_program: whether the program has sought there: the
+            offset may be committed once it is known.
         """
-        self.await_reset(strategy)
-        self._may_commit = True
-
-    def await_reset(self, strategy: Any) -> None:
-        """Have no position until one was found. Arguments: strategy: as read_policy()."""
         self._go(Event.NEED_RESET)
         self._move(None, -1)
-        self._may_commit = False
+        self._may_commit = by_program
         self.reset_strategy = read_policy(strategy)
 
     # ------------------------------------------------------------ answers to what was asked
@@ -426,10 +430,7 @@ class TopicPartitionState:
 
     def consumed(self, offset: int, epoch: int = -1) -> None:
         """Note that what comes before an offset was handed out; its epoch -1: as before."""
-        if self._first_end is None:
-            self._first_end = offset
-        elif offset < self._first_end and self._position is not None and offset < self._position:
-            self._first_end = None  # the records go back before the program has seen any
+        self._has_returned = True
         self.passed_over(offset, epoch)
 
     def passed_over(self, offset: int, epoch: int = -1) -> None:
@@ -445,8 +446,17 @@ class TopicPartitionState:
         if self.fetch_offset is None or self.fetch_offset < offset:
             self.fetch_offset, self.fetch_epoch = offset, self.position_epoch
 
-    def rewind(self) -> None:
-        """Drop what was fetched ahead: the next fetch begins at the position."""
+    def place(self) -> Place:
+        """Return what rewind() needs to undo consumed() and passed_over()."""
+        return self.moves, self._position, self.position_epoch, self._has_returned
+
+    def rewind(self, place: Optional[Place] = None) -> None:
+        """Drop what was fetched ahead: the next fetch begins at the position.
+
+        Arguments: place: which the position is put back to first, unless something else moved it.
+        """
+        if place is not None and place[0] == self.moves:
+            _, self._position, self.position_epoch, self._has_returned = place
         self.token = next(_tokens)
         self.fetch_offset, self.fetch_epoch = self._position, self.position_epoch
         self._note_change()
@@ -456,6 +466,7 @@ class TopicPartitionState:
     def leave(self) -> None:
         """Be assigned no longer: what was asked for it counts no more, nor does what comes yet."""
         self.token = next(_tokens)
+        self.moves += 1
         if self._unsettled is not None and self._partition is not None:
             self._unsettled.discard(self._partition)
         self._note_change()
@@ -485,8 +496,9 @@ class TopicPartitionState:
 
     def _move(self, offset: Optional[int], epoch: int) -> None:
         self.token = next(_tokens)
+        self.moves += 1
         self._position = self.fetch_offset = offset
         self.position_epoch = self.fetch_epoch = epoch
         self.reset_strategy = None
-        self._first_end = None
+        self._has_returned = False
         self._note_change()

@@ -10,9 +10,11 @@ from __future__ import annotations
 import logging
 import math
 import os
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from kafka.consumer.call_checks import check_whole, seconds_of
+from kafka.consumer.hand_out import HandOut
+from kafka.consumer.partition_state import is_suspended
 from kafka.consumer.rebalancing import Rebalancing
 from kafka.consumer.shell import Course, ListedRecords
 from kafka.consumer.siblings import SiblingWatch
@@ -50,8 +52,8 @@ class Polling(Rebalancing):
     _course_size = 0
     _reads_committed = False
     _failed: Any = None  # the fetch with what could not be handed out last
+    _refused: Any = None  # the error of that, on its way to the program
     _told_of: Any = None  # the record of which the log has told that it could not be
-    _taking: Sequence[_Taken] = ()  # what a poll is about to hand out
     _siblings: SiblingWatch
     #: Who it was to its group when it last handed out records.
     _handed_as: Optional[ConsumerGroupMetadata] = None
@@ -80,52 +82,44 @@ class Polling(Rebalancing):
         most = self._most if max_records is None else check_whole(max_records, 'max_records', 1)
         with self._guard:
             self._check_open()
-            self._stop_course()
+            hand_out = self._begin_hand_out()
             began, figures = self._now(), self._engine.figures
             try:
-                try:
-                    records = self._poll(began + seconds, most)
-                finally:
-                    if figures is not None:
-                        figures.polled(began, self._now())
-            except (KeyboardInterrupt, SystemExit):
-                self._tear()
-                raise
+                records = self._poll(began + seconds, most, hand_out)
             finally:
-                self._taking = ()
+                if figures is not None:
+                    figures.polled(began, self._now())
             if records and self._interceptors:
-                records = self._intercepted(records)
-            return records
+                records = self._shown(records)  # which come again where one raises
+        hand_out.is_open = False  # the last step: from here on they are the program's
+        return records
 
-    def _poll(self, deadline: float, most: float) -> Dict[TopicPartition, List[ConsumerRecord]]:
+    def _begin_hand_out(self) -> HandOut:
+        """Begin a call that hands out records, with nothing in flight from the one before."""
+        self._stop_course()
+        if self._hand_out.is_open:  # of a call that this one is made inside of, by a callback
+            self._put_back()
+        return HandOut()
+
+    def _poll(
+        self, deadline: float, most: float, hand_out: HandOut
+    ) -> Dict[TopicPartition, List[ConsumerRecord]]:
         """Wait until there are records; {} at the deadline."""
         engine, has_waited = self._engine, False
         while True:
             self._attend()
+            self._hand_out = hand_out  # also where a listener has polled meanwhile
+            hand_out.is_open = True
             records = self._take(most)
             if records:
                 return records
+            hand_out.is_open = False
             left, pause = deadline - self._now(), self._until_commit()
             if left <= 0 and has_waited:
                 return records
             has_waited = True
             if not engine.wait(self._has_news, max(0.0, min(left, pause))) and left <= pause:
                 return records
-
-    def _tear(self) -> None:
-        """Fetch anew what was on its way to the program when Ctrl-C came: it may be in no place."""
-        engine = self._engine
-        for partition, token, records, _, _ in reversed(self._taking):
-            if records:
-                self._consumed(partition, token, records[0].offset, records[0].leader_epoch)
-        self._course, self._messages = None, iter(())
-        with engine.lock:
-            for state in engine.subscription.assignment.values():
-                if state.has_valid_position:
-                    state.rewind()
-        self._held.clear()
-        engine.fetcher.forget()
-        engine.nudge_if_open()
 
     def _has_news(self) -> bool:
         if self._wakes or self._ended or self._engine.has_news():
@@ -203,29 +197,42 @@ class Polling(Rebalancing):
         while count < most:
             try:
                 some = self._take_some(None if most == math.inf else int(most - count))
-            except Exception:
-                # The same call raises it again: the position stays.
-                if count:
-                    if self._failed is not None:  # else it was not about records
-                        self._failed.is_put_off = False  # the next one does, before anything else
+            except Exception as error:
+                refused, self._refused = self._refused, None
+                if refused is not error:
+                    raise  # from outside: what was taken comes again
+                if count:  # the next call raises it, before anything else
+                    fetch = self._failed
+                    fetch.is_put_off, fetch.refused = False, (fetch.failed_at, error)
                     break
+                self._hand_out.is_open = False
                 raise
             if some is None:
                 break
             found.append(some)
             count += len(some[2])
         records: Dict[TopicPartition, List[ConsumerRecord]] = {}
-        # Positions move when all is at hand: what Ctrl-C keeps from the program comes again.
-        self._taking = found
         for partition, token, taken, end, epoch in found:
-            move = self._consumed if taken else self._passed_over
-            if move(partition, token, end, epoch) and taken:
+            if self._move_on(partition, token, end, epoch, bool(taken)) and taken:
                 self._count(partition, len(taken))
                 if partition in records:
                     records[partition] += taken
                 else:
                     records[partition] = taken
         return records
+
+    def _move_on(
+        self, partition: TopicPartition, token: int, offset: int, epoch: int, has_records: bool
+    ) -> bool:
+        """Move a position as _consumed() or _passed_over(), so that it can be put back."""
+        engine = self._engine
+        with engine.lock:
+            state = engine.subscription.assignment.get(partition)
+            if state is None or state.token != token:
+                return False
+            self._hand_out.note(partition, state)
+            (state.consumed if has_records else state.passed_over)(offset, epoch)
+            return True
 
     def _take_some(self, most: Optional[int]) -> Optional[_Taken]:
         """Take records of one partition; None when nothing is parked."""
@@ -243,12 +250,16 @@ class Polling(Rebalancing):
     def _taken(self, fetch: Any, take: Callable[[], Any]) -> Any:
         """Take something of a fetch, and give the fetch back unless it is emptied."""
         engine = self._engine
+        fetch.failed_at = None
         try:
             taken = take()
         except Exception as error:
+            if fetch.failed_at is None:
+                raise  # it is not about a record, but came from outside
             self._failed = fetch
             engine.fetcher.put_off(fetch)
             self._locate(error, fetch)
+            self._refused = error
             raise
         if fetch.is_done:
             engine.fetcher.done(fetch)
@@ -259,8 +270,8 @@ class Polling(Rebalancing):
     def _locate(self, error: Any, fetch: Any) -> None:
         """Let an error say where it was; the text of what a program's code raised stays."""
         partition, offset = fetch.partition, fetch.failed_at
-        if offset is None:
-            return
+        if getattr(error, 'failed_at', None) == (partition, offset):
+            return  # it is raised by the call after the one that met it
         if not isinstance(error, KafkaError):
             text = 'raised for the record at offset %d of partition %d of topic %r'
             note = text % (offset, partition.partition, str(partition.topic))
@@ -277,7 +288,7 @@ class Polling(Rebalancing):
             with engine.lock:
                 state = engine.subscription.assignment.get(partition)
                 is_stale = state is None or state.token != token
-                waits = state is not None and state.is_suspended
+                waits = state is not None and is_suspended(state)
             if is_stale:
                 del self._held[partition]
             elif not waits:
@@ -299,28 +310,6 @@ class Polling(Rebalancing):
                 lag = None if state is None else state.lag(self._reads_committed)
             engine.figures.consumed(partition, records, lag)
 
-    def _intercepted(
-        self, records: Dict[TopicPartition, List[ConsumerRecord]]
-    ) -> Dict[TopicPartition, List[ConsumerRecord]]:
-        """Show the records of a poll to the interceptors; they come again where one raises."""
-        engine, kept = self._engine, []
-        with engine.lock:
-            for partition, some in records.items():
-                state = engine.subscription.assignment.get(partition)
-                where = None if state is None else state.consumed_offset()
-                if state is not None and where is not None:
-                    kept.append((partition, state.token, list(some), where))
-        shown = None
-        try:
-            shown = self._shown(records)
-        finally:
-            if shown is None:
-                for partition, token, some, where in kept:
-                    first, epoch = some[0], _known(where.leader_epoch)
-                    if self._consumed(partition, token, first.offset, first.leader_epoch):
-                        self._hold(partition, token, some, where.offset, epoch)
-        return shown
-
     def _shown(
         self, records: Dict[TopicPartition, List[ConsumerRecord]]
     ) -> Dict[TopicPartition, List[ConsumerRecord]]:
@@ -335,24 +324,10 @@ class Polling(Rebalancing):
                     )
         return records
 
-    def _hold(
-        self,
-        partition: TopicPartition,
-        token: int,
-        records: List[ConsumerRecord],
-        end: int,
-        epoch: int,
-    ) -> None:
-        """Keep records that were taken, before those of the partition that are kept already."""
-        rest = self._held.get(partition)
-        if rest is not None and rest[0] == token:
-            records, end, epoch = records + rest[1], rest[2], rest[3]
-        self._held[partition] = token, records, end, epoch
-
     # ------------------------------------------------------------ iteration
 
-    def _next_record(self) -> ConsumerRecord:
-        """Begin with the next records and return the first; called when the last were handed out.
+    def _refill(self) -> None:
+        """Let iteration go on with the next records, at least one; called behind the last ones.
 
         Raises: StopIteration after consumer_timeout_ms without any, and when closed; Illegal-
             StateError (an AssertionError) where it would wait for ever, as nothing is to be read.
@@ -361,25 +336,19 @@ class Polling(Rebalancing):
             raise StopIteration
         with self._guard:
             self._check_aim()
-            self._sync()
-            self._course = None
+            hand_out = self._begin_hand_out()
             began, figures = self._now(), self._engine.figures
             deadline = began + self.config['consumer_timeout_ms'] / 1000
             most = self._course_length()
             try:
-                try:
-                    records = self._next_course(deadline, most)
-                finally:
-                    if figures is not None:
-                        figures.polled(began, self._now())
-                if records is None:
-                    raise StopIteration
-                self._messages = records
-            except (KeyboardInterrupt, SystemExit):
-                self._tear()
-                raise
-        record: ConsumerRecord = next(records)  # behind all else: what is out counts as handed out
-        return record
+                records = self._next_course(deadline, most, hand_out)
+            finally:
+                if figures is not None:
+                    figures.polled(began, self._now())
+        if records is None:
+            raise StopIteration
+        hand_out.is_open = False  # behind all else: what leaves the iterator counts as handed out
+        self._messages = records
 
     def _check_aim(self) -> None:
         subscription = self._engine.subscription
@@ -402,11 +371,15 @@ class Polling(Rebalancing):
         self._course_began = now
         return most
 
-    def _next_course(self, deadline: float, most: int) -> Optional[Iterator[ConsumerRecord]]:
+    def _next_course(
+        self, deadline: float, most: int, hand_out: HandOut
+    ) -> Optional[Iterator[ConsumerRecord]]:
         """Return an iterator over records of one partition; None at the deadline."""
         engine, has_waited = self._engine, False
         while True:
             self._attend()
+            self._hand_out = hand_out
+            hand_out.is_open = True
             course = self._take_course(most)
             if course is not None:
                 if not self._counts(course.partition, course.token):
@@ -415,6 +388,7 @@ class Polling(Rebalancing):
                 if self._course_size:
                     return records
                 continue
+            hand_out.is_open = False
             left = deadline - self._now()
             if left <= 0 and has_waited:
                 return None
@@ -431,7 +405,11 @@ class Polling(Rebalancing):
         fetch = self._engine.fetcher.take()
         if fetch is None:
             return None
-        lazy: Any = self._taken(fetch, lambda: fetch.take_lazily(most))
+        try:
+            lazy: Any = self._taken(fetch, lambda: fetch.take_lazily(most))
+        except Exception as error:
+            self._hand_out.is_open, self._refused = self._refused is not error, None
+            raise
         taken = ListedRecords([]) if lazy is None else lazy
         return Course(fetch.partition, fetch.token, taken, fetch.position, fetch.last_epoch)
 
@@ -440,24 +418,17 @@ class Polling(Rebalancing):
         if self._interceptors:
             found = list(records.iterator)
             if found:
-                found = self._shown_of(course, found)
+                shown = self._shown({course.partition: found})  # they come again where one raises
+                found = shown.get(course.partition, [])
             records = ListedRecords(found)
             course = course._replace(records=records)
         self._course_size = records.left()
         if self._course_size:
             self._count(course.partition, self._course_size)
-        self._course = course
+            self._course = course
+        else:  # no records but what is passed over
+            self._passed_over(course.partition, course.token, course.end, course.epoch)
         return records.iterator
-
-    def _shown_of(self, course: Course, found: List[ConsumerRecord]) -> List[ConsumerRecord]:
-        """Show the records of a course to the interceptors; they come again where one raises."""
-        shown = None
-        try:
-            shown = self._shown({course.partition: list(found)})
-        finally:
-            if shown is None:
-                self._hold(course.partition, course.token, found, course.end, course.epoch)
-        return shown.get(course.partition, [])
 
 
 def _name(error: BaseException) -> str:

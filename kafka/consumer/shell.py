@@ -11,12 +11,16 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optio
 
 from kafka.consumer.call_checks import ConsumerClosedError
 from kafka.consumer.engine import Engine
+from kafka.consumer.hand_out import HandOut
 from kafka.consumer.one_thread import OneThread
 from kafka.consumer_record import LazyRecords, RecentRecords
 from kafka.errors import IllegalStateError, WakeupError
 from kafka.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
 
-__all__ = ['Course', 'ListedRecords', 'Shell']
+__all__ = ['NOTHING', 'Course', 'ListedRecords', 'Shell']
+
+#: An iterator that is used up, for iteration that has nothing under way.
+NOTHING: Iterator[Any] = iter(())
 
 
 class ListedRecords:
@@ -36,9 +40,12 @@ class ListedRecords:
         hint: int = self.iterator.__length_hint__()  # type: ignore[attr-defined]
         return hint
 
-    def last(self) -> Optional[Tuple[int, Optional[int]]]:
-        """Return offset and leader epoch of the one that was handed out last; None before that."""
-        place = len(self._records) - self.left() - 1
+    def last(self, without: int = 0) -> Optional[Tuple[int, Optional[int]]]:
+        """Return offset and leader epoch of the one that was handed out last; None before that.
+
+        Arguments: without: so many that were asked for last were not handed out.
+        """
+        place = len(self._records) - self.left() - 1 - without
         if place < 0:
             return None
         record = self._records[place]
@@ -66,6 +73,9 @@ class Shell:
         self._closed = self._is_closing = False
         self._wakes = False
         self._course: Optional[Course] = None
+        # Whether the record that iteration asked for last was lost on its way to the program.
+        self._is_cut = False
+        self._hand_out = HandOut()  # of the last call that handed out records
         self._recent = RecentRecords()
         # Taken from fetches, then held back by pause(): by partition, with the token.
         self._held: Dict[TopicPartition, Tuple[int, List[ConsumerRecord], int, int]] = {}
@@ -94,11 +104,21 @@ class Shell:
     _messages: Iterator[Any]
 
     def _sync(self) -> None:
-        """Bring the position of the partition that iteration is in up to the last record."""
+        """Bring positions to what was handed out; every call that needs them begins with it.
+
+        That is the last record of the partition that iteration is in. What a call had taken that an
+        exception ended comes back.
+        """
+        if self._hand_out.is_open:
+            if self._hand_out.is_running():
+                return  # a callback of that call: nothing is amiss
+            self._put_back()
         course = self._course
-        if course is None:
+        if self._is_cut:
+            self._sync_cut(course)
+        elif course is None:
             return
-        if course.records.left():
+        elif course.records.left():
             last = course.records.last()
             if last is not None:
                 self._consumed(course.partition, course.token, last[0] + 1, last[1])
@@ -106,6 +126,29 @@ class Shell:
             self._course = None
             move = self._passed_over if course.records.last() is None else self._consumed
             move(course.partition, course.token, course.end, course.epoch)
+
+    def _sync_cut(self, course: Optional[Course]) -> None:
+        """Do the same where the last record did not get to the program."""
+        last = None if course is None else course.records.last(without=1)
+        if course is not None and last is not None:
+            self._consumed(course.partition, course.token, last[0] + 1, last[1])
+        self._hand_out = HandOut(is_open=True)
+        self._is_cut = False
+        self._put_back()
+
+    def _put_back(self) -> None:
+        """Undo what an interrupted call has taken: all that is not handed out is fetched again.
+
+        It may be interrupted itself: the next call finds the same, and does it once more.
+        """
+        engine = self._engine
+        with engine.lock:
+            self._hand_out.put_back()
+        self._messages, self._course = NOTHING, None
+        self._held.clear()
+        engine.fetcher.forget()
+        engine.nudge_if_open()
+        self._hand_out = HandOut()
 
     def _consumed(
         self, partition: TopicPartition, token: int, offset: int, epoch: Optional[int]
@@ -141,25 +184,17 @@ class Shell:
     def _stop_course(self) -> None:
         """Let go of the records that iteration has under way; they are handed out later."""
         self._sync()
-        course, self._course = self._course, None
-        self._messages = iter(())
-        if course is None:
+        course = self._course
+        if course is None or self._hand_out.is_open:
             return
-        try:
-            rest = list(course.records.iterator)
-            if rest:
-                self._held[course.partition] = course.token, rest, course.end, course.epoch
-        except BaseException:  # Ctrl-C: they may be in no place, and are fetched anew
-            self._rewind(course)
-            raise
-
-    def _rewind(self, course: Course) -> None:
-        """Let what follows the last record that was handed out be fetched once more."""
-        engine = self._engine
-        with engine.lock:
-            state = engine.subscription.assignment.get(course.partition)
-            if state is not None and state.token == course.token:
-                state.rewind()
+        # While they are drained they are in no place, and look as if they were handed out.
+        hand_out = HandOut(is_open=True)
+        self._hand_out, self._messages = hand_out, NOTHING
+        rest = list(course.records.iterator)
+        if rest:
+            self._held[course.partition] = course.token, rest, course.end, course.epoch
+        self._course = None
+        hand_out.is_open = False
 
     # ------------------------------------------------------------ waking up
 

@@ -183,6 +183,11 @@ class AssignedPartitions:
         """Whether take_changed() would return anything; may be asked without the lock."""
         return bool(self._changed)
 
+    @property
+    def changed(self) -> Set[TopicPartition]:
+        """What take_changed() would return."""
+        return self._changed
+
     def take_changed(self) -> Set[TopicPartition]:
         """Return where what brokers are asked for may be another since this was called last.
 
@@ -238,7 +243,7 @@ class AssignedPartitions:
 
         Arguments: strategy: as read_policy(). Raises NotAssignedError.
         """
-        self.state(partition).seek_to(strategy)
+        self.state(partition).await_reset(strategy, by_program=True)
 
     def need_offset_reset(self, partition: TopicPartition, strategy: Any = None) -> None:
         """Let the position be found anew. Raises NotAssignedError.

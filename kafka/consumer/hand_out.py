@@ -1,0 +1,70 @@
+"""One call that hands out records, and whether it was interrupted before it returned them.
+
+A consumer makes one for each call of poll() and poll_arrow() and each refill of its iterator. The
+call opens it before records leave their place and closes it by its very last step. So the next
+call, whichever it is, knows from an open one that the last was left by an exception, at whatever
+point: by what a signal handler or another thread raised, or for want of memory. Nothing that has to
+run to its end while an exception is on its way is needed for that. What was taken is then put back.
+
+From CPython 3.10 on nothing is raised between the assignment of an attribute and the return behind
+it. 3.8 and 3.9 may raise there, as they may in the caller after every call: one that has returned
+and one that has not cannot be told apart at that point.
+
+Pure; put_back() and note() are called under the consumer's lock.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Dict, List, Optional, Tuple
+
+from kafka.consumer.partition_state import Place, TopicPartitionState
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = ['HandOut']
+
+
+class HandOut:
+    """What a call has moved.
+
+    Attributes: is_open: whether records may be in no place: neither waiting nor returned.
+    """
+
+    __slots__ = ('_before', 'is_open')
+
+    def __init__(self, is_open: bool = False) -> None:
+        self.is_open = is_open
+        self._before: List[Tuple[TopicPartition, TopicPartitionState, Place]] = []
+
+    def __repr__(self) -> str:
+        return '<HandOut %s, %d moves>' % ('open' if self.is_open else 'closed', len(self._before))
+
+    def note(self, partition: TopicPartition, state: TopicPartitionState) -> None:
+        """Keep where a partition is, before it is moved."""
+        self._before.append((partition, state, state.place()))
+
+    def put_back(self) -> None:
+        """Move partitions back, but for those that were moved otherwise since; may be repeated."""
+        for _, state, place in reversed(self._before):
+            state.rewind(place)
+
+    def before(self) -> Dict[TopicPartition, Optional[OffsetAndMetadata]]:
+        """Return what might be committed of the partitions that it has moved before it did."""
+        return {
+            partition: state.consumed_offset(place)
+            for partition, state, place in reversed(self._before)
+            if state.moves == place[0]
+        }
+
+    def is_running(self) -> bool:
+        """Return True if this thread is inside the call, which has it as its variable hand_out.
+
+        So it is when a callback of the program, or the handler of a signal, calls the consumer.
+        """
+        frame: Optional[FrameType] = sys._getframe(1)
+        while frame is not None:
+            if 'hand_out' in frame.f_code.co_varnames and frame.f_locals.get('hand_out') is self:
+                return True
+            frame = frame.f_back
+        return False

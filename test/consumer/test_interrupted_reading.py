@@ -1,0 +1,154 @@
+"""Reading that is interrupted at any point loses no record, and commits none that was not returned.
+
+What interrupts is an exception of any class, as the handler of a signal, another thread or a lack
+of memory raises it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pytest
+
+import kafka.consumer
+from kafka.testing import Cluster
+from test.consumer.modern import FIRST, SECOND, consumer_of, write
+from test.raising import Interruption, Raiser, needs_points, points
+
+CONSUMER = os.path.dirname(kafka.consumer.__file__) + os.sep
+#: The code that the thread of the program runs to hand out records, without the loop's.
+WITHIN = (
+    CONSUMER,
+    kafka.consumer_record.__file__,
+    os.path.join(os.path.dirname(kafka.__file__), 'record') + os.sep,
+)
+pytestmark = pytest.mark.once
+
+SECONDS = 5
+RECORDS = 1000
+MOST_POINTS = 40
+
+
+class Limit(Exception):
+    """What a job runner raises when the time is over."""
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(version='4.4', topics={'t': 2}) as made:
+        for partition in (0, 1):
+            write(made, RECORDS, partition=partition, linger_ms=5)
+        yield made
+
+
+class Program:
+    """A program that reads two partitions, and knows what it was given.
+
+    Attributes: consumer; given: {TopicPartition: [offset, ...]}.
+    """
+
+    def __init__(self, consumer):
+        self.consumer = consumer
+        self.given = {FIRST: [], SECOND: []}
+        consumer.assign([FIRST, SECOND])
+
+    def got(self, records):
+        for record in records:
+            self.given[record.topic, record.partition].append(record.offset)
+
+    def wait(self):
+        """Wait until there is something to hand out, so that no turn of the loop is torn."""
+        consumer, engine = self.consumer, self.consumer._engine
+        consumer.resume(FIRST, SECOND)
+        for partition, offsets in self.given.items():
+            if len(offsets) > RECORDS - 50:  # once more from the beginning
+                consumer.seek(partition, 0)
+                offsets.clear()
+        if not consumer._held:
+            assert engine.wait(engine.fetcher.has_news, SECONDS)
+
+    def check(self, where):
+        """Nothing is missing, nothing came twice, and what would be committed was returned."""
+        for partition, behind in self.consumer._to_commit().items():
+            assert behind.offset <= len(self.given[partition]), where
+        for partition, offsets in self.given.items():
+            assert offsets == list(range(len(offsets))), where
+            assert self.consumer.position(partition) == len(offsets), where
+
+    def check_memory(self):
+        parked = self.consumer._engine.fetcher._parked
+        self.consumer.pause(FIRST, SECOND)
+        left = set(parked._answers.values())
+        assert parked.used == sum(each.size_bytes for each in left)
+
+
+class OutsideTurns(Raiser):
+    """Raises in what the program calls, not in a turn of the loop, which signals do not enter."""
+
+    def __init__(self, consumer, at=None, error=Interruption):
+        super().__init__(at, error, WITHIN)
+        self.loop = consumer._engine.loop
+
+    def _meet(self, frame):
+        if not self.loop.runs_here():
+            super()._meet(frame)
+
+
+def poll(program):
+    for records in program.consumer.poll(max_records=7).values():
+        program.got(records)
+
+
+def iterate(program):
+    for record in itertools.islice(program.consumer, 3):
+        program.got([record])
+
+
+def poll_arrow(program):
+    batch = program.consumer.poll_arrow(columns=['topic', 'partition', 'offset'])
+    if batch is not None:
+        for topic, partition, offset in zip(*batch.to_pydict().values()):
+            program.given[topic, partition].append(offset)
+
+
+def poll_and_iterate(program):
+    """Each lets go of what the other has under way."""
+    program.got([next(program.consumer)])
+    poll(program)
+
+
+def pause_and_resume(program):
+    program.got([next(program.consumer)])
+    program.consumer.pause(FIRST)
+    poll(program)
+    program.consumer.resume(FIRST)
+
+
+READINGS = [poll, iterate, poll_and_iterate, pause_and_resume]
+
+
+@needs_points
+@pytest.mark.parametrize('error', [Limit, Interruption, MemoryError])
+@pytest.mark.parametrize('read', READINGS)
+def test_an_exception_at_any_point_loses_no_record(cluster, read, error):
+    with consumer_of(cluster, max_partition_fetch_bytes=2000) as consumer:
+        program = Program(consumer)
+        program.wait()
+        with OutsideTurns(consumer) as counting:
+            read(program)
+        for at in points(counting.count, MOST_POINTS):
+            program.wait()
+            raiser = OutsideTurns(consumer, at, error)
+            try:
+                with raiser:
+                    read(program)
+            except error:
+                pass
+            where = str(raiser.raised_at)
+            if at % 2:
+                program.check(where)
+            program.wait()
+            read(program)
+            program.check(where)
+        program.check_memory()

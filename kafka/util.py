@@ -313,6 +313,13 @@ class WeakMethod:
         return hash(self._identity)
 
 
+def _held_lock() -> Any:
+    """Return a lock that is held: releasing it wakes a waiter and, unlike Event.set, takes none."""
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
 class ReentrantTimer:
     """A background timer that calls a function again and again, and can be started again.
 
@@ -333,15 +340,15 @@ class ReentrantTimer:
         self.args = args
         self.kwargs = kwargs
         self.thread: Optional[threading.Thread] = None
-        self._stopped = threading.Event()
+        self._stop = _held_lock()
 
     def __repr__(self) -> str:
         state = 'stopped' if self.thread is None else 'running'
         return '<ReentrantTimer every %s s, %s>' % (self.t, state)
 
-    def _run(self, stopped: threading.Event) -> None:
+    def _run(self, stop: Any) -> None:
         # A longer interval than threads can wait for is meant as never.
-        while not stopped.wait(min(self.t, threading.TIMEOUT_MAX)):
+        while not stop.acquire(timeout=min(self.t, threading.TIMEOUT_MAX)):
             try:
                 self.fn(*self.args, **self.kwargs)
             except Exception:
@@ -352,16 +359,23 @@ class ReentrantTimer:
         """Start calling, first after one interval; a running timer is stopped first."""
         if self.thread is not None:
             self.stop()
-        # One event per run: a thread that outlived its stop() must not go on with the next run.
-        self._stopped = threading.Event()
+        # One per run: a thread that outlived its stop() must not go on with the next run.
+        self._stop = _held_lock()
         self.thread = threading.Thread(
-            target=self._run, args=(self._stopped,), name='kafka timer', daemon=True
+            target=self._run, args=(self._stop,), name='kafka timer', daemon=True
         )
         self.thread.start()
 
+    def cancel(self) -> None:
+        """Let the thread end and wait for nothing; also from a finalizer: it takes no lock."""
+        try:
+            self._stop.release()
+        except RuntimeError:  # it was told before
+            pass
+
     def stop(self) -> None:
         """Stop calling and wait for a call under way, for at most one interval and a second."""
-        self._stopped.set()
+        self.cancel()
         thread, self.thread = self.thread, None
         if thread is not None and thread is not threading.current_thread():
             thread.join(min(self.t + 1, threading.TIMEOUT_MAX))

@@ -75,6 +75,7 @@ MAY_USE = {
     'threading.Thread': (
         set(),
         {
+            'kafka.consumer.processes',
             'kafka.metrics.metrics',
             'kafka.net.driving',
             'kafka.net.helpers',

@@ -242,6 +242,17 @@ def test_starting_a_running_timer_stops_the_old_thread():
     timer.stop()
 
 
+def test_cancelling_a_timer_ends_its_thread_and_waits_for_no_lock():
+    timer = util.ReentrantTimer(50000, print)
+    timer.start()
+    thread = timer.thread
+    with threading._active_limbo_lock:
+        timer.cancel()
+        timer.cancel()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
 def test_stop_is_harmless_when_never_started():
     util.ReentrantTimer(1, print).stop()
 

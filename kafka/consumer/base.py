@@ -105,7 +105,9 @@ class Consumer:
         else:
             partitions = _checked_partitions(partitions)
         if auto_commit is True and auto_commit_every_t is not None:
-            self.commit_timer = ReentrantTimer(auto_commit_every_t, self.commit)
+            # Weakly, or the timer's thread would keep it from being collected.
+            commit = functools.partial(_commit_unless_gone, weakref.ref(self))
+            self.commit_timer = ReentrantTimer(auto_commit_every_t, commit)
         if self.group is not None:
             self.fetch_last_known_offsets(partitions)
         else:
@@ -116,6 +118,8 @@ class Consumer:
             self.commit_timer.start()
         self._exit_hook = functools.partial(_stop_at_exit, weakref.ref(self))
         atexit.register(self._exit_hook)
+        self._ending = weakref.finalize(self, _end_collected, self.commit_timer, self._exit_hook)
+        self._ending.atexit = False
 
     def __repr__(self) -> str:
         return '<%s group=%s, topic=%s, partitions=%s>' % (
@@ -253,6 +257,7 @@ class Consumer:
             self.commit_timer.stop()
             self.commit()
         atexit.unregister(self._exit_hook)
+        self._ending.detach()
 
 
 def _checked_partitions(partitions: Any) -> Any:
@@ -282,8 +287,21 @@ def _first_offset(response: Any) -> int:
     return offset
 
 
+def _commit_unless_gone(reference: Any) -> None:
+    consumer = reference()
+    if consumer is not None:
+        consumer.commit()
+
+
+def _end_collected(timer: Any, exit_hook: Any) -> None:
+    """Let the timer of a consumer that was collected end, without a commit; takes no lock."""
+    if timer is not None:
+        timer.cancel()
+    atexit.unregister(exit_hook)
+
+
 def _stop_at_exit(reference: Any) -> None:
-    """Stop a consumer that still exists. One with a timer is kept alive by it.
+    """Stop a consumer that still exists.
 
     A forked process that ends first, and has not committed anything itself, leaves that to the
     parent: the positions it inherited would undo what the parent commits meanwhile.

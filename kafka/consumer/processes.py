@@ -15,6 +15,7 @@ import os
 import queue
 import signal
 import sys
+import threading
 import time
 import types
 import warnings
@@ -279,7 +280,10 @@ class Crew:
         # Items with the index of the child that sent each; None: put in here.
         self._backlog: Deque[Tuple[Optional[int], Any]] = deque()
         self._owner = os.getpid()
-        weakref.finalize(self, end_children, self._children, self._leave, self._owner)
+        # By it the thread that waits is told to end the children: by end(), or a finalizer, which
+        # may run at any place of any thread and must neither wait nor take a lock.
+        self._told: queue.SimpleQueue[None] = queue.SimpleQueue()
+        weakref.finalize(self, self._told.put, None)
 
     def __repr__(self) -> str:
         return '<Crew children=%d items=%d>' % (len(self._children), self.qsize())
@@ -299,10 +303,17 @@ class Crew:
         except BaseException:
             self.end()
             raise
+        threading.Thread(
+            target=_end_when_told,
+            args=(self._told, self._children, self._leave, self._owner),
+            name='kafka consumer end',
+            daemon=True,
+        ).start()
 
     def end(self) -> None:
         """End all children, within seconds. Harmless when called again, or in another process."""
         end_children(self._children, self._leave, self._owner)
+        self._told.put(None)
 
     def restart(self, index: int, is_stale: Callable[[Any], bool]) -> None:
         """Start a child again now, with new arguments, and forget the items that are stale."""
@@ -483,6 +494,12 @@ class Crew:
                     self._start(child)
                 except OSError as error:
                     self._postpone(child, 'cannot be started: %s' % error)
+
+
+def _end_when_told(told: Any, children: Sequence[_Child], leave: Flag, owner: int) -> None:
+    """Wait until a crew has ended or was collected, and end its children."""
+    told.get()
+    end_children(children, leave, owner)
 
 
 def end_children(children: Sequence[_Child], leave: Flag, owner: int) -> None:

@@ -45,6 +45,8 @@ def timers(monkeypatch):
         def stop(self):
             self.running = False
 
+        cancel = stop
+
     monkeypatch.setattr(base, 'ReentrantTimer', HandTimer)
     return made
 

@@ -10,7 +10,14 @@ import weakref
 
 import pytest
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import (
+    KafkaClient,
+    KafkaConsumer,
+    MultiProcessConsumer,
+    SimpleClient,
+    SimpleConsumer,
+    TopicPartition,
+)
 from kafka.consumer import engine as engine_module
 from kafka.consumer.listener import ConsumerRebalanceListener
 from kafka.testing import Cluster
@@ -187,3 +194,62 @@ def test_one_that_has_found_no_cluster_ends_too():
     del made
     thread.join(10)
     assert not thread.is_alive() and is_there() is None
+
+
+# ------------------------------------------------------------ 0.9.5
+
+
+def commits(cluster):
+    return sum(each.api.name == 'OFFSET_COMMIT' for each in cluster.requests)
+
+
+def threads():
+    return set(threading.enumerate())
+
+
+def gone(is_there, before):
+    """Return whether an object was collected and all threads that began since have ended."""
+    gc.collect()
+    deadline = time.monotonic() + 10
+    while threads() - before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return is_there() is None and not threads() - before
+
+
+@pytest.mark.parametrize('every_ms', [20, 3_600_000])
+@pytest.mark.parametrize('kind', [KafkaClient, SimpleClient])
+def test_a_simple_consumer_that_is_collected_ends_its_timer_and_commits_nothing(
+    cluster, kind, every_ms
+):
+    before = threads()
+    client = kind(cluster.bootstrap)
+    made = SimpleConsumer(client, b'g', b't', auto_commit_every_t=every_ms)
+    made.get_messages(1)
+    if every_ms == 20:
+        deadline = time.monotonic() + 10
+        while made.count_since_commit and time.monotonic() < deadline:
+            time.sleep(0.01)  # the timer commits
+    count = commits(cluster)
+    assert bool(count) == (every_ms == 20)
+    made.itself = made
+    is_there = weakref.ref(made)
+    del made
+    assert gone(is_there, before)
+    assert commits(cluster) == count
+    client.close()
+
+
+@pytest.mark.parametrize('auto_commit', [False, True])
+def test_a_consumer_in_processes_that_is_collected_ends_them(cluster, auto_commit):
+    before = threads()
+    client = KafkaClient(cluster.bootstrap)
+    made = MultiProcessConsumer(client, b'g', b't', auto_commit=auto_commit)
+    assert len(made.get_messages(1, timeout=20)) == 1
+    processes, is_there = list(made.procs), weakref.ref(made)
+    made.itself = made
+    del made
+    with threading._active_limbo_lock:  # the collector may run where a thread is just begun
+        gc.collect()
+    assert gone(is_there, before)
+    assert not any(process.is_alive() for process in processes)
+    client.close()

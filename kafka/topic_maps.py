@@ -8,6 +8,7 @@ the maps compare equal to plain dicts with the keys as decoded.
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import Any, Dict, Iterable, TypeVar
 
 _Map = TypeVar('_Map', bound='TopicDict')
@@ -93,9 +94,10 @@ class TopicDict(Dict[Any, Any]):
         """Remove a key in either spelling and return its value (or the default, if given)."""
         return super().pop(self.stored_key(key), *default)
 
-    def update(self, *args: Any, **kwargs: Any) -> None:
+    def update(self, other: Any = (), /, **kwargs: Any) -> None:
         """Store all entries of a mapping or of an iterable of pairs."""
-        for key, value in dict(*args, **kwargs).items():
+        pairs = [(key, other[key]) for key in other.keys()] if hasattr(other, 'keys') else other
+        for key, value in chain(pairs, kwargs.items()):
             self[key] = value
 
     def copy(self: _Map) -> _Map:

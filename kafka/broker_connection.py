@@ -13,6 +13,7 @@ from collections import deque, namedtuple
 from typing import Any, Deque, Dict, List, Optional, Tuple
 
 from kafka import config as options
+from kafka.error_copies import unraised_copy
 from kafka.errors import (
     CorrelationIdError,
     KafkaConnectionError,
@@ -395,6 +396,7 @@ class BrokerConnection(SteppedSocket):
             future = getattr(entry, 'future', None)
             if future is not None and not future.is_done:
                 future.failure(error)
+                error = unraised_copy(error)  # for the next one
 
     # ------------------------------------------------------------ the broker's version
 

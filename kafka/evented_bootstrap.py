@@ -99,7 +99,7 @@ class Bootstrap:
             self._check_time()
             return False
         if self._future.failed():
-            raise self._future.exception
+            raise self._future.exception.with_traceback(None)
         self.metadata = self._future.value
         self.versions = conn.versions
         self.close()

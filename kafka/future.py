@@ -144,7 +144,7 @@ class Future:
             # Whoever runs a loop of asyncio has imported it.
             yield from _waiter(sys.modules.get('asyncio'), self)
         if self.failed():
-            raise self.exception
+            raise self.exception.with_traceback(None)  # as it may be awaited more than once
         return self.value
 
     def chain(self: _Self, other: Future) -> _Self:

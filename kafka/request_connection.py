@@ -15,6 +15,7 @@ from collections import deque
 from typing import Any, Callable, Deque, List, Optional, Tuple
 
 from kafka.conn import KafkaConnection
+from kafka.error_copies import unraised_copy
 from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.exchange import Address, Outcome, Request, abandon
 from kafka.future import Future
@@ -205,6 +206,7 @@ class RequestConnection(threading.local):
         waiting, self._in_flight = self._in_flight, deque()
         for _, _, future in waiting:
             future.failure(error)
+            error = unraised_copy(error)  # for the next one
 
     def close(self) -> None:
         """Close the connection and fail what waits for answers; the next use connects again."""

@@ -101,6 +101,7 @@ FLOOR = {
     'kafka.codec': 'wire',
     'kafka.broker_errors': 'words',
     'kafka.client_errors': 'words',
+    'kafka.error_copies': 'words',
     'kafka.config': 'words',
     'kafka.consumer_record': 'words',
     'kafka.oauth': 'faces',

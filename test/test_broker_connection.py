@@ -312,6 +312,15 @@ def test_an_answer_that_is_late(sock, conn):
     assert isinstance(future.exception, (RequestTimedOutError, type(None)))
 
 
+def test_requests_that_fail_together_have_errors_of_their_own(sock, conn):
+    """Or each that is raised would add to the traceback of all."""
+    conn.connect()
+    futures = [conn.send(MetadataRequest[0]([])) for _ in range(3)]
+    conn.close(KafkaConnectionError('gone'))
+    assert {str(future.exception) for future in futures} == {'ConnectionError: gone'}
+    assert len({id(future.exception) for future in futures}) == 3
+
+
 def test_close_fails_what_waits_with_the_error_given(sock, conn):
     conn.connect()
     future = conn.send(MetadataRequest[0]([]))

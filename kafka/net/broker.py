@@ -24,6 +24,7 @@ from collections import deque
 from functools import partial
 from typing import Any, Callable, Deque, Optional
 
+from kafka.error_copies import unraised_copy
 from kafka.errors import (
     Cancelled,
     IllegalStateError,
@@ -582,7 +583,8 @@ class BrokerLink(MadeRequests):
             transport.close()
         pending, self._in_flight = self._in_flight, deque()
         for each in pending:
-            each.answer.fail(error or Cancelled('%r was closed' % self))
+            failure = error or Cancelled('%r was closed' % self)
+            each.answer.fail(unraised_copy(failure))
         self._wake_all()  # they look again, and connect
 
     def _wake_all(self) -> None:

@@ -12,6 +12,7 @@ import logging
 from typing import Any, Callable, Coroutine, Dict, Iterable, List, Optional
 
 from kafka.cluster import ClusterMetadata
+from kafka.error_copies import unraised_copy
 from kafka.errors import (
     IllegalStateError,
     InvalidTopicError,
@@ -245,7 +246,7 @@ class Refreshing:
         self._cluster.failed_update(error)
         if not error.retriable:
             for waiter in waiters:
-                waiter.fail(error)
+                waiter.fail(unraised_copy(error))
         self.refresh()
 
     async def _until_due(self) -> None:
@@ -270,4 +271,4 @@ class Refreshing:
     def _tell(self, error: KafkaError) -> None:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
-            waiter.fail(error)
+            waiter.fail(unraised_copy(error))

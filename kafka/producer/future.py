@@ -24,6 +24,7 @@ from typing import (
     overload,
 )
 
+from kafka.error_copies import unraised_copy
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.future import Future
 from kafka.structs import TopicPartition
@@ -115,13 +116,14 @@ class FutureRecordMetadata(Future):
     error_on_callbacks = False
 
     # Made without __init__ and without a lock: nothing per record that can be had per batch.
-    __slots__ = ('_batch', '_header_size', '_index', '_key_size', '_value_size')
+    __slots__ = ('_batch', '_header_size', '_index', '_key_size', '_own_error', '_value_size')
 
     _batch: ProducerBatch
     _index: int
     _value_size: int
     _key_size: int
     _header_size: int
+    _own_error: BaseException  # once somebody has asked
 
     __init__ = object.__init__
 
@@ -147,9 +149,19 @@ class FutureRecordMetadata(Future):
 
     @property
     def exception(self) -> Optional[BaseException]:
-        """Why the record was not stored, None while that may still happen."""
+        """Why the record was not stored, None while that may still happen.
+
+        Each future has an error object of its own; those of a batch are equal.
+        """
         batch, index = self._place()
-        return batch.error_of(index) if batch.is_done else None
+        error = batch.error_of(index) if batch.is_done else None
+        if error is None:
+            return None
+        try:
+            return self._own_error
+        except AttributeError:
+            self._own_error = unraised_copy(error)
+            return self._own_error
 
     @property
     def value(self) -> Optional[RecordMetadata]:
@@ -192,7 +204,8 @@ class FutureRecordMetadata(Future):
                 batch, index = self._place()
         error = batch.error_of(index)
         if error is not None:
-            raise error
+            # Never one that was raised before, whose traceback and context would grow.
+            raise unraised_copy(error).with_traceback(None)
         return batch.metadata_of(index, self._key_size, self._value_size, self._header_size)
 
     def _complete(self, value: Any, exception: Any) -> Any:
@@ -315,7 +328,8 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
                     error = batch.error_of(place)
                     if error is not None:
                         numbers = part.numbers
-                        return begin + number if numbers is None else int(numbers[number]), error
+                        at = begin + number if numbers is None else int(numbers[number])
+                        return at, unraised_copy(error)
             begin += part.size
         return None
 

@@ -52,7 +52,7 @@ class Operation:
         """Raise its error, if any, to the caller who waited."""
         self.is_told = True
         if self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)  # as it is raised to each who asks
 
 
 class OffsetsOperation(Operation):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import traceback
 
 import pytest
 
@@ -122,4 +124,92 @@ def test_the_first_error_of_records_whose_batch_was_split():
     last.move(State.IN_FLIGHT)
     error = KafkaError('no')
     last.fail(error)
-    assert records.exception() is error
+    assert records.exception() == error
+
+
+# --- many futures of one batch that failed: what each raises is its own
+
+
+def failed_batch(count, error=None):
+    """Return the futures of a batch that failed after a connection did."""
+    batch = batch_of(count)
+    if error is None:
+        error = KafkaTimeoutError('not acknowledged')
+        error.__cause__ = KafkaError('the connection is gone')
+    batch.fail(error)
+    return [future_of(batch, index, -1, 1, -1) for index in range(count)]
+
+
+def logged(call):
+    """Return what logging would write about an error that a call raises, and the error."""
+    try:
+        call()
+    except KafkaError as error:
+        return traceback.format_exc(), error
+    raise AssertionError('nothing was raised')
+
+
+def test_each_future_of_a_batch_raises_an_error_of_its_own():
+    futures = failed_batch(800)
+    texts, errors = zip(*(logged(future.get) for future in futures))
+    assert len({id(error) for error in errors}) == 800
+    assert len(set(texts)) == 1 and len(texts[0]) < 1500
+    assert 'the connection is gone' in texts[0]
+    assert all(error == errors[0] and error.retriable for error in errors)
+
+
+def test_a_future_that_is_asked_again_raises_an_equal_error_with_a_traceback_as_short():
+    (future,) = failed_batch(1)
+    texts, errors = zip(*(logged(lambda: future.get(0)) for _ in range(50)))
+    assert all(error == future.exception for error in errors)
+    assert len(set(texts)) == 1
+
+
+def test_futures_that_are_awaited_again_raise_with_a_traceback_as_short():
+    evented = Future().failure(KafkaError('x'))
+    for future in [*failed_batch(1), evented]:
+
+        async def ask(future=future):
+            return await future
+
+        texts = [logged(lambda ask=ask: asyncio.run(ask()))[0] for _ in range(5)]
+        assert len(set(texts)) == 1
+
+
+def test_errors_in_the_course_of_others_do_not_chain_all_of_them():
+    """A handler that asks the next future has one error as the context, not all before it."""
+    futures = failed_batch(50)
+    for first, second in zip(futures, futures[1:]):
+        try:
+            first.get()
+        except KafkaError as error:
+            text, _ = logged(second.get)
+            assert text.count('KafkaTimeoutError') <= 4 and error.__context__ is None
+    assert len(logged(futures[-1].get)[0]) < 6000
+
+
+def test_the_records_of_send_many_have_errors_of_their_own():
+    batch = batch_of(3)
+    records = FutureRecords([Placed(batch, 0, 3)], [1, 1, 1])
+    batch.fail(KafkaError('x'))
+    assert records.exception() == records.exception() == records[0].exception
+    assert records.exception() is not records.exception()
+    assert len({id(error) for error in [future.exception for future in records]}) == 3
+    assert len({logged(records.get)[0] for _ in range(5)}) == 1
+
+
+def test_an_error_that_is_not_the_packages_is_told_itself():
+    error = ValueError('of a program')
+    (future,) = failed_batch(1, error)
+    assert future.exception is error
+
+
+def test_callbacks_are_given_errors_of_their_own():
+    batch = batch_of(3)
+    futures = [future_of(batch, index, -1, 1, -1) for index in range(3)]
+    given = []
+    for future in futures:
+        future.add_errback(given.append)
+    batch.fail(KafkaError('x'))
+    assert [error is future.exception for error, future in zip(given, futures)] == [True] * 3
+    assert len({id(error) for error in given}) == 3

@@ -157,7 +157,7 @@ def test_a_record_of_its_own_error():
     for each, error in ((future, own), (mate, others)):
         with pytest.raises(KafkaError) as caught:
             each.get()
-        assert caught.value is error is each.exception
+        assert caught.value == each.exception == error
         assert each.failed() and each.value is None
 
 
@@ -260,7 +260,7 @@ def test_a_batch_that_is_over_keeps_no_records():
 def test_a_record_that_was_never_taken_has_a_future_that_failed():
     error = KafkaError('too large')
     future = future_of(FailedBatch(TP, error, 123, threading.Lock()), 0, -1, 5, -1)
-    assert future.is_done and future.exception is error and future.timestamp_ms == 123
+    assert future.is_done and future.exception == error and future.timestamp_ms == 123
     with pytest.raises(KafkaError):
         future.get(timeout=1)
 

@@ -189,7 +189,7 @@ def test_what_waits_in_a_transaction_fails_with_what_was_purged_on_the_wire():
     rig, _ = in_transaction()
     sent, waits = rig.go(b'x' * 900, b'y' * 900)
     purge(rig, in_queue=False)
-    assert waits.exception is sent.exception and MAYBE_STORED in fate(sent)
+    assert waits.exception == sent.exception and MAYBE_STORED in fate(sent)
 
 
 @pytest.mark.parametrize('ends', [False, True])

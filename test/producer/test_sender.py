@@ -277,7 +277,7 @@ def test_guilty_records_are_told_from_their_mates():
     rig.loop.settle()
     errors = [outcome(future) for future in futures]
     assert isinstance(errors[1], InvalidRecordError) and 'bad' in str(errors[1])
-    assert errors[0] is errors[2] and type(errors[0]) is KafkaError
+    assert errors[0] == errors[2] and type(errors[0]) is KafkaError
 
 
 def test_a_batch_that_is_too_large_is_split_until_it_fits():

@@ -225,4 +225,4 @@ def test_batches_that_fail_fail_all_their_futures():
     batch = futures[0]._batch
     producer._accumulator.take(producer.topic.queue(0))
     batch.fail(KafkaError('x'))
-    assert all(future.exception is batch.error_of(0) for future in futures)
+    assert all(future.exception == batch.error_of(0) for future in futures)

@@ -157,7 +157,7 @@ class KafkaConnection(threading.local):
         self.timeout = timeout
         self._sock: Any = None
         self._process = 0  # whose the socket is
-        self.is_asked = False  # whether a client waits for an answer here
+        self.is_asked: Any = None  # the call of a client that waits for an answer here
         self.ahead_bytes = 0  # how much to read at once, into the next answer too; 0: as 0.9.5 did
         self._closer: Optional[_Closer] = None
         self._idle: Optional[IdleCheck] = None  # of the socket
@@ -171,6 +171,8 @@ class KafkaConnection(threading.local):
 
     def _forget(self) -> None:
         """Forget what belongs to one connection."""
+        # Whether bytes are being sent or read; still so afterwards if an exception has ended that.
+        self._is_busy = False
         self._has_answered = False
         self._reader = FrameReader()
         self._session = Session(Role.CLIENT)
@@ -207,9 +209,11 @@ class KafkaConnection(threading.local):
         if old is not None:
             self._send_old(old, payload)
             return
+        self._is_busy = True
         self._write(payload)
         correlation_id = int.from_bytes(payload[8:12], 'big', signed=True)
         self._waiting.append(_Waiting(correlation_id, passes, None))
+        self._is_busy = False
 
     def send_unwritten(self, request_id: int, request: Unwritten) -> None:
         """Send a request that was not written as bytes; as send() does with its bytes."""
@@ -249,9 +253,15 @@ class KafkaConnection(threading.local):
         if first is not None and first.translation is not None and not first.translation.requests:
             self._waiting.popleft()
             return first.translation.unread([])
+        if self._is_busy:
+            self._raise_connection_error(InterruptedError('the last request was interrupted'))
+        self._is_busy = True
         frame = self._next_frame()
         translation = self._whose(frame)
-        return frame if translation is None else self._finish(translation, frame)
+        if translation is None:
+            self._is_busy = False
+            return frame
+        return self._finish(translation, frame)
 
     def ask(self, request_id: int, request: Union[bytes, Unwritten]) -> Union[bytes, Unread]:
         """Send one request and read its answer, as send() or send_unwritten() and recv_unread() do.
@@ -267,6 +277,7 @@ class KafkaConnection(threading.local):
             or self._sock is None
             or self._waiting
             or self._read_early
+            or self._is_busy
             or self._process != os.getpid()
             or not translator.passes(request)
             or log.isEnabledFor(logging.DEBUG)
@@ -275,6 +286,7 @@ class KafkaConnection(threading.local):
             self.send(request_id, request)
             return self.recv_unread(request_id)
         # Nothing else is under way, and it will be answered: benchmarks/simple.py --only default
+        self._is_busy = True
         try:
             self._sock.sendall(request)
             frame = self._read_frame(self.ahead_bytes or MAX_READ_BYTES)
@@ -282,6 +294,7 @@ class KafkaConnection(threading.local):
             self._raise_connection_error(error)
         if frame[:4] != request[8:12]:
             self._fail_answer(frame, int.from_bytes(request[8:12], 'big', signed=True))
+        self._is_busy = False
         return frame
 
     def api_versions(self) -> Ranges:
@@ -298,7 +311,7 @@ class KafkaConnection(threading.local):
 
     def get_connected_socket(self) -> Any:
         """Return the socket, connecting first if need be. Raises KafkaConnectionError."""
-        if self._is_inherited():
+        if self._is_busy or self._is_inherited():  # half a request or answer may be on it
             self.close()
         elif self._sock is not None and not self._waiting and self._is_ended():
             log.debug('%s was closed by the broker while it was idle: connecting again', self)
@@ -480,10 +493,12 @@ class KafkaConnection(threading.local):
             for each in translation.requests:
                 data = self._session.send(each, version=version, correlation_id=correlation_id)
                 payload = payload + data if payload else data
+        self._is_busy = True
         if payload:
             self._write(payload)
         if is_answered(old.message):
             self._waiting.append(_Waiting(old.header.correlation_id, True, translation))
+        self._is_busy = False
 
     def _translate(self, old: OldRequest) -> Optional[Translation]:
         if self._translator is None and not old.needs_versions:
@@ -529,6 +544,7 @@ class KafkaConnection(threading.local):
             if not isinstance(event, ResponseReceived):
                 self._fail_frame(FrameError('what came is no answer to a request'))
             responses.append(event.response)
+        self._is_busy = False
         return translation.unread(responses)
 
     # ------------------------------------------------------------ versions
@@ -549,6 +565,7 @@ class KafkaConnection(threading.local):
         return self._translator
 
     def _probe(self) -> BrokerVersions:
+        self._is_busy = True
         probe = probe_versions(self._client_id, highest=self._versions_version)
         answer: Optional[bytes] = None
         result: Optional[ProbeResult] = None
@@ -566,6 +583,7 @@ class KafkaConnection(threading.local):
         self._versions_version = result.asked_version
         if not result.connected:
             self._reconnect()
+        self._is_busy = False
         return result.versions
 
     def _fail_probe(self, error: KafkaError) -> NoReturn:

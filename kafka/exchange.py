@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from kafka.conn import KafkaConnection
 from kafka.errors import FailedPayloadsError, KafkaConnectionError, ProtocolError
 from kafka.protocol.unwritten import Unwritten
+from kafka.running_calls import is_in_call
 
 log = logging.getLogger('kafka.client')
 
@@ -106,6 +107,9 @@ def abandon(conn: Any) -> None:
 
     A connection that a program brought along need not have ``close``, and it may fail in any way.
     """
+    if issubclass(type(conn), _OwnConnection):
+        conn.close()  # raises only what interrupts it: the caller must not take it for closed then
+        return
     try:
         conn.close()
     except Exception:
@@ -115,15 +119,17 @@ def abandon(conn: Any) -> None:
 def ask(conn: Any, request_id: int, data: Any, decode: Callable[[Any], Any]) -> Any:
     """Send one request and return its decoded answer; close the connection if that fails."""
     asked: List[Tuple[Any, bool]] = []
+    is_answered = False
     try:
         if _is_own(conn):
             conn = _free(conn, asked)
         conn.send(request_id, data)
-        return decode(conn.recv(request_id))
-    except BaseException:
-        abandon(conn)
-        raise
+        answer = decode(conn.recv(request_id))
+        is_answered = True
+        return answer
     finally:
+        if not is_answered:
+            abandon(conn)
         _let_go(asked)
 
 
@@ -204,19 +210,23 @@ def _free(conn: Any, asked: List[Tuple[Any, bool]]) -> Any:
     """Return a connection on which this thread waits for nothing, and note it as asked.
 
     Who waits already was interrupted by the handler of a signal, which asks now: over a connection
-    for that alone, because what comes next on this one is the other's answer.
+    for that alone, because what comes next on this one is the other's answer. One that was left by
+    an exception before it could close the connection has left its mark, too.
     """
-    is_spare = conn.is_asked
+    mark = conn.is_asked
+    is_spare = mark is not None and is_in_call('asked', mark)
     if is_spare:
         conn = conn.copy()
+    elif mark is not None:
+        conn.close()
     asked.append((conn, is_spare))
-    conn.is_asked = True
+    conn.is_asked = asked
     return conn
 
 
 def _let_go(asked: List[Tuple[Any, bool]]) -> None:
     for conn, is_spare in asked:
-        conn.is_asked = False
+        conn.is_asked = None
         if is_spare:
             abandon(conn)
 

@@ -23,6 +23,7 @@ from kafka.protocol.api import ApiKey, RequestHeader
 from kafka.protocol.negotiation import Ranges
 from kafka.protocol.translation import OldRequest, Unread
 from kafka.protocol.unwritten import Unwritten
+from kafka.running_calls import is_in_call
 
 # Requests that are translated without their old bytes where the broker keeps magic 2.
 _WITH_RECORDS = (ApiKey.PRODUCE, ApiKey.FETCH)
@@ -69,7 +70,7 @@ class RequestConnection(threading.local):
         self._conn: Optional[KafkaConnection] = None
         self._correlation_id = 0
         self._in_flight: Deque[Tuple[int, Any, Future]] = deque()
-        self._is_asked = False  # whether ask() waits for an answer
+        self._asked: Any = None  # the mark of ask(), while it waits for an answer
 
     def __repr__(self) -> str:
         return '<RequestConnection host=%s port=%s>' % (self.host, self.port)
@@ -119,19 +120,20 @@ class RequestConnection(threading.local):
         if conn is None or type(conn) is not _OwnConnection:
             conn = self.connect()
         data = self._data(conn, request)
-        self._is_asked = True
+        self._asked = asked = [False]
         try:
             if type(conn) is _OwnConnection:
                 answer: Any = conn.ask(request_id, data)
             else:
                 conn.send(request_id, data)
                 answer = conn.recv(request_id)
-            return _read(answer, request.RESPONSE_TYPE)
-        except BaseException:
-            self.close()  # who knows what of the answer is left on it
-            raise
+            response = _read(answer, request.RESPONSE_TYPE)
+            asked[0] = True
+            return response
         finally:
-            self._is_asked = False
+            if not asked[0]:
+                self.close()  # who knows what of the answer is left on it
+            self._asked = None
 
     def send(self, request: Any, expect_response: bool = True) -> Future:
         """Send a request struct; return the future of its response struct.
@@ -276,7 +278,11 @@ def _free(conn: Any, spares: List[Any]) -> Any:
 
     Who waits was interrupted by the handler of a signal; kafka.exchange tells the rest.
     """
-    if type(conn) is not _OwnRequests or not (conn._is_asked or conn._in_flight):
+    if type(conn) is not _OwnRequests or not (conn._asked or conn._in_flight):
+        return conn
+    if conn._asked is not None and not is_in_call('asked', conn._asked):
+        conn.close()  # that call was ended by an exception, and could not close it
+        conn._asked = None
         return conn
     spares.append(conn.copy())
     return spares[-1]

@@ -15,11 +15,10 @@ Pure; put_back() and note() are called under the consumer's lock.
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
 from typing import Dict, List, Optional, Tuple
 
 from kafka.consumer.partition_state import Place, TopicPartitionState
+from kafka.running_calls import is_in_call
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ['HandOut']
@@ -62,9 +61,4 @@ class HandOut:
 
         So it is when a callback of the program, or the handler of a signal, calls the consumer.
         """
-        frame: Optional[FrameType] = sys._getframe(1)
-        while frame is not None:
-            if 'hand_out' in frame.f_code.co_varnames and frame.f_locals.get('hand_out') is self:
-                return True
-            frame = frame.f_back
-        return False
+        return is_in_call('hand_out', self)

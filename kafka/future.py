@@ -13,6 +13,8 @@ import sys
 import threading
 from typing import Any, Callable, Generator, List, Tuple, TypeVar
 
+from kafka.program_errors import log_program_error
+
 log = logging.getLogger(__name__)
 
 _Self = TypeVar('_Self', bound='Future')
@@ -98,9 +100,9 @@ class Future:
             return
         try:
             call(self.exception if wants_error else self.value)
-        except Exception:
+        except Exception as error:
             # Nobody waits for a callback, and it must not keep the next ones from being told.
-            log.exception('a callback failed: %r', call)
+            log_program_error(log, error, 'a callback failed: %r', call)
             if self.error_on_callbacks:
                 raise
 
@@ -108,8 +110,9 @@ class Future:
         """Make one call for somebody whose work it must not end."""
         try:
             self._run(wants_error, call)
-        except BaseException:  # sys.exit() in a callback, or a failed check of a test
-            log.exception('a callback wants to end the thread that called it: %r', call)
+        except BaseException as error:  # sys.exit() in a callback, or a failed check of a test
+            text = 'a callback wants to end the thread that called it: %r'
+            log_program_error(log, error, text, call)
 
     def _add(self, wants_error: bool, call: Callable[[Any], Any]) -> None:
         with self._lock:

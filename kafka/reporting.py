@@ -12,6 +12,7 @@ from typing import Any, Iterable, Mapping
 from kafka.metrics.metric_config import MetricConfig
 from kafka.metrics.metrics import Metrics
 from kafka.metrics.metrics_reporter import AbstractMetricsReporter
+from kafka.program_errors import log_program_error
 
 __all__ = ['HarmlessReporter', 'registry_of']
 
@@ -67,6 +68,6 @@ class HarmlessReporter(AbstractMetricsReporter):
     def _tell(self, method: str, *arguments: Any) -> None:
         try:
             getattr(self._reporter, method)(*arguments)
-        except Exception:
+        except Exception as error:
             # Nothing else stands before the turns of the loop.
-            log.exception('%s() of a metric reporter failed', method)
+            log_program_error(log, error, '%s() of a metric reporter failed', method)

@@ -102,6 +102,7 @@ FLOOR = {
     'kafka.broker_errors': 'words',
     'kafka.client_errors': 'words',
     'kafka.error_copies': 'words',
+    'kafka.program_errors': 'words',
     'kafka.config': 'words',
     'kafka.consumer_record': 'words',
     'kafka.oauth': 'faces',

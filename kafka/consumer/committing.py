@@ -21,6 +21,7 @@ from kafka.consumer.shell import Shell
 from kafka.coordinator.commits import AutoCommit
 from kafka.errors import IllegalStateError, KafkaError
 from kafka.future import Future
+from kafka.program_errors import log_program_error
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ['Committing']
@@ -171,8 +172,8 @@ class Committing(Shell):
             if hasattr(interceptor, 'on_commit'):
                 try:
                     interceptor.on_commit(dict(offsets))
-                except Exception:
-                    log.exception('on_commit() of an interceptor failed')
+                except Exception as error:
+                    log_program_error(log, error, 'on_commit() of an interceptor failed')
 
     _interceptors: Any = ()
 

@@ -17,6 +17,7 @@ from kafka.consumer.listener import defines_lost, is_async
 from kafka.coordinator.member import Step, StepKind
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.future import Future, drive_coroutine
+from kafka.program_errors import log_program_error
 from kafka.structs import TopicPartition
 
 __all__ = ['ListenerError', 'Rebalancing']
@@ -114,7 +115,7 @@ class Rebalancing(Committing):
                 drive_coroutine(outcome, self._await)
         except Exception as error:
             if not is_of_3_0(listener):
-                log.exception('%s() of a rebalance listener failed', what)
+                log_program_error(log, error, '%s() of a rebalance listener failed', what)
                 return
             text = '%s() of a rebalance listener failed: %r' % (what, error)
             raise ListenerError(text) from error

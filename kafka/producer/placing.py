@@ -43,6 +43,7 @@ from kafka.producer.record_checks import (
 )
 from kafka.producer.sending import Sending
 from kafka.producer.topic_queue import TopicQueue
+from kafka.program_errors import log_program_error
 from kafka.structs import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -421,8 +422,8 @@ def _tell_error(told: Callable[..., Any], error: BaseException) -> None:
 def _tell_refused(told: Callable[..., Any], error: BaseException) -> None:
     try:
         told(None, error)
-    except Exception:  # the program is to get the error of the record
-        log.exception('an interceptor failed: %r', told)
+    except Exception as failure:  # the program is to get the error of the record
+        log_program_error(log, failure, 'an interceptor failed: %r', told)
 
 
 def _log_lost(topic: Any, error: BaseException) -> None:

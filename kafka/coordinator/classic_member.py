@@ -496,7 +496,9 @@ class ClassicMember(Member):
         members = subscriptions_of(answer)
         await self._leader.watch(members, self._membership.topics or ())
         if answer.skip_assignment:
+            self._leader.kept()
             return {}
+        self._leader.assigned()
         return self._assignors.share(assignor, self._pool.cluster, members)
 
     async def _on_sync(self, assignor: Assignor, answer: Any) -> None:

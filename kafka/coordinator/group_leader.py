@@ -38,6 +38,7 @@ class GroupLeader:
         self._wanted: FrozenSet[str] = frozenset()  # in addition to those of the member itself
         self._with_racks = False
         self._seen: Optional[_Seen] = None
+        self._assigned: Optional[_Seen] = None  # as of the last assignment this member has made
 
     def __repr__(self) -> str:
         return '<GroupLeader of %s topics=%d>' % (self._settings.group_id, len(self._topics))
@@ -83,6 +84,19 @@ class GroupLeader:
         """Tell whether some topics are being made just now."""
         errors = cluster.topic_errors
         return any(errors.get(topic) is LeaderNotAvailableError for topic in topics)
+
+    def assigned(self) -> None:
+        """Note that the group is assigned by what watch() has seen."""
+        self._assigned = self._seen
+
+    def kept(self) -> None:
+        """Note that the group keeps the assignment that it has (KIP-814).
+
+        Sequence: a static member assigns and stops polling; a partition is added; it joins again,
+        still the leader of an assignment without that partition. So what it had seen counts.
+        """
+        if self._assigned is not None:
+            self._seen = self._assigned
 
     def resign(self, own: Iterable[str]) -> None:
         """Watch nothing any more. Arguments: own: topics of the member, which stay of interest."""

@@ -204,6 +204,35 @@ def commit_without_epochs(patch):
     patch.setattr(TopicPartitionState, 'consumed_offset', consumed_offset)
 
 
+def commit_where_a_reset_led(patch):
+    def consumed_offset(self):
+        if self._position is None:
+            return None
+        return OffsetAndMetadata(self._position, '', self.position_epoch)
+
+    patch.setattr(TopicPartitionState, 'consumed_offset', consumed_offset)
+
+
+def drop_what_is_not_subscribed_any_more_at_once(patch):
+    def drop(self):
+        self.revoke([each for each in self.assignment if not self.matches(str(each.topic))])
+
+    patch.setattr(SubscriptionState, '_drop_unsubscribed', drop)
+
+
+def return_what_is_not_subscribed_any_more(patch):
+    patch.setattr(TopicPartitionState, 'unsubscribe', lambda self, is_unsubscribed: None)
+
+
+def keep_back_what_is_subscribed_again(patch):
+    real = TopicPartitionState.unsubscribe
+
+    def unsubscribe(self, is_unsubscribed):
+        real(self, is_unsubscribed or self.is_unsubscribed)
+
+    patch.setattr(TopicPartitionState, 'unsubscribe', unsubscribe)
+
+
 def look_for_topics_once(patch):
     real = SubscriptionState.change_subscription
 
@@ -254,6 +283,10 @@ MUTATIONS = {
     doubt_no_position: 3,
     take_every_position_for_valid: 3,
     commit_without_epochs: 3,
+    commit_where_a_reset_led: 130,
+    drop_what_is_not_subscribed_any_more_at_once: 34,
+    return_what_is_not_subscribed_any_more: 14,
+    keep_back_what_is_subscribed_again: 14,
     look_for_topics_once: 10,
     match_inside_of_names: 0,
     poll_longer_than_allowed: 0,

@@ -11,10 +11,11 @@ import random
 
 from kafka import SubscriptionPattern
 from kafka.errors import NoBrokersAvailable
+from kafka.structs import TopicPartition
 from kafka.testing import MemoryCluster
 from test.simulation.checks import Wrong, hearing, repeatable
 from test.simulation.ledger import Ledger
-from test.simulation.reader import Reader
+from test.simulation.reader import Reader, SimConsumer
 from test.simulation.trouble import Trouble
 from test.simulation.truncation import TRUNCATIONS_ARE_TOLD_SINCE, lose_the_end
 from test.simulation.world import World, seeded
@@ -24,6 +25,8 @@ TOPIC = 't'
 OTHER, OTHERS = 'x', 2
 #: Those that come while readers follow a pattern, of two partitions each, and one that is none.
 MORE, UNWANTED = ['t1', 't2'], 'not'
+#: One without records, to which readers subscribe for a while in place of the others.
+ELSEWHERE = 'elsewhere'
 GROUP = 'readers'
 RELEASES = [
     '0.9',
@@ -81,6 +84,11 @@ class GroupRun(World):
             and chance.random() < 0.5
         )
         self.has_patterns = chance.random() < 0.25
+        # Of their own chance: the histories of runs without these are what they were before.
+        self.more_chance = random.Random('more of group %d' % seed)
+        self.has_glances = self.more_chance.random() < 0.25 and not self.loses_ends
+        self.changes_subscriptions = self.more_chance.random() < 0.25 and not self.has_patterns
+        self.commits_what_goes = self.changes_subscriptions and self.commits_by == 'sync'
         self.names = [TOPIC]  # of those that stay
         self.readers = []
         self.begun = 0
@@ -97,7 +105,7 @@ class GroupRun(World):
             brokers=self.brokers,
             version=self.release,
             seed=self.seed,
-            topics={TOPIC: self.partitions, OTHER: OTHERS, UNWANTED: 1},
+            topics=self.all_topics(),
             auto_create_topics=False,
             group_consumer_session_timeout_ms=6000,
             group_consumer_heartbeat_interval_ms=2000,
@@ -109,8 +117,13 @@ class GroupRun(World):
                     self.readers.remove(reader)
                     reader.die()
 
+    def all_topics(self):
+        """Return all topics, with their number of partitions."""
+        more = {ELSEWHERE: 1} if self.changes_subscriptions else {}
+        return {TOPIC: self.partitions, OTHER: OTHERS, UNWANTED: 1, **more}
+
     def _go(self):
-        self.ledger = Ledger(self.cluster, GROUP)
+        self.ledger = Ledger(self.cluster, GROUP, [ELSEWHERE])
         for index in range(self.partitions):
             self.ledger.add(TOPIC, index)
         for index in range(OTHERS if OTHER in self.topics else 0):
@@ -120,7 +133,11 @@ class GroupRun(World):
         self.trouble = Trouble(self.cluster, self.chance, TOPIC, [GROUP], self.rate)
         self.trouble.begin_for_groups(TROUBLE_SECONDS)
         end = self.now() + TROUBLE_SECONDS
+        if self.has_glances:
+            self.glance()
         while self.now() < end:
+            if self.more_chance.random() < 0.08:
+                self.one_event_more()
             self.one_event()
             self.ledger.check()
         self.finish()
@@ -157,6 +174,46 @@ class GroupRun(World):
                 event()
                 return
 
+    def one_event_more(self):
+        """Let something happen that is not in all runs."""
+        if self.has_glances and self.more_chance.random() < 0.3:
+            self.glance()
+        elif self.changes_subscriptions and self.awake():
+            self.change_subscription(self.more_chance.choice(self.awake()))
+
+    def glance(self):
+        """Let a program come that goes to the end of logs, and leave before it has read anything.
+
+        It is none of the group that subscribes while others are, who would have to come to a
+        rebalance for it.
+        """
+        options = {**self.options(), 'auto_offset_reset': 'latest'}
+        options.pop('group_instance_id', None)
+        try:
+            consumer = SimConsumer.of(self.cluster, self.loops, **options)
+        except NoBrokersAvailable:
+            self.note('nobody answers who glances')
+            return
+        partitions = [TopicPartition(*key) for key in self.ledger.places]
+        consumer.assign(partitions)
+        self.rest(self.more_chance.choice([0.2, 1.0, 3.0]))
+        self.note('a program glances at %d partitions', len(partitions))
+        consumer.close(timeout_ms=5000)
+
+    def change_subscription(self, reader):
+        if reader.is_elsewhere:
+            reader.come_back()
+        else:
+            topics = [ELSEWHERE, OTHER] if OTHER in self.topics else [ELSEWHERE]
+            reader.subscribe_elsewhere(topics[: self.more_chance.choice([1, 2])])
+            if self.more_chance.random() < 0.3:
+                reader.come_back()  # before anybody has heard of it
+
+    def is_calm(self, reader):
+        """Tell whether a reader's own commit before it gives partitions back cannot have failed."""
+        by_itself = self.commits_by == 'itself'
+        return by_itself and self.changes_subscriptions and not self.rate and not reader.has_stalled
+
     def awake(self):
         return [each for each in self.readers if each.quiet_until <= self.now()]
 
@@ -191,8 +248,8 @@ class GroupRun(World):
             return  # nobody can tell whether the log was cut below an offset that was made up
         for reader in self.awake():
             for partition in sorted(reader.consumer.assignment()):
-                place = self.ledger.places[partition]
-                if reader in place.holds and not place.is_loose:
+                place = self.ledger.places.get(partition)
+                if place is not None and reader in place.holds and not place.is_loose:
                     log = place.log
                     reader.seek(partition, self.chance.randint(log.start_offset, log.end_offset))
                     return
@@ -297,6 +354,7 @@ class GroupRun(World):
         if reader.quiet_until > self.now():
             return
         reader.quiet_until = self.now() + self.chance.choice([2.0, 8.0, 15.0])
+        reader.has_stalled = True
         self.note('%r stalls until %.3f', reader, reader.quiet_until)
         if self.chance.random() < 0.5:
             loop = reader.consumer._engine.loop
@@ -399,6 +457,7 @@ class GroupRun(World):
                 self.rest(0.1)
             for reader in list(self.readers):
                 reader.wake()
+                reader.come_back()
                 reader.poll(100)
                 if reader.is_fenced:
                     self.readers.remove(reader)

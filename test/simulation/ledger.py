@@ -90,10 +90,14 @@ class Hold:
 
 
 class Ledger:
-    """All partitions of a run. Arguments: cluster; group: its id."""
+    """All partitions of a run.
 
-    def __init__(self, cluster, group):
+    Arguments: cluster; group: its id; ignored: topics that have no records and may be anybody's.
+    """
+
+    def __init__(self, cluster, group, ignored=()):
         self.group = group
+        self.ignored = ignored
         self.places = {}
         self.wrongs = []
         self.handed_out = 0
@@ -154,6 +158,8 @@ class Ledger:
         """Note that a member was told that it has partitions."""
         for key in sorted(partitions):
             place = self.places.get(key)
+            if key[0] in self.ignored:
+                continue
             if place is None:
                 self.wrong('%r was assigned %s-%d, which it does not want', member, *key)
                 continue
@@ -171,6 +177,18 @@ class Ledger:
         for key in sorted(partitions):
             if key in self.places and self.places[key].holds.pop(member, None) is None:
                 self.wrong('%r was told that %s-%d goes, and never had it', member, *key)
+
+    def gave_back(self, member, partitions):
+        """Note that a member has committed what it gives back: all that it was handed out."""
+        for key in sorted(partitions):
+            place = self.places.get(key)
+            hold = None if place is None or place.is_loose else place.holds.get(member)
+            if hold is None or hold.next is None:
+                continue
+            missing = place.between(place.commits[-1] if place.commits else 0, hold.next)
+            if missing:
+                self.wrong('%r gave back %s-%d, and %s were handed out and not committed',
+                           member, *key, missing[:5])  # fmt: skip
 
     def ended(self, member):
         """Note that a member is no more."""
@@ -205,6 +223,8 @@ class Ledger:
                 self.wrong('%r was handed out %s-%d offset %d with %r, not %r',
                            member, *key, offset, record.value, value)  # fmt: skip
             starts = [hold.next] if hold.next is not None else self._starts(place, hold)
+            if member.resets_to_end:
+                self._skip_to(offset, starts, place, hold)
             if not place.is_loose and not any(
                 start <= offset and not place.between(start, offset) for start in starts
             ):
@@ -213,6 +233,15 @@ class Ledger:
             hold.next = offset + 1
             place.handed.add(offset)
             self.handed_out += 1
+
+    def _skip_to(self, offset, starts, place, hold):
+        """Note what a member passes by that goes to the end of a log where it has no offset."""
+        has_none = hold.next is None and hold.since == 0
+        for start in starts:
+            if has_none or start < place.log.start_offset:
+                place.skipped.update(place.between(start, offset))
+                starts.append(offset)
+                return
 
     def _starts(self, place, hold):
         """Return where a member may begin: at what was committed while it could ask for that."""

@@ -61,7 +61,9 @@ class Reader(ConsumerRebalanceListener):
     Arguments: run; number: of the program, in the order they began; wanted: what it
     subscribes to, as subscribe() takes it; options.
     Attributes: member_id: what the group called it when it was told last; quiet_until: the time
-    before which it does not poll; is_fenced: whether another has taken its place.
+    before which it does not poll; is_fenced: whether another has taken its place; resets_to_end:
+    whether it begins at the end of logs where nothing is committed; is_elsewhere: whether it has
+    subscribed to something else for a while; has_stalled: whether it ever did not poll for long.
     """
 
     def __init__(self, run, number, wanted, options):
@@ -74,6 +76,10 @@ class Reader(ConsumerRebalanceListener):
         self.polled_at = run.now()
         self.is_fenced = False
         self.errors = []
+        self.resets_to_end = options['auto_offset_reset'] == 'latest'
+        self.wanted = wanted
+        self.is_elsewhere = False
+        self.has_stalled = False
         self.consumer = SimConsumer.of(run.cluster, run.loops, **options)
         self.consumer.subscribe(listener=self, **wanted)
 
@@ -92,6 +98,8 @@ class Reader(ConsumerRebalanceListener):
 
     def on_partitions_revoked(self, partitions):
         self.run.note('%r revoked %s', self, sorted(partitions))
+        if self.run.commits_what_goes and self.commit() or self.run.is_calm(self):
+            self.ledger.gave_back(self, partitions)
         self.ledger.gone(self, partitions)
 
     def on_partitions_lost(self, partitions):
@@ -130,6 +138,8 @@ class Reader(ConsumerRebalanceListener):
         if used > self.consumer.config['fetch_max_buffered_bytes'] + self.run.batches * BATCH_BYTES:
             self.ledger.wrong('%r has %d bytes of fetches', self, used)
         for partition, records in found.items():
+            if self.is_elsewhere and partition.topic not in self.consumer.subscription():
+                self.ledger.wrong('%r got %s, to which it is not subscribed', self, partition)
             self.run.note('%r got %s %s', self, partition, [each.offset for each in records])
             self.ledger.handed(self, partition, records)
             if self.run.commits_by == 'marks':
@@ -166,6 +176,19 @@ class Reader(ConsumerRebalanceListener):
         self.run.note('%r seeks %s %d', self, partition, offset)
         self.consumer.seek(partition, offset)
         self.ledger.sought(self, partition, offset)
+
+    def subscribe_elsewhere(self, topics):
+        """Subscribe to other topics for a while."""
+        self.run.note('%r subscribes to %s', self, topics)
+        self.consumer.subscribe(topics, listener=self)
+        self.is_elsewhere = True
+
+    def come_back(self):
+        """Subscribe to what it wants."""
+        if self.is_elsewhere:
+            self.run.note('%r comes back', self)
+            self.consumer.subscribe(listener=self, **self.wanted)
+            self.is_elsewhere = False
 
     def wake(self):
         """Let it go on, if it was stalled."""

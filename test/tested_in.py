@@ -68,6 +68,8 @@ TESTED_IN = {
     'kafka/evented_bootstrap.py': 'test/test_client_async.py',
     'kafka/metrics/network_metrics.py': 'test/test_client_async.py',
     'kafka/partitioner/abstract.py': 'test/partitioner/test_adapt.py',
+    'kafka/producer/deferred.py': 'test/producer/test_sends_from_inside.py',
+    'kafka/producer/repair.py': 'test/producer/test_interrupted_sends.py',
     'kafka/producer/many_records.py': 'test/producer/test_record_accumulator.py',
     'kafka/producer/__init__.py': 'test/producer/test_kafka.py',
     'kafka/producer/placing.py': 'test/producer/test_kafka.py',

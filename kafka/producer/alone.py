@@ -64,6 +64,9 @@ class Alone:
         """Let the sender look again soon."""
         raise NotImplementedError
 
+    def _recover(self) -> None:
+        raise NotImplementedError
+
     def _encode(self, batch: ProducerBatch, magic: int) -> bool:
         raise NotImplementedError
 
@@ -92,6 +95,7 @@ class Alone:
                 was_sent = self._send_alone(self._loop.time(), until)
             except Exception:  # as in look(): nobody else would hear of it
                 log.exception('the sender failed, and looks again')
+                self._recover()
                 was_sent = False
             if not was_sent:
                 self.look()

@@ -29,11 +29,19 @@ class Boxes(KnownTopics):
     memory: BufferMemory
     overhead: int
     _wake: Callable[[], None]
-    _woken: bool
+    _looks: int
+    _woken_at: int
     # Topics with a box that may have something in it.
     _boxed: Dict[TopicQueue, None]
 
     def _check_open(self) -> None:
+        raise NotImplementedError
+
+    def must_defer(self) -> bool:
+        """Return True if the change that is under way must not be waited for."""
+        raise NotImplementedError
+
+    def _settle(self) -> None:
         raise NotImplementedError
 
     def _append_group(
@@ -49,7 +57,10 @@ class Boxes(KnownTopics):
         What is in it goes into batches first. Returns, raises: as append_many().
         """
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
             self._check_open()
+            self.is_changing = True
             if topic.is_forgotten:
                 topic = self._present(topic)
             ticket = self._sweep_some(topic, now, ticket)
@@ -58,9 +69,10 @@ class Boxes(KnownTopics):
                 topic.box_time = int(wall * 1000)
                 topic.box_until = now + 0.001
                 self._watch(topic)
-            wake, self._woken = not self._woken, True
-        if wake:
+            looks, self.is_changing = self._looks, False
+        if looks != self._woken_at:
             self._wake()
+            self._woken_at = looks
         return ticket
 
     def watch_box(self, topic: TopicQueue) -> None:
@@ -68,18 +80,25 @@ class Boxes(KnownTopics):
 
         Raises: as append_many(): that will not be sent.
         """
+        if self.is_changing and self.must_defer():
+            self._waiting_deferred.append(topic)
+            self._wake()
+            return
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
             try:
                 self._check_open()
             except KafkaError:
                 if not topic.is_watched:
                     topic.box.clear()  # of those who came too late, each of whom is told
                 raise
+            self.is_changing = True
             if topic.is_forgotten:
                 topic = self._present(topic)
             if topic.box:
                 self._watch(topic)
-            self._woken = True
+            self.is_changing = False
         self._wake()
 
     def _watch(self, topic: TopicQueue) -> None:
@@ -89,14 +108,20 @@ class Boxes(KnownTopics):
     def sweep(self, now: float, ticket: Optional[Ticket] = None) -> Optional[Ticket]:
         """Put what is in all boxes into batches. Returns: as append_many()."""
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
+            self.is_changing = True
             for topic in list(self._boxed):
                 if topic.box:
                     ticket = self._sweep(topic, now, ticket)
                     if ticket is not None:
-                        return ticket
-            if ticket is not None:
-                self.memory.leave(ticket)
-            return None
+                        break
+            else:
+                if ticket is not None:
+                    self.memory.leave(ticket)
+                    ticket = None
+            self.is_changing = False
+            return ticket
 
     def _sweep_some(
         self, topic: TopicQueue, now: float, ticket: Optional[Ticket]
@@ -121,13 +146,17 @@ class Boxes(KnownTopics):
                 self.memory.leave(ticket)
             return None
         values = box[:count]
-        del box[:count]
         many = Many(topic, (), topic.box_time)
         group = Group(None, None, values, None, ends_of(list(map(len, values)), self.overhead))
+        # Together, as below: after an exception what is not placed yet is known, and put back.
+        topic.swept = group
+        del box[:count]
         ticket = self._append_group(many, group, now, ticket)
         for placed in many.placed:
             placed.batch.is_unasked = True
-        box[:0] = values[group.position :]
+        left = values[group.position :]
+        box[:0] = left
+        topic.swept = None
         return ticket
 
     def _sweep_all(self, now: float) -> None:
@@ -150,6 +179,9 @@ class Boxes(KnownTopics):
         """Throw away what is in the boxes; return how much it was for each topic."""
         dropped = []
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
+            self.is_changing = True
             for topic in self._boxed:
                 topic.is_watched = False
                 count = len(topic.box)
@@ -157,4 +189,5 @@ class Boxes(KnownTopics):
                     dropped.append((topic, count))
                     del topic.box[:count]  # who puts more there sees that nobody watches
             self._boxed.clear()
+            self.is_changing = False
         return dropped

@@ -2,14 +2,18 @@
 
 Owns the count of bytes and the queue of those who wait; pure, and guarded by whoever holds it. The
 bytes themselves live in batches. SimpleBufferPool is the pool of 1.x, for programs that use it.
+
+A ticket is kept by the call that waits for it, and known here by a weak reference. A call that was
+ended by an exception, wherever that came, leaves no ticket: what was granted for it is given back.
 """
 
 from __future__ import annotations
 
 import io
 import threading
+import weakref
 from collections import deque
-from typing import Deque, List, Optional
+from typing import Deque, Dict, List, Optional
 
 from kafka.errors import IllegalStateError, KafkaTimeoutError
 
@@ -17,7 +21,7 @@ from kafka.errors import IllegalStateError, KafkaTimeoutError
 class Ticket:
     """A place in the queue for memory. Attributes: size: bytes; granted: whether it has them."""
 
-    __slots__ = ('granted', 'size')
+    __slots__ = ('__weakref__', 'granted', 'size')
 
     def __init__(self, size: int, granted: bool = False) -> None:
         self.size = size
@@ -37,7 +41,9 @@ class BufferMemory:
     def __init__(self, total: int) -> None:
         self.total = total
         self.used = 0
-        self._waiting: Deque[Ticket] = deque()
+        self._waiting: Deque[weakref.ref[Ticket]] = deque()
+        # Granted and not spent yet: the bytes of each.
+        self._granted: Dict[weakref.ref[Ticket], int] = {}
 
     def __repr__(self) -> str:
         return '<BufferMemory %d of %d bytes used, %d wait>' % (
@@ -54,16 +60,34 @@ class BufferMemory:
     def take(self, size: int) -> bool:
         """Take bytes if there are so many and nobody waits; return whether it did."""
         if self._waiting or self.used + size > self.total:
-            return False
+            if not (self._waiting or self._granted):
+                return False
+            self.forget_abandoned()
+            if self._waiting or self.used + size > self.total:
+                return False
         self.used += size
         return True
 
     def queue_up(self, size: int) -> Ticket:
         """Return a place in the queue for bytes, granted at once where that is possible."""
-        ticket = Ticket(size, self.take(size))
-        if not ticket.granted:
-            self._waiting.append(ticket)
+        ticket = Ticket(size)
+        if self.take(size):
+            self._granted[weakref.ref(ticket)] = size
+            ticket.granted = True
+        else:
+            self._waiting.append(weakref.ref(ticket))
         return ticket
+
+    def exceed(self, size: int) -> Ticket:
+        """Return a ticket that is granted, even beyond the total: for what must not wait."""
+        ticket = Ticket(size, True)
+        self._granted[weakref.ref(ticket)] = size
+        self.used += size
+        return ticket
+
+    def spend(self, ticket: Ticket) -> None:
+        """Note that the bytes of a ticket belong to a batch now."""
+        self._granted.pop(weakref.ref(ticket), None)
 
     def adjust(self, size: int) -> None:
         """Count bytes that are in use already, or that are not (negative).
@@ -73,11 +97,20 @@ class BufferMemory:
         self.used += size
         if self.used < 0:
             raise IllegalStateError('more memory was given back than taken')
+        if self._waiting:
+            self._grant()
+
+    def _grant(self) -> None:
         waiting = self._waiting
-        while waiting and self.used + waiting[0].size <= self.total:
-            ticket = waiting.popleft()
-            self.used += ticket.size
-            ticket.granted = True
+        while waiting:
+            ticket = waiting[0]()
+            if ticket is not None:
+                if self.used + ticket.size > self.total:
+                    return
+                self._granted[waiting[0]] = ticket.size
+                self.used += ticket.size
+                ticket.granted = True
+            waiting.popleft()
 
     def release(self, size: int) -> None:
         """Give bytes back; the first in the queue get them."""
@@ -85,12 +118,32 @@ class BufferMemory:
 
     def leave(self, ticket: Ticket) -> None:
         """Give up a place in the queue, and what was granted for it."""
-        if ticket.granted:
-            ticket.granted = False
-            self.release(ticket.size)
-        elif ticket in self._waiting:
-            self._waiting.remove(ticket)
-            self.adjust(0)  # a large one that leaves may let smaller ones pass
+        own = weakref.ref(ticket)
+        ticket.granted = False
+        if own in self._waiting:
+            self._waiting.remove(own)
+        self.adjust(-self._granted.pop(own, 0))  # a large one that leaves may let smaller ones pass
+
+    def forget_abandoned(self) -> None:
+        """Give back what was granted to calls that an exception has ended."""
+        if not (self._waiting or self._granted):
+            return
+        for own in [each for each in self._granted if each() is None]:
+            self.adjust(-self._granted.pop(own))
+        for own in [each for each in self._waiting if each() is None]:
+            self._waiting.remove(own)
+        self.adjust(0)
+
+    def recount(self, reserved: int) -> None:
+        """Count anew, after an exception in the middle of a change: what batches have reserved."""
+        for own in list(self._granted):
+            ticket = own()
+            if ticket is not None:
+                ticket.granted = True
+            if own in self._waiting:
+                self._waiting.remove(own)
+        self.used = reserved + sum(self._granted.values())
+        self.forget_abandoned()
 
 
 class SimpleBufferPool:

@@ -21,7 +21,7 @@ def close_collected(producer: Any, loop: Any, accumulator: Any, seconds: float) 
 
     Arguments: seconds: that its records may take.
     """
-    if loop.runs_here() or not accumulator.is_lock_free():
+    if loop.runs_here() or accumulator.is_mine():
         loop.call_threadsafe(_begin, producer, loop, accumulator, seconds)
         return False
     producer.close(timeout=seconds)

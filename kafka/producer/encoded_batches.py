@@ -13,6 +13,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
+from kafka.errors import IllegalStateError
 from kafka.producer.boxes import Boxes
 from kafka.producer.buffer import Ticket
 from kafka.producer.future import Placed
@@ -105,22 +106,32 @@ class EncodedBatches(Boxes):
 
         Returns: None when all are there, else a ticket as append(). Raises: as append().
         """
+        if self.is_changing and self.must_defer():
+            raise IllegalStateError(
+                'rows cannot be sent from inside a call of the same producer (topic=%s), by the'
+                ' handler of a signal, a finalizer or a log handler: use send()' % many.topic.topic
+            )
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
             self._check_open()
+            self.is_changing = True
             if many.topic.is_forgotten:
                 many.topic = self._present(many.topic)
             if many.topic.box:
                 ticket = self._sweep(many.topic, now, ticket)
                 if ticket is not None:
+                    self.is_changing = False
                     return ticket
             while many.parts:
                 ticket = self._queue_encoded(many, many.parts[0], now, ticket)
                 if ticket is not None:
                     break
                 many.parts.popleft()
-            wake, self._woken = not self._woken, True
-        if wake:
+            looks, self.is_changing = self._looks, False
+        if looks != self._woken_at:
             self._wake()
+            self._woken_at = looks
         return ticket
 
     def _queue_encoded(
@@ -140,15 +151,16 @@ class EncodedBatches(Boxes):
             self._close(topic, queue, None)
         self._opened += 1
         topic.is_used = True
-        batch = ProducerBatch(queue.topic_partition, now, 0, self.lock, self._wait)
+        batch = ProducerBatch(queue.topic_partition, now, 0, self._wait)
         batch.number = (self._opened,)
         batch.reserved, batch.raw_size = ticket.size, size
         columns = [LateColumn(part.records, part.record_count, each) for each in _FIELDS]
         batch.fill(part.records, columns, many.timestamp)
         if part.partition is None:
             topic.sticky.gave(size, True)
-        self._busy[queue] = None
         self._incomplete[batch] = None
+        self.memory.spend(ticket)
+        self._busy[queue] = None
         queue.waiting.append(batch)
         many.placed.append(Placed(batch, 0, batch.record_count, part.numbers))
         return None

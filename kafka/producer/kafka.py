@@ -17,7 +17,7 @@ import os
 import time
 import weakref
 from threading import Event
-from typing import Any, Dict, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Optional, Set, Tuple
 
 from kafka import config as options
 from kafka.cleaning_up import CleanUp, clean_up
@@ -171,11 +171,16 @@ class KafkaProducer(Placing):
             record_size=min(config['max_request_size'], config['buffer_memory']) - OVERHEAD,
         )
         settings = _settings_of(config, limits)
+
+        def wait(done: Callable[[], bool], timeout: Optional[float]) -> bool:
+            if accumulator.is_mine():
+                accumulator.check_outside()
+            return bool(loop.wait(done, timeout, sender.begin))
+
         self._accumulator = accumulator = RecordAccumulator(
-            limits,
-            lambda: loop.call_lazily(sender.look),
-            lambda done, timeout: loop.wait(done, timeout, sender.begin),
+            limits, lambda: loop.call_lazily(sender.look), wait
         )
+        accumulator.fast = self._fast
         _accumulators.add(accumulator)
         self._state = self._new_state()
         if config['transactional_id'] is not None:
@@ -257,6 +262,7 @@ class KafkaProducer(Placing):
         Raises: KafkaTimeoutError when they are not known after max_block_ms.
         """
         self._check_open()
+        self._accumulator.check_outside()
         check_topic(topic)
         return set(self._queue(topic, time.monotonic() + self._max_block).partitions)
 
@@ -325,6 +331,7 @@ class KafkaProducer(Placing):
 
     def _verbs(self, what: str) -> TransactionDriver:
         self._check_open()
+        self._accumulator.check_outside()
         if self.config['transactional_id'] is None:
             raise IllegalStateError('%s needs the option transactional_id' % what)
         return self._transactions
@@ -343,6 +350,7 @@ class KafkaProducer(Placing):
         if self._closed:
             return
         self._check_open()
+        self._accumulator.check_outside()
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         self._sweep(deadline)
         batches = self._accumulator.begin_flush(time.monotonic())
@@ -353,14 +361,10 @@ class KafkaProducer(Placing):
                 batches.pop()
             return not batches
 
-        try:
-            if not self._loop.wait(is_done, max(0.0, deadline - time.monotonic())):
-                raise FlushTimeoutError(
-                    'flush: %d batches are still under way after %s seconds'
-                    % (len(batches), timeout)
-                )
-        finally:
-            self._accumulator.end_flush()
+        if not self._loop.wait(is_done, max(0.0, deadline - time.monotonic())):
+            raise FlushTimeoutError(
+                'flush: %d batches are still under way after %s seconds' % (len(batches), timeout)
+            )
 
     def purge(self, in_queue: bool = True, in_flight: bool = True) -> None:
         """Give up records that have no outcome yet: their futures fail at once with PurgedError.
@@ -375,7 +379,7 @@ class KafkaProducer(Placing):
         """
         if self._forked:
             raise _of_the_parent()
-        self._accumulator.check_held()
+        self._accumulator.check_outside()
         purged = Event()
 
         def purge() -> None:
@@ -397,7 +401,7 @@ class KafkaProducer(Placing):
         """Return how many records wait: to be sent, or for their answers. Beyond 3.0."""
         if self._forked:
             raise _of_the_parent()
-        self._accumulator.check_held()
+        self._accumulator.check_outside()
         return self._accumulator.records
 
     def __bool__(self) -> bool:
@@ -424,7 +428,7 @@ class KafkaProducer(Placing):
         timeout = check_timeout(timeout)
         if self._closed:
             return
-        self._accumulator.check_held()
+        self._accumulator.check_outside()
         self._closed = True
         self._fast.clear()
         _open.discard(self)
@@ -474,7 +478,6 @@ class KafkaProducer(Placing):
             raise _of_the_parent()
         if self._closed:
             raise ProducerClosedError('the producer is closed')
-        self._accumulator.check_held()
 
     def _abandon(self) -> None:
         """Be of no use any more: this is the child of a fork."""

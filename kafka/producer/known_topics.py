@@ -10,7 +10,7 @@ that is out of the table comes back, unless another has taken its place.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Dict, Iterable, List, Optional
+from typing import Any, Callable, Collection, Deque, Dict, Iterable, List, Optional
 
 from kafka.partitioner.sticky import UniformSticky
 from kafka.producer.plans import Limits
@@ -26,20 +26,24 @@ class KnownTopics:
 
     limits: Limits
     lock: Any
+    is_changing: bool
+    _waiting_deferred: Deque[Any]
     _topics: Dict[Any, TopicQueue]
+
+    def _settle(self) -> None:
+        raise NotImplementedError
 
     def topic(self, name: Any) -> TopicQueue:
         """Return the queue of a topic."""
         found = self._topics.get(name)
         if found is None:
-            with self.lock:
-                sticky = UniformSticky(max(self.limits.batch_size, 1), self.limits.adaptive)
-                made = TopicQueue(name, sticky)
-                # What is in a box is counted as memory when it comes out of there: so not too much.
-                made.boxed_size = min(made.boxed_size, self.limits.record_size)
-                share = self.limits.buffer_memory // _BOX_SHARE
-                made.most_boxed = max(1, min(made.most_boxed, share // max(made.boxed_size, 1)))
-                found = self._topics.setdefault(name, made)
+            sticky = UniformSticky(max(self.limits.batch_size, 1), self.limits.adaptive)
+            made = TopicQueue(name, sticky)
+            # What is in a box is counted as memory when it comes out of there: so not too much.
+            made.boxed_size = min(made.boxed_size, self.limits.record_size)
+            share = self.limits.buffer_memory // _BOX_SHARE
+            made.most_boxed = max(1, min(made.most_boxed, share // max(made.boxed_size, 1)))
+            found = self._topics.setdefault(name, made)  # one step, so without the lock
         found.is_used = True
         return found
 
@@ -57,7 +61,7 @@ class KnownTopics:
     def avoid(self, nodes: Collection[int], leader_of: Callable[[Any], Optional[int]]) -> None:
         """Let records without key go to partitions that none of these nodes leads, if there are."""
         with self.lock:
-            for topic in self._topics.values():
+            for topic in list(self._topics.values()):
                 name = topic.topic
                 topic.avoid(
                     [p for p in topic.partitions if leader_of(TopicPartition(name, p)) in nodes]
@@ -71,13 +75,18 @@ class KnownTopics:
         """
         forgotten = []
         with self.lock:
-            for name, topic in list(self._topics.items()):
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
+            self.is_changing = True
+            for topic in list(self._topics.values()):
+                name = topic.topic
                 if topic.is_used or not _is_at_rest(topic):
                     topic.is_used, topic.idle_since = False, now
                 elif topic.idle_since + idle <= now:
-                    del self._topics[name]
                     topic.is_forgotten = True
+                    del self._topics[name]
                     forgotten.append(name)
+            self.is_changing = False
         return forgotten
 
     def _present(self, topic: TopicQueue) -> TopicQueue:

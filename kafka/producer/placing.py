@@ -116,10 +116,12 @@ class Placing(Sending):
         """Put a record into a batch, most likely a new one, with nothing to be looked at."""
         partition = None if key is None else queue.by_key[key].topic_partition.partition
         accumulator = self._accumulator
-        if accumulator.lock.locked():
-            accumulator.check_held()
         now = deadline - self._max_block
-        placed = accumulator.append(queue, partition, key, value, (), None, time.time(), now)
+        try:
+            placed = accumulator.append(queue, partition, key, value, (), None, time.time(), now)
+        except BaseException:
+            accumulator.settle()
+            raise
         if isinstance(placed, Ticket):
             placed = self._append(
                 lambda now, ticket: accumulator.append(
@@ -194,6 +196,8 @@ class Placing(Sending):
         """Let the quick ways send to a topic now, if nothing of the program's takes part."""
         if self._is_plain and not self._closed and not self._state.refuses_send:
             self._fast[topic] = queue
+            if self._accumulator.deferred.waiting:  # which nothing may overtake
+                self._fast.clear()
 
     def _append(self, attempt: Any, deadline: float, ticket: Optional[Ticket] = None) -> Any:
         """Repeat what puts records into batches until there is memory for it.
@@ -201,8 +205,6 @@ class Placing(Sending):
         Arguments: ticket: what a first attempt has returned.
         """
         accumulator = self._accumulator
-        if accumulator.lock.locked():
-            accumulator.check_held()
         try:
             if ticket is not None:
                 self._wait_for_memory(ticket, deadline)
@@ -215,10 +217,12 @@ class Placing(Sending):
         except BaseException:
             if ticket is not None:
                 accumulator.leave(ticket)
+            accumulator.settle()
             raise
 
     def _wait_for_memory(self, ticket: Ticket, deadline: float) -> None:
         accumulator = self._accumulator
+        accumulator.check_outside()
         seconds = max(0.0, deadline - time.monotonic())
         if not self._loop.wait(lambda: ticket.granted or accumulator.is_closed, seconds):
             raise KafkaTimeoutError(
@@ -234,7 +238,7 @@ class Placing(Sending):
         timestamp = record.timestamp_ms
         if timestamp is None:
             timestamp = int(time.time() * 1000)
-        batch = FailedBatch(place, error, timestamp, self._accumulator.lock)
+        batch = FailedBatch(place, error, timestamp)
         return future_of(batch, 0, -1, -1, -1)
 
     def _too_large(self, record: ProducerRecord, size: int) -> FutureRecordMetadata:
@@ -252,6 +256,7 @@ class Placing(Sending):
         """Return the queue of a topic; ask for its partitions if they are not known."""
         queue = self._accumulator.topic(topic)
         if not queue.partitions:
+            self._accumulator.check_outside()
             self._find(topic, deadline)
             cluster = self._pool.cluster
             if not queue.partitions:
@@ -302,10 +307,12 @@ class Placing(Sending):
 
     def _forget(self, topic: Any, value: Any, key: Any) -> None:
         queue = self._fast.get(topic) if key is None and type(value) is bytes else None
-        if queue is None or len(value) > queue.boxed_size:
+        accumulator = self._accumulator
+        is_inside = accumulator.is_changing and accumulator.must_defer()
+        if queue is None or len(value) > queue.boxed_size or is_inside:
             self.send(topic, value, key).add_errback(_log_lost, topic)
             return
-        found, accumulator = queue, self._accumulator
+        found = queue
         self._append(
             lambda now, ticket: accumulator.open_box(found, time.time(), now, ticket),
             time.monotonic() + self._max_block,

@@ -16,7 +16,19 @@ import enum
 import struct
 from bisect import bisect_right
 from itertools import repeat
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from kafka import codec as codecs
 from kafka.errors import IllegalStateError, KafkaError, UnsupportedForMessageFormatError
@@ -92,7 +104,6 @@ class ProducerBatch:
     __slots__ = (
         '_calls',
         '_error',
-        '_guard',
         '_parent',
         '_pieces_left',
         '_record_errors',
@@ -137,13 +148,11 @@ class ProducerBatch:
         topic_partition: TopicPartition,
         created_at: float,
         room: int,
-        guard: Any,
         wait: Callable[[Callable[[], bool], Optional[float]], bool],
     ) -> None:
         self.topic_partition = topic_partition
         self.created_at = created_at
         self.room = room
-        self._guard = guard
         self._wait = wait
         self.state = State.OPEN
         self.values: List[Optional[bytes]] = []
@@ -237,11 +246,12 @@ class ProducerBatch:
             del self.headers[index:]
 
     def close(self) -> None:
-        """Take no more records; to be called under the accumulator's lock."""
+        """Take no more records; to be called under the accumulator's lock.
+
+        May be called again after an exception in the middle of it: the state changes last.
+        """
         if self.state is not State.OPEN:
             self.move(State.CLOSED)
-        self.state = State.CLOSED
-        self.room = -1
         count = self.record_count = len(self.values)
         if self.keys is not None:
             self.keys.extend(repeat(None, count - len(self.keys)))
@@ -249,6 +259,10 @@ class ProducerBatch:
         if self.headers is not None:
             self.headers.extend(repeat((), count - len(self.headers)))
             del self.headers[count:]
+        raw_size = self.raw_size - self.room + BATCH_BYTES
+        self.state = State.CLOSED
+        self.raw_size = raw_size
+        self.room = -1
 
     def fill(self, records: memoryview, columns: Sequence[Any], timestamp: int) -> None:
         """Take records that are encoded, all there will be, and close; as close().
@@ -373,20 +387,30 @@ class ProducerBatch:
         Arguments: limit: bytes of keys and values that a piece may have, but one record at least.
         Their sequence numbers follow each other; creation time is kept, attempts begin anew.
         """
-        self.move(State.SPLIT)
         pieces: List[Tuple[int, ProducerBatch]] = []
         start = 0
         for end in _cuts(self._sizes(), limit):
             pieces.append((start, self._piece(start, end)))
             start = end
         self._pieces_left = len(pieces)
-        self.encoded = self.records = None
-        with self._guard:
-            self.pieces = pieces
-            calls, self._calls = self._calls, []
-        for future, wants_error, call in calls:
-            future._add(wants_error, call)
+        self._stand_aside(pieces)
         return [piece for _, piece in pieces]
+
+    def stand_for(self, batch: ProducerBatch, index: int) -> None:
+        """Let another batch, where its only record is at a place now, stand for this one."""
+        self._stand_aside([(-index, batch)])
+        future = FutureRecordMetadata()
+        future._batch, future._index = self, 0
+        future._key_size = future._value_size = future._header_size = -1
+        for wants_error in (False, True):
+            future._add(wants_error, lambda _: self._finish())
+
+    def _stand_aside(self, pieces: List[Tuple[int, ProducerBatch]]) -> None:
+        self.move(State.SPLIT)
+        self.pieces = pieces
+        self.encoded = self.records = None
+        for future, wants_error, call in self._taken_calls():
+            future._add(wants_error, call)
 
     def _sizes(self) -> List[int]:
         keys = self.keys or repeat(None)
@@ -400,7 +424,7 @@ class ProducerBatch:
         ]
 
     def _piece(self, start: int, end: int) -> ProducerBatch:
-        piece = ProducerBatch(self.topic_partition, self.created_at, 0, self._guard, self._wait)
+        piece = ProducerBatch(self.topic_partition, self.created_at, 0, self._wait)
         piece.values = list(self.values[start:end])
         piece.keys = self.keys and list(self.keys[start:end])
         piece.headers = self.headers and list(self.headers[start:end])
@@ -443,7 +467,8 @@ class ProducerBatch:
 
         Arguments: error: of all records, but for those with one of their own in record_errors.
         """
-        self.move(State.FAILED)
+        if self.state is not State.FAILED:  # else an exception came before all knew it
+            self.move(State.FAILED)
         self._error = error
         self._record_errors = record_errors or {}
         self._finish()
@@ -453,13 +478,24 @@ class ProducerBatch:
         self.values = []
         self.put = self.values.append
         self.keys = self.headers = self.encoded = self.records = None
-        with self._guard:
-            self.is_done = True
-            calls, self._calls = self._calls, []
-        if calls or self._parent is not None:
-            self._tell(calls)
+        self.is_done = True
+        if self._calls or self._parent is not None:
+            self._tell(self._taken_calls())
 
-    def _tell(self, calls: Sequence[Call]) -> None:
+    def _taken_calls(self) -> Iterator[Call]:
+        """Yield each of the calls that wait, which is nobody else's then; see add_call()."""
+        while self._calls:
+            try:
+                yield self._calls.pop(0)
+            except IndexError:  # the last was taken back by who added it
+                return
+
+    def complete(self) -> None:
+        """Tell an outcome that an exception has kept from being told."""
+        if not self.is_done:
+            self._finish()
+
+    def _tell(self, calls: Iterable[Call]) -> None:
         """Call who waits for the outcome; the last piece of a batch does so for that."""
         for future, wants_error, call in calls:
             future._tell(wants_error, call)
@@ -473,15 +509,20 @@ class ProducerBatch:
         self, future: FutureRecordMetadata, wants_error: bool, call: Callable[[Any], Any]
     ) -> bool:
         """Keep a callback until the outcome is there; False if it is there already."""
-        batch = self
-        while True:
-            with batch._guard:
-                if batch.is_done:
-                    return False
-                if not batch.pieces:
-                    batch._calls.append((future, wants_error, call))
+        batch, entry = self, (future, wants_error, call)
+        while not batch.is_done:
+            if not batch.pieces:
+                # No lock, which a finalizer might find held by its own thread. The outcome is noted
+                # before the calls are taken: if it came meanwhile, one of both finds the entry.
+                batch._calls.append(entry)
+                if not batch.is_done and not batch.pieces:
+                    return True
+                try:
+                    batch._calls.remove(entry)
+                except ValueError:
                     return True
             batch, _ = future._place()
+        return False
 
     def abandon(self, error: KafkaError) -> None:
         """Have failed, without a call back: whoever asked to be called is in another process."""
@@ -558,10 +599,8 @@ class FailedBatch(ProducerBatch):
 
     __slots__ = ()
 
-    def __init__(
-        self, topic_partition: TopicPartition, error: KafkaError, timestamp: int, guard: Any
-    ) -> None:
-        super().__init__(topic_partition, 0.0, 0, guard, _never)
+    def __init__(self, topic_partition: TopicPartition, error: KafkaError, timestamp: int) -> None:
+        super().__init__(topic_partition, 0.0, 0, _never)
         self.stamps.append(Stamp(0, timestamp))
         self.close()
         self.fail(error)

@@ -5,32 +5,44 @@ yet, for flush. Pure but for its lock: it is told the time and who leads, it cal
 sender has something new to look at and ``wait`` (for futures) blocks. Follows KIP-480 and KIP-794
 (sticky partitions) and KIP-91 (delivery time-out).
 
-The lock guards everything here, in the topic queues, and in open batches. It is plain, held for
-some microseconds, never while anything is called that may block; nothing else is locked for each
-record.
+The lock guards everything here, in the topic queues, and in open batches. It is held for some
+microseconds, never while anything is called that may block; nothing else is locked for each record.
+
+It is a reentrant one, and ``is_changing`` says whether a change is under way. Finalizers and the
+handlers of signals may run in the middle of one, in the thread that holds the lock: what they send
+is deferred (:mod:`kafka.producer.deferred`), what they would wait for is refused. Where the lock is
+free and a change still under way, an exception has ended it: whoever gets the lock repairs the
+tables first (:mod:`kafka.producer.repair`). The record whose call was ended is there as a whole or
+not at all.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from bisect import bisect_left
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-from kafka.errors import IllegalStateError, KafkaError
+from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.producer.buffer import BufferMemory, Ticket
+from kafka.producer.deferred import DeferredRecord, DeferredRecords
 from kafka.producer.encoded_batches import EncodedBatches
 from kafka.producer.future import Placed
 from kafka.producer.many_records import Group, Many, ends_of, padded
 from kafka.producer.plans import Limits, Plan
 from kafka.producer.producer_batch import BATCH_BYTES, RECORD_BYTES, Headers, ProducerBatch
+from kafka.producer.repair import remaining_batches, repair_queues
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
 
 __all__ = ['Limits', 'Plan', 'RecordAccumulator']
 
 #: What the interpreter needs for a value besides its bytes: its head and a place in a list.
 OBJECT_BYTES = 48
-# Nobody holds the lock for so long, but for somebody who cannot go on.
-_HELD_SECONDS = 1.0
+# How long a change of another thread is waited for before a record is deferred, and how often that
+# before a call that cannot be deferred fails. A change takes microseconds, unless foreign code runs
+# in there.
+_WAIT_SECONDS = 0.05
+_MOST_WAITS = 100
 
 
 class RecordAccumulator(EncodedBatches):
@@ -49,7 +61,16 @@ class RecordAccumulator(EncodedBatches):
         self.limits = limits
         self.memory = BufferMemory(limits.buffer_memory)
         #: Guards everything; see the module's text.
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
+        #: Returns whether this thread has the lock.
+        self.is_mine: Callable[[], bool] = self.lock._is_owned
+        #: Whether a change is under way, or was ended by an exception; see the module's text.
+        self.is_changing = False
+        #: Topics whose records take the quick way (kafka.producer.sending); cleared when a record
+        #: is deferred, so that nothing overtakes it.
+        self.fast: Dict[Any, TopicQueue] = {}
+        self.deferred = DeferredRecords()
+        self._waiting_deferred = self.deferred.waiting
         #: Raises while no record may come, as between transactions. Asked under the lock: who
         #: looked before may come too late. Open batches take records meanwhile, and belong to
         #: what ends.
@@ -58,16 +79,23 @@ class RecordAccumulator(EncodedBatches):
         self.overhead = RECORD_BYTES
         self._wake = wake
         self._wait = wait
-        #: Whether the sender was woken and has not looked yet.
-        self._woken = False
+        # How often the sender has looked, and how often it had when it was woken last: stored after
+        # that, so that who is kept from waking it leaves that to the next.
+        self._looks = 0
+        self._woken_at = -1
         self._topics: Dict[Any, TopicQueue] = {}
         # Queues with batches that wait or are open, in the order in which they got them.
         self._busy: Dict[PartitionQueue, None] = {}
         # Batches without an outcome, in the order in which they were opened.
         self._incomplete: Dict[ProducerBatch, None] = {}
+        # Those of them that the sender has, and whether they are in flight.
+        self._held: Dict[ProducerBatch, bool] = {}
         self._boxed = {}
         self._opened = 0
-        self._flushes = 0
+        #: Whether nothing lingers, as while a transaction ends.
+        self.is_urgent = False
+        # Batches up to this number do not linger: a flush waits for them.
+        self._flushed: Tuple[int, ...] = ()
         self.is_closed = False
         self.sends_rest = False  # because it was closed
 
@@ -104,14 +132,21 @@ class RecordAccumulator(EncodedBatches):
         size = self.overhead + len(value or b'') + len(key or b'')
         for name, content in headers:
             size += len(name) + len(content or b'') + 2
+        if self.is_changing and self.must_defer():
+            stamp = int(wall * 1000) if timestamp is None else timestamp
+            return self._defer(topic, partition, key, value, headers, stamp, size, now), 0
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
             if self.is_closed or self.check_send is not None:
                 self._check_open()
+            self.is_changing = True
             if topic.is_forgotten:
                 topic = self._present(topic)
             if topic.box:
                 ticket = self._sweep(topic, now, ticket)
                 if ticket is not None:
+                    self.is_changing = False
                     return ticket
             if partition is None:
                 queue = self._choose(topic, size)
@@ -120,30 +155,47 @@ class RecordAccumulator(EncodedBatches):
                 queue = topic.queue(partition)
             found = self._batch_for(topic, queue, size, now, ticket)
             if isinstance(found, Ticket):
+                self.is_changing = False
                 return found
             batch = found
             index = len(batch.values)
-            if batch.has_columns:
-                batch.cut(index)
-            if key is not None:
-                batch.set_key(index, key)
-            if headers:
-                batch.set_headers(index, headers)
-            self._set_time(batch, index, timestamp, wall)
-            batch.room -= size
-            # Last, as everywhere: Ctrl-C before leaves nothing but what the next record cuts off.
-            batch.values.append(value)
+            self._put(batch, index, key, value, headers, timestamp, wall, size)
             if batch.room <= 0:
                 self._close(topic, queue, True)
             elif partition is None:
                 topic.batch = batch
-            wake, self._woken = not self._woken, True
-        if wake:
+            looks, self.is_changing = self._looks, False
+        if looks != self._woken_at:
             self._wake()
+            self._woken_at = looks
         return batch, index
+
+    def _put(
+        self,
+        batch: ProducerBatch,
+        index: int,
+        key: Optional[bytes],
+        value: Optional[bytes],
+        headers: Headers,
+        timestamp: Optional[int],
+        wall: float,
+        size: int,
+    ) -> None:
+        if batch.has_columns:
+            batch.cut(index)
+        if key is not None:
+            batch.set_key(index, key)
+        if headers:
+            batch.set_headers(index, headers)
+        self._set_time(batch, index, timestamp, wall)
+        batch.room -= size
+        # Last, as everywhere: an exception before leaves nothing but what is cut off.
+        batch.values.append(value)
 
     def needs_batch(self, topic: TopicQueue, partition: int, size: int) -> bool:
         """Tell whether a record of a size would begin a batch of a partition."""
+        if self.is_changing and self.must_defer():
+            return False
         with self.lock:
             return topic.queue(partition).open.room <= size
 
@@ -154,8 +206,8 @@ class RecordAccumulator(EncodedBatches):
     @staticmethod
     def _set_time(batch: ProducerBatch, index: int, timestamp: Optional[int], wall: float) -> None:
         if timestamp is not None:
+            batch.tick = 0.0  # first: who comes after an exception gives a time of its own
             batch.set_time(index, timestamp)
-            batch.tick = 0.0
         elif wall >= batch.tick:
             milliseconds = int(wall * 1000)
             batch.set_time(index, milliseconds)
@@ -204,15 +256,16 @@ class RecordAccumulator(EncodedBatches):
             return ticket
         self._opened += 1
         topic.is_used = True
-        batch = ProducerBatch(queue.topic_partition, now, limit, self.lock, self._wait)
+        batch = ProducerBatch(queue.topic_partition, now, limit, self._wait)
         batch.number = (self._opened,)
         batch.reserved = reserved
         # What was left of a room that the first record exceeds would be less than nothing.
         batch.raw_size = batch.room = room
-        # In this order: Ctrl-C in between leaves nothing that would be missed or never taken.
+        self._incomplete[batch] = None
+        if ticket is not None:
+            self.memory.spend(ticket)
         self._busy[queue] = None
         queue.open = batch
-        self._incomplete[batch] = None
         return batch
 
     def _close(self, topic: TopicQueue, queue: PartitionQueue, was_full: Optional[bool]) -> None:
@@ -221,19 +274,16 @@ class RecordAccumulator(EncodedBatches):
         Arguments: was_full: None when that says nothing about where records without key go.
         """
         batch = queue.open
-        self._incomplete[batch] = None  # it is there but for Ctrl-C when it was opened
         if topic.batch is batch:
             topic.batch = NO_BATCH
         queue.open = NO_BATCH
-        batch.raw_size = batch.raw_size - batch.room
         batch.close()
         is_choice = queue.topic_partition.partition == topic.sticky.partition
         if is_choice and was_full is not None:
-            topic.sticky.gave(batch.raw_size, was_full)
-        batch.raw_size += BATCH_BYTES
+            topic.sticky.gave(batch.raw_size - BATCH_BYTES, was_full)
+        queue.waiting.append(batch)
         needed = batch.raw_size + OBJECT_BYTES * batch.record_count
         difference, batch.reserved = needed - batch.reserved, needed
-        queue.waiting.append(batch)
         self.memory.adjust(difference)
 
     # ------------------------------------------------------------ many records
@@ -259,8 +309,7 @@ class RecordAccumulator(EncodedBatches):
             queue = None if partition is None else topic.queue(partition)
             many.groups.append(Group(queue, None, values, keys, ends_of(sizes, more)))
             return many
-        with self.lock:
-            groups = topic.by_keys(keys)
+        groups = topic.by_keys(keys)
         for found, numbers in groups:
             many.pick(found, numbers, keys, values, sizes, more)
         return many
@@ -272,22 +321,30 @@ class RecordAccumulator(EncodedBatches):
 
         Returns: None when all are there, else a ticket as append(). Raises: as append().
         """
+        if self.is_changing and self.must_defer():
+            self._defer_many(many, now)
+            return None
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
             self._check_open()
+            self.is_changing = True
             if many.topic.is_forgotten:
                 many.move(self._present(many.topic))
             if many.topic.box:
                 ticket = self._sweep(many.topic, now, ticket)
                 if ticket is not None:
+                    self.is_changing = False
                     return ticket
             while many.groups:
                 ticket = self._append_group(many, many.groups[-1], now, ticket)
                 if ticket is not None:
                     break
                 many.groups.pop()
-            wake, self._woken = not self._woken, True
-        if wake:
+            looks, self.is_changing = self._looks, False
+        if looks != self._woken_at:
             self._wake()
+            self._woken_at = looks
         return ticket
 
     def _append_group(
@@ -319,20 +376,160 @@ class RecordAccumulator(EncodedBatches):
                 batch.headers += column[start:end] if column else [many.headers] * (end - start)
             self._set_time(batch, index, many.timestamp, 0.0)
             batch.room -= ends[end - 1] - base
-            batch.values += group.values[start:end]
             numbers = None if group.numbers is None else group.numbers[start:end]
             many.placed.append(Placed(batch, index, end - start, numbers))
-            group.position = start = end
+            # Together: nothing raises between a statement without a call and the next.
+            batch.values += group.values[start:end]
+            group.position = end
+            start = end
             if start < count or batch.room <= 0:
                 self._close(topic, queue, True)
         return ticket
+
+    # ------------------------------------------------------------ calls in the middle of a change
+
+    def must_defer(self) -> bool:
+        """Return True if the change that is under way must not be waited for.
+
+        That is where this thread is in the middle of it; or it takes so long that somebody in there
+        may wait for this thread: a finalizer, say, for a log handler's lock that this thread has.
+        """
+        if self.is_mine():
+            return True
+        try:
+            return not self.lock.acquire(timeout=_WAIT_SECONDS)
+        finally:
+            if self.is_mine():
+                self.lock.release()
+
+    def check_outside(self) -> None:
+        """Raise IllegalStateError where a call that waits would wait for itself.
+
+        That is inside another call of this producer, in the thread that has the lock: those that it
+        would wait for need it. KafkaTimeoutError where another thread does not let it go.
+        """
+        if self.is_mine():
+            raise IllegalStateError(
+                'a call that waits was made from inside a call of the same producer, by the handler'
+                ' of a signal, by a finalizer or by a log handler, and would wait for itself: send'
+                ' there without waiting, and wait after that call'
+            )
+        waits = 0
+        while self.is_changing and self.must_defer():
+            waits += 1
+            if waits >= _MOST_WAITS:
+                raise KafkaTimeoutError(
+                    'another thread has been in the middle of a call of this producer for %.3g s:'
+                    ' a finalizer or a handler that runs there may wait for this thread'
+                    % (_WAIT_SECONDS * waits)
+                )
+
+    def _defer(
+        self,
+        topic: TopicQueue,
+        partition: Optional[int],
+        key: Optional[bytes],
+        value: Optional[bytes],
+        headers: Headers,
+        timestamp: int,
+        size: int,
+        now: float,
+    ) -> ProducerBatch:
+        """Keep a record until the change that is under way has ended; return what stands in."""
+        self._check_open()
+        if self.memory.used + self.deferred.size() + size > self.memory.total:
+            raise KafkaTimeoutError(
+                'no room in buffer_memory for a record (topic=%s) sent from inside a call of the'
+                ' same producer, which cannot wait for room: raise buffer_memory' % topic.topic
+            )
+        stand_in = self.deferred.add(
+            topic, partition, key, value, headers, timestamp, size, now, self._wait
+        )
+        self.fast.clear()
+        self._wake()
+        return stand_in
+
+    def _defer_many(self, many: Many, now: float) -> None:
+        for group in reversed(many.groups):
+            base = 0
+            partition = None if group.queue is None else group.queue.topic_partition.partition
+            for index, value in enumerate(group.values):
+                key = None if group.keys is None else group.keys[index]
+                headers = many.headers if group.headers is None else group.headers[index]
+                size, base = group.ends[index] - base, group.ends[index]
+                stand_in = self._defer(
+                    many.topic, partition, key, value, headers, many.timestamp, size, now
+                )
+                numbers = None if group.numbers is None else group.numbers[index : index + 1]
+                many.placed.append(Placed(stand_in, 0, 1, numbers))
+        many.groups.clear()
+
+    def settle(self) -> None:
+        """Finish what an exception has kept from being finished, and place what was deferred.
+
+        To be called after an exception; else the next call does it.
+        """
+        if not (self.is_changing and self.must_defer()):
+            with self.lock:
+                if self.is_changing or self._waiting_deferred:
+                    self._settle()
+            self._wake_if_open()
+
+    def _wake_if_open(self) -> None:
+        """Wake the sender; once its loop is closed nobody waits for it."""
+        with contextlib.suppress(IllegalStateError):
+            self._wake()
+
+    def _settle(self) -> None:
+        """Do what settle() does; the lock is held, and by no call further out that changes."""
+        if self.is_changing:
+            self._repair()
+        self.is_changing = True
+        while self._waiting_deferred:
+            each = self._waiting_deferred[0]
+            if isinstance(each, DeferredRecord):
+                self._place(each)
+            elif each.box:
+                self._watch(self._present(each))
+            self._waiting_deferred.popleft()
+        self.is_changing = False
+
+    def _repair(self) -> None:
+        topics = list(self._topics.values())
+        for topic in topics:
+            if topic.swept is not None:
+                topic.box[:0] = topic.swept.values[topic.swept.position :]
+                topic.swept = None
+            if topic.box:
+                self._watch(topic)
+        batches = self._incomplete = remaining_batches(self._incomplete, self._held)
+        self._busy = repair_queues(topics, batches, self._held, self.limits.ordered)
+        self.memory.recount(sum(batch.reserved for batch in batches))
+
+    def _place(self, deferred: DeferredRecord) -> None:
+        """Put a record into a batch that was deferred, and bind its future to that."""
+        stand_in, many, partition, size, now = deferred
+        (group,) = many.groups
+        if stand_in.is_done or stand_in.pieces:
+            return
+        if not group.position:  # else an exception came after it was placed
+            many.topic = topic = self._present(many.topic)
+            if partition is not None:
+                group.queue = topic.queue(partition)
+            elif group.keys is not None:
+                group.queue = topic.by_key[group.keys[0] or b'']
+            ticket = self.memory.exceed(max(size, self.limits.batch_size))
+            many.placed.clear()
+            self._append_group(many, group, now, ticket)
+        placed = many.placed[-1]
+        stand_in.stand_for(placed.batch, placed.start)
 
     # ------------------------------------------------------------ for the sender
 
     @property
     def has_work(self) -> bool:
         """Whether the sender has anything to look at but batches on the wire."""
-        return bool(self._busy or self._boxed)
+        return bool(self._busy or self._boxed or self._waiting_deferred)
 
     def ready(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> Plan:
         """Return what may be sent now; what comes from now on wakes the sender again.
@@ -344,11 +541,16 @@ class RecordAccumulator(EncodedBatches):
         next_at: Optional[float] = None
         linger = self.limits.linger
         with self.lock:
-            self._woken = False
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
+            self.is_changing = True
+            self._looks += 1
+            self.memory.forget_abandoned()
             for oldest in self._incomplete:
                 if not oldest.is_done:
                     next_at = oldest.created_at + self.limits.delivery_timeout
                     if next_at <= now:
+                        self.is_changing = False
                         return Plan(by_node, next_at, leaderless, True)
                     break
             if self._boxed:
@@ -357,13 +559,13 @@ class RecordAccumulator(EncodedBatches):
                 for each in self._boxed:
                     if each.box_until > now and (next_at is None or each.box_until < next_at):
                         next_at = each.box_until
-            at_once = self._flushes or self.sends_rest or self.memory.waiting
+            at_once = self.is_urgent or self.sends_rest or self.memory.waiting
             for queue in self._busy:
                 if queue.muted:
                     continue
                 batch = queue.waiting[0] if queue.waiting else queue.open
                 due = batch.not_before
-                if linger and not (queue.waiting or at_once):
+                if linger and not (queue.waiting or at_once or batch.number <= self._flushed):
                     due = max(due, batch.created_at + linger)
                 if due > now:
                     if next_at is None or due < next_at:
@@ -376,6 +578,7 @@ class RecordAccumulator(EncodedBatches):
                     by_node[leader].append(queue)
                 else:
                     by_node[leader] = [queue]
+            self.is_changing = False
         return Plan(by_node, next_at, leaderless)
 
     def alone(self) -> Optional[PartitionQueue]:
@@ -391,23 +594,29 @@ class RecordAccumulator(EncodedBatches):
         Like ready(): what comes from now on wakes the sender again. Returns None if it is not.
         """
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
             batch = queue.open
             if batch is NO_BATCH or len(self._incomplete) != 1 or self._boxed or queue.muted:
                 return None
             if self.limits.linger or queue.waiting or not batch.values:
                 return None
-            self._woken = False
+            self.is_changing = True
+            self._looks += 1
             self._close(self._topics[queue.topic_partition.topic], queue, False)
             queue.waiting.clear()
             self._busy.pop(queue, None)
             queue.in_flight += 1
             queue.muted = self.limits.ordered
+            self._held[batch] = True
+            self.is_changing = False
             return batch
 
     def peek(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
         """Return the batch that take() would return, still open maybe."""
-        if queue.waiting:
-            return queue.waiting[0]
+        waiting = queue.waiting
+        if waiting:
+            return waiting[0]
         return None if queue.open is NO_BATCH else queue.open
 
     def take(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
@@ -416,21 +625,25 @@ class RecordAccumulator(EncodedBatches):
         It belongs to the sender until put_back(), replace() or finish().
         """
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
+            self.is_changing = True
             if not queue.waiting and queue.open is not NO_BATCH:
                 self._close(self._topics[queue.topic_partition.topic], queue, False)
-            if not queue.waiting:
-                self._busy.pop(queue, None)
-                return None
-            batch = queue.waiting.popleft()
+            batch = queue.waiting.popleft() if queue.waiting else None
             if not queue.waiting and queue.open is NO_BATCH:
-                del self._busy[queue]
-            if batch.record_count:
+                self._busy.pop(queue, None)
+            if batch is not None:
                 queue.in_flight += 1
                 queue.muted = self.limits.ordered
-                return batch
-            self._drop(batch)
-        batch.fail(IllegalStateError('its first record was interrupted'))  # of which nobody knows
-        return None
+                self._held[batch] = True
+            self.is_changing = False
+            return batch
+
+    @property
+    def held(self) -> List[ProducerBatch]:
+        """The batches that the sender has, in the order in which it got them."""
+        return list(self._held)
 
     def encoded(self, batch: ProducerBatch) -> None:
         """Learn from the bytes of a batch how far the next ones of its topic will shrink."""
@@ -443,64 +656,88 @@ class RecordAccumulator(EncodedBatches):
     def put_back(self, batch: ProducerBatch) -> None:
         """Queue a batch again that was taken, in its place."""
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
+            self.is_changing = True
             queue = self._release(batch)
             queue.put_back(batch)
             self._busy[queue] = None
+            self.is_changing = False
 
     def replace(self, batch: ProducerBatch, pieces: Sequence[ProducerBatch]) -> None:
         """Queue the pieces of a batch that was taken and is split, in its place."""
         with self.lock:
-            queue = self._release(batch)
-            self._incomplete.pop(batch, None)
-            share, batch.reserved = batch.reserved, 0
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
+            self.is_changing = True
+            share = batch.reserved
             topic = self._topics[batch.topic_partition.topic]
             topic.ratio = 1.0
             for piece in pieces:
-                piece.reserved = share // len(pieces)
                 piece.raw_size = batch.raw_size // len(pieces)
-                queue.put_back(piece)
             # They are as old as what they stand for; the oldest have to be the first.
             self._incomplete = {**dict.fromkeys(pieces), **self._incomplete}
+            queue = self._release(batch)
+            self._incomplete.pop(batch, None)
+            for piece in pieces:
+                piece.reserved = share // len(pieces)
+                queue.put_back(piece)
+            batch.reserved = 0
             self.memory.release(share - sum(piece.reserved for piece in pieces))
             self._busy[queue] = None
+            self.is_changing = False
 
     def finish(self, batch: ProducerBatch) -> None:
-        """Forget a batch that was taken and has an outcome; its memory is free."""
-        with self.lock:
-            self._release(batch)
-            self._drop(batch)
+        """Forget a batch that was taken and has an outcome; its memory is free.
 
-    def _release(self, batch: ProducerBatch) -> PartitionQueue:
-        topic, partition = batch.topic_partition
-        queue = self._topics[topic].queues[partition]
-        queue.in_flight -= 1
-        queue.muted = False
-        return queue
+        One that was forgotten before is left alone.
+        """
+        with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
+            self.is_changing = True
+            if batch in self._held:
+                self._release(batch)
+            self._drop(batch)
+            self.is_changing = False
 
     def _drop(self, batch: ProducerBatch) -> None:
         self._incomplete.pop(batch, None)
         size, batch.reserved = batch.reserved, 0
         self.memory.adjust(-size)
 
+    def _release(self, batch: ProducerBatch) -> PartitionQueue:
+        topic, partition = batch.topic_partition
+        queue = self._topics[topic].queues[partition]
+        if self._held.pop(batch, False):
+            queue.in_flight -= 1
+            queue.muted = False
+        return queue
+
     # ------------------------------------------------------------ ends
 
     def remove_waiting(self, which: Callable[[ProducerBatch], bool]) -> List[ProducerBatch]:
         """Take all batches out that are not on the wire and for which `which` says so.
 
-        They are closed and forgotten; whoever calls has to fail them.
+        They are closed and need no memory any more; whoever calls has to fail and finish() them.
         """
         removed: List[ProducerBatch] = []
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
+            self.is_changing = True
             for queue in list(self._busy):
                 if queue.open is not NO_BATCH and which(queue.open):
                     self._close(self._topics[queue.topic_partition.topic], queue, False)
-                gone = [batch for batch in queue.waiting if which(batch)]
-                for batch in gone:
+                for batch in [batch for batch in queue.waiting if which(batch)]:
                     queue.waiting.remove(batch)
-                    self._drop(batch)
-                removed += gone
+                    self._held[batch] = False
+                    size, batch.reserved = batch.reserved, 0
+                    self.memory.adjust(-size)
+                    removed.append(batch)
                 if not queue.waiting and queue.open is NO_BATCH:
                     del self._busy[queue]
+            self.is_changing = False
         return sorted(removed, key=lambda batch: batch.number)
 
     def expired(self, now: float) -> List[ProducerBatch]:
@@ -515,83 +752,72 @@ class RecordAccumulator(EncodedBatches):
         return self.remove_waiting(lambda batch: batch.created_at + limit <= now)
 
     def begin_flush(self, now: float) -> List[ProducerBatch]:
-        """End lingering until end_flush(); return the batches that have no outcome yet.
+        """Let what is there not linger; return the batches that have no outcome yet.
 
         What finds no memory stays in the boxes; who has to have all of it calls sweep() before.
         """
         with self.lock:
-            self._flushes += 1
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
+            self.is_changing = True
             for topic in self._boxed:
                 topic.box_until = 0.0  # what comes now is not part of it
             self._sweep_all(now)
+            self._flushed = (self._opened,)
             batches = list(self._incomplete)
-            self._woken = True
+            self.is_changing = False
         self._wake()
         return batches
-
-    def end_flush(self) -> None:
-        """Let batches linger again."""
-        with self.lock:
-            self._flushes -= 1
 
     @property
     def incomplete(self) -> List[ProducerBatch]:
         """The batches that have no outcome yet."""
         with self.lock:
+            if not (self.is_changing and self.is_mine()):
+                self._settle()
             return list(self._incomplete)
 
     @property
     def records(self) -> int:
         """How many records have no outcome yet, those in boxes included."""
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
             batches = sum(len(batch.values) for batch in self._incomplete)  # none once it is done
             return batches + sum(len(topic.box) for topic in self._boxed)
 
     def is_empty(self) -> bool:
         """Tell whether everything has an outcome."""
-        return not self._incomplete and not any(topic.box for topic in self._boxed)
+        if self._incomplete or self._waiting_deferred:
+            return False
+        return not any(topic.box for topic in list(self._boxed))
 
     def leave(self, ticket: Ticket) -> None:
         """Give up waiting for memory; those behind may have it then."""
+        if self.is_changing and self.must_defer():
+            return  # nobody has the ticket from now on, which is found out
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
             self.memory.leave(ticket)
-        try:
-            self._wake()  # no turn of the loop has made room, and those who wait look after one
-        except IllegalStateError:  # the handler of a signal has closed the producer: none waits
-            pass
+        self._wake_if_open()  # no turn of the loop has made room, and those who wait look after one
 
     def abandon(self, error: KafkaError) -> None:
         """Be of no use any more, in the child of a fork, where no other thread goes on."""
-        if self.lock.locked():  # by a thread that is not here
-            self.lock.release()
+        self.lock = threading.RLock()  # a thread that is not here may have had it
+        self.is_mine = self.lock._is_owned
         self.is_closed = True
         for batch in self._incomplete:
             batch.abandon(error)
-
-    def check_held(self) -> None:
-        """Raise IllegalStateError where the lock can never be had.
-
-        That is in the handler of a signal that has interrupted the main thread while it had it:
-        what it is changing can neither be waited for nor be looked at.
-        """
-        if self.lock.locked() and threading.current_thread() is threading.main_thread():
-            if not self.is_lock_free():
-                raise IllegalStateError(
-                    'a signal came in the middle of a call of the producer, and its handler calls'
-                    ' the producer, which would wait for itself: let the handler note the signal,'
-                    ' or raise SystemExit, and flush behind'
-                )
-
-    def is_lock_free(self) -> bool:
-        """Tell whether nobody has the lock, or will have given it back in a second."""
-        if not self.lock.acquire(timeout=_HELD_SECONDS):
-            return False
-        self.lock.release()
-        return True
+        for each in self._waiting_deferred:
+            if isinstance(each, DeferredRecord):
+                each.stand_in.abandon(error)
 
     def close(self, sends_rest: bool = True) -> None:
         """Take no more records; what is there is ready at once, if it is to be sent at all."""
         with self.lock:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
             self.is_closed = True
             self.sends_rest = sends_rest
         self._wake()

@@ -70,8 +70,7 @@ def send_rows(producer: Placing, topic: str, rows: Rows) -> FutureRecords:
         raise too_large(producer, topic, sizes)
     many = Many(queue, (), int(time.time() * 1000))
     accumulator = producer._accumulator
-    with accumulator.lock:
-        _sort(many, rows, sizes, accumulator.overhead)
+    _sort(many, rows, sizes, accumulator.overhead)
     producer._append(lambda now, ticket: accumulator.append_many(many, now, ticket), deadline)
     return FutureRecords(many.placed, value_sizes, key_sizes)
 

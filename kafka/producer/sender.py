@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from kafka.errors import (
+    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     LeaderNotAvailableError,
@@ -133,6 +134,7 @@ class Sender(Alone, Unanswered):
         except Exception:
             # A mistake here must not end all sending: batches would only time out.
             log.exception('the sender failed and goes on')
+            self._recover()
             next_at = self._loop.time() + _PAUSE_AFTER_FAULT
         if next_at is not None:
             self._alarm.set(next_at)
@@ -155,6 +157,20 @@ class Sender(Alone, Unanswered):
             return plan.next_at or slow_at
         return min(plan.next_at, slow_at)
 
+    def _recover(self) -> None:
+        """Put back, or finish, what an exception has left between the queues and the wire.
+
+        In the turn of that exception: else a batch there is on its way.
+        """
+        for batch in self._accumulator.held:
+            if batch in self._on_wire:
+                continue
+            if batch.state is State.CLOSED:
+                self._accumulator.put_back(batch)
+            elif batch.state in (State.DONE, State.FAILED):
+                batch.complete()
+                self._accumulator.finish(batch)
+
     def _avoid_slow(self, plan: Plan, now: float) -> Optional[float]:
         """Let records without key go where brokers take them; return when to look again."""
         slow, ask_at = self._stalls.slow(plan.by_node, now)
@@ -174,6 +190,8 @@ class Sender(Alone, Unanswered):
     def _give_up(self, batch: ProducerBatch, error: KafkaError) -> None:
         self._state.give_up(batch, error)
         self._fail(batch, error)
+        if batch not in self._on_wire:
+            self._accumulator.finish(batch)
 
     def _fail(
         self,
@@ -258,12 +276,14 @@ class Sender(Alone, Unanswered):
 
         To be called when no turns are run any more.
         """
-        batches = self._accumulator.remove_waiting(lambda batch: True)
-        batches += [batch for batch in self._accumulator.incomplete if not batch.is_done]
+        accumulator = self._accumulator
+        accumulator.remove_waiting(lambda batch: True)  # which closes them
         lost = 0
-        for batch in batches:
-            self._fail(batch, error)
-            lost += batch.record_count
+        for batch in accumulator.incomplete:
+            if not batch.is_done:
+                self._fail(batch, error)
+                lost += batch.record_count
+            accumulator.finish(batch)
         for topic, count in self._accumulator.drop_boxes():
             log.error('%d records for %s were lost: %s', count, topic.topic, error)
             lost += count
@@ -292,16 +312,19 @@ class Sender(Alone, Unanswered):
             except UnsupportedVersionError as error:
                 self._refuse(queues, error)
                 return
-            batches = self._fill(node, queues, version, now)
-            if not batches:
-                self._stalls.moved(node)  # it is not the broker that keeps them
-                return
-            self._requests[node] = self._requests.get(node, 0) + 1
-            self._stalls.moved(node)
-            request = produce_request(
-                batches, version, self._settings, self._state.transactional_id, topic_id
-            )
-            self._deliver(node, link, request, version, batches)
+            batches: List[ProducerBatch] = []
+            try:
+                self._fill(node, queues, version, now, batches)
+                self._stalls.moved(node)  # or it is not the broker that keeps them
+                if not batches:
+                    return
+                request = produce_request(
+                    batches, version, self._settings, self._state.transactional_id, topic_id
+                )
+                self._deliver(node, link, request, version, batches)
+            except Exception as fault:
+                self._not_sent(batches, fault, now)
+                raise
 
     def _have_ids(self, queues: Sequence[PartitionQueue]) -> bool:
         topic_id = self._pool.cluster.topic_id
@@ -329,17 +352,29 @@ class Sender(Alone, Unanswered):
             del self._connecting[node]
             self.poke()
 
+    def _not_sent(self, batches: List[ProducerBatch], fault: Exception, now: float) -> None:
+        """See to it that batches are sent again that a mistake of our own has kept back."""
+        lost = batches[:]
+        batches.clear()  # an answer that comes all the same is not for them
+        for batch in lost:
+            self._on_wire.pop(batch, None)
+        self._take_none(lost, KafkaConnectionError('a request was not sent: %r' % fault), now)
+
     def _fill(
-        self, node: int, queues: List[PartitionQueue], version: int, now: float
-    ) -> List[ProducerBatch]:
+        self,
+        node: int,
+        queues: List[PartitionQueue],
+        version: int,
+        now: float,
+        taken: List[ProducerBatch],
+    ) -> None:
         """Take the next batch of each queue, as many as fit into a request, encoded.
 
-        Queues that have no more are removed from the list.
+        Queues that have no more are removed from the list. Arguments: taken: gets the batches.
         """
         accumulator, state = self._accumulator, self._state
         magic = magic_of(version)
         first = self._turns.get(node, 0) % len(queues)
-        taken: List[ProducerBatch] = []
         room = self._settings.max_request_size
         left: List[PartitionQueue] = []
         for queue in queues[first:] + queues[:first]:
@@ -359,7 +394,6 @@ class Sender(Alone, Unanswered):
                 left.append(queue)
         self._turns[node] = first + 1
         queues[:] = left
-        return taken
 
     def _prepare(self, batch: ProducerBatch, magic: int, now: float) -> bool:
         """Number and encode a batch that is sent now; False if it can't be, when it has failed."""
@@ -378,7 +412,6 @@ class Sender(Alone, Unanswered):
             failure = error if isinstance(error, KafkaError) else ProtocolError(str(error))
             self._state.on_lost(batch, failure)  # it has a number, which is missing now
             self._give_up(batch, failure)
-            self._accumulator.finish(batch)
             self.poke()  # for those behind it
             return False
         return True
@@ -407,6 +440,7 @@ class Sender(Alone, Unanswered):
     ) -> None:
         """Send a request; each of its batches is told what became of it."""
         answered = partial(self._answered, node, self._loop.time(), request, batches)
+        self._requests[node] = self._requests.get(node, 0) + 1
         if self._settings.acks:
             link.submit(request, answered, self._settings.request_timeout, version)
         else:
@@ -447,7 +481,7 @@ class Sender(Alone, Unanswered):
                 failure = KafkaError('its answer was not understood: %r' % fault)
                 self._state.on_lost(batch, failure)  # its number may be missing now
                 self._give_up(batch, failure)
-                self._accumulator.finish(batch)
+        self._recover()
 
     def _take_none(
         self, batches: Sequence[ProducerBatch], error: Optional[KafkaError], now: float
@@ -530,7 +564,6 @@ class Sender(Alone, Unanswered):
         is_late = now >= batch.created_at + settings.delivery_timeout
         if batch.attempts > settings.retries or is_late:
             self._give_up(batch, self._too_late(batch, now, error) if is_late else error)
-            self._accumulator.finish(batch)
             return
         batch.last_error = error
         base, longest = settings.retry_backoff, settings.retry_backoff_max

@@ -7,9 +7,9 @@ topic that is known. Everything else is the business of the slow ways below each
 The rule of this file is that nothing is done for a record that can be done for a batch, and nothing
 is called that can be written here; benchmarks/producer_path.py has the figures. A topic is in
 ``_fast`` only while its records need nothing but a place in a batch: no serializer, interceptor or
-partitioner of the program's, no transaction to be checked, and the producer is open. Where the lock
-is held the slow way is taken: the holder may be this thread, interrupted by a signal whose handler
-sends, which is found out there.
+partitioner of the program's, no transaction to be checked, and the producer is open. Where a change
+is under way the slow way is taken: it is another thread's; or this thread is in the middle of it,
+and a finalizer or the handler of a signal sends; or an exception has ended it, which is mended.
 """
 
 from __future__ import annotations
@@ -58,46 +58,56 @@ class Sending:
         if headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
             queue = self._fast.get(topic)
             accumulator = self._accumulator
-            if queue is not None and not accumulator.lock.locked():
+            if queue is not None and not accumulator.is_changing:
                 wall = _wall()
+                # What makes objects, where the collector may run finalizers, is before the lock.
+                future: FutureRecordMetadata = _Future()
+                size = len(value)
                 if key is None:
                     with accumulator.lock:
-                        batch = queue.batch
-                        room = batch.room - len(value) - accumulator.overhead
-                        if room > 0:
-                            future: FutureRecordMetadata = _Future()
-                            future._batch = batch
-                            future._index = index = len(batch.values)
-                            if wall >= batch.tick:
-                                accumulator.set_time(batch, wall)
-                            if batch.has_columns:
-                                batch.cut(index)
-                            batch.room = room
-                            future._key_size = future._header_size = -1
-                            future._value_size = len(value)
-                            batch.put(value)
-                            return future
+                        if not accumulator.is_changing:
+                            accumulator.is_changing = True
+                            batch = queue.batch
+                            room = batch.room - size - accumulator.overhead
+                            if room > 0:
+                                future._batch = batch
+                                future._index = index = len(batch.values)
+                                if wall >= batch.tick:
+                                    accumulator.set_time(batch, wall)
+                                if batch.has_columns:
+                                    batch.cut(index)
+                                batch.room = room
+                                future._key_size = future._header_size = -1
+                                future._value_size = size
+                                batch.put(value)
+                                accumulator.is_changing = False
+                                return future
+                            accumulator.is_changing = False
                 elif type(key) is bytes:
+                    place, key_size = queue.by_key[key], len(key)
                     with accumulator.lock:
-                        batch = queue.by_key[key].open
-                        room = batch.room - len(value) - len(key) - accumulator.overhead
-                        if room > 0:
-                            future = _Future()
-                            future._batch = batch
-                            future._index = index = len(batch.values)
-                            if wall >= batch.tick:
-                                accumulator.set_time(batch, wall)
-                            keys = batch.keys
-                            if keys is not None and len(keys) == index and not batch.headers:
-                                keys.append(key)
-                            else:
-                                batch.set_key(index, key)
-                            batch.room = room
-                            future._key_size = len(key)
-                            future._header_size = -1
-                            future._value_size = len(value)
-                            batch.put(value)
-                            return future
+                        if not accumulator.is_changing:
+                            accumulator.is_changing = True
+                            batch = place.open
+                            room = batch.room - size - key_size - accumulator.overhead
+                            if room > 0:
+                                future._batch = batch
+                                future._index = index = len(batch.values)
+                                if wall >= batch.tick:
+                                    accumulator.set_time(batch, wall)
+                                keys = batch.keys
+                                if keys is not None and len(keys) == index and not batch.headers:
+                                    keys.append(key)
+                                else:
+                                    batch.set_key(index, key)
+                                batch.room = room
+                                future._key_size = key_size
+                                future._header_size = -1
+                                future._value_size = size
+                                batch.put(value)
+                                accumulator.is_changing = False
+                                return future
+                            accumulator.is_changing = False
         return self._send(topic, value, key, headers, partition, timestamp_ms)
 
     def send_and_forget(self, topic: Any, value: Any, key: Any = None) -> None:

@@ -22,7 +22,7 @@ def _never(condition: Callable[[], bool], timeout: Optional[float]) -> bool:
 
 
 #: Stands where no batch is open: it has no room, so that nobody has to ask whether there is one.
-NO_BATCH = ProducerBatch(TopicPartition('', 0), 0.0, -1, None, _never)
+NO_BATCH = ProducerBatch(TopicPartition('', 0), 0.0, -1, _never)
 NO_BATCH.state = State.CLOSED
 
 
@@ -73,6 +73,7 @@ class TopicQueue:
     sent without a future, not yet in a batch; box_until: monotonic seconds, when it has to be
     emptied (read without the lock, as is box); most_boxed, boxed_size: how many values it takes,
     and how many bytes of each; box_time: the timestamp (ms) of what is in it;
+    swept: values of it on their way into batches;
     is_watched: whether somebody is going to empty it; by_key: the queue of each key; is_used:
     whether there was something new since somebody looked; idle_since: when somebody first found
     that there was not; is_forgotten: whether it is out of the accumulator's table.
@@ -98,6 +99,7 @@ class TopicQueue:
         'queues',
         'ratio',
         'sticky',
+        'swept',
         'topic',
     )
 
@@ -115,6 +117,7 @@ class TopicQueue:
         # Never replaced: what a thread appends that has just looked must not be lost.
         self.box: List[bytes] = []
         self.put_in_box = self.box.append
+        self.swept: Any = None
         self.box_until = 0.0
         self.box_time = 0
         self.most_boxed = 1000

@@ -84,7 +84,6 @@ class TransactionDriver:
         self._waiter: Optional[Waiter[None]] = None  # of the driver itself
         self._callers: List[Waiter[None]] = []
         self._is_woken = False
-        self._is_flushing = False
         self._failures = 0
         state.on_need = self.wake
         state.now = loop.time
@@ -216,13 +215,10 @@ class TransactionDriver:
 
     def _flush(self) -> None:
         """Let nothing linger while a transaction ends."""
-        if self._state.is_ending == self._is_flushing:
-            return
-        self._is_flushing = self._state.is_ending
-        if self._is_flushing:
+        is_ending = self._state.is_ending
+        if is_ending and not self._accumulator.is_urgent:
             self._accumulator.begin_flush(self._loop.time())
-        else:
-            self._accumulator.end_flush()
+        self._accumulator.is_urgent = is_ending
 
     async def _make(self, ask: Ask) -> None:
         """Make one call, take the answer, and wait as long as that demands."""

@@ -42,7 +42,7 @@ def sim():
 
 
 def records(value=b'v'):
-    batch = ProducerBatch(TopicPartition('t', 0), 0.0, 1000, None, None)
+    batch = ProducerBatch(TopicPartition('t', 0), 0.0, 1000, None)
     batch.values.append(value)
     batch.set_time(0, 1600000000000)
     batch.close()

@@ -16,7 +16,7 @@ def test_memory_is_taken_until_there_is_none():
 
 def test_who_comes_first_gets_what_is_given_back_first():
     memory = BufferMemory(100)
-    assert memory.queue_up(100).granted
+    memory.spend(memory.queue_up(100))
     large, small = memory.queue_up(80), memory.queue_up(10)
     memory.release(50)
     assert not large.granted and not small.granted, 'a small one must not overtake'
@@ -28,8 +28,49 @@ def test_who_comes_first_gets_what_is_given_back_first():
 def test_nobody_overtakes_those_who_wait():
     memory = BufferMemory(100)
     memory.take(50)
-    memory.queue_up(60)
+    waiting = memory.queue_up(60)
     assert not memory.take(10)
+    memory.leave(waiting)
+    assert memory.take(10)
+
+
+def test_a_ticket_that_nobody_has_any_more_gives_its_bytes_back():
+    """As that of a call which an exception has ended before it knew its ticket."""
+    memory = BufferMemory(100)
+    granted = memory.queue_up(100)
+    waiting, behind = memory.queue_up(50), memory.queue_up(80)
+    del waiting
+    memory.forget_abandoned()
+    assert memory.waiting == 1 and memory.used == 100
+    del granted
+    memory.forget_abandoned()
+    assert behind.granted and memory.used == 80
+
+
+def test_bytes_that_were_spent_are_the_batchs():
+    memory = BufferMemory(100)
+    ticket = memory.queue_up(60)
+    memory.spend(ticket)
+    memory.leave(ticket)
+    assert memory.used == 60
+
+
+def test_what_must_not_wait_may_exceed_the_total():
+    memory = BufferMemory(100)
+    memory.take(90)
+    ticket = memory.exceed(50)
+    assert ticket.granted and memory.used == 140
+    memory.leave(ticket)
+    assert memory.used == 90
+
+
+def test_memory_is_counted_anew():
+    memory = BufferMemory(100)
+    memory.take(70)
+    ticket, waiting = memory.queue_up(30), memory.queue_up(40)
+    memory.used = -5
+    memory.recount(20)
+    assert waiting.granted and ticket.granted and memory.used == 90
 
 
 def test_who_gives_up_lets_others_pass_and_gives_back():
@@ -47,7 +88,8 @@ def test_who_gives_up_lets_others_pass_and_gives_back():
 def test_what_is_in_use_already_may_exceed_the_total():
     memory = BufferMemory(100)
     memory.adjust(130)
-    assert not memory.queue_up(1).granted
+    waiting = memory.queue_up(1)
+    assert not waiting.granted
     memory.release(40)
     assert memory.used == 91
 

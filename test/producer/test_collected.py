@@ -69,9 +69,8 @@ def test_one_that_its_own_loop_collects_sends_what_it_has(cluster, is_locked, op
     assert stored(cluster) == [b'v']
 
 
-def test_one_that_is_collected_where_its_lock_is_held_sends_what_it_has(cluster, monkeypatch):
+def test_one_that_is_collected_where_its_lock_is_held_sends_what_it_has(cluster):
     """As by the tuple that add_callback() makes."""
-    monkeypatch.setattr('kafka.producer.record_accumulator._HELD_SECONDS', 0.05)
     left = Left(cluster)
     left.collect(left.accumulator.lock)
     left.future.get(30)

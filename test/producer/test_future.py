@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import traceback
 
 import pytest
@@ -26,7 +25,7 @@ TP = TopicPartition('t', 0)
 
 
 def batch_of(count):
-    batch = ProducerBatch(TP, 0.0, 1000, threading.Lock(), lambda condition, timeout: condition())
+    batch = ProducerBatch(TP, 0.0, 1000, lambda condition, timeout: condition())
     for _ in range(count):
         batch.put(b'v')
     batch.set_time(0, 1000)

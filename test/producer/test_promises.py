@@ -14,7 +14,6 @@ import pytest
 
 from kafka import KafkaProducer
 from kafka.errors import IllegalStateError
-from kafka.producer import record_accumulator
 from kafka.testing import Cluster
 from test.stored import stored, stored_records
 
@@ -191,24 +190,6 @@ def test_what_is_not_compressed_is_no_smaller(cluster):
         figures = producer.metrics()
         assert figures['producer-metrics']['compression-rate-avg'] == 1
         assert figures['producer-topic-metrics.t']['compression-rate'] == 1
-
-
-def test_a_handler_of_a_signal_inside_a_call_is_told_and_does_not_hang(producer, monkeypatch):
-    monkeypatch.setattr(record_accumulator, '_HELD_SECONDS', 0.05)
-    producer.send('t', b'0').get(30)
-    calls = [
-        lambda: producer.send('t', b'v'),
-        lambda: producer.send('t', b'v', b'k'),
-        lambda: producer.send_many('t', [b'v'], partition=0),
-        lambda: producer.send_and_forget('t', b'v' * 2000),
-        lambda: producer.flush(30),
-        lambda: producer.close(30),
-    ]
-    with producer._accumulator.lock:  # as in the middle of a send()
-        for call in calls:
-            with pytest.raises(IllegalStateError, match='let the handler note the signal'):
-                call()
-    assert producer.send('t', b'1').get(30).offset == 1
 
 
 def test_who_finds_the_lock_held_by_another_thread_waits_for_it(producer):

@@ -97,12 +97,13 @@ def test_a_full_batch_does_not_linger():
     assert machine.ready() == [0]
 
 
-def test_flushing_ends_lingering_until_it_is_over():
+def test_flushing_ends_the_lingering_of_what_is_there():
     machine = Machine()
     batch, _ = machine.append()
     assert machine.accumulator.begin_flush(machine.now) == [batch]
     assert machine.ready() == [0]
-    machine.accumulator.end_flush()
+    machine.done(machine.take())
+    machine.append()
     assert machine.ready() == []
 
 
@@ -396,6 +397,7 @@ def test_what_waits_too_long_is_taken_out():
     assert machine.accumulator.expired(110.0) == [old]
     assert old.state is State.CLOSED
     old.fail(KafkaError())
+    machine.accumulator.finish(old)
     assert old not in machine.accumulator.incomplete
 
 
@@ -404,6 +406,8 @@ def test_an_open_batch_expires_too():
     batch, _ = machine.append()
     assert machine.plan().next_at == 110.0
     assert machine.accumulator.expired(110.0) == [batch]
+    batch.fail(KafkaError())
+    machine.accumulator.finish(batch)
     assert machine.accumulator.memory.used == 0 and machine.plan().next_at is None
 
 
@@ -436,6 +440,9 @@ def test_some_batches_can_be_taken_out():
         machine.append(partition=partition)
     removed = machine.accumulator.remove_waiting(lambda b: b.topic_partition.partition == 1)
     assert [batch.record_count for batch in removed] == [2]
+    for batch in removed:
+        batch.fail(KafkaError())
+        machine.accumulator.finish(batch)
     assert len(machine.accumulator.incomplete) == 1
 
 

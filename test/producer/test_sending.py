@@ -76,7 +76,6 @@ class Producer(Sending):
                 found.setdefault(partition, []).extend(zip(keys, batch.values))
                 batch.succeed(100)
                 self._accumulator.finish(batch)
-        self._accumulator.end_flush()
         return found
 
 

@@ -321,11 +321,11 @@ def test_nothing_lingers_while_a_transaction_ends(rig):
     rig.begun().pool.script = [51] * 30
     with pytest.raises(KafkaTimeoutError):
         rig.driver.commit_transaction()
-    assert rig.accumulator._flushes == 1
+    assert rig.accumulator.is_urgent
     rig.pool.script.clear()
     rig.driver.commit_transaction()
     rig.loop.settle()
-    assert rig.accumulator._flushes == 0
+    assert not rig.accumulator.is_urgent
 
 
 def test_mistake_of_the_state_ends_the_producer_and_no_one_waits(rig, caplog):

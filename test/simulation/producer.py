@@ -130,10 +130,7 @@ class SimulatedProducer:
     def flush(self, timeout):
         """Return whether everything has an outcome within some seconds."""
         batches = self.accumulator.begin_flush(self.loop.time())
-        try:
-            return self.loop.wait(lambda: all(batch.is_done for batch in batches), timeout)
-        finally:
-            self.accumulator.end_flush()
+        return self.loop.wait(lambda: all(batch.is_done for batch in batches), timeout)
 
     def wait_for_all(self):
         """Let time pass until everything has an outcome."""

@@ -61,6 +61,18 @@ def test_a_member_alone_reads_everything(join, wide, fill):
         assert offsets(found, partition) == list(range(10))
 
 
+def test_a_topic_that_is_subscribed_again_goes_on_where_it_was_left(join, wide, topic, fill):
+    fill({wide: {0: [b'%d' % n for n in range(10)]}})
+    options = {'enable_auto_commit': True, 'auto_commit_interval_ms': 3_600_000}
+    member = join(topics=[wide], **options)
+    assert offsets(take(member, 4, max_records=4), 0) == [0, 1, 2, 3]
+    member.subscribe([topic])
+    until(lambda: {each.topic for each in member.assignment()} == {topic}, member)
+    member.subscribe([wide, topic])
+    assert offsets(take(member, 6), 0) == [4, 5, 6, 7, 8, 9]
+    assert nothing_comes(member)
+
+
 def test_two_members_share_and_one_takes_over_what_the_other_leaves(join):
     one, two = join(), join()
     until(lambda: share(one, two), one, two)

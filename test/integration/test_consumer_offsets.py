@@ -177,6 +177,25 @@ def test_close_commits_what_was_handed_out_if_that_is_automatic(member, stored, 
 
 
 @STORES_IN_KAFKA
+@pytest.mark.parametrize('reset', ['earliest', 'latest'])
+def test_where_a_reset_led_is_not_committed_before_something_was_read(member, place, stored, reset):
+    consumer = member(enable_auto_commit=True, auto_offset_reset=reset)
+    assert consumer.position(place) == (0 if reset == 'earliest' else len(VALUES))
+    assert consumer.commit() is False
+    consumer.close()
+    assert stored() is None
+
+
+@STORES_IN_KAFKA
+def test_where_the_program_sought_is_committed_without_a_record_read(member, place, stored):
+    consumer = member(enable_auto_commit=True)
+    consumer.seek_to_end(place)
+    assert consumer.position(place) == len(VALUES)
+    consumer.close()
+    assert stored() == len(VALUES)
+
+
+@STORES_IN_KAFKA
 def test_close_may_be_told_not_to_commit(member, stored):
     consumer = member(enable_auto_commit=True)
     take(consumer, 12, max_records=12)

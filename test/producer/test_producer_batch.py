@@ -258,3 +258,42 @@ def test_a_batch_that_is_over_keeps_no_records():
 
 def test_a_record_that_was_never_taken_has_a_future_that_failed():
     error = KafkaError('too large')
+    future = future_of(FailedBatch(TP, error, 123), 0, -1, 5, -1)
+    assert future.is_done and future.exception == error and future.timestamp_ms == 123
+    with pytest.raises(KafkaError):
+        future.get(timeout=1)
+
+
+def test_codecs_have_names():
+    assert [compression_of(name) for name in (None, 'none', 'gzip', 'zstd')] == [0, 0, 1, 4]
+    with pytest.raises(ValueError, match='no codec .*rar'):
+        compression_of('rar')
+
+
+def test_reprs_name_place_and_state():
+    batch = batch_of([b'a'])
+    assert 't-3 open, 1 record' in repr(batch)
+    batch.close()
+    batch.restamp(1, 2, 3, False)
+    assert 'closed' in repr(batch) and 'sequence 3' in repr(batch)
+    future = future_of(batch, 0, -1, 1, -1)
+    assert 'pending' in repr(future)
+    batch.fail(KafkaError('x'))
+    assert 'failed' in repr(future) and "'x'" in repr(future)
+
+
+def test_pieces_are_missed_in_the_log_as_their_batch_would_be():
+    batch = closed([b'a', b'b'])
+    batch.is_unasked = True
+    assert [piece.is_unasked for piece in batch.split(1)] == [True, True]
+
+
+def test_a_key_whose_value_never_came_is_forgotten():
+    """Ctrl-C may end send() between the two."""
+    batch = batch_of([b'0'], [b'zero'])
+    batch.set_key(1, b'lost')
+    batch.set_key(1, b'one')
+    batch.put(b'1')
+    batch.set_key(2, b'lost')
+    batch.close()
+    assert batch.keys == [b'zero', b'one']

@@ -79,7 +79,9 @@ class Queries:
 
     def start(self, available_now=True, **options):
         """Start a query; without AvailableNow it goes on until it is stopped."""
-        given = {'subscribe': self.topic, 'startingOffsets': 'earliest', **options}
+        given = {'startingOffsets': 'earliest', **options}
+        if 'subscribePattern' not in given:
+            given['subscribe'] = self.topic
         reader = self.spark.readStream.format(self.name)
         reader = reader.option('kafka.bootstrap.servers', self.servers).options(**given)
         frame = reader.load().select('partition', 'offset', 'value')
@@ -468,7 +470,7 @@ def test_a_pattern_that_finds_nothing_for_a_moment_repeats_and_loses_nothing(
     with Cluster(topics={'t': 1}) as cluster:
         fill(cluster, 't', 0, [b'%d' % each for each in range(10)])
         queries = Queries(spark, name, cluster.bootstrap, 't', checkpoint)
-        options = {'subscribe': None, 'subscribePattern': 't.*', 'failOnDataLoss': fails}
+        options = {'subscribePattern': 't.*', 'failOnDataLoss': fails}
         options['maxOffsetsPerTrigger'] = '100'
         query = queries.start(available_now=False, **options)
         query.processAllAvailable()

@@ -141,4 +141,5 @@ def test_counts_are_updated_exactly_once(
     for name in ('0', '.0.crc'):
         (pathlib.Path(checkpoint) / 'commits' / name).unlink()
     fill(broker, topic, 1, [b'a', b'c'])
+    run()  # in PySpark 4.0 and 4.1 the batch that is repeated is all of a run
     assert run() == [(b'a', b'2'), (b'a', b'3'), (b'b', b'1'), (b'c', b'1')]

@@ -278,7 +278,12 @@ class BlockingVerbs(KnownCluster, StoredOffsets):
         responses = list(self._decoded(decoder_fn, answer))
         if len(responses) == 1:
             (response,) = responses
-            if response.topic == payload.topic and response.partition == payload.partition:
+            topic = payload.topic  # compared as what it is: `python -b` lets no text meet bytes
+            if (
+                type(response.topic) is type(topic)
+                and response.topic == topic
+                and response.partition == payload.partition
+            ):
                 return response
         return in_order([payload], TopicDict([((r.topic, r.partition), r) for r in responses]))[0]
 

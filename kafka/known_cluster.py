@@ -32,7 +32,7 @@ from kafka.new_topics import (
     wait_for_leaders,
 )
 from kafka.structs import BrokerMetadata, TopicPartition
-from kafka.topic_maps import TopicDict
+from kafka.topic_maps import TopicDict, has_exactly
 from kafka.util import check_number, kafka_bytestring, name_bytes, shown
 
 log = logging.getLogger('kafka.client')
@@ -122,7 +122,7 @@ class KnownCluster:
     def reset_topic_metadata(self, *topics: Any) -> None:
         """Forget topics; a topic is meant in exactly this spelling, str or bytes."""
         for topic in topics:
-            if dict.__contains__(self.topic_partitions, topic):
+            if has_exactly(self.topic_partitions, topic):
                 for partition in self.topic_partitions.pop(topic, ()):
                     self.topics_to_brokers.pop(self.PARTITION(topic, partition), None)
 

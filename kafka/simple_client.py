@@ -37,7 +37,7 @@ from kafka.structs import (
     TopicMetadata,
     TopicPartition,
 )
-from kafka.util import name_bytes
+from kafka.util import name_bytes, shown
 
 log = logging.getLogger('kafka.client')
 
@@ -104,7 +104,7 @@ class SimpleClient(BlockingVerbs):
             raise
 
     def __repr__(self) -> str:
-        return '<%s client_id=%s>' % (type(self).__name__, self.client_id)
+        return '<%s client_id=%s>' % (type(self).__name__, shown(self.client_id))
 
     # -- connections ---------------------------------------------------------------------------
 

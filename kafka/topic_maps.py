@@ -41,6 +41,13 @@ def _same_topic(one: Any, other: Any) -> bool:
     return isinstance(one, bytes) is isinstance(other, bytes) and bool(one == other)
 
 
+def has_exactly(topics: Dict[Any, Any], key: Any) -> bool:
+    """Return whether a dict has an entry under a key in this spelling."""
+    if _WARNS:
+        return any(type(stored) is type(key) and stored == key for stored in topics)
+    return dict.__contains__(topics, key)
+
+
 class TopicDict(Dict[Any, Any]):
     """A dict whose keys are topics, or tuples that begin with one (``TopicAndPartition``).
 

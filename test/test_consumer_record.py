@@ -57,7 +57,7 @@ def test_that_it_is_a_tuple_of_13():
     assert record[6] == b'v' and record[-1] == 5 and record[:3] == ('t', 3, 17)
     topic, partition, *_, epoch = record
     assert (topic, partition, epoch) == ('t', 3, 5)
-    assert '%s %s %s %s %s %s %s %s %s %s %s %s %s' % record == ' '.join(map(str, VALUES))
+    assert '%r %r %r %r %r %r %r %r %r %r %r %r %r' % record == ' '.join(map(repr, VALUES))
 
 
 def test_that_it_can_be_hashed_where_its_fields_can():

@@ -96,8 +96,18 @@ def _value(name: str, kind: Any, value: Any, version: int, base_ms: int, names: 
         return [_value(name, kind.element, each, version, base_ms, names) for each in value]
     if isinstance(kind, StructMeta):
         return _fields(value, version, base_ms, names)
-    named = None if value in _NONE else _named(name, value, names)
+    named = None if _is_none(value) else _named(name, value, names)
     return _single(kind, value, base_ms, names) if named is None else named
+
+
+def _is_none(value: Any) -> bool:
+    """Return whether a value stands for none; a number is not compared with text or bytes."""
+    kinds = (str, bytes)
+    return any(
+        (type(value) is type(each) or not isinstance(value, kinds) and not isinstance(each, kinds))
+        and value == each
+        for each in _NONE
+    )
 
 
 def _named(name: str, value: Any, names: Names) -> Optional[str]:

@@ -126,7 +126,8 @@ class ClusterMetadata:
         self._last_refresh = -1e9
         self._last_success = -1e9
         self.update_requested = True
-        self._lock = threading.Lock()  # guards the future: any thread may ask for an update
+        # Guards the future: any thread may ask for an update. Reentrant: so may a finalizer.
+        self._lock = threading.RLock()
         self._future: Optional[Future] = None
 
     def __str__(self) -> str:
@@ -280,10 +281,11 @@ class ClusterMetadata:
 
     def request_update(self) -> Future:
         """Ask for a refresh; the future gets this object once it has come."""
+        made = Future()  # not below: nothing comes in between where no object is made
         with self._lock:
             self.update_requested = True
             if self._future is None or self._future.is_done:
-                self._future = Future()
+                self._future = made
             return self._future
 
     def add_listener(self, listener: Callable[[ClusterMetadata], Any]) -> None:

@@ -43,7 +43,8 @@ class Future:
         self.value: Any = None
         self.exception: Any = None
         # Guards the change to done and the list: a callback is either kept or runs at once.
-        self._lock = threading.Lock()
+        # Reentrant: a finalizer that the collector runs inside may add a callback.
+        self._lock = threading.RLock()
         self._calls: List[_Call] = []
 
     def __repr__(self) -> str:

@@ -67,7 +67,8 @@ class Engine:
         # Until the parts are built. It has objects of the program, which may refer to the consumer.
         self._config = config
         # Guards the subscription and what is parked of fetches; no other is taken under it.
-        self.lock = threading.Lock()
+        # Reentrant: a finalizer that the collector runs inside may call the consumer.
+        self.lock = threading.RLock()
         self.errors: Deque[KafkaError] = deque()
         self.subscription = SubscriptionState(config['auto_offset_reset'])
         self._group_id = config['group_id']

@@ -116,7 +116,7 @@ class RangeFetcher:
         self._lookups = lookups
         self._chance = chance or random.Random()
         #: Guards all below, for moments: the reader takes what turns of the loop bring.
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._states: List[RangeState] = [
             RangeState(each, settings.max_partition_bytes) for each in ranges if each.length
         ]

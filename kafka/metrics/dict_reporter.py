@@ -14,13 +14,14 @@ class DictReporter(AbstractMetricsReporter):
     def __init__(self, prefix: str = '') -> None:
         self._prefix = prefix if prefix else ''
         # Guards the dicts of dicts: metrics come from the thread of the client.
-        self._lock = threading.Lock()
+        # Reentrant: a finalizer may look at them.
+        self._lock = threading.RLock()
         self._store: Dict[str, Dict[str, Any]] = {}
 
     def snapshot(self) -> Dict[str, Dict[str, float]]:
         """Return {category: {name: value now}}."""
         with self._lock:
-            found = {category: dict(metrics) for category, metrics in self._store.items()}
+            found = {category: dict(metrics) for category, metrics in list(self._store.items())}
         return {
             category: {name: metric.value() for name, metric in metrics.items()}
             for category, metrics in found.items()

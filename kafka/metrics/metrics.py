@@ -97,6 +97,7 @@ class Metrics:
         found = self.get_sensor(name)
         if found is not None:
             return found
+        is_new = False
         with self._lock:
             found = self.get_sensor(name)
             if found is None:
@@ -111,7 +112,9 @@ class Metrics:
                 self._sensors[name] = found
                 for parent in above:
                     self._children_sensors.setdefault(parent, []).append(found)
-                log.debug('sensor=%s added', name)
+                is_new = True
+        if is_new:  # without the lock, which a log handler could wait for
+            log.debug('sensor=%s added', name)
         return found
 
     def remove_sensor(self, name: str) -> None:
@@ -128,9 +131,9 @@ class Metrics:
                 if sensor in siblings:
                     siblings.remove(sensor)
             children = self._children_sensors.pop(sensor, [])
-            log.debug('sensor=%s removed', name)
             for child in children:
                 self.remove_sensor(child.name)
+        log.debug('sensor=%s removed', name)
 
     def add_metric(self, metric_name: MetricName, measurable: Any, config: Any = None) -> None:
         """Add a metric that belongs to no sensor.

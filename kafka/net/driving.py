@@ -127,7 +127,8 @@ class Driving(Scheduler):
         self._alert_until = 0.0
         self._calm_until = 0.0  # callers take up their own lazy calls so long
         # Guards the start of the thread.
-        self._thread_lock = threading.Lock()
+        # Reentrant: while it is started a finalizer may bring a call.
+        self._thread_lock = threading.RLock()
         self._thread: Optional[threading.Thread] = None
         self._bell = threading.Lock()  # released to wake the thread
         self._bell.acquire()

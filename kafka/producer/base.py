@@ -49,7 +49,7 @@ SYNC_FAIL_ON_ERROR_DEFAULT = True
 STOP_WAIT_SECONDS = 0.5
 
 # Guards that one thread of a forked process starts a producer anew.
-_starting = threading.Lock()
+_starting = threading.RLock()  # a finalizer may send while the thread is started
 
 
 class Producer:

@@ -33,7 +33,9 @@ IDLE_SECONDS = 600.0
 _CLOSING_SECONDS = 1.0
 
 _Key = Tuple[int, Any]
-_lock = threading.Lock()  # guards the three below, and the numbers of users
+# Guards the three below, and the numbers of users. Reentrant: a generator that has a client may be
+# collected, and closed, wherever an object is made.
+_lock = threading.RLock()
 _idle: List[Tuple[_Key, Any]] = []  # the longest without work first
 _producers: Dict[_Key, _Shared] = {}
 

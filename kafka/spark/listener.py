@@ -30,7 +30,7 @@ class LagListener(StreamingQueryListener):  # type: ignore[misc]
 
     def __init__(self, report: Optional[Callable[[Lag], None]] = None) -> None:
         self._report = report
-        self._lock = threading.Lock()  # of _lags, which PySpark's thread writes
+        self._lock = threading.RLock()  # of _lags, which PySpark's thread writes
         self._lags: Dict[str, List[Lag]] = {}
 
     def __repr__(self) -> str:

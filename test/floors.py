@@ -105,6 +105,7 @@ FLOOR = {
     'kafka.client_errors': 'words',
     'kafka.error_copies': 'words',
     'kafka.program_errors': 'words',
+    'kafka.running_calls': 'words',
     'kafka.config': 'words',
     'kafka.consumer_record': 'words',
     'kafka.oauth': 'faces',

@@ -7,7 +7,6 @@ committed by itself, and who is told. Does not own: requests and what brokers an
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import logging
 import math
@@ -18,10 +17,11 @@ from kafka.argument_checks import ArgumentTypeError, where
 from kafka.cleaning_up import CleanUp
 from kafka.consumer.call_checks import check_offsets, check_partition, seconds_of
 from kafka.consumer.shell import Shell
-from kafka.coordinator.commits import AutoCommit
+from kafka.coordinator.commits import AutoCommit, AutoCommitState
 from kafka.errors import IllegalStateError, KafkaError
 from kafka.future import Future
 from kafka.program_errors import log_program_error
+from kafka.running_calls import is_in_call
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ['Committing']
@@ -150,14 +150,20 @@ class Committing(Shell):
 
         consumer = weakref.ref(self)  # which a commit that goes on does not keep alive
         outcome: List[Optional[KafkaError]] = []  # empty until it has ended
-        self._under_way.append((outcome, finish))
-        engine.loop.call_threadsafe(lambda: engine.loop.spawn(commit()))
+
+        def begin() -> None:  # in one turn: nobody waits for a commit that was not begun
+            owner = consumer()
+            if owner is not None:
+                owner._under_way.append((outcome, future, finish))
+                engine.loop.spawn(commit())
+
+        engine.loop.call_threadsafe(begin)
 
     def _move_ended(self) -> None:
         """Leave what follows of commits that have ended to the thread that polls; in a turn."""
         while self._under_way and self._under_way[0][0]:
-            (error,), finish = self._under_way.popleft()
-            self._ended.append(functools.partial(finish, error))
+            (error,), future, finish = self._under_way.popleft()
+            self._ended.append((future, functools.partial(finish, error)))
 
     def _note(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], seconds: float) -> None:
         engine = self._engine
@@ -179,11 +185,22 @@ class Committing(Shell):
 
     def _tell_ended(self) -> None:
         """Call the callbacks of commits that have ended: all of them, whatever one raises."""
+        if self._telling is not None and not is_in_call('telling', self._telling):
+            self._ended.appendleft(self._telling)  # what came before it was called
+            self._telling = None
         while self._ended:
-            ended = [self._ended.popleft() for _ in range(len(self._ended))]
-            with contextlib.ExitStack() as callbacks:  # which calls first what it was given last
-                for each in reversed(ended):
-                    callbacks.callback(each)
+            telling = self._telling = self._ended[0]
+            self._ended.popleft()
+            future, finish = telling
+            try:
+                if not future.is_done:
+                    finish()
+            except BaseException:
+                if future.is_done:  # its callback raised: the others are called all the same
+                    self._telling = None
+                    self._tell_ended()
+                raise
+            self._telling = None
 
     # ------------------------------------------------------------ automatic
 
@@ -197,15 +214,16 @@ class Committing(Shell):
         if not offsets or (now < self._again_at and not self._not_stored(offsets)):
             auto.reset(now)
             return
-        auto.began(now)
         self._again_at = now + AGAIN_SECONDS
 
         def tell(error: Optional[KafkaError]) -> None:
-            auto.ended(self._engine.loop.time(), error is None or not error.retriable)
+            if auto.state is AutoCommitState.UNDER_WAY:
+                auto.ended(self._engine.loop.time(), error is None or not error.retriable)
             if error is not None:
                 log.warning('group=%s: automatic commit failed: %s', self.config['group_id'], error)
 
         self._commit_later(offsets, Future(), tell, False)
+        auto.began(now)  # last: an exception before it lets the next poll commit
 
     def _changed(self) -> Offsets:
         """Return those of the offsets to commit that are not stored yet, as far as is known."""

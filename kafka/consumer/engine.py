@@ -9,6 +9,7 @@ fetches, is guarded by ``lock``. None of the parts knows the consumer, so that i
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import logging
@@ -331,7 +332,8 @@ class Engine:
     def close(self, seconds: float) -> None:
         """End everything within so many seconds; the group was left before, if at all."""
         if self._is_built:
-            self.pool.cluster.remove_listener(self.following)
+            with contextlib.suppress(KeyError):  # of an end that an exception has interrupted
+                self.pool.cluster.remove_listener(self.following)
             try:
                 self.loop.call_threadsafe(self._end)
             except IllegalStateError:  # after a fork, or closed by another thread

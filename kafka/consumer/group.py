@@ -37,6 +37,7 @@ from kafka.coordinator.commits import AutoCommit
 from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaError, NoBrokersAvailable
 from kafka.net.loop import Loop
 from kafka.quiet import be_quiet
+from kafka.running_calls import is_in_call
 from kafka.topic_maps import TopicDict
 
 log = logging.getLogger('kafka.consumer.kafka')
@@ -393,29 +394,37 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         return _remake, (type(self), self._topics, {**self._given, **named})
 
     def _close_modern(self, autocommit: bool, seconds: float, to_leave: float) -> None:
-        if self._closed:
-            return
         engine = self._engine
+        if self._closed:
+            if self._is_interrupted_closing():
+                engine.close(0.5)
+                self._closing = None
+            return
         if os.getpid() != self._pid:  # the child of a fork: everything belongs to the parent
             self._closed = True
             return
         deadline = self._now() + seconds
         with contextlib.ExitStack() as at_last, self._guard:  # whatever a callback raises
-            if self._is_closing:  # a listener that is told of the end calls close() too
-                return
+            if self._closing is not None and not self._is_interrupted_closing():
+                return  # a listener that is told of the end calls close() too
+            closing = self._closing = object()  # noqa: F841 - found by _is_interrupted_closing()
             if engine.figures is not None:
                 at_last.enter_context(CleanUp(engine.figures.metrics.close))
             for each in (self.config['value_deserializer'], self.config['key_deserializer']):
                 if hasattr(each, 'close'):
                     at_last.enter_context(CleanUp(each.close))
             try:
-                self._is_closing = True
                 self._finish(autocommit, deadline, to_leave)
             finally:
                 self._closed = True
                 self._siblings.close()
                 self._messages = iter(())
                 engine.close(max(0.5, deadline - self._now()))
+                self._closing = None
+
+    def _is_interrupted_closing(self) -> bool:
+        """Return True if an exception has ended a call of close() before its end."""
+        return self._closing is not None and not is_in_call('closing', self._closing)
 
     def _finish(self, autocommit: bool, deadline: float, to_leave: float) -> None:
         """Commit and leave the group; what brokers say against it is logged.

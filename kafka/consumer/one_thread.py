@@ -6,6 +6,7 @@ are the exceptions. Calls of the same thread may nest: a listener commits while 
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any, Dict
 
@@ -20,8 +21,8 @@ class OneThread:
     __slots__ = ('_depth', '_inside')
 
     def __init__(self) -> None:
-        # The thread that is inside, by one key: who sets it first is in, atomically. Ctrl-C may
-        # come between any two lines: then the same thread comes in again, and leaves it free.
+        # The thread that is inside, by one key: who sets it first is in, atomically. An exception
+        # may come between any two lines and leave it there: who finds it looks at its stack.
         self._inside: Dict[str, int] = {}
         self._depth = 0
 
@@ -33,6 +34,10 @@ class OneThread:
         """Come in. Raises: IllegalStateError while another thread is inside."""
         me = threading.get_ident()
         thread = self._inside.setdefault('thread', me)
+        if thread != me and not self._is_inside(thread):
+            self._depth = 0
+            self._inside.clear()
+            thread = self._inside.setdefault('thread', me)
         if thread != me:
             raise IllegalStateError(
                 'this consumer is being used by thread %d, and thread %d calls it too: a'
@@ -41,7 +46,18 @@ class OneThread:
             )
         self._depth += 1
 
+    def _is_inside(self, thread: int) -> bool:
+        """Return False if a thread has left, with an exception that kept it from saying so."""
+        frame = sys._current_frames().get(thread)
+        while frame is not None:
+            names = frame.f_locals
+            owner = getattr(names.get('self'), '__dict__', {})
+            if names.get('guard') is self or owner.get('_guard') is self:
+                return True
+            frame = frame.f_back
+        return False
+
     def __exit__(self, *error: Any) -> None:
         self._depth -= 1
-        if not self._depth:
+        if self._depth <= 0:
             self._inside.clear()

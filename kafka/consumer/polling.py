@@ -159,7 +159,7 @@ class Polling(Rebalancing):
             if who.generation_id >= 0:  # else what it has was handed out as whoever it was before
                 self._handed_as = who
             self._do_steps()
-        if self._ended:
+        if self._ended or self._telling is not None:
             self._tell_ended()  # of commits that failed, too, before what fails is raised here
         error = engine.next_error()
         if error is not None:

@@ -18,6 +18,7 @@ from kafka.coordinator.member import Step, StepKind
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.future import Future, drive_coroutine
 from kafka.program_errors import log_program_error
+from kafka.running_calls import is_in_call
 from kafka.structs import TopicPartition
 
 __all__ = ['ListenerError', 'Rebalancing']
@@ -44,11 +45,14 @@ class Rebalancing(Committing):
                 return
             self._stop_course()
             if not step.begin():
-                if member.step is step:
+                if member.step is not step:
+                    continue  # withdrawn, and another one, if any, has taken its place
+                if step.is_withdrawn or step.is_finished or is_in_call('begun', step):
                     return  # done before, or by whoever called a listener that polls
-                continue  # withdrawn, and another one, if any, has taken its place
+                # An exception has ended the call that began it, and kept it from finishing.
+            begun = step
             with CleanUp(functools.partial(self._finish_step, member, step)):
-                self._do(step)
+                self._do(begun)
 
     def _finish_step(self, member: Any, step: Step) -> None:
         """Let the member go on behind a step, and wait for that for a moment."""

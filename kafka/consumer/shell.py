@@ -15,6 +15,7 @@ from kafka.consumer.hand_out import HandOut
 from kafka.consumer.one_thread import OneThread
 from kafka.consumer_record import LazyRecords, RecentRecords
 from kafka.errors import IllegalStateError, WakeupError
+from kafka.future import Future
 from kafka.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
 
 __all__ = ['NOTHING', 'Course', 'ListedRecords', 'Shell']
@@ -70,7 +71,8 @@ class Shell:
 
     def __init__(self) -> None:
         self._guard = OneThread()
-        self._closed = self._is_closing = False
+        self._closed = False
+        self._closing: Any = None  # the mark of the call of close() that is under way
         self._wakes = False
         self._course: Optional[Course] = None
         # Whether the record that iteration asked for last was lost on its way to the program.
@@ -83,9 +85,11 @@ class Shell:
         self._done: Dict[TopicPartition, OffsetAndMetadata] = {}
         # Of commits in the background, in the order of the calls: the outcome, an empty list until
         # it is known, and what is called with it.
-        self._under_way: Deque[Tuple[List[Any], Callable[[Any], Any]]] = deque()
+        self._under_way: Deque[Tuple[List[Any], Future, Callable[[Any], Any]]] = deque()
         # What follows of those that ended, for the thread that polls.
-        self._ended: Deque[Callable[[], Any]] = deque()
+        self._ended: Deque[Tuple[Future, Callable[[], Any]]] = deque()
+        # The one of them that is being told; it is told again if an exception came before it was.
+        self._telling: Any = None
 
     def _check_open(self) -> None:
         if self._closed:

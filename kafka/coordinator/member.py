@@ -58,6 +58,7 @@ class Step:
         self.tells = tells
         self.is_begun = False
         self.is_withdrawn = False
+        self.is_finished = False  # as far as the thread that polls is concerned
         self._loop = loop
         self._waiter: Waiter[None] = Waiter()
         # Who takes it out decides what becomes of the step; popping is atomic between threads.
@@ -95,6 +96,7 @@ class Step:
     def finish(self) -> None:
         """Tell the member that it is done, from any thread; raises as Loop.call_threadsafe()."""
         self._loop.call_threadsafe(self._waiter.wake)
+        self.is_finished = True
 
     async def finished(self) -> None:
         """Return when it is done or withdrawn; for the member."""

@@ -6,8 +6,10 @@ of memory raises it.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
+import time
 
 import pytest
 
@@ -152,3 +154,92 @@ def test_an_exception_at_any_point_loses_no_record(cluster, read, error):
             read(program)
             program.check(where)
         program.check_memory()
+
+
+def interrupt(consumer, call, at, error=Interruption):
+    """Call something and raise at a point of it, in no turn; return the Raiser."""
+    raiser = OutsideTurns(consumer, at, error)
+    try:
+        with raiser:
+            call()
+    except error:
+        pass
+    return raiser
+
+
+@needs_points
+@pytest.mark.parametrize('error', [Limit, Interruption])
+def test_automatic_commits_go_on_after_an_exception(cluster, error):
+    options = {'group_id': 'g', 'auto_commit_interval_ms': 1}
+    with consumer_of(cluster, max_partition_fetch_bytes=2000, **options) as consumer:
+        program = Program(consumer)
+        program.wait()
+        count = interrupt(consumer, lambda: poll(program), None).count
+        for at in points(count, MOST_POINTS):
+            program.wait()
+            where = interrupt(consumer, lambda: poll(program), at, error).raised_at
+            poll(program)
+            for partition, offsets in program.given.items():
+                assert (consumer.committed(partition) or 0) <= len(offsets), where
+        deadline = time.monotonic() + SECONDS
+        while consumer.committed(FIRST) != len(program.given[FIRST]):
+            assert time.monotonic() < deadline, 'nothing is committed any more'
+            consumer.pause(FIRST, SECOND)
+            consumer.poll(timeout_ms=20)
+
+
+@needs_points
+# An exception between making a coroutine and handing it to the loop leaves it to the collector.
+@pytest.mark.filterwarnings('ignore:coroutine .* was never awaited')
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+@pytest.mark.parametrize('error', [Limit, Interruption])
+def test_commit_works_after_one_that_was_interrupted(cluster, error):
+    told = []
+    with consumer_of(cluster, group_id='g', enable_auto_commit=False) as consumer:
+        program = Program(consumer)
+
+        def commit():
+            consumer.commit_async(callback=lambda *outcome: told.append(outcome))
+            consumer.commit()
+
+        program.wait()
+        poll(program)
+        count = interrupt(consumer, commit, None).count
+        for at in points(count, MOST_POINTS):
+            program.wait()
+            poll(program)
+            where = interrupt(consumer, commit, at, error).raised_at
+            assert consumer.commit(), where
+            assert consumer.committed(FIRST) == len(program.given[FIRST]), where
+        before = len(told)
+        future = consumer.commit_async(callback=lambda *outcome: told.append(outcome))
+        consumer.commit()
+        assert future.succeeded() and len(told) == before + 1
+
+
+@needs_points
+def test_a_member_gets_its_partitions_after_an_exception_in_a_rebalance(cluster):
+    for at in range(0, 400, 37):
+        with consumer_of(cluster, 't', group_id='g%d' % at, heartbeat_interval_ms=100) as consumer:
+            consumer.poll()
+            member = consumer._engine.member
+            assert consumer._engine.wait(functools.partial(getattr, member, 'step'), SECONDS)
+            where = interrupt(consumer, consumer.poll, at).raised_at
+            deadline = time.monotonic() + SECONDS
+            while not consumer.poll(timeout_ms=100):
+                assert time.monotonic() < deadline, where
+
+
+@needs_points
+def test_close_ends_everything_after_one_that_was_interrupted(cluster):
+    """Threads and sockets that are left behind fail every test."""
+    for at in range(0, 300, 37):
+        consumer = consumer_of(cluster, group_id='g%d' % at)
+        program = Program(consumer)
+        program.wait()
+        poll(program)
+        interrupt(consumer, consumer.close, at)
+        consumer.close()
+        with consumer_of(cluster, group_id='g%d' % at) as following:
+            begin = following.committed(FIRST)
+        assert begin is None or begin <= len(program.given[FIRST])

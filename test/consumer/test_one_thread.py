@@ -91,3 +91,18 @@ def test_ctrl_c_at_any_moment_does_not_keep_its_thread_out():
         with guard:
             assert repr(guard) == '<OneThread thread %d>' % threading.get_ident()
     assert number > 20
+
+
+def test_an_exception_at_any_moment_does_not_keep_other_threads_out():
+    """A pool of threads may use a consumer in turn."""
+    shared = OneThread()
+
+    def enter():
+        with shared:
+            pass
+
+    for number in itertools.count(1):
+        if not stopped_at(number, shared):
+            break
+        assert in_thread(enter) == []
+    assert number > 20

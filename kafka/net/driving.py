@@ -78,6 +78,8 @@ POLL_AT_LEAST = 0.005
 SLICE = 0.2 if os.name == 'nt' else 3600.0
 #: For so long the background leaves a free turn to a caller who was called to take it over.
 HANDING_OVER = 0.05
+#: For so long the background waits, when all is over, for who still runs the last turn.
+FINISHING = 5.0
 #: Longest time that a call whose timeout is over waits for one turn of the background.
 ONE_TURN = 0.01
 
@@ -364,10 +366,12 @@ class Driving(Scheduler):
             while not done():
                 self._check_usable()
                 parked.sleep(left)
+                if done():
+                    break
                 left = deadline - self.time()
                 if left <= 0:
-                    return bool(done())
-                self._want_turns()
+                    return False
+                self._want_turns()  # in case it was lost
             return True
         except BaseException:  # what was brought is done all the same
             self._want_turns()
@@ -573,6 +577,12 @@ class Driving(Scheduler):
             self._thread = me
         try:
             self._run_background()
+            # Here, and not in the thread that closes the loop: that one may be ended in the middle.
+            if self._turn.acquire(timeout=FINISHING):
+                try:
+                    self._end_turns()
+                finally:
+                    self._turn.release()
         finally:
             if not self._closing:
                 self._thread = None  # the next one who needs it starts another

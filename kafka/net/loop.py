@@ -125,7 +125,7 @@ class Loop(Driving):
             # In one step, so that it is known whether the lock is to be released.
             held.extend(map(self._turn.acquire, (True,), (max(0.0, deadline - self.time()),)))
             if held[0]:
-                self._close_all()
+                self._close_all()  # unless the background has done it
         finally:
             if held and held[0]:
                 self._turn.release()
@@ -140,14 +140,16 @@ class Loop(Driving):
         self._close_all()
 
     def _close_all(self) -> None:
-        """Close what is open, in the turn."""
+        """Close what is open, in the turn. May be called again if it was ended in the middle."""
         if self._closed:
             return
-        self._closed = True
         for transport in list(self._transports):
             transport.close()
+            transport.abandon()  # one whose close() was ended in the middle
+            self._transports.pop(transport, None)
         self._drop_all()
         self._poller.close()
+        self._closed = True
 
     # ------------------------------------------------------------ in a turn
 

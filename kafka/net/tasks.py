@@ -477,8 +477,8 @@ class Scheduler:
 
     def _drop_all(self) -> None:
         """End and forget everything."""
-        tasks, self._tasks = self._tasks, {}
-        for task in tasks:
+        for task in list(self._tasks):
+            self._tasks.pop(task, None)
             task._drop()
         self._ready.clear()
         self._timers.clear()

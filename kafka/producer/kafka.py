@@ -430,6 +430,14 @@ class KafkaProducer(Placing):
             return
         self._accumulator.check_outside()
         self._closed = True
+        try:
+            self._close(timeout)
+        except BaseException:  # raised from outside, maybe, at any point: nothing else would end it
+            if not self._forked:
+                self._end(0.0)
+            raise
+
+    def _close(self, timeout: Optional[float]) -> None:
         self._fast.clear()
         _open.discard(self)
         if self._forked:
@@ -464,7 +472,8 @@ class KafkaProducer(Placing):
         try:
             self._loop.close(min(seconds, _CLOSING_SECONDS) or 1.0)
         finally:  # also where Ctrl-C ends that
-            self._pool.cluster.remove_listener(self._update)
+            with contextlib.suppress(KeyError):  # a call that was ended in the middle had begun
+                self._pool.cluster.remove_listener(self._update)
             lost = self._sender.abort(
                 ProducerClosedError('the producer was closed before the record was acknowledged')
             )

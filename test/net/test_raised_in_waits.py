@@ -51,6 +51,7 @@ class Running:
         assert time.monotonic() - began < SOON
         self.other.join(SOON)
         assert not self.other.is_alive()
+        gc.collect()  # what is wrong with that is told here
 
 
 def in_worker(function):

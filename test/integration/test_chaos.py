@@ -119,7 +119,8 @@ def test_nothing_is_lost_or_twice_while_exceptions_are_raised(
         1,
         transactions,
         raises,
-        every=0.2,
+        # A transaction of 2,000 records takes half a second.
+        every=1.0 if transactions else 0.2,
         has_finalizers=not transactions,
     )
     assert found.errors['hit'] > 5, found

@@ -45,8 +45,9 @@ def main():
     """Bring ``design.rst`` up to date."""
     with open(DESIGN, encoding='utf-8') as file:
         text = file.read()
+    text = BETWEEN.sub(lambda _: wanted(), text)  # before the file is emptied: it may fail
     with open(DESIGN, 'w', encoding='utf-8') as file:
-        file.write(BETWEEN.sub(lambda _: wanted(), text))
+        file.write(text)
 
 
 if __name__ == '__main__':

@@ -22,6 +22,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     check_error,
 )
+from kafka.running_calls import is_in_call
 from kafka.structs import OffsetCommitRequest, OffsetFetchRequest, OffsetRequest
 from kafka.util import ReentrantTimer, check_number, load_topic, name_for, shown
 
@@ -81,6 +82,9 @@ class Consumer:
         # Where a reset has put offsets. What is still there is not committed: the group would skip
         # messages that nobody was given.
         self._unread: Dict[int, int] = {}
+        # Offsets as they were before the call that is taking messages for the program, or was ended
+        # by an exception before it returned them; None in between.
+        self._before: Optional[Dict[int, int]] = None
         self.auto_commit = auto_commit
         for option, value in (
             ('auto_commit_every_n', auto_commit_every_n),
@@ -193,8 +197,11 @@ class Consumer:
 
     def _read(self) -> Dict[int, int]:
         """Return the offsets that may be committed."""
-        unread = self._unread
-        return {p: offset for p, offset in dict(self.offsets).items() if unread.get(p) != offset}
+        unread, former, positions = self._unread, self._before, dict(self.offsets)
+        # The call that takes messages commits them with its last steps; anybody else must not.
+        if former is not None and not is_in_call('before', former):
+            positions.update(former)
+        return {p: offset for p, offset in positions.items() if unread.get(p) != offset}
 
     def _commit(self, positions: Dict[int, int]) -> bool:
         """Store some offsets and reset the counter; return whether that worked."""

@@ -28,6 +28,7 @@ from kafka.consumer.base import (
 from kafka.consumer.processes import Crew, Flag, Link, check_sendable, start_method
 from kafka.consumer.simple import SimpleConsumer, checked_settings
 from kafka.errors import KafkaError
+from kafka.running_calls import is_in_call
 from kafka.util import check_number, shown, whole_number
 
 log = logging.getLogger('kafka.consumer.multiprocess')
@@ -179,12 +180,23 @@ class MultiProcessConsumer(Consumer):
         self.events.start.set()
         if self.offsets == self._followed:
             return
-        moved = {p for p, o in self.offsets.items() if self._followed.get(p) != o}
-        self._followed = dict(self.offsets)
+        followed = dict(self.offsets)
+        moved = {p for p, o in followed.items() if self._followed.get(p) != o}
         for index, share in enumerate(self._shares):
             if moved.intersection(share):
                 log.debug('topic=%s: process %d goes to new offsets', shown(self.topic), index)
                 self.queue.restart(index, functools.partial(_is_of, share))
+        self._followed = followed  # last: if this is interrupted, it is done once more
+
+    def _put_back(self) -> None:
+        """Let the processes go back to before a call that an exception ended."""
+        former = self._before
+        if former is None or is_in_call('before', former):
+            return
+        self._taken = []
+        self.offsets.update(former)
+        self._followed = {}
+        self._before = None
 
     def stop(self) -> None:
         """End the processes, stop committing by time, and commit once more if there was a timer.
@@ -210,10 +222,13 @@ class MultiProcessConsumer(Consumer):
         That second begins when all processes have asked for messages once.
         """
         while True:
+            self._put_back()
             self._direct()
+            before = self._before = dict(self.offsets)  # noqa: F841 - found by is_in_call()
             starting = self.queue.is_starting()
             item = self._next(START_WAIT_SECONDS if starting else ITER_WAIT_SECONDS)
             if item is None:
+                self._before = None
                 if starting or self.queue.is_starting():
                     continue
                 return
@@ -221,6 +236,7 @@ class MultiProcessConsumer(Consumer):
             self.offsets[partition] = self._followed[partition] = message.offset + 1
             self.count_since_commit += 1
             self._auto_commit()
+            self._before = None  # the last step: an exception before it lets the message come again
             yield message
 
     def get_messages(
@@ -238,22 +254,22 @@ class MultiProcessConsumer(Consumer):
         if not isinstance(block, bool):
             block = whole_number(block, 'block')
         deadline = _deadline(timeout)
+        self._put_back()
         self._direct()
+        before = self._before = dict(self.offsets)  # noqa: F841 - found by is_in_call()
         self.size.value = max(0, min(count, 2**31 - 1))
         taken = self._taken = []
         try:
             self._collect(taken, count, block, deadline)
-        except BaseException:
-            # The caller does not get to see what was taken: it stays for the next call.
-            self.queue.put_back(taken)
-            raise
         finally:
             self.size.value, self._taken = 0, []
         for partition, message in dict(taken).items():  # the last message of each partition
             self.offsets[partition] = self._followed[partition] = message.offset + 1
         self.count_since_commit += len(taken)
+        found = taken if self.partition_info else [message for _, message in taken]
         self._auto_commit()
-        return taken if self.partition_info else [message for _, message in taken]
+        self._before = None  # the last step, as in iteration
+        return found
 
     def _collect(
         self, taken: List[Item], count: int, block: Any, deadline: Optional[float]

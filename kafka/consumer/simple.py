@@ -40,6 +40,7 @@ from kafka.errors import (
     check_error,
 )
 from kafka.protocol.message import PartialMessage
+from kafka.running_calls import is_in_call
 from kafka.structs import FetchRequest
 from kafka.util import check_number, shown, whole_number
 
@@ -192,6 +193,7 @@ class SimpleConsumer(Consumer):
         consumed; TypeError when offset or partition is no int; what the client raises.
         """
         offset = whole_number(offset, 'offset')
+        self._put_back()
         partitions = list(self.offsets)
         if partition is not None:
             partitions = [whole_number(partition, 'partition')]
@@ -231,6 +233,8 @@ class SimpleConsumer(Consumer):
             block = whole_number(block, 'block')
         deadline = _deadline(timeout)
         taken: List[Tuple[int, Any]] = []
+        self._put_back()
+        before = self._before = dict(self.offsets)  # noqa: F841 - found by is_in_call()
         told, self._has_raised = self._has_raised, True
         try:
             self._collect(taken, count, block, timeout, deadline)
@@ -238,18 +242,27 @@ class SimpleConsumer(Consumer):
             # An error that lasts, of which the last call has told, keeps no messages back for ever.
             if not (told and taken):
                 self.queue.extendleft(reversed(taken))
+                self._before = None
                 raise
             log.error('topic=%s: still cannot be fetched: %s', shown(self.topic), error)
-        except BaseException:
-            # The caller does not get to see what was taken: it stays for the next call.
-            self.queue.extendleft(reversed(taken))
-            raise
         self._has_raised = False
         for partition, message in dict(taken).items():  # the last message of each partition
             self.offsets[partition] = message.offset + 1
         self.count_since_commit += len(taken)
+        found = taken if self.partition_info else [message for _, message in taken]
         self._auto_commit()
-        return taken if self.partition_info else [message for _, message in taken]
+        self._before = None  # the last step: an exception before it lets the messages come again
+        return found
+
+    def _put_back(self) -> None:
+        """Undo what a call has taken that an exception ended before it returned: fetch it again."""
+        former = self._before
+        if former is None or is_in_call('before', former):
+            return
+        self.offsets.update(former)
+        self.queue.clear()
+        self.fetch_offsets = dict(self.offsets)
+        self._before = None
 
     def _collect(
         self,
@@ -288,31 +301,40 @@ class SimpleConsumer(Consumer):
         None for what provide_partition_info() has set.
         Raises: as get_messages.
         """
+        if self._before is not None:
+            self._put_back()
         if not self.queue:
             self._fill(block, timeout, _deadline(timeout))
             if not self.queue:
                 return None
-        partition, message = self.queue.popleft()
+        if get_partition_info is None:
+            get_partition_info = self.partition_info
+        partition, message = pair = self.queue[0]
+        before = self._before = {partition: message.offset}  # noqa: F841 - as in get_messages()
+        self.queue.popleft()
         self.offsets[partition] = message.offset + 1
         self.count_since_commit += 1
         self._auto_commit()
-        if get_partition_info is None:
-            get_partition_info = self.partition_info
-        return (partition, message) if get_partition_info else message
+        self._before = None
+        return pair if get_partition_info else message
 
     def __iter__(self) -> Iterator[Any]:
         """Yield message after message; end when iter_timeout seconds bring none, else never."""
+        self._put_back()
         while True:
             if type(self).get_message is _GET_MESSAGE and 'get_message' not in vars(self):
                 # What get_message() does, without its call: benchmarks/simple.py --only consume.
                 while self.queue:
-                    partition, message = self.queue.popleft()
+                    partition, message = pair = self.queue[0]
+                    before = self._before = {partition: message.offset}  # noqa: F841 - as above
+                    self.queue.popleft()
                     self.offsets[partition] = message.offset + 1
                     self.count_since_commit = count = self.count_since_commit + 1
                     every = self.auto_commit_every_n
                     if self.auto_commit and every is not None and count >= every:
                         self._auto_commit()
-                    yield (partition, message) if self.partition_info else message
+                    self._before = None
+                    yield pair if self.partition_info else message
             endless = self.iter_timeout is None
             message = self.get_message(True, ITER_TIMEOUT_SECONDS if endless else self.iter_timeout)
             if message is not None:

@@ -364,13 +364,41 @@ def test_wrong_arguments_of_a_call_are_named(consumer, arguments, error):
         consumer().get_messages(**arguments)
 
 
-def test_a_call_that_is_interrupted_keeps_what_it_had(consumer):
+@pytest.mark.parametrize('error', [KeyboardInterrupt, ArithmeticError, MemoryError])
+@pytest.mark.parametrize('take', [lambda made: made.get_messages(5), lambda made: next(iter(made))])
+def test_the_processes_go_back_to_before_a_call_that_is_interrupted(consumer, take, error):
+    """A message may be lost between the queue and the call."""
     made = consumer()
-    made.queue.put(*pairs(0, 0, 2), KeyboardInterrupt(), *pairs(0, 2, 3))
-    with pytest.raises(KeyboardInterrupt):
-        made.get_messages(5)
-    assert (made.offsets[0], made.count_since_commit, made.size.value) == (0, 0, 0)
-    assert offsets_of(made.get_messages(5)) == [0, 1, 2]
+    made.queue.put(*pairs(0, 0, 2))
+    made.get_messages(2)
+    made.queue.put(error())
+    with pytest.raises(error):
+        take(made)
+    assert (made.offsets[0], made.size.value) == (2, 0)
+    made.get_messages(0)
+    assert made.queue.started[-1][2][0] == 2
+    made.queue.put(*pairs(0, 2, 4))
+    assert offsets_of(made.get_messages(5)) == [2, 3]
+
+
+@pytest.mark.parametrize('error', [KeyboardInterrupt, ArithmeticError, MemoryError])
+def test_a_call_that_is_interrupted_when_it_has_its_messages_commits_none(
+    consumer, monkeypatch, error
+):
+    made = consumer()
+
+    def interrupt():
+        raise error
+
+    made.queue.put(*pairs(0, 0, 2))
+    monkeypatch.setattr(made, '_auto_commit', interrupt)
+    with pytest.raises(error):
+        made.get_messages(2)
+    monkeypatch.undo()
+    assert made._read().get(0, 0) == 0
+    made.get_messages(0)
+    assert made.offsets[0] == 0
+    assert made.queue.started[-1][2][0] == 0
 
 
 def test_size_says_how_many_messages_a_call_wants(consumer):

@@ -1,0 +1,70 @@
+"""SimpleConsumer, interrupted at any point, loses no message and commits none before its return."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from kafka import KafkaClient, SimpleConsumer
+from kafka.consumer import base, simple
+from kafka.testing import Cluster
+from test.consumer.modern import write
+from test.raising import Interruption, Raiser, needs_points, points
+
+pytestmark = [pytest.mark.once, needs_points]
+
+WITHIN = (base.__file__, simple.__file__)
+MESSAGES, MOST_POINTS = 1500, 40
+
+
+class Limit(Exception):
+    """What a job runner raises when the time is over."""
+
+
+@pytest.fixture
+def consumer():
+    with Cluster(version='4.4', topics={'t': 1}) as cluster:
+        write(cluster, MESSAGES, linger_ms=5)
+        client = KafkaClient(cluster.bootstrap)
+        made = SimpleConsumer(client, 'g', 't', auto_commit_every_n=4, auto_commit_every_t=None)
+        yield made
+        made.stop()
+        client.close()
+
+
+def take(consumer):
+    return consumer.get_messages(3)
+
+
+def take_one(consumer):
+    message = consumer.get_message()
+    return [] if message is None else [message]
+
+
+def iterate(consumer):
+    return list(itertools.islice(consumer, 3))
+
+
+@pytest.mark.parametrize('error', [Limit, Interruption, MemoryError])
+@pytest.mark.parametrize('read', [take, take_one, iterate])
+def test_an_exception_at_any_point_loses_no_message(consumer, read, error):
+    given = []
+    with Raiser(within=WITHIN) as counting:
+        given += [each.offset for each in read(consumer)]
+    for at in points(counting.count, MOST_POINTS):
+        raiser = Raiser(at, error, WITHIN)
+        begun = len(given)
+        try:
+            with raiser:
+                if read is iterate:  # what was yielded before the exception is the program's
+                    for message in itertools.islice(consumer, 3):
+                        given.append(message.offset)
+                else:
+                    given += [each.offset for each in read(consumer)]
+        except error:
+            pass
+        assert consumer._read().get(0, 0) <= len(given), raiser.raised_at
+        given += [each.offset for each in read(consumer)]
+        assert given == list(range(len(given))), (raiser.raised_at, given[begun - 2 :])
+        assert consumer.offsets[0] == len(given), raiser.raised_at

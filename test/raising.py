@@ -51,7 +51,7 @@ class Raiser:
 
     Arguments:
         at: the number of the point, from 0; None only counts them.
-        error: what is raised: a class or an object.
+        error: what is raised, a class or an object; or a function that raises, or has it raised.
         within: paths of files, or of folders that end with a separator, whose points count.
 
     Attributes: count: points that were met; raised_at: "file:line function" once it has raised.
@@ -96,6 +96,10 @@ class Raiser:
             path = os.path.relpath(code.co_filename, os.path.dirname(PACKAGE[:-1]))
             self.raised_at = '%s:%d %s' % (path, frame.f_lineno, code.co_name)
             self._last.clear()
+            if not isinstance(self.error, (type, BaseException)):
+                sys.settrace(None)  # as after an exception
+                self.error()
+                return
             raise self.error
 
 

@@ -14,6 +14,7 @@ import random
 import signal
 import threading
 import time
+from functools import partial
 from itertools import starmap
 
 from test.raising import Raiser, raise_in
@@ -129,7 +130,8 @@ class Interrupter(threading.Thread):
     def _call_armed(self, results, function, arguments):
         """Make a call that is hit at one of its points, if it has so many."""
         self.hits += 1
-        raiser = Raiser(int(MOST_POINTS ** self._chance.random()), self._kind)
+        error = partial(signal.raise_signal, signal.SIGUSR2) if self._is_main else self._kind
+        raiser = Raiser(int(MOST_POINTS ** self._chance.random()), error)
         try:
             with raiser:
                 results.extend(starmap(function, [arguments]))

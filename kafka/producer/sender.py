@@ -166,6 +166,8 @@ class Sender(Alone, Unanswered):
             if batch in self._on_wire:
                 continue
             if batch.state is State.CLOSED:
+                if batch.base_sequence >= 0:  # it has its number, and goes with that
+                    self._state.on_lost(batch, KafkaConnectionError('it was not sent'))
                 self._accumulator.put_back(batch)
             elif batch.state in (State.DONE, State.FAILED):
                 batch.complete()
@@ -211,7 +213,7 @@ class Sender(Alone, Unanswered):
         for batch in self._accumulator.expired(now):
             self._give_up(batch, self._too_late(batch, now))
         limit = self._settings.delivery_timeout
-        for batch in list(self._on_wire):
+        for batch in self._accumulator.held:
             if not batch.is_done and now >= batch.created_at + limit:
                 self._give_up(batch, self._too_late(batch, now))
 
@@ -358,7 +360,9 @@ class Sender(Alone, Unanswered):
         batches.clear()  # an answer that comes all the same is not for them
         for batch in lost:
             self._on_wire.pop(batch, None)
-        self._take_none(lost, KafkaConnectionError('a request was not sent: %r' % fault), now)
+        # The others are only taken, and put back by _recover().
+        launched = [batch for batch in lost if batch.state is State.IN_FLIGHT]
+        self._take_none(launched, KafkaConnectionError('a request was not sent: %r' % fault), now)
 
     def _fill(
         self,
@@ -387,9 +391,11 @@ class Sender(Alone, Unanswered):
             taken_batch = accumulator.take(queue)
             if taken_batch is None:
                 continue
+            taken.append(taken_batch)  # before it is prepared: that may fail in the middle
             if self._prepare(taken_batch, magic, now):
-                taken.append(taken_batch)
                 room -= taken_batch.size
+            else:
+                taken.pop()
             if queue.waiting and not queue.muted:
                 left.append(queue)
         self._turns[node] = first + 1

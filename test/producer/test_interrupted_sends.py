@@ -8,14 +8,14 @@ can be used on. KAFKA_RAISE=all tries each point instead of some of each call.
 
 from __future__ import annotations
 
-import sys
+import contextlib
 
 import pytest
 
 from kafka.testing import MemoryCluster
 from test.raising import PACKAGE, Interruption, Raiser, needs_points, points
 from test.simulation.copier import SimProducer
-from test.simulation.loop import SimLoop
+from test.simulation.producer import UntracedLoop
 from test.stored import stored
 
 # Turns of the loop are left out: exceptions of signals and of other threads are kept from them.
@@ -23,16 +23,6 @@ WITHIN = [PACKAGE + each for each in ('producer/', 'partitioner/')]
 MOST = 14  # points of each call
 
 pytestmark = [pytest.mark.once, needs_points]
-
-
-class UntracedLoop(SimLoop):
-    def wait(self, done, timeout, begin=None):
-        before = sys.gettrace()
-        sys.settrace(None)
-        try:
-            return super().wait(done, timeout)
-        finally:
-            sys.settrace(before)
 
 
 class Producer(SimProducer):
@@ -185,4 +175,31 @@ def test_a_ticket_of_a_call_that_was_ended_is_given_up():
         del ticket
         model.send(1000, partition=0)
         model.check()
+        model.producer.close(60)
+
+
+@pytest.mark.parametrize('options', [{}, {'compression_type': 'gzip', 'batch_size': 200}])
+def test_want_of_memory_in_a_turn_of_the_sender_loses_nothing(options):
+    """Raised at each point of what the sender does with the accumulator."""
+    within = [PACKAGE + 'producer/' + each for each in ('record_acc', 'sender', 'topic_q', 'alone')]
+
+    def sends(model):
+        model.many(5, 60)
+        model.producer.send('t', model.value())
+
+    with MemoryCluster(topics={'t': 2}, version='2.8') as cluster:
+        model = Model(cluster, retry_backoff_ms=1, **options)
+        model.check()
+        sends(model)
+        with Raiser(None, within=within) as counting:
+            model.producer._sender.look()
+        model.check()
+        for at in points(counting.count, MOST):
+            sends(model)
+            with contextlib.suppress(MemoryError), Raiser(at, MemoryError, within) as raiser:
+                model.producer._sender.look()
+            try:
+                model.check()
+            except BaseException as error:
+                raise AssertionError('raised at point %d, %s' % (at, raiser.raised_at)) from error
         model.producer.close(60)

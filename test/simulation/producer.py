@@ -8,7 +8,9 @@ checks.py's.
 
 from __future__ import annotations
 
+import contextlib
 import random
+import sys
 from typing import NamedTuple
 
 from kafka.errors import KafkaTimeoutError
@@ -20,10 +22,49 @@ from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_state import TransactionState
+from test.raising import PACKAGE, Interruption, Raiser
 from test.simulation.loop import SimLoop
 
 #: For so many seconds who sends a record that is alone waits for it in the same turn, in turns.
 PATIENCE = (60.0, 0.0, 0.01)
+
+
+#: What is raised into, and called from inside: the calls of programs, and no turn of the loop.
+WITHIN = [PACKAGE + 'producer/', PACKAGE + 'partitioner/']
+#: From 3.13 on there are no such points, see test/raising.py.
+HAS_POINTS = sys.version_info < (3, 13)
+MOST_POINTS = 60
+
+
+class UntracedLoop(SimLoop):
+    """A loop in whose turns nothing is raised by a Raiser around the call that waits for them.
+
+    In earnest turns are run where no exception comes from outside (kafka/net/driving.py).
+    """
+
+    def wait(self, done, timeout, begin=None):
+        before = sys.gettrace()
+        if not isinstance(getattr(before, '__self__', None), Raiser):
+            return super().wait(done, timeout)
+        sys.settrace(None)
+        try:
+            return super().wait(done, timeout)
+        finally:
+            sys.settrace(before)
+
+
+class Inside(Raiser):
+    """Makes a call at a point, as a finalizer does, in the middle of a change of an accumulator."""
+
+    def __init__(self, at, accumulator, call):
+        super().__init__(at, within=WITHIN)
+        self._accumulator, self._call = accumulator, call
+
+    def _meet(self, frame):
+        if self.count >= self.at and self._accumulator.is_changing and self.raised_at is None:
+            self.raised_at = frame.f_code.co_name
+            self._call()
+        self.count += 1
 
 
 class Options(NamedTuple):
@@ -49,7 +90,7 @@ class SimulatedProducer:
     def __init__(self, cluster, options, chance):
         self.cluster = cluster
         self.options = options
-        self.loop = SimLoop(cluster)
+        self.loop = UntracedLoop(cluster)
         settings = NetSettings(
             servers=parse_servers(cluster.bootstrap),
             request_timeout=options.request_timeout,
@@ -112,6 +153,21 @@ class SimulatedProducer:
         partitions = sorted(self.pool.cluster.partitions_for_topic(topic))
         self.accumulator.update(self.accumulator.topic(topic), partitions, partitions)
 
+    def interrupted(self, chance, call, *arguments):
+        """Make a call in which an exception is raised at some point. Raises Interruption."""
+        try:
+            with Raiser(chance.randrange(MOST_POINTS), within=WITHIN):
+                return call(*arguments)
+        except Interruption:
+            if chance.random() < 0.5:  # else the next call has to find out
+                self.accumulator.settle()
+            raise
+
+    def send_with_another(self, chance, topic, partition, value, another):
+        """Send a record, and another call at some point in the middle of that."""
+        with Inside(chance.randrange(MOST_POINTS), self.accumulator, another):
+            return self.send(topic, partition, value)
+
     def send(self, topic, partition, value):
         """Put a record into a batch; return its future. Raises KafkaTimeoutError without memory."""
         self.state.check_send()
@@ -127,8 +183,14 @@ class SimulatedProducer:
                 self.accumulator.leave(ticket)
                 raise KafkaTimeoutError('no memory')
 
-    def flush(self, timeout):
-        """Return whether everything has an outcome within some seconds."""
+    def flush(self, timeout, chance=None):
+        """Return whether everything has an outcome within some seconds.
+
+        Arguments: chance: where an exception is raised in a call before; None: none is.
+        """
+        if chance is not None:
+            with contextlib.suppress(Interruption):
+                self.interrupted(chance, self.accumulator.begin_flush, self.loop.time())
         batches = self.accumulator.begin_flush(self.loop.time())
         return self.loop.wait(lambda: all(batch.is_done for batch in batches), timeout)
 

@@ -15,6 +15,7 @@ from kafka.producer.transaction_calls import GroupMember
 from kafka.producer.transaction_table import State
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka.testing import MemoryCluster
+from test.raising import Interruption
 from test.simulation.checks import (
     Wrong,
     check_errors,
@@ -24,7 +25,7 @@ from test.simulation.checks import (
     hearing,
     repeatable,
 )
-from test.simulation.producer import Options, SimulatedProducer
+from test.simulation.producer import HAS_POINTS, Options, SimulatedProducer
 from test.simulation.trouble import Trouble
 
 TOPIC = 't'
@@ -38,6 +39,8 @@ VERIFIED_SINCE = (3, 6)
 PARTITIONS = 3
 #: How often another producer takes over after a transaction.
 FENCED = 0.2
+#: This part of the calls is ended by an exception at some point, or has another inside.
+RAISING = 0.03
 #: Of the programs without transactions this part sends a record when the one before is stored.
 WAITING = 0.5
 #: So long trouble lasts, and so long everything may take to come to its end afterwards.
@@ -55,6 +58,7 @@ class Run:
     def __init__(self, seed):
         self.seed = seed
         self.chance = random.Random('run %d' % seed)
+        self.raising = random.Random('raising %d' % seed)
         self.release = self.chance.choice(RELEASES)
         self.rate = self.chance.choice([0.0, 0.2, 0.5, 1.0])
         self.is_transactional = self.chance.random() < 0.5
@@ -121,12 +125,32 @@ class Run:
         self.count += 1
         value = b'%06d' % self.count + b'.' * self.chance.choice([0, 10, 60])
         try:
-            future = producer.send(TOPIC, partition, value)
-        except KafkaTimeoutError:
+            future = self.send_somehow(producer, partition, value)
+        except (KafkaTimeoutError, Interruption):  # then it is stored once, or not at all
             return None
         self.sent[partition].append((value, future))
         self.most_used = max(self.most_used, producer.accumulator.memory.used)
         return value
+
+    def send_somehow(self, producer, partition, value):
+        """Send a record; an exception may end the call, or another come in the middle of it."""
+        chance = self.raising
+        if not HAS_POINTS or chance.random() >= RAISING:
+            return producer.send(TOPIC, partition, value)
+        if self.is_transactional or chance.random() < 0.5:
+            send = producer.send
+            return producer.interrupted(chance, send, TOPIC, partition, value)
+        other = (partition + 1) % PARTITIONS
+        self.count += 1
+        inner = b'%06d' % self.count
+
+        def another():
+            try:
+                self.sent[other].append((inner, producer.send(TOPIC, other, inner)))
+            except KafkaTimeoutError:
+                pass  # no room, which is not waited for there
+
+        return producer.send_with_another(chance, TOPIC, partition, value, another)
 
     def send_idempotently(self, producer):
         """Send and rest by turns; some programs wait for each record before the next one."""
@@ -290,7 +314,8 @@ class Run:
 
     def finish(self, cluster, producer):
         """Let everything come to its end, and check it."""
-        if not producer.flush(PATIENCE_SECONDS):
+        raising = self.raising if HAS_POINTS and self.raising.random() < 0.3 else None
+        if not producer.flush(PATIENCE_SECONDS, raising):
             raise Wrong('futures are not resolved: %r' % producer.accumulator)
         producer.rest(30.0)  # also what waits at connections that hang
         if not self.is_transactional and not producer.state.is_fatal:
@@ -308,7 +333,7 @@ class Run:
             check_producer(each)
         for each in self.outlived:
             each.close()
-        limit = producer.options.buffer_memory + producer.options.batch_size
+        limit = producer.options.buffer_memory + 2 * producer.options.batch_size
         if self.most_used > limit:
             raise Wrong('%d bytes of memory were used, %d allowed' % (self.most_used, limit))
         self.check_logs(cluster)

@@ -25,11 +25,13 @@ from kafka.producer.transaction_verdicts import CallKind, Outcome
 from kafka.producer.verdicts import Action, Reaction, Verdict
 from kafka.protocol.produce_template import ProduceTemplate
 from test.producer.test_sequences_by_model import walk
+from test.raising import Interruption
 from test.simulation import loop
 from test.simulation.__main__ import main
 from test.simulation.checks import Wrong
 from test.simulation.copy_runs import run_copy
 from test.simulation.group_runs import run_group
+from test.simulation.producer import HAS_POINTS
 from test.simulation.runs import run
 
 ROOT = Path(__file__).parents[2]
@@ -206,6 +208,31 @@ def leaves_futures_alone(monkeypatch):
     monkeypatch.setattr(Sender, '_give_up', lambda self, batch, e: self._state.give_up(batch, e))
 
 
+def repairs_nothing(monkeypatch):
+    """What an exception has left half done stays so."""
+    monkeypatch.setattr(RecordAccumulator, '_repair', lambda self: None)
+
+
+def forgets_what_comes_from_inside(monkeypatch):
+    """A record that was sent in the middle of a change is never placed."""
+    monkeypatch.setattr(RecordAccumulator, '_place', lambda self, deferred: None)
+
+
+def sends_again_what_was_placed(monkeypatch):
+    """A record whose call was ended is put into a batch once more."""
+    append = RecordAccumulator.append
+
+    def mutated(self, *arguments):
+        try:
+            return append(self, *arguments)
+        except Interruption:
+            append(self, *arguments)
+            append(self, *arguments)
+            raise
+
+    monkeypatch.setattr(RecordAccumulator, 'append', mutated)
+
+
 BY_SIMULATION = [
     numbers_again,
     fails_for_others,
@@ -218,6 +245,11 @@ BY_SIMULATION = [
     takes_each_answer_for_the_expected,
     keeps_the_memory,
     leaves_futures_alone,
+    *(
+        [repairs_nothing, forgets_what_comes_from_inside, sends_again_what_was_placed]
+        if HAS_POINTS
+        else []
+    ),
 ]
 BY_MODEL = [begins_with_many, renumbers_what_is_on_the_wire]
 

@@ -79,8 +79,9 @@ class Loop(Driving):
     def _give_up(self, task: Task[Any]) -> None:
         try:
             self.call_threadsafe(self._cancel, task)
-        except IllegalStateError:  # closed meanwhile, which cancels everything
-            pass
+        except IllegalStateError:  # closed meanwhile, which cancels what was taken on
+            if task not in self._tasks:
+                task._drop()
 
     def _cancel(self, task: Task[Any]) -> None:
         if task in self._tasks:

@@ -5,7 +5,6 @@ As PyThreadState_SetAsyncExc does it, or the handler of a signal: at each point 
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 import time
@@ -51,7 +50,6 @@ class Running:
         assert time.monotonic() - began < SOON
         self.other.join(SOON)
         assert not self.other.is_alive()
-        gc.collect()  # what is wrong with that is told here
 
 
 def in_worker(function):
@@ -121,7 +119,6 @@ def check_goes_on(running, where):
     until(lambda: not loop._ready)  # whatever was brought was done
     assert in_worker(lambda: loop.run(returns(5), SOON)) == 5, where
     assert loop.run(returns(6), SOON) == 6, where
-    gc.collect()
     loop.call_threadsafe(int)
     until(lambda: len(loop._parked) == 1 and not loop._tasks)  # the other one's
     assert not loop._turn.locked() or loop._driver != threading.get_ident(), where

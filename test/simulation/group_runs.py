@@ -85,7 +85,7 @@ class GroupRun(World):
         )
         self.has_patterns = chance.random() < 0.25
         # Of their own chance: the histories of runs without these are what they were before.
-        self.more_chance = random.Random('more of group %d' % seed)
+        self.more_chance = random.Random('glances of group %d' % seed)
         self.has_glances = self.more_chance.random() < 0.25 and not self.loses_ends
         self.changes_subscriptions = self.more_chance.random() < 0.25 and not self.has_patterns
         self.commits_what_goes = self.changes_subscriptions and self.commits_by == 'sync'
@@ -211,8 +211,9 @@ class GroupRun(World):
 
     def is_calm(self, reader):
         """Tell whether a reader's own commit before it gives partitions back cannot have failed."""
-        by_itself = self.commits_by == 'itself'
-        return by_itself and self.changes_subscriptions and not self.rate and not reader.has_stalled
+        if not self.changes_subscriptions or self.rate or self.commits_by != 'itself':
+            return False
+        return not reader.has_stalled and not self.may_be_fenced(reader)
 
     def awake(self):
         return [each for each in self.readers if each.quiet_until <= self.now()]
@@ -448,7 +449,11 @@ class GroupRun(World):
         for _ in range(3):
             self.write_other()
         end, more_at = self.now() + PATIENCE_SECONDS, self.now() + MARK_SECONDS
+        help_at = self.now() + PATIENCE_SECONDS / 2
         while not self.ledger.is_over():
+            if self.may_lack_a_round() and self.now() > help_at:
+                help_at = end
+                self.share_anew()
             if self.commits_by == 'marks' and self.now() > more_at:
                 self.write_where_all_is_read()
                 more_at += MARK_SECONDS
@@ -471,6 +476,22 @@ class GroupRun(World):
             self.readers.remove(reader)
             reader.close()
             self.ledger.check()
+
+    def may_lack_a_round(self):
+        """Tell whether a hand-over may have ended in its middle, without anybody who could know.
+
+        Sequence: the leader, a static member, withholds from others what it is to give up; another
+        process takes its place, is given the share, has nothing to give up and so does not join
+        again (KIP-429 with KIP-345). What was withheld is nobody's until the next rebalance.
+        """
+        is_cooperative = self.assignor == 'cooperative-sticky' and not self.is_next
+        return is_cooperative and any(len(some) > 1 for some in self.taken.values())
+
+    def share_anew(self):
+        """Let the group rebalance, as whoever runs it would."""
+        for reader in self.readers:
+            self.note('%r asks for a rebalance', reader)
+            reader.consumer.enforce_rebalance()
 
     def write_where_all_is_read(self):
         """Let who went to the end of a log have something to mark, or it commits nothing there."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from typing import Any, Set
+from typing import Any, Optional, Set
 
-from kafka.cleaning_up import CleanUp
+from kafka.cleaning_up import clean_up
 from kafka.consumer.committing import Committing
 from kafka.consumer.listener import defines_lost, is_async
 from kafka.coordinator.member import Step, StepKind
@@ -51,8 +51,14 @@ class Rebalancing(Committing):
                     return  # done before, or by whoever called a listener that polls
                 # An exception has ended the call that began it, and kept it from finishing.
             begun = step
-            with CleanUp(functools.partial(self._finish_step, member, step)):
+            try:
                 self._do(begun)
+            except KafkaError as error:  # the step was done as far as can be
+                clean_up(functools.partial(self._finish_step, member, step), error)
+                raise
+            # Whatever else ends it came from outside. The step stays, and the next poll repeats it:
+            # a listener that was never called may be the one that seeks.
+            self._finish_step(member, step)
 
     def _finish_step(self, member: Any, step: Step) -> None:
         """Let the member go on behind a step, and wait for that for a moment."""
@@ -70,41 +76,57 @@ class Rebalancing(Committing):
             self._revoke(step)
 
     def _revoke(self, step: Step) -> None:
+        """Commit, tell the listener and give partitions up; may be repeated from the start."""
         engine, is_lost = self._engine, step.kind is StepKind.LOSE
         with engine.lock:
             engine.subscription.hold(step.partitions)
-        try:  # what goes is gone, also where Ctrl-C ends the commit
-            if step.commits and not is_lost:
-                self._commit_before_rebalance(step.deadline - engine.loop.time())
-            if step.tells:
-                self._tell_gone(set(step.partitions), is_lost)
-        finally:
-            with engine.lock:
-                if is_lost:
-                    engine.subscription.revoke(step.partitions)
-                else:
-                    engine.subscription.give_back(step.partitions)
-            for partition in step.partitions:
-                self._held.pop(partition, None)
-                self._done.pop(partition, None)
+        if step.commits and not is_lost:
+            self._commit_before_rebalance(step.deadline - engine.loop.time())
+        error = self._tell_once(step, 'on_partitions_lost' if is_lost else 'on_partitions_revoked')
+        self._give_up(step, is_lost)
+        if error is not None:
+            raise error
+
+    def _give_up(self, step: Step, is_lost: bool) -> None:
+        """Read the partitions of a step no longer."""
+        subscription = self._engine.subscription
+        with self._engine.lock:
+            if is_lost:
+                subscription.revoke(step.partitions)
+            else:
+                subscription.give_back(step.partitions)
+        for partition in step.partitions:
+            self._held.pop(partition, None)
+            self._done.pop(partition, None)
 
     def _assign(self, step: Step) -> None:
+        """Begin with partitions: they are held until the listener was told."""
         engine = self._engine
-        try:  # what is held is released, also behind Ctrl-C
-            with engine.lock:
-                engine.subscription.assign_from_subscribed(sorted(step.owned))
-                engine.subscription.hold(step.partitions)
-            engine.nudge()  # their positions are looked up meanwhile
-            if engine.figures is not None:
-                engine.figures.assignment_changed(step.owned)
-            if step.tells:
-                self._tell('on_partitions_assigned', set(step.partitions))
-        finally:
-            with engine.lock:
-                engine.subscription.release(step.partitions)
-            engine.nudge_if_open()
+        with engine.lock:
+            engine.subscription.assign_from_subscribed(sorted(step.owned))
+            engine.subscription.hold(step.partitions)
+        engine.nudge()  # their positions are looked up meanwhile
+        if engine.figures is not None:
+            engine.figures.assignment_changed(step.owned)
+        error = self._tell_once(step, 'on_partitions_assigned')
+        with engine.lock:
+            engine.subscription.release(step.partitions)
+        engine.nudge_if_open()
+        if error is not None:
+            raise error
 
     # ------------------------------------------------------------ listeners
+
+    def _tell_once(self, step: Step, what: str) -> Optional[ListenerError]:
+        """Call the listener for a step, unless it has run already; return what it raised."""
+        error: Optional[ListenerError] = None
+        if step.tells and not step.has_told:
+            try:
+                self._tell(what, set(step.partitions))
+            except ListenerError as raised:
+                error = raised
+            step.has_told = True
+        return error
 
     def _tell_gone(self, partitions: Set[TopicPartition], is_lost: bool) -> None:
         self._tell('on_partitions_lost' if is_lost else 'on_partitions_revoked', partitions)

@@ -59,6 +59,8 @@ class Step:
         self.is_begun = False
         self.is_withdrawn = False
         self.is_finished = False  # as far as the thread that polls is concerned
+        #: Whether the listener has run: if the step is repeated it is not called a second time.
+        self.has_told = False
         self._loop = loop
         self._waiter: Waiter[None] = Waiter()
         # Who takes it out decides what becomes of the step; popping is atomic between threads.

@@ -478,14 +478,13 @@ class GroupRun(World):
             self.ledger.check()
 
     def may_lack_a_round(self):
-        """Tell whether a hand-over may have ended in its middle, without anybody who could know.
+        """Tell whether partitions may be nobody's until the next rebalance, and nobody can know.
 
-        Sequence: the leader, a static member, withholds from others what it is to give up; another
-        process takes its place, is given the share, has nothing to give up and so does not join
-        again (KIP-429 with KIP-345). What was withheld is nobody's until the next rebalance.
+        Another process takes the place of the leader, a static member, and the group keeps its
+        assignment (KIP-345). So it does not hear of a partition that was added before that; nor of
+        one that the former leader withheld from others until it gave it up itself (KIP-429).
         """
-        is_cooperative = self.assignor == 'cooperative-sticky' and not self.is_next
-        return is_cooperative and any(len(some) > 1 for some in self.taken.values())
+        return not self.is_next and any(len(some) > 1 for some in self.taken.values())
 
     def share_anew(self):
         """Let the group rebalance, as whoever runs it would."""

@@ -335,8 +335,9 @@ class Verbs09:
                 value = deserialize(message.value)
                 if offset > position:
                     row.hole = position, offset
-                row.position = offset + 1
-                yield KafkaMessage(topic, partition, offset, message.key, value)
+                made = KafkaMessage(topic, partition, offset, message.key, value)
+                row.position = offset + 1  # no call between here and the program: see __next__()
+                yield made
                 if self._table is not table:
                     return
         except ConsumerFetchSizeTooSmall as error:

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from kafka import KafkaClient, SimpleConsumer
-from kafka.consumer import base, simple
+from kafka import KafkaClient, KafkaConsumer, SimpleConsumer
+from kafka.consumer import base, dialect_09, group, partition_table_09, simple
 from kafka.testing import Cluster
 from test.consumer.modern import write
 from test.raising import Interruption, Raiser, needs_points, points
@@ -68,3 +68,29 @@ def test_an_exception_at_any_point_loses_no_message(consumer, read, error):
         given += [each.offset for each in read(consumer)]
         assert given == list(range(len(given))), (raiser.raised_at, given[begun - 2 :])
         assert consumer.offsets[0] == len(given), raiser.raised_at
+
+
+@pytest.mark.parametrize('error', [Limit, Interruption, MemoryError])
+def test_the_kafka_consumer_of_0_9_5_loses_no_message(error):
+    """Tried in the functions that a message passes through without a call of Python behind it."""
+    within = dialect_09.__file__, group.__file__, partition_table_09.__file__
+    given = []
+    with Cluster(version='4.4', topics={'t': 1}) as cluster:
+        write(cluster, 300, linger_ms=5)
+        options = {'bootstrap_servers': cluster.bootstrap, 'fetch_message_max_bytes': 1000}
+        made = KafkaConsumer('t', dialect='0.9.5', auto_offset_reset='smallest', **options)
+        try:
+            with Raiser(within=within) as counting:
+                given += [each.offset for each in itertools.islice(made, 2)]
+            for at in points(counting.count, MOST_POINTS):
+                raiser = Raiser(at, error, within)
+                try:
+                    with raiser:
+                        for message in itertools.islice(made, 2):
+                            given.append(message.offset)
+                except error:
+                    pass
+                given += [each.offset for each in itertools.islice(made, 2)]
+                assert given == list(range(len(given))), (raiser.raised_at, given[-5:])
+        finally:
+            made.close()

@@ -11,10 +11,12 @@ import sys
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.fetch_session import FetchSession, Outcome, Plan
 from kafka.consumer.fetching import Fetching
+from kafka.consumer.hand_out import HandOut
 from kafka.consumer.partition_state import TopicPartitionState
 from kafka.consumer.partition_state import Verdict as Judgement
 from kafka.consumer.polling import Polling
 from kafka.consumer.rebalancing import Rebalancing
+from kafka.consumer.shell import Shell
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors import adapt, cooperative_sticky
 from kafka.coordinator.consumer_member import ConsumerMember
@@ -31,18 +33,25 @@ from test.simulation.mutations import search
 def commit_one_too_many(patch):
     real = TopicPartitionState.consumed_offset
 
-    def consumed_offset(self):
-        found = real(self)
+    def consumed_offset(self, place=None):
+        found = real(self, place)
         return found and found._replace(offset=found.offset + 1)
 
     patch.setattr(TopicPartitionState, 'consumed_offset', consumed_offset)
 
 
 def commit_what_was_fetched_only(patch):
-    def consumed_offset(self):
+    def consumed_offset(self, place=None):
         return None if self._position is None else OffsetAndMetadata(self.fetch_offset, '', -1)
 
     patch.setattr(TopicPartitionState, 'consumed_offset', consumed_offset)
+
+
+def forget_what_an_interrupted_poll_took(patch):
+    def put_back(self):
+        self._hand_out = HandOut()
+
+    patch.setattr(Shell, '_put_back', put_back)
 
 
 def keep_fetches_after_a_seek(patch):
@@ -197,15 +206,15 @@ def take_every_position_for_valid(patch):
 def commit_without_epochs(patch):
     real = TopicPartitionState.consumed_offset
 
-    def consumed_offset(self):
-        found = real(self)
+    def consumed_offset(self, place=None):
+        found = real(self, place)
         return found and found._replace(leader_epoch=-1)
 
     patch.setattr(TopicPartitionState, 'consumed_offset', consumed_offset)
 
 
 def commit_where_a_reset_led(patch):
-    def consumed_offset(self):
+    def consumed_offset(self, place=None):
         if self._position is None:
             return None
         return OffsetAndMetadata(self._position, '', self.position_epoch)
@@ -263,6 +272,7 @@ MOST = 150
 MUTATIONS = {
     commit_one_too_many: 0,
     commit_what_was_fetched_only: 0,
+    forget_what_an_interrupted_poll_took: 3,
     keep_fetches_after_a_seek: 5,
     begin_at_the_beginning: 0,
     skip_one_behind_a_fetch: 1,

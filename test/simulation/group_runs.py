@@ -90,6 +90,9 @@ class GroupRun(World):
         self.changes_subscriptions = self.more_chance.random() < 0.25 and not self.has_patterns
         self.commits_what_goes = self.changes_subscriptions and self.commits_by == 'sync'
         self.names = [TOPIC]  # of those that stay
+        # Of its own, so that seeds without interruptions are what they were.
+        self.interruptions = random.Random('interruptions %d' % seed)
+        self.is_interrupted = self.interruptions.random() < 0.3
         self.readers = []
         self.begun = 0
         self.taken = {}  # instance ids that were taken over, with who had them
@@ -232,6 +235,12 @@ class GroupRun(World):
             reader.close()
         elif self.commits_by in ('sync', 'async') and self.chance.random() < 0.3:
             self.commit(reader)
+
+    def interrupts_at(self):
+        """Return at which place a poll is interrupted, None for not at all."""
+        if not self.is_interrupted or self.interruptions.random() > 0.15:
+            return None
+        return self.interruptions.randrange(60)
 
     def commit(self, reader):
         if self.commits_by == 'async':
@@ -439,6 +448,7 @@ class GroupRun(World):
     def finish(self):
         """Let everything come to its end, and check it."""
         self.trouble.end()
+        self.is_interrupted = False
         self.note('well again')
         if not self.readers:
             self.join()

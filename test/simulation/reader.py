@@ -16,6 +16,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     UnreleasedInstanceIdError,
 )
+from test.simulation.interruption import Interrupting
 from test.simulation.loop import SimLoop
 
 #: So much longer than it was told a call may take, in seconds.
@@ -75,6 +76,7 @@ class Reader(ConsumerRebalanceListener):
         self.quiet_until = 0.0
         self.polled_at = run.now()
         self.is_fenced = False
+        self.was_interrupted = False
         self.errors = []
         self.resets_to_end = options['auto_offset_reset'] == 'latest'
         self.wanted = wanted
@@ -97,14 +99,23 @@ class Reader(ConsumerRebalanceListener):
         self.ledger.assigned(self, partitions)
 
     def on_partitions_revoked(self, partitions):
+        partitions = self._assigned_before(partitions)
         self.run.note('%r revoked %s', self, sorted(partitions))
         if self.run.commits_what_goes and self.commit() or self.run.is_calm(self):
             self.ledger.gave_back(self, partitions)
         self.ledger.gone(self, partitions)
 
     def on_partitions_lost(self, partitions):
+        partitions = self._assigned_before(partitions)
         self.run.note('%r lost %s', self, sorted(partitions))
         self.ledger.gone(self, partitions)
+
+    def _assigned_before(self, partitions):
+        """Leave out what came while an interruption kept the listener from being told of it."""
+        if not self.was_interrupted:
+            return partitions
+        places = self.ledger.places
+        return {each for each in partitions if each not in places or self in places[each].holds}
 
     # ------------------------------------------------------------ what it does
 
@@ -120,8 +131,17 @@ class Reader(ConsumerRebalanceListener):
     def poll(self, timeout_ms):
         """Poll once, and tell what came."""
         began, steps = self._now(), self.consumer.steps
+        found = {}
         try:
-            found = self.consumer.poll(timeout_ms=timeout_ms)
+            at = self.run.interrupts_at()
+            if at is None:
+                found = self.consumer.poll(timeout_ms=timeout_ms)
+            else:
+                with Interrupting(at) as interrupting:
+                    found = self.consumer.poll(timeout_ms=timeout_ms)
+                if interrupting.has_raised:
+                    self.was_interrupted = True
+                    self.run.note('%r is interrupted at the %s', self, interrupting.where)
         except (FencedInstanceIdError, UnreleasedInstanceIdError):
             if not self.run.may_be_fenced(self):
                 raise

@@ -125,9 +125,10 @@ class Committing(Shell):
         standing, began = engine.standing(offsets), engine.loop.time()
         seconds = self._default_timeout()
 
-        def finish(error: Optional[KafkaError]) -> None:
+        # Nothing here refers to the consumer: a commit that waits, or goes on, keeps none alive.
+        def finish(owner: Committing, error: Optional[KafkaError]) -> None:
             if error is None:
-                self._note(offsets, engine.loop.time() - began)
+                owner._note(offsets, engine.loop.time() - began)
             try:
                 tell(error)
             finally:  # the outcome is known, whatever a callback of the program does with it
@@ -148,7 +149,7 @@ class Committing(Shell):
             if owner is not None:
                 owner._move_ended()
 
-        consumer = weakref.ref(self)  # which a commit that goes on does not keep alive
+        consumer = weakref.ref(self)
         outcome: List[Optional[KafkaError]] = []  # empty until it has ended
 
         def begin() -> None:  # in one turn: nobody waits for a commit that was not begun
@@ -163,7 +164,7 @@ class Committing(Shell):
         """Leave what follows of commits that have ended to the thread that polls; in a turn."""
         while self._under_way and self._under_way[0][0]:
             (error,), future, finish = self._under_way.popleft()
-            self._ended.append((future, functools.partial(finish, error)))
+            self._ended.append((future, functools.partial(finish, self, error)))
 
     def _note(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], seconds: float) -> None:
         engine = self._engine
@@ -206,8 +207,8 @@ class Committing(Shell):
 
     def _commit_if_due(self) -> None:
         """Commit what was handed out, in the background, if it is time to."""
-        auto = self._auto
-        now = self._engine.loop.time()
+        auto, loop, group = self._auto, self._engine.loop, self.config['group_id']
+        now = loop.time()
         if auto is None or not auto.due(now):
             return
         offsets = self._to_commit()
@@ -218,9 +219,9 @@ class Committing(Shell):
 
         def tell(error: Optional[KafkaError]) -> None:
             if auto.state is AutoCommitState.UNDER_WAY:
-                auto.ended(self._engine.loop.time(), error is None or not error.retriable)
+                auto.ended(loop.time(), error is None or not error.retriable)
             if error is not None:
-                log.warning('group=%s: automatic commit failed: %s', self.config['group_id'], error)
+                log.warning('group=%s: automatic commit failed: %s', group, error)
 
         self._commit_later(offsets, Future(), tell, False)
         auto.began(now)  # last: an exception before it lets the next poll commit

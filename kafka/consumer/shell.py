@@ -85,7 +85,7 @@ class Shell:
         self._done: Dict[TopicPartition, OffsetAndMetadata] = {}
         # Of commits in the background, in the order of the calls: the outcome, an empty list until
         # it is known, and what is called with it.
-        self._under_way: Deque[Tuple[List[Any], Future, Callable[[Any], Any]]] = deque()
+        self._under_way: Deque[Tuple[List[Any], Future, Callable[[Any, Any], Any]]] = deque()
         # What follows of those that ended, for the thread that polls.
         self._ended: Deque[Tuple[Future, Callable[[], Any]]] = deque()
         # The one of them that is being told; it is told again if an exception came before it was.

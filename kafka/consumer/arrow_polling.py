@@ -48,7 +48,10 @@ class ArrowPolling(Polling):
         maker = ArrowMaker(columns, timestamp_unit)
         with self._guard:
             self._check_open()
-            hand_out = self._begin_hand_out()
+            self._stop_course()
+            if self._hand_out.is_open:  # of a call that this one is made inside of, by a callback
+                self._put_back()
+            hand_out = HandOut()
             batch = self._poll_arrow(self._now() + seconds, maker, hand_out)
         hand_out.is_open = False  # the last step, as in poll()
         return batch

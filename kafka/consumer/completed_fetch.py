@@ -131,7 +131,9 @@ class CompletedFetch:
         again until somebody seeks, or calls :meth:`skip_corrupt`.
         """
         taken: List[ConsumerRecord] = []
-        self._begin()
+        self.failed_at = None
+        if self.refused is not None:
+            self._raise_refused()
         room = sys.maxsize if max_records is None else max_records
         while room > 0:
             columns = self._ahead(bool(taken), room)
@@ -162,7 +164,9 @@ class CompletedFetch:
         They are at most so many, and about a thousand. Position and errors as those of
         :meth:`take`: the position moves behind all of them at once.
         """
-        self._begin()
+        self.failed_at = None
+        if self.refused is not None:
+            self._raise_refused()
         columns, taken = self._ahead(False, max_records), None
         if columns is not None:
             fields, count, error = self._fields(columns)
@@ -191,9 +195,8 @@ class CompletedFetch:
         self._settle()
         return columns
 
-    def _begin(self) -> None:
+    def _raise_refused(self) -> None:
         """Raise what the last call has met behind the records that it gave."""
-        self.failed_at = None
         if self.refused is not None:
             (self.failed_at, error), self.refused = self.refused, None
             raise error

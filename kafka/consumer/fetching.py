@@ -170,8 +170,10 @@ class Fetching:
         What is stale is dropped, what is paused is passed over and kept.
         """
         with self._lock:
-            has_changed = self._begin_change()
-            has_changed = self._note_changes() or has_changed
+            was_torn, self._is_changing = self._is_changing, True
+            if was_torn:
+                self._mend()
+            has_changed = self._note_changes() or was_torn
             fetch = self._parked.take()
             # With the last of an answer the next request goes, before this one is decoded.
             looks = self._parked.take_relief() or has_changed
@@ -183,14 +185,18 @@ class Fetching:
     def put_back(self, fetch: CompletedFetch) -> None:
         """Take back what is not emptied, to be given again when its partition may be read."""
         with self._lock:
-            self._begin_change()
+            was_torn, self._is_changing = self._is_changing, True
+            if was_torn:
+                self._mend()
             self._parked.put_back(fetch)
             self._is_changing = False
 
     def put_off(self, fetch: CompletedFetch) -> None:
         """Take back what could not be handed out, so that others are served meanwhile."""
         with self._lock:
-            self._begin_change()
+            was_torn, self._is_changing = self._is_changing, True
+            if was_torn:
+                self._mend()
             self._parked.put_off(fetch)
             looks = self._parked.take_relief() and self._is_starving
             self._is_changing = False
@@ -200,7 +206,9 @@ class Fetching:
     def done(self, fetch: CompletedFetch) -> None:
         """Let go of what is emptied, or stale: its bytes leave the budget."""
         with self._lock:
-            self._begin_change()
+            was_torn, self._is_changing = self._is_changing, True
+            if was_torn:
+                self._mend()
             self._parked.done(fetch)
             looks = self._parked.take_relief() and self._is_starving
             self._is_changing = False
@@ -211,7 +219,7 @@ class Fetching:
         """Let go of all that was fetched, taken or not, and have it fetched again."""
         with self._lock:
             self._is_changing = True
-            self._begin_change()
+            self._mend()
             self._is_changing = False
 
     def has_news(self) -> bool:
@@ -220,8 +228,10 @@ class Fetching:
         if self._parked.is_quiet and not self._subscription.has_changed:
             return bool(self.errors)
         with self._lock:
-            has_changed = self._begin_change()
-            has_changed = self._note_changes() or has_changed
+            was_torn, self._is_changing = self._is_changing, True
+            if was_torn:
+                self._mend()
+            has_changed = self._note_changes() or was_torn
             found = self._parked.first() is not None
             looks = self._parked.take_relief() or has_changed
             self._is_changing = False
@@ -229,19 +239,16 @@ class Fetching:
             self._loop.call_lazily(self.look)
         return found or bool(self.errors)
 
-    def _begin_change(self) -> bool:
-        """Begin to change what is parked; return True if the last change was left half done.
+    def _mend(self) -> None:
+        """Fetch everything again, as a change of what is parked was left half done.
 
-        An exception may come from outside at any point of it. Then everything is fetched again.
+        An exception may come from outside at any point of one: each sets _is_changing, under the
+        lock, and the next one that finds it set calls this first.
         """
-        if not self._is_changing:
-            self._is_changing = True
-            return False
         for state in self._subscription.assignment.values():
             if state.has_valid_position:
                 state.rewind()
         self._parked.clear()
-        return True
 
     def _note_changes(self) -> bool:
         """Take over which partitions have changed; return whether there were any."""

@@ -10,7 +10,7 @@ From CPython 3.10 on nothing is raised between the assignment of an attribute an
 it. 3.8 and 3.9 may raise there, as they may in the caller after every call: one that has returned
 and one that has not cannot be told apart at that point.
 
-Pure; put_back() and note() are called under the consumer's lock.
+Pure; put_back() is called, and partitions added, under the consumer's lock.
 """
 
 from __future__ import annotations
@@ -24,35 +24,28 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 __all__ = ['HandOut']
 
 
-class HandOut:
-    """What a call has moved.
+class HandOut(List[Tuple[TopicPartition, TopicPartitionState, Place]]):
+    """The partitions that a call has moved, with their states and where they were before.
 
     Attributes: is_open: whether records may be in no place: neither waiting nor returned.
     """
 
-    __slots__ = ('_before', 'is_open')
-
-    def __init__(self, is_open: bool = False) -> None:
-        self.is_open = is_open
-        self._before: List[Tuple[TopicPartition, TopicPartitionState, Place]] = []
+    # A list, so that neither making one nor adding to it runs any code of Python: each poll does.
+    is_open = False
 
     def __repr__(self) -> str:
-        return '<HandOut %s, %d moves>' % ('open' if self.is_open else 'closed', len(self._before))
-
-    def note(self, partition: TopicPartition, state: TopicPartitionState) -> None:
-        """Keep where a partition is, before it is moved."""
-        self._before.append((partition, state, state.place()))
+        return '<HandOut %s, %d moves>' % ('open' if self.is_open else 'closed', len(self))
 
     def put_back(self) -> None:
         """Move partitions back, but for those that were moved otherwise since; may be repeated."""
-        for _, state, place in reversed(self._before):
+        for _, state, place in reversed(self):
             state.rewind(place)
 
     def before(self) -> Dict[TopicPartition, Optional[OffsetAndMetadata]]:
         """Return what might be committed of the partitions that it has moved before it did."""
         return {
             partition: state.consumed_offset(place)
-            for partition, state, place in reversed(self._before)
+            for partition, state, place in reversed(self)
             if state.moves == place[0]
         }
 

@@ -258,7 +258,9 @@ class TopicPartitionState:
 
     def is_fetchable(self) -> bool:
         """Tell whether brokers may be asked for records of it now."""
-        return self.phase is Phase.FETCHING and not is_suspended(self)
+        # As is_suspended(), without its call: each poll asks.
+        waits = self.paused or self.held or self.is_unsubscribed
+        return self.phase is Phase.FETCHING and not waits
 
     @property
     def is_stuck(self) -> bool:

@@ -82,7 +82,10 @@ class Polling(Rebalancing):
         most = self._most if max_records is None else check_whole(max_records, 'max_records', 1)
         with self._guard:
             self._check_open()
-            hand_out = self._begin_hand_out()
+            self._stop_course()
+            if self._hand_out.is_open:  # of a call that this one is made inside of, by a callback
+                self._put_back()
+            hand_out = HandOut()
             began, figures = self._now(), self._engine.figures
             try:
                 records = self._poll(began + seconds, most, hand_out)
@@ -93,13 +96,6 @@ class Polling(Rebalancing):
                 records = self._shown(records)  # which come again where one raises
         hand_out.is_open = False  # the last step: from here on they are the program's
         return records
-
-    def _begin_hand_out(self) -> HandOut:
-        """Begin a call that hands out records, with nothing in flight from the one before."""
-        self._stop_course()
-        if self._hand_out.is_open:  # of a call that this one is made inside of, by a callback
-            self._put_back()
-        return HandOut()
 
     def _poll(
         self, deadline: float, most: float, hand_out: HandOut
@@ -230,7 +226,7 @@ class Polling(Rebalancing):
             state = engine.subscription.assignment.get(partition)
             if state is None or state.token != token:
                 return False
-            self._hand_out.note(partition, state)
+            self._hand_out.append((partition, state, state.place()))
             (state.consumed if has_records else state.passed_over)(offset, epoch)
             return True
 
@@ -336,7 +332,10 @@ class Polling(Rebalancing):
             raise StopIteration
         with self._guard:
             self._check_aim()
-            hand_out = self._begin_hand_out()
+            self._stop_course()
+            if self._hand_out.is_open:  # of a call that this one is made inside of, by a callback
+                self._put_back()
+            hand_out = HandOut()
             began, figures = self._now(), self._engine.figures
             deadline = began + self.config['consumer_timeout_ms'] / 1000
             most = self._course_length()

@@ -136,7 +136,8 @@ class Shell:
         last = None if course is None else course.records.last(without=1)
         if course is not None and last is not None:
             self._consumed(course.partition, course.token, last[0] + 1, last[1])
-        self._hand_out = HandOut(is_open=True)
+        self._hand_out = HandOut()
+        self._hand_out.is_open = True
         self._is_cut = False
         self._put_back()
 
@@ -192,7 +193,8 @@ class Shell:
         if course is None or self._hand_out.is_open:
             return
         # While they are drained they are in no place, and look as if they were handed out.
-        hand_out = HandOut(is_open=True)
+        hand_out = HandOut()
+        hand_out.is_open = True
         self._hand_out, self._messages = hand_out, NOTHING
         rest = list(course.records.iterator)
         if rest:

@@ -19,7 +19,7 @@ def state_at(offset, epoch=-1):
 def test_partitions_are_put_back_to_where_they_were():
     state, made = state_at(5, 1), HandOut()
     for offset in (8, 12):
-        made.note(FIRST, state)
+        made.append((FIRST, state, state.place()))
         state.consumed(offset, 2)
     token = state.token
     made.put_back()
@@ -29,7 +29,7 @@ def test_partitions_are_put_back_to_where_they_were():
 
 def test_putting_back_may_be_repeated():
     state, made = state_at(5), HandOut()
-    made.note(FIRST, state)
+    made.append((FIRST, state, state.place()))
     state.consumed(8)
     made.put_back()
     made.put_back()
@@ -38,7 +38,7 @@ def test_putting_back_may_be_repeated():
 
 def test_a_partition_that_was_moved_since_stays():
     state, made = state_at(5), HandOut()
-    made.note(FIRST, state)
+    made.append((FIRST, state, state.place()))
     state.consumed(8)
     state.seek(3)
     made.put_back()
@@ -48,7 +48,7 @@ def test_a_partition_that_was_moved_since_stays():
 def test_a_partition_that_only_fetches_anew_is_put_back():
     """Whoever validates a position may have done that meanwhile."""
     state, made = state_at(5), HandOut()
-    made.note(FIRST, state)
+    made.append((FIRST, state, state.place()))
     state.consumed(8)
     state.rewind()
     made.put_back()
@@ -58,14 +58,14 @@ def test_a_partition_that_only_fetches_anew_is_put_back():
 def test_it_knows_what_was_returned_before_it():
     state, made = state_at(5, 1), HandOut()
     for offset in (8, 12):
-        made.note(FIRST, state)
+        made.append((FIRST, state, state.place()))
         state.consumed(offset, 2)
     assert made.before() == {FIRST: OffsetAndMetadata(5, '', 1)}
 
 
 def test_it_runs_for_whom_its_call_calls():
     def call(callback):
-        hand_out = HandOut(is_open=True)
+        hand_out = HandOut()
         callback(hand_out)
         return hand_out
 

@@ -11,7 +11,7 @@ from collections import deque
 from typing import Any, Deque, List, Optional
 
 from kafka.consumer.range_fetcher import Parked
-from kafka.errors import ProtocolError
+from kafka.errors import KafkaError, ProtocolError
 from kafka.record.vectors import ArrowMaker, has_numpy
 
 __all__ = ['ArrowBatches']
@@ -42,13 +42,30 @@ class ArrowBatches:
 
     def __next__(self) -> Any:
         """Return the next pyarrow.RecordBatch, never an empty one."""
+        reader = self._reader
+        if reader.is_reading:  # an exception has ended the last call: all of it is read again
+            self._careful.clear()
+            self._is_open = False
+            self._maker.drop()
+        reader.begin_reading()
+        try:
+            batch = self._next()
+        except KafkaError:
+            reader.is_reading = False  # it leaves everything in its place
+            raise
+        reader.is_reading = False  # the last step: from here on it is the program's
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    def _next(self) -> Optional[Any]:
         while True:
             if self._careful:
                 batch = self._by_columns()
             else:
                 batch = self._by_batches()
                 if batch is None and not self._careful:
-                    raise StopIteration
+                    return None
             if batch is not None and batch.num_rows:
                 return batch
 
@@ -75,6 +92,7 @@ class ArrowBatches:
             self._careful.extendleft(reversed(added))
             return None
         for parked in added:
+            self._reader.ends[parked.state.partition] = self._reader.made(parked).next_offset
             self._reader.finish(parked)
         return batch
 
@@ -106,4 +124,5 @@ class ArrowBatches:
             return None
         kept = columns.part(0, sum(map(stop.__gt__, columns.offsets)))
         place = parked.state.partition
+        self._reader.ends[place] = columns.offsets[-1] + 1
         return self._maker.of_columns(str(place.topic), place.partition, kept)

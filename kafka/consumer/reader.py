@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numbers
 from bisect import bisect_left
-from itertools import islice
 from operator import attrgetter
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -23,7 +22,12 @@ from kafka.consumer.range_fetcher import Parked, RangeFetcher, ReadSettings
 from kafka.consumer.ranges import LATEST, Bound, OffsetRange, Wishes, as_timestamp
 from kafka.consumer.reader_client import ReaderClient
 from kafka.consumer_record import ConsumerRecord
-from kafka.errors import IllegalArgumentError, IllegalStateError, KafkaConfigurationError
+from kafka.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    KafkaConfigurationError,
+    KafkaError,
+)
 from kafka.net.loop import Loop
 from kafka.record.vectors import DEFAULT_COLUMNS, ArrowMaker
 from kafka.structs import TopicPartition
@@ -121,6 +125,13 @@ class BoundedReader:
         self._parked: Optional[Parked] = None
         self._fetch: Optional[CompletedFetch] = None
         self._ready: Iterator[ConsumerRecord] = iter(())
+        self._listed: List[ConsumerRecord] = []  # all of them
+        # Whether a call has taken what it has not returned: an exception has ended it then, and the
+        # next one reads again from where all before it had come, without what it would return.
+        self.is_reading = False
+        self._reached: Dict[TopicPartition, int] = {}
+        self.ends: Dict[TopicPartition, int] = {}
+        self._lost: Dict[TopicPartition, List[Tuple[int, int]]] = {}  # by fetchers before
 
     def __repr__(self) -> str:
         if self._ranges is None:
@@ -204,7 +215,13 @@ class BoundedReader:
 
     def _source(self) -> RangeFetcher:
         if self._fetcher is None:
-            ranges = self.ranges()
+            reached = self._reached
+            ranges = [
+                each._replace(
+                    start=min(max(each.start, reached.get(TopicPartition(*each[:2]), 0)), each.stop)
+                )
+                for each in self.ranges()
+            ]
             loop = self._connected()
             client = self._client
             self._fetcher = RangeFetcher(loop, client.pool, client.lookups, ranges, self.settings)
@@ -220,11 +237,16 @@ class BoundedReader:
         """Return the next record; raises as read()."""
         for record in self._ready:
             return record
-        records = self.read()
+        records = self._read(AT_A_TIME)
         if not records:
+            self.is_reading = False
             raise StopIteration
-        self._ready = iter(records)
-        return next(self._ready)
+        self._ready, self._listed = iter(records), records
+        self.ends = _end_of(records)
+        self.is_reading = False  # the last step: from here on the iterator is the program's
+        for record in self._ready:
+            return record
+        raise StopIteration
 
     def read(self, max_records: int = AT_A_TIME) -> List[ConsumerRecord]:
         """Return the next records of a partition; none at the end of all.
@@ -240,10 +262,53 @@ class BoundedReader:
         """
         if max_records < 1:
             raise IllegalArgumentError('max_records must be 1 or more, not %r' % (max_records,))
+        records = self._read(max_records)
+        self.ends = _end_of(records)
+        self.is_reading = False  # the last step: from here on they are the program's
+        return records
+
+    def begin_reading(self) -> None:
+        """Begin a call that returns records; what an exception kept from the program comes again.
+
+        The call sets ends, and is_reading to False as its last step, or when it raises what leaves
+        everything in its place.
+        """
+        if self.is_reading:
+            fetcher, self._parked, self._fetch = self._fetcher, None, None
+            self._ready, self._listed = iter(()), []
+            if fetcher is not None:
+                fetcher.close()
+                self._lost = self.lost
+                self._fetcher = None
+        else:
+            self._reached.update(self.ends)
+        self.ends = {}
+        self.is_reading = True
+
+    def _read(self, max_records: int) -> List[ConsumerRecord]:
+        """Return records for a call that ends by is_reading = False; else they come again."""
         self._begin('records')
-        records = list(islice(self._ready, max_records))
+        self.begin_reading()
+        try:
+            return self._take(max_records)
+        except Exception as error:
+            # What is raised about a record, or by fetching, leaves everything in its place.
+            is_refused = self._fetch is not None and self._fetch.failed_at is not None
+            self.is_reading = not (is_refused or isinstance(error, KafkaError))
+            raise
+
+    def _take(self, max_records: int) -> List[ConsumerRecord]:
+        left: int = self._ready.__length_hint__()  # type: ignore[attr-defined]
+        if left:  # of iteration, as which they count as returned
+            listed = self._listed[-left:]
+            first = listed[0]
+            self._reached[TopicPartition(first.topic, first.partition)] = first.offset
+            self._ready, self._listed = iter(listed[max_records:]), listed[max_records:]
+            return listed[:max_records]
+        records: List[ConsumerRecord] = []
         while not records and self._open_next() is not None:
             assert self._fetch is not None and self._parked is not None
+            self._fetch.failed_at = None
             records = self._fetch.take(max_records)
             stop = self._parked.state.stop
             if records and records[-1].offset >= stop:
@@ -356,17 +421,18 @@ class BoundedReader:
             raise IllegalStateError('no batch that cannot be read was met')
         offset = self._fetch.skip_corrupt()
         self._source().seek(self._parked.state, offset)
+        self.ends[self._parked.state.partition] = offset
         self.finish_opened()
         return offset
 
     @property
     def lost(self) -> Dict[TopicPartition, List[Tuple[int, int]]]:
         """{partition: [(first, behind the last)]} of offsets that were gone and passed over."""
-        return (
-            {}
-            if self._fetcher is None
-            else {at: [*some] for at, some in self._fetcher.lost.items()}
-        )
+        found = {at: [*some] for at, some in self._lost.items()}
+        if self._fetcher is not None:
+            for at, some in self._fetcher.lost.items():
+                found.setdefault(at, []).extend(some)
+        return found
 
     def close(self) -> None:
         """Close the connections; may be called again."""
@@ -382,6 +448,14 @@ class BoundedReader:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         clean_up(self.close, error)
+
+
+def _end_of(records: List[ConsumerRecord]) -> Dict[TopicPartition, int]:
+    """Return where reading goes on behind some records of a partition."""
+    if not records:
+        return {}
+    last = records[-1]
+    return {TopicPartition(last.topic, last.partition): last.offset + 1}
 
 
 def _settings(config: Any, more: Dict[str, Any]) -> ReadSettings:

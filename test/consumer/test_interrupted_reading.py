@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import signal
+import sys
 import time
 
 import pytest
@@ -243,3 +245,52 @@ def test_close_ends_everything_after_one_that_was_interrupted(cluster):
         with consumer_of(cluster, group_id='g%d' % at) as following:
             begin = following.committed(FIRST)
         assert begin is None or begin <= len(program.given[FIRST])
+
+
+def read_all(consumer, given, read, count):
+    """Read until so many records came, whatever is raised; return how often something was."""
+    raised, deadline = 0, time.monotonic() + 4 * SECONDS
+    while len(given) < count and time.monotonic() < deadline:
+        try:
+            read(consumer, given)
+        except Limit:
+            raised += 1
+    return raised
+
+
+def poll_some(consumer, given):
+    for records in consumer.poll(timeout_ms=50).values():
+        given += [record.offset for record in records]  # one step: none is half given
+
+
+def iterate_some(consumer, given):
+    for record in itertools.islice(consumer, 500):
+        given.append(record.offset)
+
+
+@pytest.mark.skipif(not hasattr(signal, 'setitimer'), reason='there are no timers of signals')
+@pytest.mark.parametrize('read', [poll_some, iterate_some])
+def test_a_timer_that_raises_again_and_again_skips_no_record(cluster, read):
+    write(cluster, 20000, partition=0, start=RECORDS, linger_ms=5)
+    fired = []
+
+    def on_alarm(*arguments):
+        inside = sys._getframe(1)
+        while inside is not None and not inside.f_code.co_filename.startswith(CONSUMER):
+            inside = inside.f_back
+        if inside is not None:  # else the test itself would lose what it has been given
+            fired.append(1)
+            raise Limit
+
+    given, before = [], signal.signal(signal.SIGALRM, on_alarm)
+    with consumer_of(cluster, consumer_timeout_ms=200) as consumer:
+        consumer.assign([FIRST])
+        signal.setitimer(signal.ITIMER_REAL, 0.003, 0.003)
+        try:
+            read_all(consumer, given, read, RECORDS + 20000)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        assert fired
+        assert given == list(range(RECORDS + 20000))
+        assert consumer.position(FIRST) == len(given)

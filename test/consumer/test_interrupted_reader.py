@@ -1,0 +1,90 @@
+"""BoundedReader, interrupted at any point, returns each record at least once, in order."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from kafka.consumer import arrow_batches, completed_fetch, range_fetcher, reader
+from test.consumer.bounded import NOW, Stage, numbered
+from test.raising import Interruption, Raiser, needs_points, points
+
+pytestmark = [pytest.mark.once, needs_points]
+
+WITHIN = tuple(each.__file__ for each in (arrow_batches, completed_fetch, range_fetcher, reader))
+RECORDS, MOST_POINTS = 60, 25
+
+
+class Limit(Exception):
+    """What a job runner raises when the time is over."""
+
+
+class OutsideTurns(Raiser):
+    """Raises in what the program calls, not in a turn of the loop, which signals do not enter."""
+
+    def _meet(self, frame):
+        above = frame
+        while above is not None:
+            if above.f_code.co_filename.endswith('simulation/loop.py'):
+                return
+            above = above.f_back
+        super()._meet(frame)
+
+
+@pytest.fixture
+def stage():
+    made = Stage()
+    for start in range(0, RECORDS, 10):
+        made.write(*numbered(10, start=start), at=NOW + 1000 * start)
+    yield made
+    made.close()
+
+
+def read_some(made):
+    return [record.value for record in made.read(7)]
+
+
+def iterate(made):
+    return [record.value for record in itertools.islice(made, 3)]
+
+
+def read_arrow(batches):
+    batch = next(batches, None)
+    return [] if batch is None else batch.column('value').to_pylist()
+
+
+def all_of(stage, begin, read, at, error):
+    """Read everything and raise at a point of the second call; return values, and the Raiser."""
+    source = begin(stage.reader('t', max_partition_fetch_bytes=300))
+    found = read(source)
+    raiser = OutsideTurns(at, error, WITHIN)
+    try:
+        with raiser:
+            found += read(source)
+    except error:
+        pass
+    more = read(source)
+    while more:
+        found += more
+        more = read(source)
+    return found, raiser
+
+
+@pytest.mark.parametrize('error', [Limit, Interruption, MemoryError])
+@pytest.mark.parametrize(
+    ('begin', 'read'),
+    [
+        (lambda made: made, read_some),
+        (lambda made: made, iterate),
+        (lambda made: made.arrow(['value'], max_batch_bytes=200), read_arrow),
+    ],
+    ids=['read', 'iterate', 'arrow'],
+)
+def test_an_exception_at_any_point_loses_no_record(stage, begin, read, error):
+    wanted = numbered(RECORDS)
+    found, counting = all_of(stage, begin, read, None, error)
+    assert found == wanted
+    for at in points(counting.count, MOST_POINTS):
+        found, raiser = all_of(stage, begin, read, at, error)
+        assert found == wanted, raiser.raised_at

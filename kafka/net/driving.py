@@ -55,7 +55,7 @@ from typing import Any, Callable, List, Optional, Tuple
 
 from kafka.errors import IllegalStateError
 from kafka.net.helpers import started
-from kafka.net.interrupts import Interrupts, is_main
+from kafka.net.interrupts import Interrupts, main_ident
 from kafka.net.parked import Entry, Parked, discard
 from kafka.net.poller import Poller
 from kafka.net.tasks import Scheduler
@@ -244,7 +244,8 @@ class Driving(Scheduler):
             self._check_usable()
         deadline = math.inf if timeout is None else self.time() + timeout
         me = threading.get_ident()
-        if is_main(me) or self._is_green or not self._has_background():
+        # The main thread is where handlers of signals are called.
+        if me == main_ident[0] or self._is_green or not self._has_background():
             return self._wait_in_turns(ask, deadline, begin, me)
         return self._wait_parked(ask, deadline, begin)
 
@@ -398,7 +399,9 @@ class Driving(Scheduler):
         finally:
             self._driver = None
             self._turn.release()
-        if self._heirs or self._is_owed() or self._next_due < self._rests_until:
+        # As _is_owed(), without its call: this is left for each record that is waited for.
+        owes = self._ready or self.owed > 0 or self._begin is not None
+        if owes or self._heirs or self._next_due < self._rests_until:
             self._pass_on()
         elif self._thread is None:
             self._pass_on()

@@ -20,7 +20,7 @@ import threading
 from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-__all__ = ['Interrupts', 'is_main']
+__all__ = ['Interrupts', 'main_ident']
 
 # Those of signal turn numbers into enumerations at each call, and take 6 us where these take 0.2.
 _plain = getattr(signal, '_signal', signal)
@@ -56,7 +56,7 @@ class Interrupts:
 
         What one of them raises meanwhile goes to the caller, who calls end() all the same.
         """
-        if _ident() != _main_ident[0] and 'greenlet' not in sys.modules:
+        if _ident() != main_ident[0] and 'greenlet' not in sys.modules:
             return
         handlers = list(map(_get, _NUMBERS))
         if handlers != _seen[0]:
@@ -109,12 +109,8 @@ def _handled(handlers: List[Any]) -> List[Tuple[int, Any]]:
 
 
 _ident = threading.get_ident
-_main_ident = [threading.main_thread().ident]
-
-
-def is_main(ident: int) -> bool:
-    """Return True for the identifier of the main thread, which is where handlers are called."""
-    return ident == _main_ident[0]
+#: The identifier of the main thread, which is where handlers are called.
+main_ident = [threading.main_thread().ident]
 
 
 #: The handlers of all signals as they were last found, and those that are stood in for.
@@ -141,7 +137,7 @@ def _put_back() -> None:
 
 def _after_fork() -> None:
     """Leave those who stand in to the parent: in its child nobody would tell of a signal."""
-    _main_ident[0] = threading.main_thread().ident
+    main_ident[0] = threading.main_thread().ident
     if _standing:
         _standing.clear()
         _put_back()

@@ -68,7 +68,9 @@ class Loop(Driving):
         except BaseException:
             if task is None:
                 coroutine.close()
-            elif not task.done:
+                raise
+            task.asked = True  # by this call: the log need not tell what it raises
+            if not task.done:
                 self._give_up(task)
             raise
 

@@ -201,12 +201,12 @@ class Alarm:
 class Task(Generic[T]):
     """A coroutine on its way. Await it for its result; ``cancel()`` ends it early.
 
-    Attributes: done; name: of the coroutine, for logs.
+    Attributes: done; asked: whether somebody takes the outcome, so that the log does not tell an
+    error; name: of the coroutine, for logs.
     """
 
     __slots__ = (
         '__weakref__',
-        '_asked',
         '_callbacks',
         '_cancelling',
         '_coroutine',
@@ -215,6 +215,7 @@ class Task(Generic[T]):
         '_running',
         '_scheduler',
         '_value',
+        'asked',
         'done',
     )
 
@@ -227,7 +228,7 @@ class Task(Generic[T]):
         self._parked: Optional[Waiter[Any]] = None
         self._cancelling = False
         self._running = False
-        self._asked = False  # whether anybody looked at the outcome
+        self.asked = False
         self._callbacks: List[Callable[[Task[T]], Any]] = []
 
     def __repr__(self) -> str:
@@ -235,7 +236,7 @@ class Task(Generic[T]):
 
     def __del__(self) -> None:
         error = getattr(self, '_error', None)
-        if error is not None and not self._asked and not isinstance(error, Cancelled):
+        if error is not None and not self.asked and not isinstance(error, Cancelled):
             log.error('%s failed and nobody asked', self.name, exc_info=error)
 
     @property
@@ -246,7 +247,7 @@ class Task(Generic[T]):
     @property
     def exception(self) -> Optional[BaseException]:
         """What it ended with, if that was an error."""
-        self._asked = True
+        self.asked = True
         return self._error
 
     def result(self) -> T:
@@ -254,7 +255,7 @@ class Task(Generic[T]):
 
         Raises Cancelled if it was cancelled, IllegalStateError while it runs.
         """
-        self._asked = True
+        self.asked = True
         if not self.done:
             raise IllegalStateError('%s is not done' % self.name)
         if self._error is not None:
@@ -263,7 +264,7 @@ class Task(Generic[T]):
 
     def add_done_callback(self, call: Callable[[Task[T]], Any]) -> None:
         """Call something with the task when it is done, in a turn; at once if it is."""
-        self._asked = True
+        self.asked = True
         if self.done:
             call(self)
         else:

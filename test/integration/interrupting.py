@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 import signal
+import sys
 import threading
 import time
 from functools import partial
@@ -72,7 +73,15 @@ class Interrupter(threading.Thread):
         self._kinds = [TimeLimit, Shutdown]
         if self._is_main:
             self._before = signal.signal(signal.SIGUSR2, self._on_signal)
+        self._hook_before, sys.unraisablehook = sys.unraisablehook, self._on_unraisable
         self.start()
+
+    def _on_unraisable(self, unraisable):
+        """Take what the interpreter itself swallows: in finalizers and callbacks of weakrefs."""
+        if issubclass(unraisable.exc_type, (TimeLimit, Shutdown)):
+            self._caught += 1
+        else:
+            self._hook_before(unraisable)
 
     def _on_signal(self, number, frame):
         raise self._kind('a time limit was reached')
@@ -166,5 +175,6 @@ class Interrupter(threading.Thread):
         """Hit nothing any more."""
         self._ends.set()
         self.join()
+        sys.unraisablehook = self._hook_before
         if self._is_main:
             signal.signal(signal.SIGUSR2, self._before)

@@ -5,6 +5,7 @@ As PyThreadState_SetAsyncExc does it, or the handler of a signal: at each point 
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -161,3 +162,26 @@ def told(loop):
     with pytest.raises(IllegalStateError) as raised:
         loop.run(returns(1), SOON)
     return raised.value
+
+
+def test_the_error_of_a_call_that_was_ended_is_not_told_by_the_log(monkeypatch, caplog):
+    """The caller has learned of what ended it, and asks for nothing else."""
+
+    async def fails():
+        raise IllegalStateError('no such transaction')
+
+    loop = Loop('raised-network-thread')
+    wait = loop.wait
+
+    def ended(done, timeout):
+        assert wait(done, timeout)
+        raise Interruption
+
+    monkeypatch.setattr(loop, 'wait', ended)
+    try:
+        with pytest.raises(Interruption):
+            loop.run(fails(), SOON)
+        gc.collect()
+    finally:
+        loop.close(5)
+    assert not caplog.records

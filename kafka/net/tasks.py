@@ -437,7 +437,7 @@ class Scheduler:
         finally:
             for task in tasks:
                 task.cancel()
-                task._asked = True
+                task.asked = True
 
     # ------------------------------------------------------------ for who runs it
 

@@ -183,5 +183,6 @@ def test_the_error_of_a_call_that_was_ended_is_not_told_by_the_log(monkeypatch, 
             loop.run(fails(), SOON)
         gc.collect()
     finally:
+        monkeypatch.undo()
         loop.close(5)
     assert not caplog.records

@@ -114,6 +114,7 @@ MAY_USE = {
             'kafka.future',
             'kafka.metrics.metrics',
             'kafka.producer.future',
+            'kafka.program_errors',
             'kafka.quiet',
             'kafka.util',
         },

@@ -139,13 +139,13 @@ def keep_what_was_lost(patch):
 
 
 def tell_nobody_of_what_was_lost(patch):
-    real = Rebalancing._tell_gone
+    real = Rebalancing._tell
 
-    def tell_gone(self, partitions, is_lost):
-        if not is_lost:
-            real(self, partitions, is_lost)
+    def tell(self, what, partitions):
+        if what != 'on_partitions_lost':
+            real(self, what, partitions)
 
-    patch.setattr(Rebalancing, '_tell_gone', tell_gone)
+    patch.setattr(Rebalancing, '_tell', tell)
 
 
 def assign_before_it_is_given_back(patch):

@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import threading
+import weakref
 from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -40,11 +41,12 @@ class Interrupts:
     Arguments: wake: ends a poll; called by the handler.
     """
 
-    __slots__ = ('_frames', '_wake')
+    __slots__ = ('__weakref__', '_frames', '_own', '_wake')
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
         self._frames: Dict[int, Optional[FrameType]] = {}  # of the signals that came
+        self._own = weakref.ref(self)
 
     @property
     def is_due(self) -> bool:
@@ -65,19 +67,21 @@ class Interrupts:
             # All before the handler stands there: the signal, or another one, may come at once.
             if handler is not _note:
                 _programs[number] = handler
-            if self not in _standing:
-                _standing.append(self)
+            if self._own not in _standing:
+                _standing.append(self._own)
             try:
                 _set(number, _note)
             except ValueError:  # not the main thread for Python, whatever threading says
-                _standing.remove(self)
+                _standing.remove(self._own)
                 return
 
     def end(self) -> None:
         """Put the handlers back; call those whose signals came. Raises what they raise."""
-        if self not in _standing:
+        if self._own not in _standing:
             return
-        _standing.remove(self)
+        _standing.remove(self._own)
+        # A call that an exception has kept from its end() is gone, and stands for nobody.
+        _standing[:] = [each for each in _standing if each() is not None]
         if not _standing:
             _put_back()
         if self._frames:
@@ -116,16 +120,20 @@ main_ident = [threading.main_thread().ident]
 #: The handlers of all signals as they were last found, and those that are stood in for.
 _seen: List[Any] = [None, []]
 #: Those for whom the handler stands in, the last who began last.
-_standing: List[Interrupts] = []
+_standing: List[weakref.ref[Interrupts]] = []
 #: The handlers of the program for which it stands in, or did last.
 _programs: Dict[int, Any] = {}
 
 
 def _note(number: int, frame: Optional[FrameType]) -> None:
-    if _standing:
-        _standing[-1].note(number, frame)
-    else:  # a program that sets handlers in between has put this one back
-        _programs[number](number, frame)
+    for each in reversed(_standing):
+        interrupts = each()
+        if interrupts is not None:
+            interrupts.note(number, frame)
+            return
+    # A program that sets handlers in between has put this one back, or a call was kept from its
+    # end() by an exception.
+    _programs[number](number, frame)
 
 
 def _put_back() -> None:

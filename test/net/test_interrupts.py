@@ -216,3 +216,17 @@ def test_ctrl_c_works_after_another_signal_has_ended_a_call_that_was_about_to_wa
     signal.raise_signal(signal.SIGINT)
     assert handler == [signal.SIGINT]
     loop.close()
+
+
+def test_a_call_that_was_kept_from_its_end_holds_no_signal_off(handler):
+    """What is raised into the main thread from outside may come just before that."""
+    before = signal.getsignal(signal.SIGINT)
+    interrupts = Interrupts(int)
+    interrupts.begin()
+    del interrupts
+    signal.raise_signal(signal.SIGINT)
+    assert handler == [signal.SIGINT]
+    following = Interrupts(int)
+    following.begin()
+    following.end()
+    assert signal.getsignal(signal.SIGINT) is before

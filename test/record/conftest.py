@@ -8,7 +8,15 @@ import pytest
 
 from kafka import codec
 
-PACKAGES = ('snappy', 'lz4', 'lz4.frame', 'zstandard', 'compression.zstd', 'backports.zstd')
+PACKAGES = (
+    'snappy',
+    'lz4',
+    'lz4.frame',
+    'zstandard',
+    'compression.zstd',
+    'backports.zstd',
+    'pyarrow',
+)
 
 
 @pytest.fixture

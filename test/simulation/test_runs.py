@@ -205,7 +205,14 @@ def keeps_the_memory(monkeypatch):
 
 def leaves_futures_alone(monkeypatch):
     """A batch whose time is over is forgotten in silence."""
-    monkeypatch.setattr(Sender, '_give_up', lambda self, batch, e: self._state.give_up(batch, e))
+    forgotten = set()
+
+    def give_up(self, batch, error):
+        if batch not in forgotten:
+            forgotten.add(batch)
+            self._state.give_up(batch, error)
+
+    monkeypatch.setattr(Sender, '_give_up', give_up)
 
 
 def repairs_nothing(monkeypatch):

@@ -399,6 +399,10 @@ class Driving(Scheduler):
         finally:
             self._driver = None
             self._turn.release()
+        if self._closing:
+            self._ring()  # a call in the turn has closed the loop, while the background rests
+            self._call_all()
+            return
         # As _is_owed(), without its call: this is left for each record that is waited for.
         owes = self._ready or self.owed > 0 or self._begin is not None
         if owes or self._heirs or self._next_due < self._rests_until:

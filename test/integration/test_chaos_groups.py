@@ -209,8 +209,13 @@ def test_a_copy_in_transactions_is_exact_while_brokers_and_members_die(cluster, 
 
 
 @marked()
-@pytest.mark.parametrize('protocol', ['classic', NEXT])
-@pytest.mark.parametrize('transactions', [False, True], ids=['commits', 'copies'])
+@pytest.mark.parametrize(
+    ('protocol', 'transactions'),
+    [
+        pytest.param('classic', False, id='classic-commits'),
+        pytest.param('consumer', True, marks=[pytest.mark.releases(since='4.0')], id='next-copies'),
+    ],
+)
 def test_every_record_is_handed_out_while_exceptions_are_raised(
     cluster, new_name, protocol, transactions
 ):

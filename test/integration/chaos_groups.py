@@ -405,7 +405,7 @@ def errors_of(members):
 
 
 def swallowed_in(members):
-    """Count the exceptions that clients swallowed, as those that a listener seems to have raised."""
+    """Count the exceptions that clients swallowed, as those that hit a listener at its start."""
     found = Counter()
     for life in members.lives:
         for each in life.events:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import cycle
-from typing import Any, Iterator, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 from kafka.partitioner.base import Partitioner
 
@@ -11,9 +10,9 @@ from kafka.partitioner.base import Partitioner
 class RoundRobinPartitioner(Partitioner):
     """Choose each partition in turn, in the order of the list, whatever the key (0.9.5)."""
 
-    def __init__(self, partitions: Sequence[int]) -> None:
-        super().__init__(partitions)
-        self._next: Iterator[int] = cycle(partitions)
+    # A number, because Python 3.14 no longer pickles itertools.cycle. In the class, because pickles
+    # that were made before do not hold it.
+    _turn = 0
 
     def partition(self, key: Any, partitions: Optional[Sequence[int]] = None) -> int:
         """Return the next partition id.
@@ -25,5 +24,7 @@ class RoundRobinPartitioner(Partitioner):
         choices = self._choices(partitions)
         if choices is not self.partitions and list(choices) != list(self.partitions):
             self.partitions = choices
-            self._next = cycle(choices)
-        return next(self._next)
+            self._turn = 0
+        chosen = choices[self._turn % len(choices)]
+        self._turn += 1
+        return chosen

@@ -268,6 +268,8 @@ def iterate_some(consumer, given):
         given.append(record.offset)
 
 
+# The interpreter swallows what is raised while a callback of the collector or a finalizer runs.
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
 @pytest.mark.skipif(not hasattr(signal, 'setitimer'), reason='there are no timers of signals')
 @pytest.mark.parametrize('read', [poll_some, iterate_some])
 def test_a_timer_that_raises_again_and_again_skips_no_record(cluster, read):

@@ -58,6 +58,7 @@ PROGRAMS = [
             'topic error 0, partitions [0, 1]\nat least 0.9: True\nTrue True\n'
             'refused, blacked out: True\n'
         ),
+        logs=r'node 0 cannot be reached: 127\.0\.0\.1:\d+ .*Connection refused.*\n',
         since='0.9',
         some=SOME,
     ),

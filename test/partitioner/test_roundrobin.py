@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from kafka.partitioner import RoundRobinPartitioner
@@ -25,3 +27,11 @@ def test_round_robin_restarts_with_a_list_that_differs():
 def test_no_partitions_is_a_value_error():
     with pytest.raises(ValueError):
         RoundRobinPartitioner([]).partition(b'key')
+
+
+def test_a_pickled_partitioner_goes_on_where_it_was():
+    partitioner = RoundRobinPartitioner([2, 0, 1])
+    partitioner.partition(None)
+    copy = pickle.loads(pickle.dumps(partitioner))
+    assert [copy.partition(None) for _ in range(3)] == [0, 1, 2]
+    assert partitioner.partition(None) == 0

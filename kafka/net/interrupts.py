@@ -80,8 +80,8 @@ class Interrupts:
         if self._own not in _standing:
             return
         _standing.remove(self._own)
-        # A call that an exception has kept from its end() is gone, and stands for nobody.
-        _standing[:] = [each for each in _standing if each() is not None]
+        if _standing:  # a call that an exception has kept from its end() is gone
+            _standing[:] = [each for each in _standing if each() is not None]
         if not _standing:
             _put_back()
         if self._frames:

@@ -230,8 +230,8 @@ class Round:
             program.sent,
             Counter(kind for _, _, kind in brokers.kills),
             killer.killed,
-            program.errors + errors_of(members) + swallowed_in(members),
-            mistakes.texts,
+            program.errors + errors_of(members),
+            mistakes.texts + swallowed_in(members),
             judge(logs, told),
             self.judge(logs, members),
         )
@@ -405,13 +405,13 @@ def errors_of(members):
 
 
 def swallowed_in(members):
-    """Count the exceptions that clients swallowed, as those that hit a listener at its start."""
-    found = Counter()
-    for life in members.lives:
-        for each in life.events:
-            if each.what == 'interrupted':
-                found['swallowed'] += each.words[1]
-    return +found
+    """Return a text for each member whose client swallowed an exception."""
+    return [
+        '%s: %d of %d exceptions were swallowed' % (life.name, each.words[1], each.words[0])
+        for life in members.lives
+        for each in life.events
+        if each.what == 'interrupted' and each.words[1]
+    ]
 
 
 def run(cluster, topic, **options):

@@ -127,7 +127,10 @@ class Interrupter(threading.Thread):
         except (TimeLimit, Shutdown):
             self._caught += 1
         except Exception as other:
-            error = other
+            if isinstance(other.__cause__, (TimeLimit, Shutdown)):  # it hit a listener as it began
+                self._caught += 1
+            else:
+                error = other
         self.cover()
         if results:
             return results[0]

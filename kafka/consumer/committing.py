@@ -119,11 +119,13 @@ class Committing(Shell):
         future: Future,
         tell: Callable[[Optional[KafkaError]], Any],
         retries: bool,
+        seconds: Optional[float] = None,
     ) -> None:
         """Commit in turns; what follows is done by the thread that polls, in the order of calls."""
         engine = self._engine
         standing, began = engine.standing(offsets), engine.loop.time()
-        seconds = self._default_timeout()
+        if seconds is None:
+            seconds = self._default_timeout()
 
         # Nothing here refers to the consumer: a commit that waits, or goes on, keeps none alive.
         def finish(owner: Committing, error: Optional[KafkaError]) -> None:
@@ -249,12 +251,15 @@ class Committing(Shell):
         try:
             self._commit_now(offsets, max(0.1, min(seconds, self._default_timeout())))
         except KafkaError as error:
-            log.error(
-                'group=%s: the automatic commit before a rebalance failed, some records will be'
-                ' handed out again: %s',
-                self.config['group_id'],
-                error,
-            )
+            _tell_uncommitted(self.config['group_id'], error)
+
+    def _commit_for_rebalance(self, offsets: Offsets, seconds: float) -> Future:
+        """Begin the same without waiting; a failure is logged."""
+        future, tell = Future(), functools.partial(_tell_uncommitted, self.config['group_id'])
+        self._commit_later(
+            offsets, future, tell, True, max(0.1, min(seconds, self._default_timeout()))
+        )
+        return future
 
     # ------------------------------------------------------------ marks (0.9.5)
 
@@ -279,6 +284,16 @@ class Committing(Shell):
 
 def _name(topic: Any) -> str:
     return topic.decode() if isinstance(topic, bytes) else topic
+
+
+def _tell_uncommitted(group: str, error: Optional[KafkaError]) -> None:
+    if error is not None:
+        log.error(
+            'group=%s: the automatic commit before a rebalance failed, some records will be handed'
+            ' out again: %s',
+            group,
+            error,
+        )
 
 
 def _is_stored(state: Any, offset: OffsetAndMetadata) -> bool:

@@ -25,6 +25,9 @@ __all__ = ['ListenerError', 'Rebalancing']
 
 log = logging.getLogger(__name__)
 
+#: For so long a poll waits for the commit before partitions go, whatever its own time.
+COMMIT_SECONDS = 0.1
+
 
 class ListenerError(KafkaError):
     """A rebalance listener raised; the cause has what. The rebalance went on all the same."""
@@ -51,6 +54,8 @@ class Rebalancing(Committing):
                     return  # done before, or by whoever called a listener that polls
                 # An exception has ended the call that began it, and kept it from finishing.
             begun = step
+            if not self._is_ready_for(step):
+                return  # the end of its commit is news, and the step goes on
             try:
                 self._do(begun)
             except KafkaError as error:  # the step was done as far as can be
@@ -69,6 +74,38 @@ class Rebalancing(Committing):
             # It goes on in a turn; a step that follows is seen by the next poll at latest.
             self._engine.wait(functools.partial(_is_over, member, step), 0.05)
 
+    def _is_ready_for(self, step: Step) -> bool:
+        """Return True once what goes before a step is done: partitions that go are committed.
+
+        A coordinator that is away must hold up neither a poll() beyond its time nor the partitions
+        that stay.
+        """
+        if step.kind is StepKind.ASSIGN:
+            return True
+        with self._engine.lock:
+            self._engine.subscription.hold(step.partitions)
+        return not step.commits or step.kind is StepKind.LOSE or self._has_committed(step)
+
+    def _has_committed(self, step: Step) -> bool:
+        """Commit what was handed out, if that is automatic; return True once that is over."""
+        if self._auto is None:
+            return True
+        while True:
+            if self._ended or self._telling is not None:
+                self._tell_ended()
+            commit = step.commit
+            if commit is not None and (not commit.is_done or commit.failed()):
+                return commit.is_done
+            offsets = self._changed()
+            if not offsets or (commit is not None and commit.value == offsets):
+                return True
+            seconds = step.deadline - self._engine.loop.time()
+            step.commit = self._commit_for_rebalance(offsets, seconds)
+            self._engine.wait(self._has_ended, COMMIT_SECONDS)
+
+    def _has_ended(self) -> bool:
+        return self._wakes or bool(self._ended)
+
     def _do(self, step: Step) -> None:
         if step.kind is StepKind.ASSIGN:
             self._assign(step)
@@ -76,12 +113,8 @@ class Rebalancing(Committing):
             self._revoke(step)
 
     def _revoke(self, step: Step) -> None:
-        """Commit, tell the listener and give partitions up; may be repeated from the start."""
-        engine, is_lost = self._engine, step.kind is StepKind.LOSE
-        with engine.lock:
-            engine.subscription.hold(step.partitions)
-        if step.commits and not is_lost:
-            self._commit_before_rebalance(step.deadline - engine.loop.time())
+        """Tell the listener and give partitions up; may be repeated from the start."""
+        is_lost = step.kind is StepKind.LOSE
         error = self._tell_once(step, 'on_partitions_lost' if is_lost else 'on_partitions_revoked')
         self._give_up(step, is_lost)
         if error is not None:

@@ -17,6 +17,7 @@ from typing import Any, Callable, Deque, FrozenSet, Iterable, List, Optional, Un
 
 from kafka.coordinator.group_settings import GroupSettings, StepKind
 from kafka.errors import KafkaError
+from kafka.future import Future
 from kafka.net.tasks import Waiter
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
@@ -61,6 +62,8 @@ class Step:
         self.is_finished = False  # as far as the thread that polls is concerned
         #: Whether the listener has run: if the step is repeated it is not called a second time.
         self.has_told = False
+        #: The commit that goes before; a poll() whose time is over leaves it to the next one.
+        self.commit: Optional[Future] = None
         self._loop = loop
         self._waiter: Waiter[None] = Waiter()
         # Who takes it out decides what becomes of the step; popping is atomic between threads.

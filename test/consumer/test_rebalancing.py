@@ -12,9 +12,13 @@ from kafka.consumer.rebalancing import ListenerError
 from kafka.coordinator.member import Step, StepKind
 from kafka.errors import CommitFailedError, IllegalStateError
 from kafka.testing import Cluster
+from kafka.testing.faults import Error
 from test.consumer.modern import SECONDS, consumer_of, poll_until, poll_while, write
 
 pytestmark = pytest.mark.once
+
+HEARTBEAT = 250  # ms
+COORDINATOR_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED = 15, 29
 
 
 @pytest.fixture(params=['classic', 'consumer'])
@@ -24,7 +28,9 @@ def protocol(request):
 
 @pytest.fixture
 def cluster():
-    with Cluster(version='4.4', topics={'t': 4}) as made:
+    # Members hear of a rebalance by their heartbeats.
+    heartbeat = {'group_consumer_heartbeat_interval_ms': HEARTBEAT}
+    with Cluster(version='4.4', topics={'t': 4}, **heartbeat) as made:
         yield made
 
 
@@ -45,6 +51,7 @@ class Losing(Noting):
 
 
 def member(cluster, protocol, listener=None, **options):
+    options = {'heartbeat_interval_ms': HEARTBEAT, **options}
     made = consumer_of(cluster, group_id='g', group_protocol=protocol, **options)
     made.subscribe(['t'], listener=listener)
     return made
@@ -141,6 +148,71 @@ def test_a_listener_that_is_told_of_the_end_may_call_close(cluster, protocol):
         made.poll()
 
 
+def poll_until_asked(first, second):
+    """Poll until one is asked to give partitions up."""
+    deadline, member = time.monotonic() + SECONDS, first._engine.member
+    while not (member.step and member.step.kind is StepKind.REVOKE and member.step.is_begun):
+        assert time.monotonic() < deadline
+        assert not first.poll(timeout_ms=20) and not second.poll(timeout_ms=20)
+
+
+def write_each(cluster, count, start=0):
+    for partition in range(4):
+        write(cluster, count, start=start, partition=partition)
+
+
+def test_a_commit_that_takes_long_holds_up_no_poll(cluster, protocol):
+    """Partitions go when it is over; meanwhile those that stay are read."""
+    write_each(cluster, 10)
+    with member(cluster, protocol, auto_commit_interval_ms=60_000) as first:
+        assert len(poll_until(first, 40)) == 40
+        with cluster.faults.add(Error(COORDINATOR_NOT_AVAILABLE), 'OffsetCommit', times=None):
+            with member(cluster, protocol) as second:
+                poll_until_asked(first, second)
+                longest, read = 0.0, []
+                write_each(cluster, 1, start=10)
+                end = time.monotonic() + 1
+                while time.monotonic() < end:
+                    began = time.monotonic()
+                    for records in first.poll(timeout_ms=20).values():
+                        read += records
+                    longest = max(longest, time.monotonic() - began)
+                    assert second.poll(timeout_ms=0) == {}
+                assert longest < 1
+                assert len(first.assignment()) == 4 and not second.assignment()
+                if protocol == 'consumer':  # the classic one takes all away for a rebalance
+                    assert len({record.partition for record in read}) >= 2
+
+
+def test_a_member_takes_over_where_a_commit_that_took_long_ended(cluster, protocol):
+    write_each(cluster, 10)
+    with member(cluster, protocol, auto_commit_interval_ms=60_000) as first:
+        assert len(poll_until(first, 40)) == 40
+        with cluster.faults.add(Error(COORDINATOR_NOT_AVAILABLE), 'OffsetCommit', times=None):
+            with member(cluster, protocol) as second:
+                poll_until_asked(first, second)
+                assert not second.assignment()
+                cluster.faults.clear()  # the coordinator is back
+                end = time.monotonic() + SECONDS
+                while len(second.assignment()) < 2:
+                    assert not first.poll(timeout_ms=20) and not second.poll(timeout_ms=20)
+                    assert time.monotonic() < end
+                assert {second.committed(partition) for partition in second.assignment()} == {10}
+                assert not second.poll(timeout_ms=200)
+
+
+def test_a_commit_before_a_rebalance_that_fails_is_logged_and_the_rebalance_goes_on(
+    cluster, protocol, caplog
+):
+    write_each(cluster, 10)
+    with member(cluster, protocol, auto_commit_interval_ms=60_000) as first:
+        assert len(poll_until(first, 40)) == 40
+        with cluster.faults.add(Error(TOPIC_AUTHORIZATION_FAILED), 'OffsetCommit', times=1):
+            with member(cluster, protocol) as second:
+                share(first, second)
+    assert 'the automatic commit before a rebalance failed' in caplog.text
+
+
 def test_a_step_may_be_taken_back_at_any_moment(cluster):
     """In a turn of the thread in the background, between two lines of who polls."""
     with consumer_of(cluster) as made:
@@ -164,7 +236,7 @@ class Going:
         return self._steps.pop() if self._steps else None
 
 
-@pytest.mark.parametrize('what', ['_commit_before_rebalance', '_stop_course'])
+@pytest.mark.parametrize('what', ['_has_committed', '_stop_course'])
 def test_ctrl_c_in_a_rebalance_leaves_nothing_half_done(cluster, protocol, what, monkeypatch):
     """The next poll does the step, commit included, and no step stays begun for ever."""
 
@@ -181,7 +253,7 @@ def test_ctrl_c_in_a_rebalance_leaves_nothing_half_done(cluster, protocol, what,
         with member(cluster, protocol) as second:
             with pytest.raises(KeyboardInterrupt):
                 poll_together(first, second)
-            if what == '_commit_before_rebalance':
+            if what == '_has_committed':
                 assert len(first.assignment()) == 4, 'given up before it is committed'
             share(first, second)
 

@@ -58,7 +58,7 @@ class Rebalancing(Committing):
                 return  # the end of its commit is news, and the step goes on
             try:
                 self._do(begun)
-            except KafkaError as error:  # the step was done as far as can be
+            except ListenerError as error:  # the step was done as far as can be
                 clean_up(functools.partial(self._finish_step, member, step), error)
                 raise
             # Whatever else ends it came from outside. The step stays, and the next poll repeats it:
@@ -66,7 +66,7 @@ class Rebalancing(Committing):
             self._finish_step(member, step)
 
     def _finish_step(self, member: Any, step: Step) -> None:
-        """Let the member go on behind a step, and wait for that for a moment."""
+        """Tell the member that the step is done, and wait up to 50 ms until it has moved on."""
         if self._closed:  # by the listener, or by the handler of a signal
             return
         step.finish()
@@ -96,11 +96,16 @@ class Rebalancing(Committing):
             commit = step.commit
             if commit is not None and (not commit.is_done or commit.failed()):
                 return commit.is_done
-            offsets = self._changed()
-            if not offsets or (commit is not None and commit.value == offsets):
+            offsets, left = self._changed(), step.deadline - self._engine.loop.time()
+            if (
+                commit is not None
+            ):  # what stays is read meanwhile, what goes may be marked or sought
+                offsets = {each: offsets[each] for each in step.partitions & offsets.keys()}
+                if left <= 0 or offsets.items() <= commit.value.items():
+                    return True
+            if not offsets:
                 return True
-            seconds = step.deadline - self._engine.loop.time()
-            step.commit = self._commit_for_rebalance(offsets, seconds)
+            step.commit = self._commit_for_rebalance(offsets, left)
             self._engine.wait(self._has_ended, COMMIT_SECONDS)
 
     def _has_ended(self) -> bool:

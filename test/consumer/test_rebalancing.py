@@ -10,9 +10,9 @@ import pytest
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
 from kafka.consumer.rebalancing import ListenerError
 from kafka.coordinator.member import Step, StepKind
-from kafka.errors import CommitFailedError, IllegalStateError
+from kafka.errors import CommitFailedError, IllegalStateError, KafkaError
 from kafka.testing import Cluster
-from kafka.testing.faults import Error
+from kafka.testing.faults import Delay, Error
 from test.consumer.modern import SECONDS, consumer_of, poll_until, poll_while, write
 
 pytestmark = pytest.mark.once
@@ -201,6 +201,20 @@ def test_a_member_takes_over_where_a_commit_that_took_long_ended(cluster, protoc
                 assert not second.poll(timeout_ms=200)
 
 
+def test_partitions_go_while_those_that_stay_are_read_and_commits_are_slow(cluster):
+    """What stays is read on between two polls, and its commit need not be waited for."""
+    write_each(cluster, 2000)
+    options = {'auto_commit_interval_ms': 60_000, 'max_poll_records': 1}
+    with member(cluster, 'consumer', **options) as first:
+        poll_until(first, 4)
+        with cluster.faults.add(Delay(0.15), 'OffsetCommit', times=None):
+            with member(cluster, 'consumer', **options) as second:
+                deadline = time.monotonic() + SECONDS
+                while len(second.assignment()) < 2:
+                    assert time.monotonic() < deadline
+                    first.poll(timeout_ms=20), second.poll(timeout_ms=0)
+
+
 def test_a_commit_before_a_rebalance_that_fails_is_logged_and_the_rebalance_goes_on(
     cluster, protocol, caplog
 ):
@@ -275,7 +289,7 @@ def test_ctrl_c_while_partitions_come_does_not_hold_them_back(cluster, protocol,
         assert len(poll_until(made, 5)) == 5
 
 
-@pytest.mark.parametrize('error', [KeyboardInterrupt, RuntimeError, MemoryError])
+@pytest.mark.parametrize('error', [KeyboardInterrupt, RuntimeError, MemoryError, KafkaError])
 def test_a_listener_that_an_exception_kept_from_being_told_is_told_first(
     cluster, protocol, error, monkeypatch
 ):

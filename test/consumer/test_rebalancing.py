@@ -203,16 +203,17 @@ def test_a_member_takes_over_where_a_commit_that_took_long_ended(cluster, protoc
 
 def test_partitions_go_while_those_that_stay_are_read_and_commits_are_slow(cluster):
     """What stays is read on between two polls, and its commit need not be waited for."""
-    write_each(cluster, 2000)
-    options = {'auto_commit_interval_ms': 60_000, 'max_poll_records': 1}
-    with member(cluster, 'consumer', **options) as first:
-        poll_until(first, 4)
+    write_each(cluster, 10)
+    with member(cluster, 'consumer', auto_commit_interval_ms=60_000) as first:
+        assert len(poll_until(first, 40)) == 40
         with cluster.faults.add(Delay(0.15), 'OffsetCommit', times=None):
-            with member(cluster, 'consumer', **options) as second:
-                deadline = time.monotonic() + SECONDS
-                while len(second.assignment()) < 2:
+            with member(cluster, 'consumer') as second:
+                deadline, number = time.monotonic() + 8, 10
+                while not second.assignment():
                     assert time.monotonic() < deadline
-                    first.poll(timeout_ms=20), second.poll(timeout_ms=0)
+                    write_each(cluster, 1, start=number)
+                    first.poll(timeout_ms=30), second.poll(timeout_ms=0)
+                    number += 1
 
 
 def test_a_commit_before_a_rebalance_that_fails_is_logged_and_the_rebalance_goes_on(

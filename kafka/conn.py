@@ -580,7 +580,8 @@ class KafkaConnection(threading.local):
                 answer = self._answer_to(step)
         if result.release is not None:
             self._inferred = result.versions
-        self._versions_version = result.asked_version
+        else:
+            self._versions_version = result.asked_version
         if not result.connected:
             self._reconnect()
         self._is_busy = False
@@ -626,6 +627,7 @@ class KafkaConnection(threading.local):
         early = self._read_early
         waiting = list(self._waiting)[: len(early)]
         self.reinit()
+        self._is_busy = True  # reinit() knows of no probe under way
         self._read_early.extend(early)
         self._waiting.extend(waiting)
 

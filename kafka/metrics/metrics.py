@@ -131,8 +131,8 @@ class Metrics:
                 if sensor in siblings:
                     siblings.remove(sensor)
             children = self._children_sensors.pop(sensor, [])
-            for child in children:
-                self.remove_sensor(child.name)
+        for child in children:
+            self.remove_sensor(child.name)
         log.debug('sensor=%s removed', name)
 
     def add_metric(self, metric_name: MetricName, measurable: Any, config: Any = None) -> None:

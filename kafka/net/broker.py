@@ -112,6 +112,9 @@ class BrokerLink(MadeRequests):
         self._on_lost = on_lost
         self._failures = 0
         self._slept = False  # whether what is in flight was sent after a long pause
+        self._is_unproven = (
+            False  # whether the connection was opened unasked and nothing was answered
+        )
         self._next_attempt = -math.inf
         self._transport: Any = None
         self._connecting: Optional[Task[None]] = None
@@ -399,6 +402,7 @@ class BrokerLink(MadeRequests):
         self._failures = 0
         self._family.warned_at.pop(self.node_id, None)
         self._transport, self.session, self.ip = opened.transport, opened.session, opened.ip
+        self._is_unproven = opened.is_unasked
         self._transport.expecting = False
         self.throttled_until = -math.inf
         self.last_used = self._loop.time()
@@ -460,6 +464,8 @@ class BrokerLink(MadeRequests):
         pending = self._in_flight.popleft()
         if not self._in_flight:
             self._transport.expecting = False
+        if self._is_unproven:
+            self._is_unproven, self._family.is_mute = False, True
         now = self._loop.time()
         self.last_used = now
         self._slept = False

@@ -277,9 +277,13 @@ class Driving(Scheduler):
                     return False
                 has_parked, begin = True, None
                 self._park(done, deadline)
-        finally:
+        except BaseException:
             if self._driver == me:  # what came from outside has kept it from leaving the turn
                 self._leave()
+            else:  # or, when it was left, from finding somebody for it
+                self._pass_on()
+            raise
+        finally:
             if has_parked:  # maybe it was called to take over, and does not
                 self._pass_on()
 

@@ -79,13 +79,18 @@ class Interrupts:
         """Put the handlers back; call those whose signals came. Raises what they raise."""
         if self._own not in _standing:
             return
-        _standing.remove(self._own)
-        if _standing:  # a call that an exception has kept from its end() is gone
-            _standing[:] = [each for each in _standing if each() is not None]
-        if not _standing:
-            _put_back()
-        if self._frames:
-            self._tell(_programs.copy())
+        try:
+            _standing.remove(self._own)
+            if _standing:  # a call that an exception has kept from its end() is gone
+                _standing[:] = [each for each in _standing if each() is not None]
+            if not _standing:
+                _put_back()
+            if self._frames:
+                self._tell(_programs.copy())
+        except BaseException:  # the handler of another signal may raise meanwhile
+            if self._frames:
+                self._tell(_programs.copy())
+            raise
 
     def _tell(self, handlers: Dict[int, Any]) -> None:
         """Call each handler that is due, also behind one that raises."""
@@ -119,7 +124,7 @@ main_ident = [threading.main_thread().ident]
 
 #: The handlers of all signals as they were last found, and those that are stood in for.
 _seen: List[Any] = [None, []]
-#: Those for whom the handler stands in, the last who began last.
+#: The Interrupts objects that postpone signals now, in the order of begin().
 _standing: List[weakref.ref[Interrupts]] = []
 #: The handlers of the program for which it stands in, or did last.
 _programs: Dict[int, Any] = {}

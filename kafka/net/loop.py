@@ -122,9 +122,9 @@ class Loop(Driving):
     def _end(self, deadline: float) -> None:
         """Run no more turns, and close what is open, or let who runs the last one do that."""
         self._closing = True
-        self._stop_background(max(0.0, deadline - self.time()))
         held: List[bool] = []
         try:
+            self._stop_background(max(0.0, deadline - self.time()))
             # In one step, so that it is known whether the lock is to be released.
             held.extend(map(self._turn.acquire, (True,), (max(0.0, deadline - self.time()),)))
             if held[0]:

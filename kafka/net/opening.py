@@ -82,13 +82,15 @@ class Family:
     """What the brokers of one cluster have in common, learned from the first of them.
 
     Attributes: lists_versions: whether they answer ApiVersions, so that others need not be probed;
-    None: not known; versions_version: the highest version of ApiVersions to ask in.
+    None: not known; versions_version: the highest version of ApiVersions that was answered, which
+    is where the next connection begins; is_mute: whether they answered no version of it, and other
+    requests.
     """
 
     def __init__(self) -> None:
         self.lists_versions: Optional[bool] = None
         self.versions_version = VERSIONS_TRIED[0]
-        self.is_mute = False  # whether they answered no version of ApiVersions
+        self.is_mute = False
         self.warned_at: Dict[Any, float] = {}  # of each node that cannot be reached
 
     def __repr__(self) -> str:
@@ -102,6 +104,7 @@ class Opened(NamedTuple):
     session: Session
     ip: str
     login_lifetime_ms: int  # 0: for ever, or no login
+    is_unasked: bool  # whether the broker was not asked for its versions, after it did not answer
 
 
 async def next_event(transport: Any, session: Session) -> Event:
@@ -162,6 +165,10 @@ class Opening:
         self._began: Optional[float] = None  # the attempt that is under way
         self._ip: Optional[str] = None
         self._logins = 0  # that were refused at this address
+        # What the family is not told before it is known to work: a proxy may take and close
+        # connections while the broker behind it restarts.
+        self._version = family.versions_version  # of ApiVersions, to ask in
+        self._is_mute = family.is_mute
         # Versions of ApiVersions that were not answered, each with whether the broker was silent.
         self._tried: List[Tuple[int, bool]] = []
 
@@ -204,8 +211,8 @@ class Opening:
 
     async def _open_again(self, address: Address, seconds: float) -> Opened:
         """Open, and again where a login that was refused may go otherwise now."""
-        self._logins = 0
-        self._tried = []
+        self._logins, self._tried = 0, []
+        self._version, self._is_mute = self._family.versions_version, self._family.is_mute
         for _ in range(MOST_LOGINS + len(VERSIONS_TRIED) + 1):
             began = self._began = self._loop.time()
             self._ip = address.ip
@@ -218,7 +225,7 @@ class Opening:
                 if isinstance(error, _AskLower):
                     continue
                 if isinstance(error, VersionsUnanswered) and self._settings.api_version:
-                    self._family.is_mute = True
+                    self._is_mute = True
                     continue
                 self._logins += 1
                 if self._logins >= MOST_LOGINS or not self._may_go_otherwise(error):
@@ -252,7 +259,7 @@ class Opening:
         lifetime_ms = 0
         known = self._settings.api_version
         obeys = known is not None and _OBEYED_FROM <= known < _UNKNOWN_FROM
-        if known is not None and (obeys or self._family.is_mute):
+        if known is not None and (obeys or self._is_mute):
             session.adopt(BrokerVersions(usable_versions(client_ranges(known))))
             if self._security.sasl is not None:
                 lifetime_ms = await self._log_in(session, authenticate)
@@ -264,9 +271,12 @@ class Opening:
         else:
             lifetime_ms = await self._log_in(session, authenticate)
             self._stage = 'ApiVersions'
-            if self._family.versions_version > 0:  # else the login has asked the same
+            if self._version > 0:
                 await self._ask(session, seconds)
-        return Opened(self._transport, session, address.ip, lifetime_ms)
+            else:  # the login has asked the same
+                self._family.versions_version = 0
+        is_unasked = self._is_mute and not obeys
+        return Opened(self._transport, session, address.ip, lifetime_ms, is_unasked)
 
     @property
     def _is_bare(self) -> bool:
@@ -386,14 +396,15 @@ class Opening:
             result = await self._probe(address, seconds)
             session.adopt(result.versions)
             self._family.lists_versions = result.release is None
-            self._family.versions_version = result.asked_version
+            if result.release is None:
+                self._family.versions_version = result.asked_version
             if not result.connected:
                 self._drop()
                 await self._dial(address, seconds)
 
     async def _ask(self, session: Session, seconds: float) -> None:
         """Ask for the versions. Raises _AskLower where another version is to be tried."""
-        version = self._family.versions_version
+        version = self._version
         lower = versions_to_try(version - 1)
         self._transport.write([session.negotiate(version)])
         limit = min(SILENT_SECONDS, seconds / 4) if lower else seconds
@@ -409,6 +420,7 @@ class Opening:
                 raise
         else:
             if isinstance(event, VersionsNegotiated):
+                self._family.versions_version = version
                 return
             if not isinstance(event, ConnectionClosed):
                 raise ProtocolError('the broker answered ApiVersions with something else')
@@ -417,14 +429,14 @@ class Opening:
         if not lower:
             told = '; this port may want TLS' if self._security.is_plain else ''
             raise VersionsUnanswered(text + told)
-        self._family.versions_version = lower[0]
+        self._version = lower[0]
         raise _AskLower(text)
 
     async def _probe(self, address: Address, seconds: float) -> ProbeResult:
         """Ask a broker of which nothing is known (probe.py)."""
         frames = FrameReader(self._settings.max_frame_bytes)
         probe: Generator[ProbeStep, Optional[bytes], ProbeResult]
-        highest = self._family.versions_version
+        highest = self._version
         probe = probe_versions(self._settings.client_id, self._settings.release, highest)
         answer: Optional[bytes] = None
         while True:

@@ -354,16 +354,21 @@ class KafkaProducer(Placing):
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         self._sweep(deadline)
         batches = self._accumulator.begin_flush(time.monotonic())
-        batches.reverse()
+        done_before = [0]
 
         def is_done() -> bool:
-            while batches and batches[-1].is_done:
-                batches.pop()
-            return not batches
+            # This thread and the one that runs the loop may ask at once: neither takes a batch for
+            # done that it has not seen itself.
+            index = done_before[0]
+            while index < len(batches) and batches[index].is_done:
+                index += 1
+            done_before[0] = index
+            return index == len(batches)
 
         if not self._loop.wait(is_done, max(0.0, deadline - time.monotonic())):
             raise FlushTimeoutError(
-                'flush: %d batches are still under way after %s seconds' % (len(batches), timeout)
+                'flush: %d batches are still under way after %s seconds'
+                % (len(batches) - done_before[0], timeout)
             )
 
     def purge(self, in_queue: bool = True, in_flight: bool = True) -> None:
@@ -581,16 +586,26 @@ def _remake(cls: Any, given: Dict[str, Any]) -> Any:
 def _close_all() -> None:
     """Give records that were not sent some time, for all producers together."""
     deadline = time.monotonic() + _EXIT_SECONDS
-    for producer in list(_open):
-        producer._accumulator.close()
     interrupted: Optional[BaseException] = None
-    for producer in list(_open):
-        try:
-            producer.close(timeout=max(0.0, deadline - time.monotonic()))
-        except BaseException as error:  # Ctrl-C: the others are closed without waiting
-            deadline, interrupted = 0.0, error
+    # All begin to send before any is waited for.
+    for close in (_close_accumulator, _close_producer):
+        for producer in list(_open):
+            try:
+                close(producer, deadline)
+            except Exception as error:  # of one that is out of order; the others still have records
+                log.error('%r could not be closed: %s', producer, error)
+            except BaseException as error:  # Ctrl-C: the others are closed without waiting
+                deadline, interrupted = 0.0, error
     if interrupted is not None:
         raise interrupted
+
+
+def _close_accumulator(producer: KafkaProducer, deadline: float) -> None:
+    producer._accumulator.close()
+
+
+def _close_producer(producer: KafkaProducer, deadline: float) -> None:
+    producer.close(timeout=max(0.0, deadline - time.monotonic()))
 
 
 def _of_the_parent() -> IllegalStateError:

@@ -188,10 +188,10 @@ def versions_to_try(highest: int) -> Tuple[int, ...]:
 def unanswered_text(tried: Iterable[Tuple[int, bool]]) -> str:
     """Return what a broker did with versions of ApiVersions, each with whether it was silent."""
     shown = ', '.join(
-        'version %d (%s)' % (version, 'no answer' if was_silent else 'closed')
+        'version %d (%s)' % (version, 'no answer' if was_silent else 'connection closed')
         for version, was_silent in tried
     )
-    return 'the broker closes the connection when asked for its versions: ApiVersions ' + shown
+    return 'the broker answered no ApiVersions request: ' + shown
 
 
 def _is_layout_1(data: bytes) -> bool:

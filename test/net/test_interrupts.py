@@ -11,6 +11,7 @@ import pytest
 from kafka.net import interrupts as module
 from kafka.net.interrupts import Interrupts
 from kafka.net.loop import Loop
+from test.raising import Interruption, Raiser, needs_points
 
 pytestmark = pytest.mark.skipif(os.name == 'nt', reason='signals of POSIX')
 
@@ -230,3 +231,25 @@ def test_a_call_that_was_kept_from_its_end_holds_no_signal_off(handler):
     following.begin()
     following.end()
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@needs_points
+def test_a_signal_that_was_noted_is_told_although_another_one_raises_meanwhile(handler):
+    """As a time limit that ends the call in the moment after SIGTERM came."""
+
+    def end(at):
+        handler.clear()
+        interrupts, raiser = Interrupts(int), Raiser(at)
+        interrupts.begin()
+        signal.raise_signal(signal.SIGINT)
+        try:
+            with raiser:
+                interrupts.end()
+        except Interruption:
+            pass
+        return raiser
+
+    for at in range(end(None).count):
+        where = end(at).raised_at
+        # One that is ended as it is called would be so without being put off.
+        assert handler == [signal.SIGINT] or where.endswith('_tell'), where

@@ -186,3 +186,29 @@ def test_the_error_of_a_call_that_was_ended_is_not_told_by_the_log(monkeypatch, 
         monkeypatch.undo()
         loop.close(5)
     assert not caplog.records
+
+
+def test_what_is_raised_after_a_turn_was_left_loses_no_call(monkeypatch):
+    """A call that came while the main thread had the turn is made by the background."""
+    running, made = Running(), []
+    loop, pass_on = running.loop, running.loop._pass_on
+
+    def interrupted():
+        monkeypatch.undo()
+        raise Interruption
+
+    def done():
+        if not made:
+            made.append(False)
+            loop._ready.append(
+                (made.append, (True,))
+            )  # by another thread, which finds the turn taken
+        return True
+
+    assert pass_on == loop._pass_on
+    asked = iter([False])
+    monkeypatch.setattr(loop, '_pass_on', interrupted)
+    with pytest.raises(Interruption):
+        loop.wait(lambda: next(asked, True) and done(), SOON)
+    until(lambda: True in made)
+    running.close()

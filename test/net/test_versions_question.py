@@ -11,9 +11,13 @@ from kafka.client import KafkaClient
 from kafka.conn import KafkaConnection
 from kafka.errors import KafkaError, NoBrokersAvailable
 from kafka.net import opening, steps
+from kafka.net.broker import BrokerLink
+from kafka.net.loop import Loop
+from kafka.net.opening import Family, Opening
 from kafka.net.security import SecuritySettings
 from kafka.net.settings import NetSettings
 from kafka.protocol import probe
+from kafka.protocol.metadata import MetadataRequest
 from kafka.testing import LATER, Cluster
 from test.hostile_servers import CLOSE, Broker
 
@@ -37,6 +41,13 @@ class Picky(Broker):
     @property
     def asked_in(self):
         return [version for key, version in self.requests if key == 18]
+
+
+class Closing(Broker):
+    """Closes the connection at each request."""
+
+    def __init__(self):
+        super().__init__(dict.fromkeys(range(100), lambda *_: CLOSE))
 
 
 def connect_producer(broker, **options):
@@ -77,8 +88,8 @@ def test_a_lower_version_is_asked_in_where_one_is_not_answered(connect, above, l
 def test_the_error_says_which_versions_were_tried(connect):
     with Picky(-1, CLOSE) as broker, pytest.raises(NoBrokersAvailable) as raised:
         connect(broker, bootstrap_timeout_ms=200)
-    tried = 'ApiVersions version 5 (closed), version 3 (closed), version 0 (closed)'
-    assert tried in str(raised.value)
+    tried = ', '.join('version %d (connection closed)' % version for version in (5, 3, 0))
+    assert 'ApiVersions request: ' + tried in str(raised.value)
     assert 'TLS' not in str(raised.value)  # it has answered Metadata
 
 
@@ -95,6 +106,37 @@ def test_a_release_that_is_given_is_obeyed(connect, release, asks):
             connect(broker, api_version=release)
         assert broker.count(18) <= asks
         assert bool(broker.count(18)) is bool(asks)
+
+
+@pytest.mark.parametrize('release', [(0, 10, 2), None])
+def test_a_port_that_takes_and_closes_connections_for_a_moment_teaches_nothing(release):
+    """As a load balancer whose broker restarts: the broker is asked again in full afterwards."""
+    loop, family = Loop(), Family()
+    family.lists_versions = True
+    with contextlib.closing(loop), Closing() as broker:
+        round_ = Opening(loop, NetSettings(api_version=release), '127.0.0.1', broker.port, family)
+        try:
+            loop.run(round_.run(3.0), 5)
+        except KafkaError:
+            assert release is None
+        assert broker.requests
+    assert (family.is_mute, family.versions_version) == (False, probe.VERSIONS_TRIED[0])
+
+
+@pytest.mark.parametrize('dies', [False, True])
+def test_a_broker_counts_as_mute_once_it_has_answered_something_else(dies):
+    loop, family = Loop(), Family()
+    settings = NetSettings(api_version=(0, 11))
+    with contextlib.closing(loop), Closing() if dies else Picky(-1, CLOSE) as broker:
+        link = BrokerLink(loop, settings, '127.0.0.1', broker.port, family=family)
+        loop.run(link.ready(), 5)
+        assert not family.is_mute
+        try:
+            loop.run(link.request(MetadataRequest(topics=None)), 5)
+        except KafkaError:
+            assert dies
+        assert family.is_mute is not dies
+        link.close()
 
 
 def test_what_is_tried_falls_down_to_0():

@@ -263,6 +263,39 @@ def test_the_end_needs_no_thread_to_look_up_a_name(program):
     assert kept == [[b'last']] * 3
 
 
+def test_a_flush_that_two_threads_look_after_waits_for_every_batch(cluster, monkeypatch):
+    """The thread that waits and the one that runs the loop ask at once whether it is over."""
+
+    class Pending:
+        is_done = False
+
+    class Asking:
+        """Asked by one thread, it lets the other one ask in between."""
+
+        is_asked = False
+
+        @property
+        def is_done(self):
+            if not self.is_asked:
+                self.is_asked = True
+                told.append(asks[0]())
+            return True
+
+    def wait(ask, seconds):
+        asks.append(ask)
+        told.append(ask())
+        return True
+
+    told, asks = [], []
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+        batches = [Asking(), Pending()]
+        monkeypatch.setattr(producer._accumulator, 'begin_flush', lambda now: batches)
+        monkeypatch.setattr(producer._loop, 'wait', wait)
+        producer.flush()
+        monkeypatch.undo()
+    assert told == [False, False]
+
+
 class Left:
     """A producer that was not closed; Ctrl-C comes while it is."""
 

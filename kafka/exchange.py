@@ -209,9 +209,9 @@ def _ask_alone(request: Request, connect: Callable[[Address], Any]) -> Outcome:
 def _free(conn: Any, asked: List[Tuple[Any, bool]]) -> Any:
     """Return a connection on which this thread waits for nothing, and note it as asked.
 
-    Who waits already was interrupted by the handler of a signal, which asks now: over a connection
-    for that alone, because what comes next on this one is the other's answer. One that was left by
-    an exception before it could close the connection has left its mark, too.
+    A signal handler that sends while the interrupted call waits gets a connection of its own: the
+    next answer on this one belongs to that call. A call that an exception ended before it could
+    close the connection has left its mark, too.
     """
     mark = conn.is_asked
     is_spare = mark is not None and is_in_call('asked', mark)

@@ -250,7 +250,7 @@ class SteppedSocket:
         try:
             self._sock = sock = socket.socket(family, socket.SOCK_STREAM)
         except OSError as error:
-            failure = KafkaConnectionError('%s: there can be no socket: %s' % (self, error))
+            failure = KafkaConnectionError('%s: cannot create a socket: %s' % (self, error))
             self.last_failure = time.time()
             self._note_failure(failure, 'TCP')
             raise failure from error

@@ -69,7 +69,7 @@ class Poller:
                 if selector is not None:
                     selector.close()
                 raise KafkaConnectionError(
-                    'the client cannot wait for its brokers: %s; see ulimit -n' % error
+                    'cannot open a selector: %s (raise the limit of open files, ulimit -n)' % error
                 ) from error
             receiver.setblocking(False)
             sender.setblocking(False)

@@ -50,8 +50,8 @@ class VersionQuestion:
     """The question what a broker serves, which may take several connections (probe.py).
 
     Attributes: versions: None until it is answered; is_inferred: whether it had to be guessed;
-    silent_at: monotonic time from which on a lack of an answer is one, to be sent as the end of the
-    stream; None: as long as the caller has patience.
+    silent_at: monotonic deadline after which a missing answer counts as SILENCE: the driver then
+    sends b''; None: as long as the caller has patience.
     """
 
     def __init__(self, client_id: Optional[str]) -> None:

@@ -36,7 +36,6 @@ _CHECKING = {
     'CALL_FUNCTION_KW',
     'CALL_KW',
     'CALL_METHOD',
-    'JUMP_ABSOLUTE',
     'JUMP_BACKWARD',
     'RESUME',
 }
@@ -114,11 +113,14 @@ def _is_point(code, last, now):
         names = _instructions[code] = {each.offset: each.opname for each in dis.Bytecode(code)}
     if last is None:  # the start of a function, where there is no instruction for it
         return 'RESUME' not in names.values()
-    if names.get(last) not in _CHECKING:
-        return False
-    if names[last] == 'JUMP_ABSOLUTE' and now > last:
-        return False
-    return _handler(code, last) == _handler(code, now)
+    name = names.get(last, '')
+    if name == 'JUMP_ABSOLUTE' or name.startswith('POP_JUMP_BACKWARD_IF'):
+        is_checked = now < last  # the jump was made, and backwards
+    elif name.startswith('POP_JUMP_IF'):
+        is_checked = sys.version_info < (3, 11) and now != last + 2
+    else:
+        is_checked = name in _CHECKING
+    return is_checked and _handler(code, last) == _handler(code, now)
 
 
 def _handler(code, offset):

@@ -62,10 +62,12 @@ class Raiser:
         self.raised_at = None
         self._last = {}  # by frame, the instruction that ran last
         self._before = None
+        # Kept, because the interpreter refers to what it calls only from the frame that is traced.
+        self._trace_calls, self._trace_events = self._on_call, self._on_event
 
     def __enter__(self):
         self._before = sys.gettrace()
-        sys.settrace(self._on_call)
+        sys.settrace(self._trace_calls)
         return self
 
     def __exit__(self, *raised):
@@ -76,7 +78,7 @@ class Raiser:
         if not frame.f_code.co_filename.startswith(self.within):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return self._on_event
+        return self._trace_events
 
     def _on_event(self, frame, event, arg):
         if event == 'return':
@@ -86,7 +88,7 @@ class Raiser:
             self._last[frame] = now
             if _is_point(frame.f_code, last, now):
                 self._meet(frame)
-        return self._on_event
+        return self._trace_events
 
     def _meet(self, frame):
         number, self.count = self.count, self.count + 1

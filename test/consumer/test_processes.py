@@ -45,7 +45,11 @@ def take(feed, count):
 
 
 def gone(process):
-    process.join(10)
+    deadline = time.monotonic() + 10
+    # Not by one join(): where another thread of the crew takes the child's end first, that returns
+    # a moment before the process object knows of it.
+    while process.is_alive() and time.monotonic() < deadline:
+        process.join(0.05)
     return not process.is_alive()
 
 

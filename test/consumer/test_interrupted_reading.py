@@ -129,7 +129,7 @@ def pause_and_resume(program):
     program.consumer.resume(FIRST)
 
 
-READINGS = [poll, iterate, poll_and_iterate, pause_and_resume]
+READINGS = [poll, iterate, poll_arrow, poll_and_iterate, pause_and_resume]
 
 
 @needs_points

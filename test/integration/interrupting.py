@@ -15,7 +15,6 @@ import signal
 import sys
 import threading
 import time
-from functools import partial
 from itertools import starmap
 
 from test.raising import Raiser, raise_in
@@ -141,17 +140,21 @@ class Interrupter(threading.Thread):
 
     def _call_armed(self, results, function, arguments):
         """Make a call that is hit at one of its points, if it has so many."""
-        self.hits += 1
-        error = partial(signal.raise_signal, signal.SIGUSR2) if self._is_main else self._kind
-        raiser = Raiser(int(MOST_POINTS ** self._chance.random()), error)
+        raiser = Raiser(int(MOST_POINTS ** self._chance.random()), self._strike)
         try:
             with raiser:
                 results.extend(starmap(function, [arguments]))
         finally:
-            if raiser.raised_at is None:
-                self.hits -= 1
-            else:
-                self._is_armed = False
+            self._is_armed = raiser.raised_at is None
+
+    def _strike(self):
+        """Hit this thread. Counted here: a callback before that point has nothing to wait for."""
+        kind = self._kind
+        self.hits += 1
+        if self._is_main:
+            signal.raise_signal(signal.SIGUSR2)
+        else:
+            raise kind('a time limit was reached')
 
     def catch(self):
         """Take note that the exception of a hit ended in code that cannot pass it on."""

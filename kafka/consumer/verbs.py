@@ -85,12 +85,13 @@ class Verbs(ArrowPolling):
             self._stop_course()
             self._commit_before_rebalance(self._default_timeout())
             self._leave('unsubscribe() was called', self._default_timeout())
-            self._held.clear()
-            self._done.clear()
             engine = self._engine
             with engine.lock:
                 engine.subscription.unsubscribe()
                 self._listener = None
+            # After the change: while the old subscription stands, an exception must not lose them.
+            self._held.clear()
+            self._done.clear()
             self._changed_subscription()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import kafka.consumer.verbs
 from kafka import OffsetAndMetadata, TopicPartition
 from kafka.consumer.subscription_state import SubscriptionPattern
 from kafka.errors import (
@@ -24,6 +25,7 @@ from test.consumer.modern import (
     values,
     write,
 )
+from test.raising import Interruption, Raiser, needs_points
 
 pytestmark = pytest.mark.once
 
@@ -148,6 +150,27 @@ def test_partitions_may_come_and_go_one_by_one(consumer):
         with pytest.raises(IllegalStateError):
             call([FIRST])
     assert consumer.subscription() == {'t'}
+
+
+@needs_points
+def test_an_interrupted_unsubscribe_skips_no_record(consumer):
+    """As long as the partition is assigned, what follows the last record returned comes next."""
+    for at in range(100):
+        consumer.assign([FIRST])
+        consumer.seek(FIRST, 0)
+        assert next(consumer).offset == 0
+        raiser = Raiser(at, within=[kafka.consumer.verbs.__file__])
+        try:
+            with raiser:
+                consumer.unsubscribe()
+        except Interruption:
+            pass
+        else:
+            break
+        if consumer.assignment():
+            assert poll_until(consumer, 1, 5)[0].offset == 1, raiser.raised_at
+            consumer.unsubscribe()
+    assert at > 5
 
 
 def test_a_consumer_goes_back_to_what_is_committed(cluster):

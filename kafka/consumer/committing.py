@@ -39,6 +39,8 @@ class Committing(Shell):
     """A base of the modern KafkaConsumer, of no use alone."""
 
     _auto: Optional[AutoCommit]
+    #: Of the last automatic commit.
+    _auto_outcome: Optional[Future] = None
     #: When offsets that are stored are committed by themselves once more.
     _again_at = -math.inf
 
@@ -211,7 +213,12 @@ class Committing(Shell):
         """Commit what was handed out, in the background, if it is time to."""
         auto, loop, group = self._auto, self._engine.loop, self.config['group_id']
         now = loop.time()
-        if auto is None or not auto.due(now):
+        if auto is None:
+            return
+        outcome = self._auto_outcome
+        if outcome is not None and outcome.is_done and auto.state is AutoCommitState.UNDER_WAY:
+            auto.ended(now, True)  # an exception in tell() came before it
+        if not auto.due(now):
             return
         offsets = self._to_commit()
         if not offsets or (now < self._again_at and not self._not_stored(offsets)):
@@ -225,7 +232,8 @@ class Committing(Shell):
             if error is not None:
                 log.warning('group=%s: automatic commit failed: %s', group, error)
 
-        self._commit_later(offsets, Future(), tell, False)
+        outcome = self._auto_outcome = Future()
+        self._commit_later(offsets, outcome, tell, False)
         auto.began(now)  # last: an exception before it lets the next poll commit
 
     def _changed(self) -> Offsets:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import kafka.consumer.committing
 from kafka import OffsetAndMetadata, TopicPartition
 from kafka.argument_checks import ArgumentTypeError
 from kafka.consumer.committing import _is_stored
@@ -15,6 +16,7 @@ from kafka.errors import CommitFailedError, UnknownTopicOrPartitionError
 from kafka.testing import Cluster, MemoryCluster
 from test.consumer.bounded import write as write_to
 from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until, values, write
+from test.raising import Interruption, Raiser, needs_points
 from test.simulation.reader import SimConsumer
 
 pytestmark = pytest.mark.once
@@ -179,6 +181,41 @@ def test_offsets_that_are_stored_are_committed_by_themselves_once_in_a_while():
             made.poll(timeout_ms=1000)
         assert made.committed(SECOND) == 1, 'what has changed goes with the next interval'
         made.close()
+
+
+@needs_points
+def test_an_exception_before_the_outcome_of_an_automatic_commit_is_noted_ends_no_later_one():
+    with MemoryCluster(version='4.4', seed=1, topics={'t': 1}) as cluster:
+        options = {'group_id': 'g', 'auto_commit_interval_ms': 100, 'auto_offset_reset': 'earliest'}
+        made = SimConsumer.of(cluster, [], **options)
+        made.assign([FIRST])
+        log = cluster.state.topics['t'].partitions[0].log
+        write_to(log, b'a')
+        raiser = InTell()
+        for _ in range(20):
+            try:
+                with raiser:
+                    made.poll(timeout_ms=200)
+            except Interruption:
+                break
+        write_to(log, b'b')
+        cluster.waiting.touch(('partition', 't', 0))
+        for _ in range(10):
+            made.poll(timeout_ms=200)
+        assert raiser.raised_at
+        assert made.committed(FIRST) == 2
+        made.close(autocommit=False)
+
+
+class InTell(Raiser):
+    """Raises once, at the first point of tell()."""
+
+    def __init__(self):
+        super().__init__(0, within=[kafka.consumer.committing.__file__])
+
+    def _meet(self, frame):
+        if frame.f_code.co_name == 'tell':
+            super()._meet(frame)
 
 
 def test_automatic_commits_have_only_what_was_handed_out(cluster):

@@ -14,6 +14,8 @@ later: a member that was thrown out has no generation, and offsets without one a
 from __future__ import annotations
 
 import enum
+import functools
+import itertools
 import logging
 import time
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
@@ -46,6 +48,8 @@ _WORTH_RETRYING = _MOVED_ON | {
 #: seconds unless the broker says otherwise.
 _HEARTBEAT_OF_848 = 5.0
 _LOOK_SECONDS = 0.05
+#: Arguments for a call that itertools.starmap() makes once.
+_ONCE: List[Tuple[()]] = [()]
 
 _FIELDS = ('topic', 'value', 'key', 'headers', 'partition', 'timestamp_ms')
 _CONSUMED = ('partition', 'timestamp_ms')  # of a consumed record these are those of its source
@@ -58,7 +62,7 @@ class _State(enum.Enum):
 
     NEW = 'new'  # init_transactions() is owed
     READY = 'ready'
-    OPEN = 'in a transaction'
+    OPEN = 'in a transaction'  # or about to begin one
     COMMITTING = 'committing'  # the call has begun, its outcome is not known
     ABORTING = 'aborting'
     DEAD = 'finished by an error'
@@ -69,7 +73,7 @@ _S = _State
 _TRANSITIONS: Mapping[_State, List[_State]] = {
     _S.NEW: [_S.READY, _S.DEAD, _S.CLOSED],
     _S.READY: [_S.OPEN, _S.DEAD, _S.CLOSED],
-    _S.OPEN: [_S.COMMITTING, _S.ABORTING, _S.DEAD],
+    _S.OPEN: [_S.COMMITTING, _S.ABORTING, _S.DEAD, _S.CLOSED],
     _S.COMMITTING: [_S.READY, _S.ABORTING, _S.DEAD, _S.CLOSED],
     _S.ABORTING: [_S.READY, _S.DEAD, _S.CLOSED],
     _S.DEAD: [_S.CLOSED],
@@ -78,14 +82,15 @@ _TRANSITIONS: Mapping[_State, List[_State]] = {
 
 
 class _Batch(NamedTuple):
-    """What one poll handed out: the records, where each partition began, what is to be committed,
-    and who the consumer was then.
+    """What one poll returned: the records, where each partition began, what is to be committed,
+    who the consumer was then, and what the call that commits them returned, once it has.
     """
 
     records: List[Any]
     begins: Dict[TopicPartition, int]
     offsets: Dict[TopicPartition, OffsetAndMetadata]
     who: Any
+    committed: List[Any]
 
 
 class ExactlyOnce:
@@ -139,6 +144,9 @@ class ExactlyOnce:
             self._poll['max_records'] = max_records
         self._state = _State.NEW
         self._failures = 0
+        # What poll() has returned and is neither committed nor sought back to: after an exception,
+        # whatever it was, the next step() begins with that.
+        self._polled: List[Mapping[TopicPartition, List[Any]]] = []
         self._batch: Optional[_Batch] = None  # of the transaction that is open, or not surely over
         self._cause: Optional[KafkaError] = None  # of what it has died
 
@@ -224,7 +232,7 @@ class ExactlyOnce:
         if self._state is _State.CLOSED:
             return
         try:
-            if self._state in (_State.COMMITTING, _State.ABORTING):
+            if self._polled and self._state is not _State.DEAD:
                 self._max_tries = 1
                 self._settle()
         finally:
@@ -233,8 +241,8 @@ class ExactlyOnce:
     # ------------------------------------------------------------ one transaction
 
     def _next_batch(self) -> Optional[_Batch]:
-        """Poll; return what was handed out."""
-        polled = self._consumer.poll(**self._poll)
+        """Poll; return what came."""
+        polled = self._take(**self._poll)
         who = self._consumer.group_metadata()
         begins: Dict[TopicPartition, int] = {}
         offsets: Dict[TopicPartition, OffsetAndMetadata] = {}
@@ -244,7 +252,19 @@ class ExactlyOnce:
                 begins[partition] = some[0].offset
                 offsets[partition] = self._offset_behind(partition, some[-1])
                 records.extend(some)
-        return _Batch(records, begins, offsets, who) if records else None
+        if not records:
+            self._polled = []
+            return None
+        return _Batch(records, begins, offsets, who, [])
+
+    def _take(self, **options: Any) -> Mapping[TopicPartition, List[Any]]:
+        """Poll, and keep what came until it is committed or sought back to."""
+        self._polled = []
+        # Without bytecode between the return of poll() and the note of what it returned: an
+        # exception there would skip the records.
+        poll = functools.partial(self._consumer.poll, **options)
+        self._polled.extend(itertools.starmap(poll, _ONCE))
+        return self._polled[0]
 
     def _offset_behind(self, partition: TopicPartition, last: Any) -> OffsetAndMetadata:
         """Return what is committed once a record is done.
@@ -265,7 +285,7 @@ class ExactlyOnce:
         What the transform raises comes out, after the transaction was aborted.
         """
         if self._is_thrown_out(batch):
-            self._seek(batch.begins)
+            self._go_back()
             return CommitFailedError(
                 'group %s has gone on without this consumer since it was polled'
                 % batch.who.group_id
@@ -289,12 +309,12 @@ class ExactlyOnce:
 
     def _transaction(self, transform: Transform, batch: _Batch) -> Optional[KafkaError]:
         producer = self._producer
+        self._batch = batch
+        self._move(_State.OPEN)
         try:
             producer.begin_transaction()
         except KafkaError as error:
             return error
-        self._batch = batch
-        self._move(_State.OPEN)
         for item in transform(list(batch.records)) or ():
             arguments = _arguments(item)
             try:
@@ -307,17 +327,22 @@ class ExactlyOnce:
                 'send_offsets_to_transaction()',
             )
             self._move(_State.COMMITTING)
-            self._commit()
+            self._commit(batch)
         except KafkaError as error:
             return error
         return None
 
-    def _commit(self) -> None:
-        self._repeat(self._producer.commit_transaction, 'commit_transaction()')
+    def _commit(self, batch: _Batch) -> None:
+        if not batch.committed:  # else an exception came between the call and its note
+            commit = self._producer.commit_transaction
+            self._repeat(
+                lambda: batch.committed.extend(itertools.starmap(commit, _ONCE)),
+                'commit_transaction()',
+            )
         self.committed += 1
         self._failures = 0
-        self._batch = None
-        self._move(_State.READY)
+        self._state = _State.READY
+        self._polled, self._batch = [], None
 
     def _repeat(self, call: Callable[[], Any], what: str) -> None:
         """Make a call that goes on when its time is over, again, so often."""
@@ -344,14 +369,14 @@ class ExactlyOnce:
         if self._state is _State.NEW:
             self._initialize()
         elif self._state is _State.COMMITTING:
-            assert self._batch is not None
-            finished = len(self._batch.records)
+            batch = self._batch
+            assert batch is not None
             try:
-                self._commit()
-                return finished
+                self._commit(batch)
+                return len(batch.records)
             except KafkaError as error:
                 self._recover(error)
-        elif self._state is _State.ABORTING:
+        elif self._polled:  # an exception has ended the last call
             self._abort(None)
         return 0
 
@@ -368,6 +393,10 @@ class ExactlyOnce:
         """Abort and go back; return if the next try may go better, otherwise raise the error."""
         if self._state is _State.COMMITTING and isinstance(error, KafkaTimeoutError):
             raise error  # it may be committed: only the same call may follow
+        if self._state is _State.COMMITTING and isinstance(error, IllegalStateError):
+            # It may be committed, by a call that an exception has ended as it returned.
+            self._die(error)
+            raise error
         batch = self._batch
         self._abort(error)
         if error.fatal:
@@ -407,8 +436,8 @@ class ExactlyOnce:
             who = self._consumer.group_metadata()
             if who[1:3] != batch.who[1:3]:
                 return
-            polled = self._consumer.poll(timeout_ms=0)
-            self._seek({place: some[0].offset for place, some in polled.items() if some})
+            self._take(timeout_ms=0)
+            self._go_back()
             self.sleep(_LOOK_SECONDS)
 
     def _looks(self) -> int:
@@ -426,23 +455,26 @@ class ExactlyOnce:
         Raises KafkaTimeoutError, and after what finishes the producer that.
         """
         if self._state is _State.READY:
-            return  # nothing had begun
+            self._go_back()
+            return
         if self._state is not _State.ABORTING:
             self._move(_State.ABORTING)
         try:
             self._repeat(self._producer.abort_transaction, 'abort_transaction()')
+            self.aborted += 1
         except KafkaTimeoutError as late:
             raise late from error
+        except IllegalStateError as closed:  # it had not begun, or is aborted already
+            log.debug('no transaction to abort: %s', closed)
         except KafkaError as refused:  # only who is finished may not abort
             self._die(refused)
             raise refused from error
-        self.aborted += 1
-        self._go_back()
         self._move(_State.READY)
+        self._go_back()
 
     def _give_up(self) -> None:
         """Abort because the transform raised; nothing here hides that."""
-        if self._state is not _State.OPEN:
+        if self._state not in (_State.READY, _State.OPEN):
             return
         try:
             self._abort(None)
@@ -455,19 +487,18 @@ class ExactlyOnce:
         Where each partition began is what was committed last: whoever else has it by now goes on
         from there too.
         """
-        batch, self._batch = self._batch, None
-        if batch is not None:
-            self._seek(batch.begins)
-
-    def _seek(self, offsets: Mapping[TopicPartition, int]) -> None:
-        owned = self._consumer.assignment()
-        for partition, offset in offsets.items():
-            if partition in owned:
-                self._consumer.seek(partition, offset)
+        batch = self._batch
+        if batch is None or not batch.committed:
+            owned = self._consumer.assignment()
+            for polled in self._polled:
+                for partition, some in polled.items():
+                    if some and partition in owned:
+                        self._consumer.seek(partition, some[0].offset)
+        self._polled, self._batch = [], None
 
     def _die(self, error: KafkaError) -> None:
         self._cause = error
-        self._batch = None
+        self._polled, self._batch = [], None
         if self._state is not _State.DEAD:
             self._move(_State.DEAD)
 

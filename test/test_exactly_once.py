@@ -7,13 +7,16 @@ test says.
 from __future__ import annotations
 
 import collections
+import contextlib
 import copy
+import itertools
 import logging
 import pickle
 import threading
 
 import pytest
 
+import kafka.exactly_once
 from kafka import errors
 from kafka.errors import (
     CommitFailedError,
@@ -27,6 +30,7 @@ from kafka.errors import (
 )
 from kafka.exactly_once import ExactlyOnce
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
+from test.raising import Interruption, Raiser, needs_points
 from test.scripted_clients import ALL, P0, P1, Consumer, Group, Producer, Record, Rig, copied
 
 
@@ -596,3 +600,72 @@ def test_a_consumer_that_reads_uncommitted_records_is_warned_of(caplog):
 def test_offsets_are_values_of_the_contract(rig):
     rig.once.step(copied)
     assert all(type(each) is OffsetAndMetadata for each in rig.group.committed.values())
+
+
+# ---------------------------------------------------------------- interrupted
+
+
+def located(records):
+    return [('out', b'%d' % each.offset, b'%d' % each.partition) for each in records]
+
+
+def has_each_once(rig):
+    """Return True if what was written for good is what is before the committed offsets."""
+    written = [(int(key), int(value)) for _, value, key, *_ in rig.group.written]
+    ends = rig.offsets.items()
+    return sorted(written) == [(at.partition, n) for at, end in sorted(ends) for n in range(end)]
+
+
+@needs_points
+@pytest.mark.parametrize('is_closed', [False, True])
+def test_an_exception_at_any_point_of_a_step_loses_and_doubles_no_record(is_closed):
+    for at in itertools.count():
+        rig = Rig(records=6, max_records=2)
+        rig.once.step(located)
+        raiser = Raiser(at, within=[kafka.exactly_once.__file__])
+        try:
+            with raiser:
+                rig.once.step(located)
+        except Interruption:
+            pass
+        else:
+            break
+        if is_closed:
+            rig.once.close()
+            assert rig.consumer.positions == rig.offsets, raiser.raised_at
+        else:
+            while rig.once.step(located):
+                assert has_each_once(rig), raiser.raised_at
+            assert rig.offsets == {P0: 6, P1: 6}, raiser.raised_at
+        assert has_each_once(rig), raiser.raised_at
+    assert at > 50
+
+
+@pytest.mark.parametrize('call', ['begin', 'abort'])
+def test_an_exception_as_a_call_of_the_producer_returns_loses_no_record(rig, call):
+    """It is not known then whether there is a transaction."""
+    done = getattr(rig.producer, call + '_transaction')
+
+    def interrupted():
+        setattr(rig.producer, call + '_transaction', done)
+        done()
+        raise Interruption
+
+    setattr(rig.producer, call + '_transaction', interrupted)
+    if call == 'abort':
+        rig.producer.script['offsets'] = collections.deque([errors.UnknownProducerIdError('x')])
+    with pytest.raises(Interruption):
+        rig.once.step(copied)
+    assert rig.once.step(copied) == 6
+    assert rig.values == ALL
+
+
+@pytest.mark.parametrize(
+    'error', [errors.TransactionAbortableError('x'), IllegalStateError('x'), KafkaTimeoutError('x')]
+)
+def test_a_transaction_that_cannot_begin_loses_no_record(rig, error):
+    rig.producer.script['begin'] = collections.deque([error])
+    for _ in range(2):
+        with contextlib.suppress(IllegalStateError):
+            rig.once.step(copied)
+    assert rig.values == ALL

@@ -23,7 +23,10 @@ def commit_no_offsets(patch):
 
 
 def do_not_go_back(patch):
-    patch.setattr(ExactlyOnce, '_seek', lambda self, offsets: None)
+    def go_back(self):
+        self._polled, self._batch = [], None
+
+    patch.setattr(ExactlyOnce, '_go_back', go_back)
 
 
 def commit_as_nobody(patch):

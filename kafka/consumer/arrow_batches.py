@@ -12,6 +12,7 @@ from typing import Any, Deque, List, Optional
 
 from kafka.consumer.range_fetcher import Parked
 from kafka.errors import KafkaError, ProtocolError
+from kafka.record.record_columns import RecordColumns
 from kafka.record.vectors import ArrowMaker, has_numpy
 
 __all__ = ['ArrowBatches']
@@ -50,8 +51,8 @@ class ArrowBatches:
         reader.begin_reading()
         try:
             batch = self._next()
-        except KafkaError:
-            reader.is_reading = False  # it leaves everything in its place
+        except KafkaError as error:
+            reader.is_reading = not reader.is_told(error)
             raise
         reader.is_reading = False  # the last step: from here on it is the program's
         if batch is None:
@@ -115,14 +116,18 @@ class ArrowBatches:
             self._is_open = False
             return None
         self._is_open = True
-        columns = self._reader.opened(parked).take_columns()
-        stop = parked.state.stop
-        if columns is None or columns.offsets[0] >= stop:
+        fetch = self._reader.opened(parked)
+        place, stop = parked.state.partition, parked.state.stop
+
+        def make(columns: RecordColumns) -> Any:
+            kept = columns.part(0, sum(map(stop.__gt__, columns.offsets)))
+            return self._maker.of_columns(str(place.topic), place.partition, kept)
+
+        batch = self._reader.taken(fetch, lambda: fetch.take_made(make))
+        if batch is None or not batch.num_rows:
             self._careful.popleft()
             self._is_open = False
             self._reader.finish_opened()
             return None
-        kept = columns.part(0, sum(map(stop.__gt__, columns.offsets)))
-        place = parked.state.partition
-        self._reader.ends[place] = columns.offsets[-1] + 1
-        return self._maker.of_columns(str(place.topic), place.partition, kept)
+        self._reader.ends[place] = fetch.position
+        return batch

@@ -6,6 +6,7 @@ is owed before records are handed out is polling.py's.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, List, Optional, Sequence
 
 from kafka.consumer.call_checks import seconds_of
@@ -39,8 +40,10 @@ class ArrowPolling(Polling):
             headers. Keys and values are bytes; headers are null for a record without any;
             timestamp_unit: 'ms', 'us' or 'ns', the zone is UTC.
         Returns: None when the time is over, never a batch without rows.
-        Raises: as poll(); KafkaConfigurationError for a column or unit that there is not and where
-            deserializers are set; MissingArrowError, an ImportError, without the extra ``arrow``.
+        Raises: as poll(); ProtocolError for a record whose time does not fit the unit, as poll()
+            does for one that cannot be read; KafkaConfigurationError for a column or unit that
+            there is not and where deserializers are set; MissingArrowError, an ImportError, without
+            the extra ``arrow``.
         """
         seconds = seconds_of(timeout_ms, 0.0)
         if self.config['key_deserializer'] or self.config['value_deserializer']:
@@ -80,8 +83,14 @@ class ArrowPolling(Polling):
         held = self._take_held(None) if self._held else None
         if held is not None:
             partition, token, records, end, epoch = held
+            columns = _columns_of(records)
+            try:
+                batch = maker.of_columns(str(partition.topic), partition.partition, columns)
+            except ProtocolError:  # fetched again, they tell their place
+                self._put_back()
+                return None
             self._move_on(partition, token, end, epoch, bool(records))
-            return maker.of_columns(str(partition.topic), partition.partition, _columns_of(records))
+            return batch
         fetch = engine.fetcher.take()
         if fetch is None:
             return None
@@ -99,12 +108,12 @@ class ArrowPolling(Polling):
 def take_arrow(fetch: Any, maker: ArrowMaker) -> Any:
     """Return what is left of a CompletedFetch, or the next records of it, as an Arrow batch.
 
-    Raises: as CompletedFetch.take_columns().
+    Raises: as CompletedFetch.take_made().
     """
-    topic, partition = str(fetch.partition.topic), fetch.partition.partition
+    topic, number = str(fetch.partition.topic), fetch.partition.partition
     raw = fetch.undecoded() if has_numpy() else None
     if raw is not None and raw.headers:
-        maker.add(topic, partition, fetch.position, _FAR, raw)
+        maker.add(topic, number, fetch.position, _FAR, raw)
         try:
             made = maker.make()
         except ProtocolError:  # which the careful way tells with its place
@@ -112,10 +121,10 @@ def take_arrow(fetch: Any, maker: ArrowMaker) -> Any:
         else:
             fetch.pass_over()
             return made
-    columns = fetch.take_columns()
-    if columns is None:
-        columns = RecordColumns([], [], 0, None, [])
-    return maker.of_columns(topic, partition, columns)
+    made = fetch.take_made(partial(maker.of_columns, topic, number))
+    if made is None:
+        made = maker.of_columns(topic, number, RecordColumns([], [], 0, None, []))
+    return made
 
 
 def _columns_of(records: List[Any]) -> RecordColumns:

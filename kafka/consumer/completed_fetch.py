@@ -13,12 +13,18 @@ from __future__ import annotations
 import sys
 from functools import partial
 from itertools import repeat
-from typing import Any, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
 
 from kafka.codec import DEFAULT_LIMIT_BYTES
 from kafka.consumer.deserializers import adapt_deserializer
 from kafka.consumer_record import ConsumerRecord, LazyRecords, RecentRecords, make_records
-from kafka.errors import CorruptRecordError, IllegalStateError, KafkaError, UnsupportedCodecError
+from kafka.errors import (
+    CorruptRecordError,
+    IllegalStateError,
+    KafkaError,
+    ProtocolError,
+    UnsupportedCodecError,
+)
 from kafka.protocol.fetch import PartitionData
 from kafka.record.fetched_records import FetchedRecords, RawRecords
 from kafka.record.record_columns import RecordColumns
@@ -181,19 +187,41 @@ class CompletedFetch:
         self._settle()
         return taken
 
-    def take_columns(self, max_records: Optional[int] = None) -> Optional[RecordColumns]:
+    def take_made(self, make: Callable[[RecordColumns], Any]) -> Any:
         """
-        Hand out the next records as columns, about a thousand at most; None if nothing is left.
+        Return what a function makes of the next records, about a thousand; None if nothing is left.
 
-        Keys and values are bytes: nothing is deserialized. Position and errors as those of
-        :meth:`take`.
+        It gets columns whose keys and values are bytes: nothing is deserialized. Position and
+        errors as those of :meth:`take`: where the function raises ``ProtocolError``, records are
+        taken up to the first for which it does.
         """
-        self.failed_at = None
-        columns = self._ahead(False, sys.maxsize if max_records is None else max_records)
+        self.failed_at = made = None
+        columns = self._ahead(False, sys.maxsize)
         if columns is not None:
-            self._move(columns, len(columns.values))
+            made, count = self._made(make, columns)
+            self._move(columns, count)
         self._settle()
-        return columns
+        return made
+
+    def _made(
+        self, make: Callable[[RecordColumns], Any], columns: RecordColumns
+    ) -> Tuple[Any, int]:
+        """Return what is made of as many records as possible, and how many those are."""
+        possible, refused = 0, len(columns.values)
+        try:
+            return make(columns), refused
+        except ProtocolError as error:
+            made, failure = None, error
+        while refused - possible > 1:
+            middle = (possible + refused) // 2
+            try:
+                made, possible = make(columns.part(0, middle)), middle
+            except ProtocolError as error:
+                refused, failure = middle, error
+        if not possible:
+            self.failed_at = columns.offsets[0]
+            raise failure
+        return made, possible
 
     def _raise_refused(self) -> None:
         """Raise what the last call has met behind the records that it gave."""

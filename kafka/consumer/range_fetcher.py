@@ -97,7 +97,7 @@ class RangeFetcher:
         ranges; settings; chance: of the jitter.
 
     Attributes: lost: {partition: [(first, behind the last)]} of what was passed over because it is
-        gone.
+        gone; raised: the error that take() raised last.
     """
 
     def __init__(
@@ -111,6 +111,7 @@ class RangeFetcher:
     ) -> None:
         self.settings = settings
         self.lost: Dict[TopicPartition, List[Tuple[int, int]]] = {}
+        self.raised: Optional[KafkaError] = None
         self._loop = loop
         self._pool = pool
         self._lookups = lookups
@@ -156,6 +157,7 @@ class RangeFetcher:
                 for state in states:  # tried again if the reader goes on
                     state.is_blocked = False
             self._loop.call_lazily(self.look)
+            self.raised = error
             raise error
         return parked
 

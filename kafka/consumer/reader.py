@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numbers
 from bisect import bisect_left
+from functools import partial
 from operator import attrgetter
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from kafka import config as options
 from kafka.cleaning_up import clean_up
@@ -26,7 +27,6 @@ from kafka.errors import (
     IllegalArgumentError,
     IllegalStateError,
     KafkaConfigurationError,
-    KafkaError,
 )
 from kafka.net.loop import Loop
 from kafka.record.vectors import DEFAULT_COLUMNS, ArrowMaker
@@ -126,9 +126,12 @@ class BoundedReader:
         self._fetch: Optional[CompletedFetch] = None
         self._ready: Iterator[ConsumerRecord] = iter(())
         self._listed: List[ConsumerRecord] = []  # all of them
+        self._rest: List[ConsumerRecord] = []  # of them, what the current call leaves
         # Whether a call has taken what it has not returned: an exception has ended it then, and the
         # next one reads again from where all before it had come, without what it would return.
         self.is_reading = False
+        # What was raised about a record, on its way to the program.
+        self._refused: Optional[BaseException] = None
         self._reached: Dict[TopicPartition, int] = {}
         self.ends: Dict[TopicPartition, int] = {}
         self._lost: Dict[TopicPartition, List[Tuple[int, int]]] = {}  # by fetchers before
@@ -241,10 +244,10 @@ class BoundedReader:
         if not records:
             self.is_reading = False
             raise StopIteration
-        self._ready, self._listed = iter(records), records
-        self.ends = _end_of(records)
-        self.is_reading = False  # the last step: from here on the iterator is the program's
-        for record in self._ready:
+        ends, ready = _end_of(records), iter(records)
+        # The last step, without a call: from here on the iterator is the program's.
+        self.ends, self._listed, self._ready, self.is_reading = ends, records, ready, False
+        for record in ready:
             return record
         raise StopIteration
 
@@ -263,8 +266,10 @@ class BoundedReader:
         if max_records < 1:
             raise IllegalArgumentError('max_records must be 1 or more, not %r' % (max_records,))
         records = self._read(max_records)
-        self.ends = _end_of(records)
-        self.is_reading = False  # the last step: from here on they are the program's
+        ends, rest = _end_of(records), self._rest
+        ready = iter(rest)
+        # The last step, without a call: from here on they are the program's.
+        self.ends, self._listed, self._ready, self.is_reading = ends, rest, ready, False
         return records
 
     def begin_reading(self) -> None:
@@ -275,46 +280,67 @@ class BoundedReader:
         """
         if self.is_reading:
             fetcher, self._parked, self._fetch = self._fetcher, None, None
-            self._ready, self._listed = iter(()), []
             if fetcher is not None:
                 fetcher.close()
-                self._lost = self.lost
-                self._fetcher = None
+                self._lost, self._fetcher = self.lost, None
         else:
             self._reached.update(self.ends)
-        self.ends = {}
-        self.is_reading = True
+        nothing: Iterator[ConsumerRecord] = iter(())
+        self.ends, self._listed, self.is_reading, self._ready = {}, [], True, nothing
 
     def _read(self, max_records: int) -> List[ConsumerRecord]:
         """Return records for a call that ends by is_reading = False; else they come again."""
         self._begin('records')
+        rest: List[ConsumerRecord] = []
+        if self._listed and not self.is_reading:
+            # Iteration has returned a part of its list. An exception may keep the rest from the
+            # program.
+            left: int = self._ready.__length_hint__()  # type: ignore[attr-defined]
+            rest = self._listed[len(self._listed) - left :]
+            self.ends = _begin_of(rest[0]) if rest else _end_of(self._listed)
         self.begin_reading()
+        self._rest = rest[max_records:]
+        if rest:
+            return rest[:max_records]
         try:
             return self._take(max_records)
         except Exception as error:
-            # What is raised about a record, or by fetching, leaves everything in its place.
-            is_refused = self._fetch is not None and self._fetch.failed_at is not None
-            self.is_reading = not (is_refused or isinstance(error, KafkaError))
+            self.is_reading = not self.is_told(error)
+            raise
+
+    def is_told(self, error: BaseException) -> bool:
+        """Return True if an error, on its way to the program, leaves everything in its place.
+
+        Such are those about a record and those of fetching, not what is raised from outside.
+        """
+        refused, self._refused = self._refused, None
+        fetcher = self._fetcher
+        if fetcher is None:
+            return error is refused
+        raised, fetcher.raised = fetcher.raised, None
+        return error is refused or error is raised
+
+    def taken(self, fetch: Any, take: Callable[[], Any]) -> Any:
+        """Take something of a fetch, and note an error that is about a record."""
+        fetch.failed_at = None
+        try:
+            return take()
+        except Exception as error:
+            if fetch.failed_at is not None:
+                self._refused = error
             raise
 
     def _take(self, max_records: int) -> List[ConsumerRecord]:
-        left: int = self._ready.__length_hint__()  # type: ignore[attr-defined]
-        if left:  # of iteration, as which they count as returned
-            listed = self._listed[-left:]
-            first = listed[0]
-            self._reached[TopicPartition(first.topic, first.partition)] = first.offset
-            self._ready, self._listed = iter(listed[max_records:]), listed[max_records:]
-            return listed[:max_records]
         records: List[ConsumerRecord] = []
         while not records and self._open_next() is not None:
-            assert self._fetch is not None and self._parked is not None
-            self._fetch.failed_at = None
-            records = self._fetch.take(max_records)
+            fetch = self._fetch
+            assert fetch is not None and self._parked is not None
+            records = self.taken(fetch, partial(fetch.take, max_records))
             stop = self._parked.state.stop
             if records and records[-1].offset >= stop:
                 del records[bisect_left(list(map(_OFFSET, records)), stop) :]
                 self.finish_opened()
-            elif self._fetch.is_done:
+            elif fetch.is_done:
                 self.finish_opened()
         return records
 
@@ -448,6 +474,11 @@ class BoundedReader:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         clean_up(self.close, error)
+
+
+def _begin_of(record: ConsumerRecord) -> Dict[TopicPartition, int]:
+    """Return where reading goes on with a record."""
+    return {TopicPartition(record.topic, record.partition): record.offset}
 
 
 def _end_of(records: List[ConsumerRecord]) -> Dict[TopicPartition, int]:

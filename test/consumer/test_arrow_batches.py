@@ -5,12 +5,19 @@ from __future__ import annotations
 import pytest
 
 from kafka.consumer import arrow_batches
-from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurationError
+from kafka.errors import (
+    CorruptRecordError,
+    IllegalStateError,
+    KafkaConfigurationError,
+    ProtocolError,
+)
 from kafka.record.legacy_records import encode_message_set
 from kafka.testing.logs.partition_log import Batch
 from test.consumer.bounded import T0, Stage, flip_last, numbered
 
 pa = pytest.importorskip('pyarrow')
+#: The first time in ms that is too late for a timestamp in ns.
+FAR = (1 << 63) // 10**6 + 1
 
 
 @pytest.fixture
@@ -130,6 +137,20 @@ def test_records_that_lie_about_their_size_are_found(stage):
     assert column([next(batches)], 'offset') == [0, 1, 2, 3, 4]
     with pytest.raises(CorruptRecordError, match='offset 5'):
         next(batches)
+
+
+def test_a_time_that_the_unit_does_not_reach_loses_no_record(stage, way):
+    stage.write(*numbered(3))
+    stage.write(*numbered(3), at=FAR - 1)
+    stage.write(*numbered(3))
+    batches = stage.reader('t').arrow(['offset', 'timestamp'], timestamp_unit='ns')
+    found = [*next(batches).column('offset').to_pylist()]
+    while len(found) < 4:
+        found += next(batches).column('offset').to_pylist()
+    assert found == [0, 1, 2, 3]
+    for _ in range(2):
+        with pytest.raises(ProtocolError, match='the record at offset 4 has the time'):
+            next(batches)
 
 
 def test_a_reader_gives_records_or_arrow_batches(stage):

@@ -6,17 +6,24 @@ import pytest
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer import arrow_polling
-from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurationError
+from kafka.errors import (
+    CorruptRecordError,
+    IllegalStateError,
+    KafkaConfigurationError,
+    ProtocolError,
+)
 from kafka.testing import Cluster
 from test.consumer.bounded import flip_last, numbered, write
 
 pytest.importorskip('pyarrow')
-T0 = TopicPartition('t', 0)
+T0, T1 = TopicPartition('t', 0), TopicPartition('t', 1)
+#: The first time in ms that is too late for a timestamp in ns.
+FAR = (1 << 63) // 10**6 + 1
 
 
 @pytest.fixture
 def cluster():
-    with Cluster(version='4.4', topics={'t': 1}) as running:
+    with Cluster(version='4.4', topics={'t': 2}) as running:
         yield running
 
 
@@ -44,8 +51,8 @@ def way(request, monkeypatch):
         pytest.importorskip('numpy')
 
 
-def log(cluster):
-    return cluster.state.topics['t'].partitions[0].log
+def log(cluster, partition=0):
+    return cluster.state.topics['t'].partitions[partition].log
 
 
 def polled(consumer, count):
@@ -101,6 +108,38 @@ def test_a_damaged_batch_is_an_error_at_its_place(cluster, make, way):
         with pytest.raises(CorruptRecordError, match='offset 5 of partition 0'):
             consumer.poll_arrow(5000)
     assert consumer.position(T0) == 5
+
+
+def test_a_time_that_the_unit_does_not_reach_is_an_error_at_its_place(cluster, make, way):
+    write(log(cluster), *numbered(3))
+    write(log(cluster), *numbered(3), at=FAR - 1)
+    write(log(cluster, 1), *numbered(3))
+    consumer = make()
+    consumer.assign([T0, T1])
+    found, failed = {0: [], 1: []}, 0
+    while failed < 3 or not found[1]:
+        try:
+            batch = consumer.poll_arrow(5000, timestamp_unit='ns')
+        except ProtocolError as error:
+            assert error.failed_at == (T0, 4)
+            failed += 1
+        else:
+            found[batch['partition'][0].as_py()] += batch['offset'].to_pylist()
+    assert found == {0: [0, 1, 2, 3], 1: [0, 1, 2]}
+    consumer.seek(T0, 5)
+    with pytest.raises(ProtocolError):
+        consumer.poll_arrow(5000, timestamp_unit='ns')
+    assert polled(consumer, 1)[0] == [5]
+
+
+def test_records_that_iteration_had_under_way_fail_at_their_place_too(cluster, make):
+    write(log(cluster), *numbered(3), at=FAR - 1)
+    consumer = make()
+    assert next(consumer).offset == 0
+    with pytest.raises(ProtocolError, match='offset 1') as raised:
+        consumer.poll_arrow(5000, timestamp_unit='ns')
+    assert raised.value.failed_at == (T0, 1)
+    assert consumer.position(T0) == 1
 
 
 def test_what_is_paused_does_not_come(cluster, make):

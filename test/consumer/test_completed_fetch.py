@@ -16,6 +16,7 @@ from kafka.errors import (
     CorruptRecordError,
     IllegalStateError,
     KafkaConfigurationError,
+    ProtocolError,
     UnsupportedCodecError,
 )
 from kafka.protocol.fetch import AbortedTransaction, PartitionData
@@ -446,17 +447,32 @@ def test_that_records_made_later_end_before_a_corrupt_batch():
 
 def test_that_columns_come_without_records():
     fetched = fetch(batch(0, [b'a', b'b']), batch(2))
-    columns = fetched.take_columns(1)
-    assert (list(columns.offsets), columns.values) == ([0], [b'a'])
-    assert fetched.position == 1 and fetched.last_epoch == 4
-    assert offsets(fetched.take(1)) == [1]
-    assert fetched.take_columns().values == [b'a', b'b', b'c']
-    assert fetched.is_done and fetched.take_columns() is None
+    assert offsets(fetched.take(1)) == [0]
+    assert fetched.take_made(lambda columns: columns.values) == [b'b', b'a', b'b', b'c']
+    assert fetched.last_epoch == 4
+    assert fetched.is_done and fetched.take_made(list) is None
+
+
+@pytest.mark.parametrize('refused', range(3))
+def test_that_records_are_taken_up_to_the_first_that_is_refused(refused):
+    def make(columns):
+        found = list(columns.offsets)
+        if refused in found:
+            raise ProtocolError('offset %d' % refused)
+        return found
+
+    fetched = fetch(batch(0, [b'a', b'b', b'c']))
+    if refused:
+        assert fetched.take_made(make) == [*range(refused)]
+    for _ in range(2):
+        with pytest.raises(ProtocolError, match='offset %d' % refused):
+            fetched.take_made(make)
+        assert fetched.failed_at == fetched.position == refused
 
 
 def test_that_columns_meet_errors_as_records_do():
     fetched = fetch(batch(0), broken(batch(3)))
-    assert list(fetched.take_columns().offsets) == [0, 1, 2]
+    assert fetched.take_made(lambda columns: list(columns.offsets)) == [0, 1, 2]
     with pytest.raises(CorruptRecordError, match='offset 3'):
-        fetched.take_columns()
+        fetched.take_made(list)
     assert fetched.failed_at == 3 and fetched.skip_corrupt() == 6

@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from kafka.consumer import arrow_batches, completed_fetch, range_fetcher, reader
+from kafka.errors import KafkaTimeoutError
 from test.consumer.bounded import NOW, Stage, numbered
 from test.raising import Interruption, Raiser, needs_points, points
 
@@ -71,7 +72,7 @@ def all_of(stage, begin, read, at, error):
     return found, raiser
 
 
-@pytest.mark.parametrize('error', [Limit, Interruption, MemoryError])
+@pytest.mark.parametrize('error', [Limit, Interruption, MemoryError, KafkaTimeoutError])
 @pytest.mark.parametrize(
     ('begin', 'read'),
     [
@@ -88,3 +89,19 @@ def test_an_exception_at_any_point_loses_no_record(stage, begin, read, error):
     for at in points(counting.count, MOST_POINTS):
         found, raiser = all_of(stage, begin, read, at, error)
         assert found == wanted, raiser.raised_at
+
+
+def test_the_rest_of_a_list_of_iteration_outlasts_an_exception_in_read(stage):
+    count = MOST_POINTS
+    for at in itertools.chain([None], range(count)):
+        made = stage.reader('t', max_partition_fetch_bytes=300)
+        found, raiser = iterate(made), OutsideTurns(at, Interruption, WITHIN)
+        try:
+            with raiser:
+                found += read_some(made)
+        except Interruption:
+            pass
+        if at is None:
+            assert 5 < raiser.count < count
+        found += [record.value for record in made]
+        assert found == numbered(RECORDS), raiser.raised_at

@@ -48,7 +48,10 @@ class OneThread:
 
     def _is_inside(self, thread: int) -> bool:
         """Return False if a thread has left, with an exception that kept it from saying so."""
-        frame = sys._current_frames().get(thread)
+        frames = sys._current_frames()
+        if threading.get_ident() not in frames:
+            return True  # a greenlet's id, by gevent: nobody can tell
+        frame = frames.get(thread)
         while frame is not None:
             names = frame.f_locals
             owner = getattr(names.get('self'), '__dict__', {})

@@ -106,3 +106,14 @@ def test_an_exception_at_any_moment_does_not_keep_other_threads_out():
             break
         assert in_thread(enter) == []
     assert number > 20
+
+
+def test_a_second_greenlet_is_kept_out(monkeypatch):
+    """gevent replaces get_ident() by one whose ids the interpreter does not know."""
+    guard = OneThread()
+    for ident in (-1, -2):
+        monkeypatch.setattr(threading, 'get_ident', lambda ident=ident: ident)
+        if ident == -1:
+            guard.__enter__()
+    with pytest.raises(IllegalStateError), guard:
+        pass

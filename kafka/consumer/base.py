@@ -85,6 +85,8 @@ class Consumer:
         # Offsets as they were before the call that is taking messages for the program, or was ended
         # by an exception before it returned them; None in between.
         self._before: Optional[Dict[int, int]] = None
+        # The same object if that call has committed what it was going to return.
+        self._ahead: Optional[Dict[int, int]] = None
         self.auto_commit = auto_commit
         for option, value in (
             ('auto_commit_every_n', auto_commit_every_n),
@@ -178,7 +180,9 @@ class Consumer:
         if self._process != os.getpid():
             self._take_over()
         with self.commit_lock:
-            if self._committing or self.count_since_commit == 0 or self.group is None:
+            if self._committing or self.group is None:
+                return None
+            if self.count_since_commit == 0 and not self._is_ahead():
                 return None
             self._committing = True
             try:
@@ -186,6 +190,11 @@ class Consumer:
                 return self._commit(positions) if positions else None
             finally:
                 self._committing = False
+
+    def _is_ahead(self) -> bool:
+        """Return True if an exception has ended a call that had committed what it was to return."""
+        former = self._before
+        return former is not None and former is self._ahead and not is_in_call('before', former)
 
     def _take_over(self) -> None:
         """Make the lock this process's own, if the program has forked it."""
@@ -197,7 +206,9 @@ class Consumer:
 
     def _read(self) -> Dict[int, int]:
         """Return the offsets that may be committed."""
-        unread, former, positions = self._unread, self._before, dict(self.offsets)
+        # In this order: the program may begin a call while the timer's thread is here.
+        positions = dict(self.offsets)
+        unread, former = self._unread, self._before
         # The call that takes messages commits them with its last steps; anybody else must not.
         if former is not None and not is_in_call('before', former):
             positions.update(former)
@@ -209,12 +220,17 @@ class Consumer:
             OffsetCommitRequest(self.topic, partition, offset, None)
             for partition, offset in positions.items()
         ]
+        former = self._before
+        ahead = former if former is not None and is_in_call('before', former) else None
+        if ahead is not None:
+            self._ahead = ahead
         try:
             self.client.send_offset_commit_request(self.group, requests)
         except KafkaError as error:
             what = shown(self.group), shown(self.topic), error
             log.error('group=%s topic=%s: commit failed: %s', *what)
             return False
+        self._ahead = ahead
         self.count_since_commit = 0
         # Sequence: the timer reads the offsets; the program takes a message; the timer resets the
         # counter. What was taken meanwhile must not count as committed.
@@ -262,6 +278,8 @@ class Consumer:
         """Stop committing by time, after one last commit. Harmless when called again."""
         if self.commit_timer is not None:
             self.commit_timer.stop()
+            self.commit()
+        elif self.auto_commit and self._is_ahead():
             self.commit()
         atexit.unregister(self._exit_hook)
         self._ending.detach()

@@ -362,6 +362,24 @@ def test_stop_commits_nothing_without_a_timer():
     assert committed(client) == []
 
 
+def test_a_commit_while_a_call_begins_has_nothing_that_it_takes():
+    """That of the timer's thread."""
+    client = FakeClient()
+    made = consumer(client)
+
+    class Beginning(dict):
+        def __iter__(self):  # or dict() would not call keys()
+            return super().__iter__()
+
+        def keys(self):
+            made._before = {0: self[0]}
+            self[0] += 1
+            return super().keys()
+
+    made.offsets = Beginning({0: 5})
+    assert made._read() == {0: 5}
+
+
 def test_the_exit_hook_stops_and_is_dropped_by_stop(monkeypatch, timers):
     hooks = []
     monkeypatch.setattr(atexit, 'register', hooks.append)

@@ -70,6 +70,32 @@ def test_an_exception_at_any_point_loses_no_message(consumer, read, error):
         assert consumer.offsets[0] == len(given), raiser.raised_at
 
 
+@pytest.mark.parametrize('every_ms', [None, 3_600_000])
+def test_an_exception_behind_a_commit_leaves_none_ahead_after_stop(every_ms):
+    with Cluster(version='4.4', topics={'t': 1}) as cluster:
+        write(cluster, 20)
+        client = KafkaClient(cluster.bootstrap)
+        made = Torn(client, 'g', 't', auto_commit_every_n=10, auto_commit_every_t=every_ms)
+        assert len(made.get_messages(5)) == 5
+        with pytest.raises(Interruption):
+            made.get_messages(10)
+        made.stop()
+        other = SimpleConsumer(client, 'g', 't', auto_commit=False)
+        assert other.offsets == {0: 5}
+        other.stop()
+        client.close()
+
+
+class Torn(SimpleConsumer):
+    """One whose calls are interrupted once they have committed."""
+
+    def _auto_commit(self):
+        before = self.count_since_commit
+        super()._auto_commit()
+        if self.count_since_commit < before:
+            raise Interruption
+
+
 @pytest.mark.parametrize('error', [Limit, Interruption, MemoryError])
 def test_the_kafka_consumer_of_0_9_5_loses_no_message(error):
     """Tried in the functions that a message passes through without a call of Python behind it."""

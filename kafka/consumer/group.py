@@ -338,7 +338,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             self._client = engine.pool
             self._auto = self._auto_commits()
             self._siblings = SiblingWatch(
-                engine.member, options['group_id'], options['bootstrap_servers']
+                engine.member, options['group_id'], options['bootstrap_servers'], self._guard
             )
             if self._topics:
                 Verbs.subscribe(self, list(self._topics))

@@ -46,6 +46,11 @@ class OneThread:
             )
         self._depth += 1
 
+    def is_used(self) -> bool:
+        """Return True if a thread is inside now."""
+        thread = self._inside.get('thread')
+        return thread is not None and self._is_inside(thread)
+
     def _is_inside(self, thread: int) -> bool:
         """Return False if a thread has left, with an exception that kept it from saying so."""
         frames = sys._current_frames()

@@ -14,6 +14,8 @@ import os
 import weakref
 from typing import Any, Dict, Set, Tuple
 
+from kafka.consumer.one_thread import OneThread
+
 __all__ = ['SiblingWatch']
 
 log = logging.getLogger(__name__)
@@ -35,16 +37,17 @@ class SiblingWatch:
     """What one consumer shows to the others of its process, and its look at them.
 
     Arguments: member: of the engine, None without membership; group_id; servers: the option
-    bootstrap_servers.
+    bootstrap_servers; guard: the OneThread of the consumer.
 
     Attributes: next_at: when check() is due, in seconds of the loop, infinite for never; polled_at:
     when this consumer was polled last.
     """
 
-    def __init__(self, member: Any, group_id: Any, servers: Any) -> None:
+    def __init__(self, member: Any, group_id: Any, servers: Any, guard: OneThread) -> None:
         self.next_at = math.inf
         self.polled_at = -math.inf
         self._member = member
+        self._inside = guard
         self._group: _Group = (str(group_id), repr(servers))
         self._pid = os.getpid()
         self._ends_at = -math.inf
@@ -71,7 +74,12 @@ class SiblingWatch:
         """
         self.next_at = now + _CHECK_SECONDS if now < self._ends_at else math.inf
         patience = _IDLE_SECONDS_OF_SHARE if has_share else _IDLE_SECONDS
-        idle = [other.polled_at for other in self._siblings() if now - other.polled_at > patience]
+        idle = [
+            other.polled_at
+            for other in self._siblings()
+            # A consumer inside poll() is not idle, however long that waits.
+            if now - other.polled_at > patience and not other._inside.is_used()
+        ]
         if idle and self._group not in _told:
             _told.add(self._group)
             log.warning(

@@ -50,6 +50,15 @@ def test_another_thread_is_told_who_is_inside():
     assert in_thread(enter) == []
 
 
+def test_it_is_known_whether_somebody_is_inside():
+    guard = OneThread()
+    assert not guard.is_used()
+    with guard:
+        assert guard.is_used()
+    in_thread(guard.__enter__)  # as an exception may leave it
+    assert repr(guard) != '<OneThread free>' and not guard.is_used()
+
+
 def test_an_error_inside_lets_go():
     guard = OneThread()
     with pytest.raises(ZeroDivisionError), guard:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import threading
 
 import pytest
 
@@ -87,6 +88,29 @@ def test_a_member_with_a_share_is_patient_with_one_that_works_at_its_records(clu
     assert 'another KafkaConsumer' not in caplog.text
     slow.close()
     quick.close()
+
+
+def test_one_that_waits_in_a_long_poll_is_not_idle(cluster, caplog):
+    first, is_over, is_inside = new(cluster), threading.Event(), threading.Event()
+    first.poll(timeout_ms=5000)
+
+    def wait(guard):
+        with guard:
+            is_inside.set()
+            is_over.wait(10)
+
+    thread = threading.Thread(target=wait, args=[first._guard])
+    thread.start()
+    is_inside.wait(10)
+    second = new(cluster)
+    second.poll(timeout_ms=20000)
+    is_over.set()
+    thread.join()
+    assert 'another KafkaConsumer' not in caplog.text
+    second.poll(timeout_ms=20000)
+    assert 'another KafkaConsumer' in caplog.text
+    first.close()
+    second.close()
 
 
 def test_waiting_for_the_next_check_costs_an_idle_consumer_nothing_afterwards(cluster):

@@ -189,7 +189,11 @@ class Committing(Shell):
     _interceptors: Any = ()
 
     def _tell_ended(self) -> None:
-        """Call the callbacks of commits that have ended: all of them, whatever one raises."""
+        """Call the callbacks of commits that have ended: all of them, whatever one raises.
+
+        Raises: the first of what they raise, when all were called.
+        """
+        errors: List[BaseException] = []
         if self._telling is not None and not is_in_call('telling', self._telling):
             self._ended.appendleft(self._telling)  # what came before it was called
             self._telling = None
@@ -200,12 +204,14 @@ class Committing(Shell):
             try:
                 if not future.is_done:
                     finish()
-            except BaseException:
-                if future.is_done:  # its callback raised: the others are called all the same
-                    self._telling = None
-                    self._tell_ended()
-                raise
+            except BaseException as error:
+                if not future.is_done:
+                    raise
+                if not errors:
+                    errors.append(error)
             self._telling = None
+        if errors:
+            raise errors.pop()
 
     # ------------------------------------------------------------ automatic
 

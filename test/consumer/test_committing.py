@@ -183,6 +183,24 @@ def test_offsets_that_are_stored_are_committed_by_themselves_once_in_a_while():
         made.close()
 
 
+def test_any_number_of_callbacks_may_fail(cluster):
+    told = []
+
+    def fails(offsets, error):
+        told.append(len(told))
+        raise LookupError(told[-1])
+
+    with member(cluster, enable_auto_commit=False) as made:
+        poll_until(made, 10)
+        futures = [made.commit_async(callback=fails) for _ in range(1200)]
+        wait_for(lambda: len(made._ended) == len(futures))
+        with pytest.raises(LookupError, match='^0$'):
+            made.poll()
+        assert len(told) == len(futures)
+        assert all(future.succeeded() for future in futures)
+        made.poll()
+
+
 @needs_points
 def test_an_exception_before_the_outcome_of_an_automatic_commit_is_noted_ends_no_later_one():
     with MemoryCluster(version='4.4', seed=1, topics={'t': 1}) as cluster:

@@ -342,7 +342,8 @@ class SubscriptionState(AssignedPartitions):
             self._change(set(names))
         else:
             self._subscribe_to(pattern)
-            self._drop_unsubscribed()  # the topics that are known may be the same as before
+        # The names may be the same as before, and partitions of others still be meant by a pattern.
+        self._drop_unsubscribed()
         self.listener = listener
 
     def _subscribe_to(self, pattern: Any) -> None:

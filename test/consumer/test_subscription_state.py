@@ -542,6 +542,16 @@ def test_what_matches_no_pattern_any_more_stays_too(joined):
     assert joined.meant() == joined.owned()
 
 
+def test_what_a_pattern_matched_is_not_meant_by_the_names_it_has_now(state):
+    state.defers_revocation = True
+    state.subscribe(pattern='[ab]')
+    state.change_subscription(['a', 'b'])
+    state.assign_from_subscribed([A0, B0])
+    state.change_subscription(['a'])  # the other is missing in the metadata
+    state.subscribe(['a'])
+    assert state.meant() == {A0}
+
+
 def test_what_brokers_match_is_read_until_they_take_it(joined):
     joined.defers_revocation = True
     joined.subscribe(pattern=SubscriptionPattern('b.*'))

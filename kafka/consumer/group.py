@@ -397,8 +397,9 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         engine = self._engine
         if self._closed:
             if self._is_interrupted_closing():
-                engine.close(0.5)
-                self._closing = None
+                with self._guard:  # not while another thread is at it
+                    engine.close(0.5)
+                    self._closing = None
             return
         if os.getpid() != self._pid:  # the child of a fork: everything belongs to the parent
             self._closed = True

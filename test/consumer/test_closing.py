@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 
 import pytest
 
 from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
+from kafka.errors import IllegalStateError
 from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 from kafka.testing import MemoryCluster
 from kafka.testing.faults import Delay, Error
@@ -136,6 +138,28 @@ def test_callbacks_that_fail_are_all_called_and_the_consumer_is_closed(cluster):
         made.close()
     assert closed == ['told', 'told', 'value']
     assert all(future.succeeded() for future in futures)
+
+
+def test_a_second_thread_does_not_close_what_the_first_is_closing(cluster, monkeypatch):
+    made, calls = SimConsumer.of(cluster, []), []
+    is_over, is_inside, close = threading.Event(), threading.Event(), made._engine.close
+
+    def wait(seconds):
+        calls.append(seconds)
+        is_inside.set()
+        is_over.wait(10)
+        close(seconds)
+
+    monkeypatch.setattr(made._engine, 'close', wait)
+    thread = threading.Thread(target=made.close)
+    thread.start()
+    is_inside.wait(10)
+    with pytest.raises(IllegalStateError, match='is being used by thread'):
+        made.close()
+    is_over.set()
+    thread.join()
+    made.close()
+    assert len(calls) == 1
 
 
 # ------------------------------------------------------------ sys.exit() of a signal's handler

@@ -300,15 +300,15 @@ class Crew:
         try:
             for child in self._children:
                 self._start(child)
+            threading.Thread(
+                target=_end_when_told,
+                args=(self._told, self._children, self._leave, self._owner),
+                name='kafka consumer end',
+                daemon=True,
+            ).start()
         except BaseException:
             self.end()
             raise
-        threading.Thread(
-            target=_end_when_told,
-            args=(self._told, self._children, self._leave, self._owner),
-            name='kafka consumer end',
-            daemon=True,
-        ).start()
 
     def end(self) -> None:
         """End all children, within seconds. Harmless when called again, or in another process."""
@@ -401,10 +401,6 @@ class Crew:
     def put(self, item: Any, block: bool = True, timeout: Optional[float] = None) -> None:
         """Put in an item from here, behind what has arrived."""
         self._backlog.append((None, item))
-
-    def put_back(self, items: Sequence[Any]) -> None:
-        """Put back items that were got, in front of all others, in their order."""
-        self._backlog.extendleft((None, item) for item in reversed(items))
 
     def qsize(self) -> int:
         """Return how many items wait to be taken."""

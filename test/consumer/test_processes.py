@@ -172,8 +172,7 @@ def test_items_wait_in_the_order_of_each_child_and_are_counted(crew):
     made.put('from here')
     assert (made.qsize(), made.empty(), made.full()) == (5, False, False)
     assert made.waiting() == [1, 2, 3, 4, 'from here']
-    made.put_back([10, 11])
-    assert take(made, 7) == [10, 11, 1, 2, 3, 4, 'from here']
+    assert take(made, 5) == [1, 2, 3, 4, 'from here']
     assert (made.qsize(), made.empty()) == (0, True)
     with pytest.raises(queue.Empty):
         made.get_nowait()
@@ -278,6 +277,22 @@ def test_a_child_that_cannot_be_started_ends_those_that_were(crew):
 
     made = Crew(workers.count_up, arguments, 2, 1024, flag, 'fork')
     with pytest.raises(OSError):
+        made.start()
+    assert gone(made.processes[0])
+
+
+def test_a_thread_that_cannot_be_started_ends_the_children(crew, monkeypatch):
+    start = processes.threading.Thread.start
+
+    def fail(thread):
+        if thread.name == 'kafka consumer end':
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    flag = Flag(multiprocessing.get_context('fork'))
+    made = Crew(workers.count_up, lambda index: (0, 1), 1, 1024, flag, 'fork')
+    monkeypatch.setattr(processes.threading.Thread, 'start', fail)
+    with pytest.raises(RuntimeError):
         made.start()
     assert gone(made.processes[0])
 

@@ -13,6 +13,7 @@ import functools
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
+from kafka.cleaning_up import CleanUp
 from kafka.late_imports import import_late
 
 __all__ = ['activate_for_writers', 'active']
@@ -36,14 +37,16 @@ def active(session: Any) -> Iterator[None]:
         return
     sessions = session._get_j_spark_session_class(session._jvm)
     before = sessions.getActiveSession()
-    sessions.setActiveSession(java)
-    try:
-        yield
-    finally:
+
+    def restore() -> None:
         if before.isDefined():
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+    sessions.setActiveSession(java)
+    with CleanUp(restore):  # which may fail where the JVM has ended
+        yield
 
 
 def activate_for_writers() -> None:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from kafka import config as options
+from kafka.cleaning_up import clean_up
 from kafka.consumer.reader_client import ReaderClient
 from kafka.net.loop import Loop
 from kafka.producer import KafkaProducer
@@ -98,8 +99,8 @@ def _lent(key: Any, make: Callable[[], Any]) -> Iterator[Any]:
     client = _take(key) or make()
     try:
         yield client
-    except BaseException:  # what it waits for nobody takes any more
-        client.close()
+    except BaseException as error:  # what it waits for nobody takes any more
+        clean_up(client.close, error)
         raise
     _give_back(key, client)
 

@@ -44,6 +44,17 @@ def test_the_session_is_active_for_a_while(before):
     assert sessions.current == before
 
 
+def test_a_session_that_cannot_be_restored_does_not_hide_what_failed(caplog):
+    sessions = Sessions()
+    session = SimpleNamespace(
+        _jsparkSession='mine', _jvm='jvm', _get_j_spark_session_class=lambda jvm: sessions
+    )
+    with pytest.raises(ZeroDivisionError), active(session):
+        sessions.clearActiveSession = None
+        raise ZeroDivisionError
+    assert 'cleaning up after ZeroDivisionError failed' in caplog.text
+
+
 def test_a_session_of_connect_is_left_alone():
     with active(SimpleNamespace()):
         pass

@@ -69,6 +69,14 @@ def test_a_client_that_a_task_failed_with_is_closed(servers):
         assert second is not first
 
 
+def test_a_client_that_cannot_be_closed_does_not_hide_what_failed(servers, monkeypatch, caplog):
+    config = {'bootstrap_servers': servers}
+    with pytest.raises(ZeroDivisionError), clients.reader_client(config) as lent:
+        monkeypatch.setattr(lent, 'close', lambda: [].pop())
+        raise ZeroDivisionError
+    assert 'cleaning up after ZeroDivisionError failed' in caplog.text
+
+
 def test_what_a_fork_inherits_is_left_alone(servers, monkeypatch):
     config = {'bootstrap_servers': servers}
     with clients.reader_client(config) as first:

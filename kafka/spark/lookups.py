@@ -39,7 +39,7 @@ LATEST, EARLIEST = -1, -2
 #: A topic that was read is unknown for so long before it counts as deleted. A broker that was
 #: restarted learns of the topics from the controller, within a second or two as a rule.
 CONFIRM_SECONDS = 10.0
-_CONFIRM_PAUSE_SECONDS = 0.5
+CONFIRM_PAUSE_SECONDS = 0.5
 
 
 class Lookups:
@@ -133,7 +133,7 @@ class Lookups:
             if self._clock() >= deadline:
                 break
             if doubtful:
-                self._sleep(_CONFIRM_PAUSE_SECONDS)
+                self._sleep(CONFIRM_PAUSE_SECONDS)
         return doubtful
 
     # ------------------------------------------------------------ offsets

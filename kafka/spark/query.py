@@ -24,7 +24,7 @@ from typing import (
 )
 
 from kafka.errors import KafkaError
-from kafka.spark.lookups import Lookups
+from kafka.spark.lookups import CONFIRM_PAUSE_SECONDS, CONFIRM_SECONDS, Lookups
 from kafka.spark.offsets import offset_tree
 from kafka.spark.options import SourceOptions
 from kafka.spark.progress import (
@@ -89,9 +89,24 @@ class Query:
         Raises: as Lookups.starts().
         """
         if self._initial is None:
-            offsets = self._lookups.starts(self._options.start)
+            offsets = self._starts()
             self._initial = first_end(offsets, offsets)
         return self._initial
+
+    def _starts(self) -> Dict[TopicPartition, int]:
+        """Return where all partitions begin; asked again while a pattern matches no topic.
+
+        A broker that has just started names no topics for a while. A query that begins without any
+        takes all of them for new later, and reads them from their beginning.
+        """
+        offsets: Dict[TopicPartition, int] = self._lookups.starts(self._options.start)
+        if self._options.topics.pattern is not None:
+            for _ in range(round(CONFIRM_SECONDS / CONFIRM_PAUSE_SECONDS)):
+                if offsets:
+                    break
+                self._sleep(CONFIRM_PAUSE_SECONDS)
+                offsets = self._lookups.starts(self._options.start)
+        return offsets
 
     def everything(self, start: Tree) -> Tree:
         """Return the end of a batch from `start` that takes all there is.
@@ -178,8 +193,8 @@ class Query:
         held = missing - self._deleted
         if held - self._held:
             log.warning(
-                'partitions %s are not named by the brokers and not deleted (authorization, or a'
-                ' broker that has just started): their offsets are kept',
+                'partitions %s are missing from metadata but not known to be deleted (no'
+                ' permission, or a broker just restarted): keeping their offsets',
                 listed(held),
             )
         self._held = held

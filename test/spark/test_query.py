@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import pickle
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Tuple
+import re
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 import pytest
 
@@ -15,6 +16,8 @@ from kafka.spark.progress import DataLossError
 from kafka.spark.query import Query
 from kafka.spark.ranges import TaskRange
 from kafka.structs import TopicPartition
+
+ALL = re.compile('')
 
 
 def by_partition(*offsets: Optional[int]) -> Dict[TopicPartition, int]:
@@ -77,15 +80,20 @@ class Stage:
 
     def __init__(self, begins: Tuple[Any, ...], ends: Tuple[Any, ...], **options: Any) -> None:
         kind = options.pop('start', 'earliest')
-        topics = Topics('subscribe', ('t',))
+        topics = options.pop('topics', Topics('subscribe', ('t',)))
         self.options = SourceOptions(topics, Limit(kind), None, {}, **options)
         self.lookups = PlayedLookups(begins, ends)
         self.now = 0.0
         self.slept: List[float] = []
+        self.on_sleep: Callable[[], Any] = lambda: None
         self.restart()
 
     def restart(self) -> None:
-        self.query = Query(self.options, self.lookups, lambda: self.now, self.slept.append)
+        self.query = Query(self.options, self.lookups, lambda: self.now, self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.on_sleep()
 
     def initial(self) -> Any:
         return stored(self.query.initial())
@@ -114,6 +122,20 @@ def test_latest_is_looked_up_once_for_a_new_query() -> None:
     stage.lookups.set((0,), (9,))
     assert stage.initial() == {'t': {'0': 5}, '(the first batch began at t:0=5)': {}}
     assert stage.lookups.asked == ['starts']
+
+
+def test_a_pattern_that_matches_nothing_for_a_moment_is_asked_again() -> None:
+    """Else what comes after the first offsets would be new, and read from its beginning."""
+    stage = Stage((), (), start='latest', topics=Topics('subscribePattern', pattern=ALL))
+    stage.on_sleep = lambda: len(stage.slept) == 3 and stage.lookups.set((0,), (5,))
+    assert stage.initial()['t'] == {'0': 5}
+
+
+def test_a_pattern_that_matches_nothing_is_asked_only_for_a_while() -> None:
+    stage = Stage((), (), start='latest', topics=Topics('subscribePattern', pattern=ALL))
+    assert stage.initial() == {}
+    assert sum(stage.slept) == 10
+    assert Stage((), ()).initial() == {}
 
 
 def test_the_first_batch_is_repeated_from_where_it_began() -> None:
@@ -381,8 +403,8 @@ def test_what_is_missing_and_kept_is_warned_of_once(caplog: Any) -> None:
         for _ in range(3):
             stage.everything({'t': {'0': 3}})
     (record,) = caplog.records
-    assert 'partitions t-0 are not named' in record.getMessage()
-    assert record.getMessage().endswith('their offsets are kept')
+    assert 'partitions t-0 are missing from metadata' in record.getMessage()
+    assert record.getMessage().endswith('keeping their offsets')
 
 
 # ---------------------------------------------------------------- when it is done

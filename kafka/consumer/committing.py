@@ -129,7 +129,8 @@ class Committing(Shell):
         if seconds is None:
             seconds = self._default_timeout()
 
-        # Nothing here refers to the consumer: a commit that waits, or goes on, keeps none alive.
+        # These closures hold no reference to the consumer: a pending commit must not keep it from
+        # being collected.
         def finish(owner: Committing, error: Optional[KafkaError]) -> None:
             if error is None:
                 owner._note(offsets, engine.loop.time() - began)

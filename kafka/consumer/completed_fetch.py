@@ -56,8 +56,8 @@ class CompletedFetch:
             something that is no batch.
         recent: the RecentRecords of who takes lists again and again, None without.
         failed_at: offset at which the last call of take() met an error, None if it met none.
-        refused: offset and error that the next call of take() is to raise first, None for nothing:
-            a deserializer may not raise it again that was interrupted by it.
+        refused: (offset, error) met after the records just returned; the next take() raises it.
+            Kept because an exception from outside does not come twice.
     """
 
     def __init__(

@@ -3,8 +3,8 @@
 A consumer makes one for each call of poll() and poll_arrow() and each refill of its iterator. The
 call opens it before records leave their place and closes it by its very last step. So the next
 call, whichever it is, knows from an open one that the last was left by an exception, at whatever
-point: by what a signal handler or another thread raised, or for want of memory. Nothing that has to
-run to its end while an exception is on its way is needed for that. What was taken is then put back.
+point: by what a signal handler or another thread raised, or for want of memory. No clean-up code
+has to run while the exception propagates. What was taken is then put back.
 
 From CPython 3.10 on nothing is raised between the assignment of an attribute and the return behind
 it. 3.8 and 3.9 may raise there, as they may in the caller after every call: one that has returned

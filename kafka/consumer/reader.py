@@ -127,8 +127,8 @@ class BoundedReader:
         self._ready: Iterator[ConsumerRecord] = iter(())
         self._listed: List[ConsumerRecord] = []  # all of them
         self._rest: List[ConsumerRecord] = []  # of them, what the current call leaves
-        # Whether a call has taken what it has not returned: an exception has ended it then, and the
-        # next one reads again from where all before it had come, without what it would return.
+        # True while a call holds records it has not returned. If still True at the next call, an
+        # exception ended the last one: fetch again from the end of what was returned.
         self.is_reading = False
         # What was raised about a record, on its way to the program.
         self._refused: Optional[BaseException] = None

@@ -220,8 +220,8 @@ class AssignedPartitions:
     def paused_partitions(self) -> Set[TopicPartition]:
         """Return what is paused, a set of the caller's own.
 
-        With what was paused when a rebalance took it that is not over yet: who resumes all that is
-        paused means that too.
+        Includes partitions that a rebalance still under way has revoked, so that resume(*paused())
+        covers them.
         """
         paused = {each for each, state in self.assignment.items() if state.paused}
         return paused | self._paused_before

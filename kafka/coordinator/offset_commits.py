@@ -341,10 +341,10 @@ class OffsetCommits:
         timeout: float,
         who: Optional[Who] = None,
     ) -> FetchedOffsets:
-        """Return what the coordinator answers of each partition, without waiting for any.
+        """Return each partition's committed offset or its error.
 
-        The others go on meanwhile where a transaction is about to change the offset of one, or a
-        topic may not be read. Arguments and errors as fetch(), but for errors of partitions.
+        Unlike fetch(), a partition with a pending transaction or without permission does not delay
+        the others. Arguments and errors as fetch(), but for errors of partitions.
         """
         result = FetchedOffsets({}, {})
         left = set(partitions)

@@ -319,7 +319,7 @@ def in_java(text: str) -> str:
     """Return a text about clients with the names that options have here."""
     found = _OURS.sub(_in_java, text)
     if _USER in found and _JAAS not in found:
-        found += ' (%s says both)' % _JAAS
+        found += ' (user name and password are usually set by %s)' % _JAAS
     return found
 
 

@@ -360,7 +360,10 @@ def test_errors_of_clients_name_options_as_a_program_for_spark_gives_them() -> N
     """Also twice: an error may come through the sink and its task."""
     with pytest.raises(SaslAuthenticationFailedError) as caught, java_names(), java_names():
         raise SaslAuthenticationFailedError('refused; see sasl_plain_username and retries')
-    wanted = 'refused; see kafka.sasl.username and kafka.retries (kafka.sasl.jaas.config says both)'
+    wanted = (
+        'refused; see kafka.sasl.username and kafka.retries (user name and password are usually set'
+        ' by kafka.sasl.jaas.config)'
+    )
     assert caught.value.args == (wanted,)
 
 

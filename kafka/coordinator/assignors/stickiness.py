@@ -309,7 +309,8 @@ class _Uneven:
         """Move partitions along one chain of members to who has at least two less than its first.
 
         Where there is no such chain, the shares are as even as can be. Return whether there was.
-        Who was met in vain is not looked at again: those before had at least as much.
+        A member reached from a fuller one is not searched again: that search found nobody with few
+        enough partitions.
         """
         came_from: Dict[str, Optional[Tuple[str, _Group]]] = {}
         seen: Set[_Group] = set()

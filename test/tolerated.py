@@ -17,6 +17,7 @@ LATE_IMPORTS: dict[str, str] = {
     'kafka/cli/program.py: kafka.cli.old_source': 'paid for by sources that fail only',
 }
 BROAD_EXCEPTS: dict[str, str] = {
+    'kafka/consumer/committing.py: Committing._tell_ended': 'raised once all callbacks were called',
     'kafka/cleaning_up.py: clean_up': 'logged: the error of the program is on its way to it',
     'kafka/consumer/fetching.py: Fetching.look': 'logged: a mistake must not end all fetching',
     'kafka/consumer/fetching.py: Fetching._answered': 'raised by the next poll: not to be lost',

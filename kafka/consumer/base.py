@@ -85,8 +85,7 @@ class Consumer:
         # Offsets as they were before the call that is taking messages for the program, or was ended
         # by an exception before it returned them; None in between.
         self._before: Optional[Dict[int, int]] = None
-        # The same object if that call has committed what it was going to return.
-        self._ahead: Optional[Dict[int, int]] = None
+        self._ahead: Any = None  # the same object, once that call has committed what it takes
         self.auto_commit = auto_commit
         for option, value in (
             ('auto_commit_every_n', auto_commit_every_n),

@@ -126,12 +126,10 @@ class BoundedReader:
         self._fetch: Optional[CompletedFetch] = None
         self._ready: Iterator[ConsumerRecord] = iter(())
         self._listed: List[ConsumerRecord] = []  # all of them
-        self._rest: List[ConsumerRecord] = []  # of them, what the current call leaves
         # True while a call holds records it has not returned. If still True at the next call, an
         # exception ended the last one: fetch again from the end of what was returned.
         self.is_reading = False
-        # What was raised about a record, on its way to the program.
-        self._refused: Optional[BaseException] = None
+        self._refused: Any = None  # what was raised about a record, on its way to the program
         self._reached: Dict[TopicPartition, int] = {}
         self.ends: Dict[TopicPartition, int] = {}
         self._lost: Dict[TopicPartition, List[Tuple[int, int]]] = {}  # by fetchers before
@@ -240,7 +238,7 @@ class BoundedReader:
         """Return the next record; raises as read()."""
         for record in self._ready:
             return record
-        records = self._read(AT_A_TIME)
+        records, _ = self._read(AT_A_TIME)
         if not records:
             self.is_reading = False
             raise StopIteration
@@ -265,9 +263,8 @@ class BoundedReader:
         """
         if max_records < 1:
             raise IllegalArgumentError('max_records must be 1 or more, not %r' % (max_records,))
-        records = self._read(max_records)
-        ends, rest = _end_of(records), self._rest
-        ready = iter(rest)
+        records, rest = self._read(max_records)
+        ends, ready = _end_of(records), iter(rest)
         # The last step, without a call: from here on they are the program's.
         self.ends, self._listed, self._ready, self.is_reading = ends, rest, ready, False
         return records
@@ -288,8 +285,11 @@ class BoundedReader:
         nothing: Iterator[ConsumerRecord] = iter(())
         self.ends, self._listed, self.is_reading, self._ready = {}, [], True, nothing
 
-    def _read(self, max_records: int) -> List[ConsumerRecord]:
-        """Return records for a call that ends by is_reading = False; else they come again."""
+    def _read(self, max_records: int) -> Tuple[List[ConsumerRecord], List[ConsumerRecord]]:
+        """Return records for a call that ends by is_reading = False; else they come again.
+
+        Returns: also what is left of the list that iteration had begun.
+        """
         self._begin('records')
         rest: List[ConsumerRecord] = []
         if self._listed and not self.is_reading:
@@ -299,11 +299,10 @@ class BoundedReader:
             rest = self._listed[len(self._listed) - left :]
             self.ends = _begin_of(rest[0]) if rest else _end_of(self._listed)
         self.begin_reading()
-        self._rest = rest[max_records:]
         if rest:
-            return rest[:max_records]
+            return rest[:max_records], rest[max_records:]
         try:
-            return self._take(max_records)
+            return self._take(max_records), []
         except Exception as error:
             self.is_reading = not self.is_told(error)
             raise

@@ -185,18 +185,18 @@ class Fetching:
     def put_back(self, fetch: CompletedFetch) -> None:
         """Take back what is not emptied, to be given again when its partition may be read."""
         with self._lock:
-            was_torn, self._is_changing = self._is_changing, True
-            if was_torn:
+            if self._is_changing:
                 self._mend()
+            self._is_changing = True
             self._parked.put_back(fetch)
             self._is_changing = False
 
     def put_off(self, fetch: CompletedFetch) -> None:
         """Take back what could not be handed out, so that others are served meanwhile."""
         with self._lock:
-            was_torn, self._is_changing = self._is_changing, True
-            if was_torn:
+            if self._is_changing:
                 self._mend()
+            self._is_changing = True
             self._parked.put_off(fetch)
             looks = self._parked.take_relief() and self._is_starving
             self._is_changing = False
@@ -206,9 +206,9 @@ class Fetching:
     def done(self, fetch: CompletedFetch) -> None:
         """Let go of what is emptied, or stale: its bytes leave the budget."""
         with self._lock:
-            was_torn, self._is_changing = self._is_changing, True
-            if was_torn:
+            if self._is_changing:
                 self._mend()
+            self._is_changing = True
             self._parked.done(fetch)
             looks = self._parked.take_relief() and self._is_starving
             self._is_changing = False

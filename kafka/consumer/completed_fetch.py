@@ -139,7 +139,7 @@ class CompletedFetch:
         taken: List[ConsumerRecord] = []
         self.failed_at = None
         if self.refused is not None:
-            self._raise_refused()
+            self._raise_refused(*self.refused)
         room = sys.maxsize if max_records is None else max_records
         while room > 0:
             columns = self._ahead(bool(taken), room)
@@ -172,7 +172,7 @@ class CompletedFetch:
         """
         self.failed_at = None
         if self.refused is not None:
-            self._raise_refused()
+            self._raise_refused(*self.refused)
         columns, taken = self._ahead(False, max_records), None
         if columns is not None:
             fields, count, error = self._fields(columns)
@@ -223,11 +223,10 @@ class CompletedFetch:
             raise failure
         return made, possible
 
-    def _raise_refused(self) -> None:
+    def _raise_refused(self, offset: Optional[int], error: BaseException) -> None:
         """Raise what the last call has met behind the records that it gave."""
-        if self.refused is not None:
-            (self.failed_at, error), self.refused = self.refused, None
-            raise error
+        self.failed_at, self.refused = offset, None
+        raise error
 
     def undecoded(self) -> Optional[RawRecords]:
         """

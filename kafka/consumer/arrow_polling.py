@@ -50,11 +50,7 @@ class ArrowPolling(Polling):
             raise KafkaConfigurationError('Arrow batches have bytes: leave out deserializers')
         maker = ArrowMaker(columns, timestamp_unit)
         with self._guard:
-            self._check_open()
-            self._stop_course()
-            if self._hand_out.is_open:  # of a call that this one is made inside of, by a callback
-                self._put_back()
-            hand_out = HandOut()
+            hand_out = self._begin_hand_out()
             batch = self._poll_arrow(self._now() + seconds, maker, hand_out)
         hand_out.is_open = False  # the last step, as in poll()
         return batch
@@ -89,7 +85,7 @@ class ArrowPolling(Polling):
             except ProtocolError:  # fetched again, they tell their place
                 self._put_back()
                 return None
-            self._move_on(partition, token, end, epoch, bool(records))
+            self._move_on(partition, token, end, epoch, bool(records), self._hand_out)
             return batch
         fetch = engine.fetcher.take()
         if fetch is None:
@@ -99,8 +95,8 @@ class ArrowPolling(Polling):
         except Exception as error:
             self._hand_out.is_open, self._refused = self._refused is not error, None
             raise
-        end, epoch = fetch.position, fetch.last_epoch
-        if not self._move_on(fetch.partition, fetch.token, end, epoch, batch.num_rows > 0):
+        end, epoch, has_rows = fetch.position, fetch.last_epoch, batch.num_rows > 0
+        if not self._move_on(fetch.partition, fetch.token, end, epoch, has_rows, self._hand_out):
             return self._take_arrow(maker)  # it was moved meanwhile, and this is not what is wanted
         return batch
 

@@ -81,11 +81,7 @@ class Polling(Rebalancing):
         seconds = seconds_of(timeout_ms, 0.0)
         most = self._most if max_records is None else check_whole(max_records, 'max_records', 1)
         with self._guard:
-            self._check_open()
-            self._stop_course()
-            if self._hand_out.is_open:  # of a call that this one is made inside of, by a callback
-                self._put_back()
-            hand_out = HandOut()
+            hand_out = self._begin_hand_out()
             began, figures = self._now(), self._engine.figures
             try:
                 records = self._poll(began + seconds, most, hand_out)
@@ -209,26 +205,14 @@ class Polling(Rebalancing):
             count += len(some[2])
         records: Dict[TopicPartition, List[ConsumerRecord]] = {}
         for partition, token, taken, end, epoch in found:
-            if self._move_on(partition, token, end, epoch, bool(taken)) and taken:
+            has_moved = self._move_on(partition, token, end, epoch, bool(taken), self._hand_out)
+            if has_moved and taken:
                 self._count(partition, len(taken))
                 if partition in records:
                     records[partition] += taken
                 else:
                     records[partition] = taken
         return records
-
-    def _move_on(
-        self, partition: TopicPartition, token: int, offset: int, epoch: int, has_records: bool
-    ) -> bool:
-        """Move a position as _consumed() or _passed_over(), so that it can be put back."""
-        engine = self._engine
-        with engine.lock:
-            state = engine.subscription.assignment.get(partition)
-            if state is None or state.token != token:
-                return False
-            self._hand_out.append((partition, state, state.place()))
-            (state.consumed if has_records else state.passed_over)(offset, epoch)
-            return True
 
     def _take_some(self, most: Optional[int]) -> Optional[_Taken]:
         """Take records of one partition; None when nothing is parked."""
@@ -332,10 +316,7 @@ class Polling(Rebalancing):
             raise StopIteration
         with self._guard:
             self._check_aim()
-            self._stop_course()
-            if self._hand_out.is_open:  # of a call that this one is made inside of, by a callback
-                self._put_back()
-            hand_out = HandOut()
+            hand_out = self._begin_hand_out()
             began, figures = self._now(), self._engine.figures
             deadline = began + self.config['consumer_timeout_ms'] / 1000
             most = self._course_length()
@@ -426,7 +407,7 @@ class Polling(Rebalancing):
             self._count(course.partition, self._course_size)
             self._course = course
         else:  # no records but what is passed over
-            self._passed_over(course.partition, course.token, course.end, course.epoch)
+            self._move_on(course.partition, course.token, course.end, course.epoch, False)
         return records.iterator
 
 

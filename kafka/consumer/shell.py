@@ -125,17 +125,17 @@ class Shell:
         elif course.records.left():
             last = course.records.last()
             if last is not None:
-                self._consumed(course.partition, course.token, last[0] + 1, last[1])
+                self._move_on(course.partition, course.token, last[0] + 1, last[1])
         else:
             self._course = None
-            move = self._passed_over if course.records.last() is None else self._consumed
-            move(course.partition, course.token, course.end, course.epoch)
+            has_records = course.records.last() is not None
+            self._move_on(course.partition, course.token, course.end, course.epoch, has_records)
 
     def _sync_cut(self, course: Optional[Course]) -> None:
         """Do the same where the last record did not get to the program."""
         last = None if course is None else course.records.last(without=1)
         if course is not None and last is not None:
-            self._consumed(course.partition, course.token, last[0] + 1, last[1])
+            self._move_on(course.partition, course.token, last[0] + 1, last[1])
         self._hand_out = HandOut()
         self._hand_out.is_open = True
         self._is_cut = False
@@ -155,28 +155,29 @@ class Shell:
         engine.nudge_if_open()
         self._hand_out = HandOut()
 
-    def _consumed(
-        self, partition: TopicPartition, token: int, offset: int, epoch: Optional[int]
+    def _move_on(
+        self,
+        partition: TopicPartition,
+        token: int,
+        offset: int,
+        epoch: Optional[int],
+        has_records: bool = True,
+        hand_out: Optional[HandOut] = None,
     ) -> bool:
-        """Move a position; False if it was moved otherwise meanwhile, or is not assigned."""
-        engine = self._engine
-        with engine.lock:
-            state = engine.subscription.assignment.get(partition)
-            if state is None or state.token != token:
-                return False
-            state.consumed(offset, -1 if epoch is None else epoch)
-            return True
+        """Move a position behind records, or behind what is passed over without any.
 
-    def _passed_over(
-        self, partition: TopicPartition, token: int, offset: int, epoch: Optional[int]
-    ) -> bool:
-        """Move a position without any record returned; else as _consumed()."""
+        Arguments: hand_out: by which it can be put back.
+        Returns: False if it was moved otherwise meanwhile, or is not assigned.
+        """
         engine = self._engine
         with engine.lock:
             state = engine.subscription.assignment.get(partition)
             if state is None or state.token != token:
                 return False
-            state.passed_over(offset, -1 if epoch is None else epoch)
+            if hand_out is not None:
+                hand_out.append((partition, state, state.place()))
+            move = state.consumed if has_records else state.passed_over
+            move(offset, -1 if epoch is None else epoch)
             return True
 
     def _counts(self, partition: TopicPartition, token: int) -> bool:
@@ -185,6 +186,15 @@ class Shell:
         with engine.lock:
             state = engine.subscription.assignment.get(partition)
             return state is not None and state.token == token
+
+    def _begin_hand_out(self) -> HandOut:
+        """Begin a call that returns records."""
+        if self._closed:
+            self._check_open()  # raises
+        self._stop_course()
+        if self._hand_out.is_open:  # of a call that this one is made inside of, by a callback
+            self._put_back()
+        return HandOut()
 
     def _stop_course(self) -> None:
         """Let go of the records that iteration has under way; they are handed out later."""

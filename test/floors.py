@@ -56,6 +56,7 @@ FLOOR = {
     'kafka.producer.alone': 'drivers',
     'kafka.producer.unanswered': 'drivers',
     'kafka.producer.buffer': 'machines',
+    'kafka.producer.bounded_lock': 'machines',
     'kafka.producer.deferred': 'machines',
     'kafka.producer.encoded_batches': 'machines',
     'kafka.producer.future': 'machines',

@@ -8,6 +8,7 @@ from __future__ import annotations
 LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {
     'kafka/record/batch_decoder.py: _full_strides': 'run for each record: each call inside costs',
+    'kafka/producer/record_accumulator.py: RecordAccumulator.append': 'as sending.py: Sending.send',
     'kafka/producer/sending.py: Sending.send': 'made for each record: each call inside costs',
 }
 MANY_METHODS: dict[str, str] = {}

@@ -11,9 +11,10 @@ looks whether it is empty: one of them sees the other.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from kafka.errors import KafkaError
+from kafka.producer.bounded_lock import LockBusyError
 from kafka.producer.buffer import BufferMemory, Ticket
 from kafka.producer.known_topics import KnownTopics
 from kafka.producer.many_records import Group, Many, ends_of
@@ -28,6 +29,7 @@ class Boxes(KnownTopics):
 
     memory: BufferMemory
     overhead: int
+    _soon: Any
     _wake: Callable[[], None]
     _looks: int
     _woken_at: int
@@ -37,11 +39,8 @@ class Boxes(KnownTopics):
     def _check_open(self) -> None:
         raise NotImplementedError
 
-    def must_defer(self) -> bool:
-        """Return True if the change that is under way must not be waited for."""
-        raise NotImplementedError
-
-    def _settle(self) -> None:
+    def is_inside(self) -> bool:
+        """Return True if this thread is in the middle of a call that has the lock."""
         raise NotImplementedError
 
     def _append_group(
@@ -54,9 +53,12 @@ class Boxes(KnownTopics):
     ) -> Optional[Ticket]:
         """Let values without key be put into the box for the next millisecond.
 
-        What is in it goes into batches first. Returns, raises: as append_many().
+        What is in it goes into batches first. Returns, raises: as append_many(); LockBusyError
+        where a record has to be deferred.
         """
-        with self.lock:
+        if self.is_inside():
+            raise LockBusyError
+        with self._soon:
             if self.is_changing or self._waiting_deferred:
                 self._settle()
             self._check_open()
@@ -80,25 +82,26 @@ class Boxes(KnownTopics):
 
         Raises: as append_many(): that will not be sent.
         """
-        if self.is_changing and self.must_defer():
+        try:
+            if self.is_inside():
+                raise LockBusyError
+            with self._soon:
+                if self.is_changing or self._waiting_deferred:
+                    self._settle()
+                try:
+                    self._check_open()
+                except KafkaError:
+                    if not topic.is_watched:
+                        topic.box.clear()  # of those who came too late, each of whom is told
+                    raise
+                self.is_changing = True
+                if topic.is_forgotten:
+                    topic = self._present(topic)
+                if topic.box:
+                    self._watch(topic)
+                self.is_changing = False
+        except LockBusyError:
             self._waiting_deferred.append(topic)
-            self._wake()
-            return
-        with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            try:
-                self._check_open()
-            except KafkaError:
-                if not topic.is_watched:
-                    topic.box.clear()  # of those who came too late, each of whom is told
-                raise
-            self.is_changing = True
-            if topic.is_forgotten:
-                topic = self._present(topic)
-            if topic.box:
-                self._watch(topic)
-            self.is_changing = False
         self._wake()
 
     def _watch(self, topic: TopicQueue) -> None:
@@ -107,10 +110,8 @@ class Boxes(KnownTopics):
 
     def sweep(self, now: float, ticket: Optional[Ticket] = None) -> Optional[Ticket]:
         """Put what is in all boxes into batches. Returns: as append_many()."""
-        with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            self.is_changing = True
+        with self.patiently:
+            self._begin()
             for topic in list(self._boxed):
                 if topic.box:
                     ticket = self._sweep(topic, now, ticket)
@@ -179,9 +180,7 @@ class Boxes(KnownTopics):
         """Throw away what is in the boxes; return how much it was for each topic."""
         dropped = []
         with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            self.is_changing = True
+            self._begin()
             for topic in self._boxed:
                 topic.is_watched = False
                 count = len(topic.box)

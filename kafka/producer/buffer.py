@@ -31,6 +31,10 @@ class Ticket:
         return '<Ticket %d bytes, %s>' % (self.size, 'granted' if self.granted else 'waits')
 
 
+#: Stands for a ticket where no place in the queue can be had just now: to be tried again.
+AGAIN = Ticket(0)
+
+
 class BufferMemory:
     """So many bytes, given out first come, first served.
 

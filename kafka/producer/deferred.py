@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Callable, Deque, NamedTuple, Optional, Union
 
-from kafka.producer.many_records import Group, Many
-from kafka.producer.producer_batch import Headers, ProducerBatch
+from kafka.producer.many_records import Many
+from kafka.producer.producer_batch import ProducerBatch
 from kafka.producer.topic_queue import TopicQueue
 from kafka.structs import TopicPartition
 
@@ -25,58 +25,55 @@ class DeferredRecord(NamedTuple):
     """A record that is not placed yet.
 
     Attributes: stand_in: the batch of its future; many: the record as that of a call of its own;
-    partition: None to have one chosen, by the key if there is one; size: bytes; now: monotonic
-    seconds.
+    partition: None to have one chosen, by the key if there is one; now: monotonic seconds.
     """
 
     stand_in: ProducerBatch
     many: Many
     partition: Optional[int]
-    size: int
     now: float
 
 
 class DeferredRecords:
     """What is to be placed, in the order of the calls; not locked: each step is a single one.
 
-    ``waiting`` also has topics with boxes that are to be watched.
+    ``waiting`` also has topics with boxes that are to be watched. ``size``: bytes of all records;
+    where threads add some at the same time, it may be wrong until all are placed.
     """
 
     def __init__(self) -> None:
         self.waiting: Deque[Union[DeferredRecord, TopicQueue]] = deque()
+        self.size = 0
 
     def __repr__(self) -> str:
         return '<DeferredRecords %d>' % len(self.waiting)
 
-    def size(self) -> int:
-        """Return the bytes of all records."""
-        return sum(each.size for each in tuple(self.waiting) if isinstance(each, DeferredRecord))
-
     def add(
         self,
-        topic: TopicQueue,
+        many: Many,
         partition: Optional[int],
-        key: Optional[bytes],
-        value: Optional[bytes],
-        headers: Headers,
-        timestamp: int,
-        size: int,
         now: float,
         wait: Callable[[Callable[[], bool], Optional[float]], bool],
     ) -> ProducerBatch:
         """Keep a record; return the batch that its future belongs to.
 
-        Arguments: size: bytes that it needs; the others as RecordAccumulator.append() and
-        ProducerBatch.
+        Arguments: many: what many_records.single() returns; the others as
+        RecordAccumulator.append() and ProducerBatch.
         """
-        stand_in = ProducerBatch(
-            TopicPartition(topic.topic, -1 if partition is None else partition), now, 0, wait
-        )
-        stand_in.set_time(0, timestamp)
-        stand_in.values.append(value)
+        (group,) = many.groups
+        place = TopicPartition(many.topic.topic, -1 if partition is None else partition)
+        stand_in = ProducerBatch(place, now, 0, wait)
+        stand_in.set_time(0, many.timestamp)
+        stand_in.values.append(group.values[0])
         stand_in.close()
-        many = Many(topic, headers, timestamp)
-        keys = None if key is None else [key]
-        many.groups.append(Group(None, None, [value], keys, [size]))
-        self.waiting.append(DeferredRecord(stand_in, many, partition, size, now))
+        self.waiting.append(DeferredRecord(stand_in, many, partition, now))
+        self.size += group.ends[0]
         return stand_in
+
+    def drop_first(self) -> None:
+        """Forget the first, which is placed; the lock of the accumulator is held."""
+        first = self.waiting.popleft()
+        if isinstance(first, DeferredRecord):
+            self.size -= first.many.groups[0].ends[0]
+        if not self.waiting:
+            self.size = 0

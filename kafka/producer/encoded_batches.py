@@ -104,30 +104,30 @@ class EncodedBatches(Boxes):
     ) -> Optional[Ticket]:
         """Queue encoded batches, as far as there is memory.
 
-        Returns: None when all are there, else a ticket as append(). Raises: as append().
+        Returns: None when all are there, else a ticket as append().
+        Raises: as append(); KafkaTimeoutError while another thread does not release the lock.
         """
-        if self.is_changing and self.must_defer():
+        if self.is_inside():
             raise IllegalStateError(
                 'rows cannot be sent from inside a call of the same producer (topic=%s), by the'
                 ' handler of a signal, a finalizer or a log handler: use send()' % many.topic.topic
             )
-        with self.lock:
+        with self.patiently:
             if self.is_changing or self._waiting_deferred:
                 self._settle()
             self._check_open()
             self.is_changing = True
             if many.topic.is_forgotten:
                 many.topic = self._present(many.topic)
+            has_room = True
             if many.topic.box:
                 ticket = self._sweep(many.topic, now, ticket)
-                if ticket is not None:
-                    self.is_changing = False
-                    return ticket
-            while many.parts:
+                has_room = ticket is None
+            while many.parts and has_room:
                 ticket = self._queue_encoded(many, many.parts[0], now, ticket)
-                if ticket is not None:
-                    break
-                many.parts.popleft()
+                if ticket is None:
+                    many.parts.popleft()
+                has_room = ticket is None
             looks, self.is_changing = self._looks, False
         if looks != self._woken_at:
             self._wake()

@@ -26,11 +26,15 @@ class KnownTopics:
 
     limits: Limits
     lock: Any
+    patiently: Any
     is_changing: bool
     _waiting_deferred: Deque[Any]
     _topics: Dict[Any, TopicQueue]
 
     def _settle(self) -> None:
+        raise NotImplementedError
+
+    def _begin(self) -> None:
         raise NotImplementedError
 
     def topic(self, name: Any) -> TopicQueue:
@@ -54,18 +58,23 @@ class KnownTopics:
     def update(
         self, topic: TopicQueue, partitions: Iterable[int], available: Iterable[int]
     ) -> None:
-        """Note which partitions a topic has, and which have a leader."""
-        with self.lock:
-            topic.update(sorted(partitions), sorted(available))
+        """Note which partitions a topic has, and which have a leader. Raises KafkaTimeoutError."""
+        ascending, led = sorted(partitions), sorted(available)
+        with self.patiently:
+            self._begin()
+            topic.update(ascending, led)
+            self.is_changing = False
 
     def avoid(self, nodes: Collection[int], leader_of: Callable[[Any], Optional[int]]) -> None:
         """Let records without key go to partitions that none of these nodes leads, if there are."""
         with self.lock:
+            self._begin()
             for topic in list(self._topics.values()):
                 name = topic.topic
                 topic.avoid(
                     [p for p in topic.partitions if leader_of(TopicPartition(name, p)) in nodes]
                 )
+            self.is_changing = False
 
     def forget_idle(self, now: float, idle: float) -> List[Any]:
         """Forget the topics that got no record for some time; return their names.
@@ -75,9 +84,7 @@ class KnownTopics:
         """
         forgotten = []
         with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            self.is_changing = True
+            self._begin()
             for topic in list(self._topics.values()):
                 name = topic.topic
                 if topic.is_used or not _is_at_rest(topic):

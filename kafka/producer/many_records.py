@@ -81,6 +81,20 @@ class Many:
         )
 
 
+def single(
+    topic: TopicQueue,
+    key: Optional[bytes],
+    value: Optional[bytes],
+    headers: Headers,
+    timestamp: int,
+    size: int,
+) -> Many:
+    """Return one record as the only one of a call. Arguments: timestamp: ms; size: bytes."""
+    many = Many(topic, headers, timestamp)
+    many.groups.append(Group(None, None, [value], None if key is None else [key], [size]))
+    return many
+
+
 def _one(number: int) -> Callable[[Sequence[Any]], Sequence[Any]]:
     return lambda column: (column[number],)
 

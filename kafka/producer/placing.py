@@ -18,7 +18,8 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
 )
 from kafka.partitioner.adapt import Adapted, Question
-from kafka.producer.buffer import Ticket
+from kafka.producer.bounded_lock import LockBusyError
+from kafka.producer.buffer import AGAIN, Ticket
 from kafka.producer.future import (
     FutureRecordMetadata,
     FutureRecords,
@@ -205,6 +206,8 @@ class Placing(Sending):
         Arguments: ticket: what a first attempt has returned.
         """
         accumulator = self._accumulator
+        if ticket is AGAIN:
+            ticket = None
         try:
             if ticket is not None:
                 self._wait_for_memory(ticket, deadline)
@@ -212,8 +215,9 @@ class Placing(Sending):
                 placed = attempt(time.monotonic(), ticket)
                 if not isinstance(placed, Ticket):
                     return placed
-                ticket = placed
-                self._wait_for_memory(ticket, deadline)
+                if placed is not AGAIN:  # else what there is in the queue is kept
+                    ticket = placed
+                self._wait_for_memory(placed, deadline)
         except BaseException:
             if ticket is not None:
                 accumulator.leave(ticket)
@@ -222,9 +226,15 @@ class Placing(Sending):
 
     def _wait_for_memory(self, ticket: Ticket, deadline: float) -> None:
         accumulator = self._accumulator
-        accumulator.check_outside()
-        seconds = max(0.0, deadline - time.monotonic())
-        if not self._loop.wait(lambda: ticket.granted or accumulator.is_closed, seconds):
+        seconds = deadline - time.monotonic()
+        if ticket is AGAIN:
+            is_over = seconds <= 0
+        else:
+            accumulator.check_outside()
+            is_over = not self._loop.wait(
+                lambda: ticket.granted or accumulator.is_closed, max(0.0, seconds)
+            )
+        if is_over:
             raise KafkaTimeoutError(
                 'no room in buffer_memory within max_block_ms: %d records wait to be sent'
                 % sum(batch.record_count for batch in accumulator.incomplete)
@@ -308,15 +318,18 @@ class Placing(Sending):
     def _forget(self, topic: Any, value: Any, key: Any) -> None:
         queue = self._fast.get(topic) if key is None and type(value) is bytes else None
         accumulator = self._accumulator
-        is_inside = accumulator.is_changing and accumulator.must_defer()
-        if queue is None or len(value) > queue.boxed_size or is_inside:
+        if queue is None or len(value) > queue.boxed_size:
             self.send(topic, value, key).add_errback(_log_lost, topic)
             return
         found = queue
-        self._append(
-            lambda now, ticket: accumulator.open_box(found, time.time(), now, ticket),
-            time.monotonic() + self._max_block,
-        )
+        deadline = time.monotonic() + self._max_block
+        try:
+            self._append(
+                lambda now, ticket: accumulator.open_box(found, time.time(), now, ticket), deadline
+            )
+        except LockBusyError:
+            self._begin_batch(found, value, None, deadline).add_errback(_log_lost, topic)
+            return
         found.put_in_box(value)
         if not found.is_watched:
             accumulator.watch_box(found)

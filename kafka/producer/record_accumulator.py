@@ -19,30 +19,33 @@ not at all.
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from bisect import bisect_left
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
-from kafka.producer.buffer import BufferMemory, Ticket
+from kafka.producer.bounded_lock import LockBusyError, bounded, try_lock
+from kafka.producer.buffer import AGAIN, BufferMemory, Ticket
 from kafka.producer.deferred import DeferredRecord, DeferredRecords
 from kafka.producer.encoded_batches import EncodedBatches
 from kafka.producer.future import Placed
-from kafka.producer.many_records import Group, Many, ends_of, padded
+from kafka.producer.many_records import Group, Many, ends_of, padded, single
 from kafka.producer.plans import Limits, Plan
 from kafka.producer.producer_batch import BATCH_BYTES, RECORD_BYTES, Headers, ProducerBatch
 from kafka.producer.repair import remaining_batches, repair_queues
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
 
-__all__ = ['Limits', 'Plan', 'RecordAccumulator']
+__all__ = ['AGAIN', 'Limits', 'Plan', 'RecordAccumulator']
 
 #: What the interpreter needs for a value besides its bytes: its head and a place in a list.
 OBJECT_BYTES = 48
-# How long a change of another thread is waited for before a record is deferred, and how often that
-# before a call that cannot be deferred fails. A change takes microseconds, unless foreign code runs
-# in there.
+# How long a change of another thread is waited for before a record is deferred, and before a call
+# that cannot be deferred fails. A change takes microseconds, unless foreign code runs in there.
 _WAIT_SECONDS = 0.05
-_MOST_WAITS = 100
+_PATIENCE_SECONDS = 5.0
+# Before Python 3.10 an exception may come between the body of a with statement and its end.
+_MAY_KEEP_LOCK = sys.version_info < (3, 10)
 
 
 class RecordAccumulator(EncodedBatches):
@@ -60,10 +63,7 @@ class RecordAccumulator(EncodedBatches):
     ) -> None:
         self.limits = limits
         self.memory = BufferMemory(limits.buffer_memory)
-        #: Guards everything; see the module's text.
-        self.lock = threading.RLock()
-        #: Returns whether this thread has the lock.
-        self.is_mine: Callable[[], bool] = self.lock._is_owned
+        self._make_lock()
         #: Whether a change is under way, or was ended by an exception; see the module's text.
         self.is_changing = False
         #: Topics whose records take the quick way (kafka.producer.sending); cleared when a record
@@ -79,8 +79,8 @@ class RecordAccumulator(EncodedBatches):
         self.overhead = RECORD_BYTES
         self._wake = wake
         self._wait = wait
-        # How often the sender has looked, and how often it had when it was woken last: stored after
-        # that, so that who is kept from waking it leaves that to the next.
+        # How often the sender has looked, and how often it had when it was woken last. Stored after
+        # the wake-up: if an exception prevents the wake-up, the next append() repeats it.
         self._looks = 0
         self._woken_at = -1
         self._topics: Dict[Any, TopicQueue] = {}
@@ -98,6 +98,21 @@ class RecordAccumulator(EncodedBatches):
         self._flushed: Tuple[int, ...] = ()
         self.is_closed = False
         self.sends_rest = False  # because it was closed
+
+    def _make_lock(self) -> None:
+        #: Guards everything; see the module's text.
+        self.lock = threading.RLock()
+        #: Returns whether this thread has the lock.
+        self.is_mine: Callable[[], bool] = self.lock._is_owned
+        # No thread that may hold a lock of the program waits for this one without a limit: another
+        # may have it and run a finalizer, say, that waits for that lock of the program.
+        #: Takes it without waiting, for the quick ways.
+        self.entry = try_lock(self.lock)
+        self._at_once = bounded(self.lock, 0, LockBusyError)
+        # Takes it within a time after which a record is deferred.
+        self._soon = bounded(self.lock, _WAIT_SECONDS, LockBusyError)
+        #: Takes it for what cannot be deferred. Raises KafkaTimeoutError.
+        self.patiently = bounded(self.lock, _PATIENCE_SECONDS, _is_stuck)
 
     def __repr__(self) -> str:
         return '<RecordAccumulator %d batches, %d of %d bytes%s>' % (
@@ -126,49 +141,55 @@ class RecordAccumulator(EncodedBatches):
         Arguments: partition: None to choose one; headers: () for none; timestamp: ms, None for that
         of wall; wall: seconds since the epoch; now: monotonic seconds; ticket: what was returned
         before and is granted by now.
-        Returns: a ticket instead when there is no memory: to be waited for, or given up by leave().
+        Returns: a ticket instead when there is no memory: to be waited for, or given up by leave();
+        AGAIN when there is none and another thread is in the middle of a change.
         Raises: IllegalStateError when it is closed.
         """
         size = self.overhead + len(value or b'') + len(key or b'')
         for name, content in headers:
             size += len(name) + len(content or b'') + 2
-        if self.is_changing and self.must_defer():
+        placed: Union[Tuple[ProducerBatch, int], Ticket, None] = None
+        if not ((self.is_changing or _MAY_KEEP_LOCK) and self.is_inside()):
+            try:
+                with self._soon:
+                    if self.is_changing or self._waiting_deferred:
+                        self._settle()
+                    if self.is_closed or self.check_send is not None:
+                        self._check_open()
+                    self.is_changing = True
+                    if topic.is_forgotten:
+                        topic = self._present(topic)
+                    if topic.box:
+                        placed = ticket = self._sweep(topic, now, ticket)
+                    if placed is None:
+                        if partition is None:
+                            queue = self._choose(topic, size)
+                            topic.box_until = 0.0  # what is sent next must not be boxed before this
+                        else:
+                            queue = topic.queue(partition)
+                        found = self._batch_for(topic, queue, size, now, ticket)
+                        if isinstance(found, Ticket):
+                            placed = found
+                        else:
+                            index = len(found.values)
+                            self._put(found, index, key, value, headers, timestamp, wall, size)
+                            if found.room <= 0:
+                                self._close(topic, queue, True)
+                            elif partition is None:
+                                topic.batch = found
+                            placed = found, index
+                    looks, self.is_changing = self._looks, False
+            except LockBusyError:
+                pass
+        if placed is None:
             stamp = int(wall * 1000) if timestamp is None else timestamp
-            return self._defer(topic, partition, key, value, headers, stamp, size, now), 0
-        with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            if self.is_closed or self.check_send is not None:
-                self._check_open()
-            self.is_changing = True
-            if topic.is_forgotten:
-                topic = self._present(topic)
-            if topic.box:
-                ticket = self._sweep(topic, now, ticket)
-                if ticket is not None:
-                    self.is_changing = False
-                    return ticket
-            if partition is None:
-                queue = self._choose(topic, size)
-                topic.box_until = 0.0  # what is sent next must not be boxed before this
-            else:
-                queue = topic.queue(partition)
-            found = self._batch_for(topic, queue, size, now, ticket)
-            if isinstance(found, Ticket):
-                self.is_changing = False
-                return found
-            batch = found
-            index = len(batch.values)
-            self._put(batch, index, key, value, headers, timestamp, wall, size)
-            if batch.room <= 0:
-                self._close(topic, queue, True)
-            elif partition is None:
-                topic.batch = batch
-            looks, self.is_changing = self._looks, False
+            one = single(topic, key, value, headers, stamp, size)
+            stand_in = self._defer(one, partition, now)
+            return AGAIN if stand_in is None else (stand_in, 0)
         if looks != self._woken_at:
             self._wake()
             self._woken_at = looks
-        return batch, index
+        return placed
 
     def _put(
         self,
@@ -194,10 +215,16 @@ class RecordAccumulator(EncodedBatches):
 
     def needs_batch(self, topic: TopicQueue, partition: int, size: int) -> bool:
         """Tell whether a record of a size would begin a batch of a partition."""
-        if self.is_changing and self.must_defer():
+        if (self.is_changing or _MAY_KEEP_LOCK) and self.is_inside():
             return False
-        with self.lock:
-            return topic.queue(partition).open.room <= size
+        try:
+            with self._soon:
+                self._begin()
+                needs = topic.queue(partition).open.room <= size
+                self.is_changing = False
+                return needs
+        except LockBusyError:
+            return False
 
     def set_time(self, batch: ProducerBatch, wall: float) -> None:
         """Note that the records from now on have another millisecond; the lock is held."""
@@ -321,27 +348,31 @@ class RecordAccumulator(EncodedBatches):
 
         Returns: None when all are there, else a ticket as append(). Raises: as append().
         """
-        if self.is_changing and self.must_defer():
-            self._defer_many(many, now)
-            return None
-        with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            self._check_open()
-            self.is_changing = True
-            if many.topic.is_forgotten:
-                many.move(self._present(many.topic))
-            if many.topic.box:
-                ticket = self._sweep(many.topic, now, ticket)
-                if ticket is not None:
-                    self.is_changing = False
-                    return ticket
-            while many.groups:
-                ticket = self._append_group(many, many.groups[-1], now, ticket)
-                if ticket is not None:
-                    break
-                many.groups.pop()
-            looks, self.is_changing = self._looks, False
+        if (self.is_changing or _MAY_KEEP_LOCK) and self.is_inside():
+            return self._defer_many(many, now)
+        looks = None
+        try:
+            with self._soon:
+                if self.is_changing or self._waiting_deferred:
+                    self._settle()
+                self._check_open()
+                self.is_changing = True
+                if many.topic.is_forgotten:
+                    many.move(self._present(many.topic))
+                has_room = True
+                if many.topic.box:
+                    ticket = self._sweep(many.topic, now, ticket)
+                    has_room = ticket is None
+                while many.groups and has_room:
+                    ticket = self._append_group(many, many.groups[-1], now, ticket)
+                    if ticket is None:
+                        many.groups.pop()
+                    has_room = ticket is None
+                looks, self.is_changing = self._looks, False
+        except LockBusyError:
+            pass
+        if looks is None:
+            return self._defer_many(many, now)
         if looks != self._woken_at:
             self._wake()
             self._woken_at = looks
@@ -388,92 +419,98 @@ class RecordAccumulator(EncodedBatches):
 
     # ------------------------------------------------------------ calls in the middle of a change
 
-    def must_defer(self) -> bool:
-        """Return True if the change that is under way must not be waited for.
+    def is_inside(self) -> bool:
+        """Return True if this thread is in the middle of a call that has the lock.
 
-        That is where this thread is in the middle of it; or it takes so long that somebody in there
-        may wait for this thread: a finalizer, say, for a log handler's lock that this thread has.
+        A lock that an exception has kept from being released is released here, before Python 3.10.
         """
-        if self.is_mine():
-            return True
-        try:
-            return not self.lock.acquire(timeout=_WAIT_SECONDS)
-        finally:
-            if self.is_mine():
+        if not self.is_mine():
+            return False
+        if _MAY_KEEP_LOCK and not self._is_on_stack():
+            while self.is_mine():
                 self.lock.release()
+            return False
+        return True
+
+    def _is_on_stack(self) -> bool:
+        """Return True if a call further out may have the lock: one of here, or a quick way."""
+        inner, frame = None, sys._getframe(2)  # the call that asks
+        while frame.f_back is not None:
+            inner, frame = frame, frame.f_back
+            if frame.f_locals.get('self') is self:
+                return True
+            # Once it calls a slow way it has released the lock.
+            if frame.f_code.co_name == 'send' and inner.f_code.co_name != '_send':
+                if frame.f_locals.get('accumulator') is self:
+                    return True
+        return False
 
     def check_outside(self) -> None:
         """Raise IllegalStateError where a call that waits would wait for itself.
 
         That is inside another call of this producer, in the thread that has the lock: those that it
-        would wait for need it. KafkaTimeoutError where another thread does not let it go.
+        would wait for need it. KafkaTimeoutError where another thread does not release it.
         """
-        if self.is_mine():
+        if self.is_inside():
             raise IllegalStateError(
-                'a call that waits was made from inside a call of the same producer, by the handler'
-                ' of a signal, by a finalizer or by a log handler, and would wait for itself: send'
-                ' there without waiting, and wait after that call'
+                'flush(), close() and get() cannot be called by a signal handler, finalizer or log'
+                ' handler that runs inside send() of the same producer: they would wait for it.'
+                ' Only send() can'
             )
-        waits = 0
-        while self.is_changing and self.must_defer():
-            waits += 1
-            if waits >= _MOST_WAITS:
-                raise KafkaTimeoutError(
-                    'another thread has been in the middle of a call of this producer for %.3g s:'
-                    ' a finalizer or a handler that runs there may wait for this thread'
-                    % (_WAIT_SECONDS * waits)
-                )
+        if self.is_changing:
+            with self.patiently:
+                pass
 
-    def _defer(
-        self,
-        topic: TopicQueue,
-        partition: Optional[int],
-        key: Optional[bytes],
-        value: Optional[bytes],
-        headers: Headers,
-        timestamp: int,
-        size: int,
-        now: float,
-    ) -> ProducerBatch:
-        """Keep a record until the change that is under way has ended; return what stands in."""
+    def _defer(self, many: Many, partition: Optional[int], now: float) -> Optional[ProducerBatch]:
+        """Keep a record until the change that is under way has ended; return what stands in.
+
+        Arguments: many: as DeferredRecords.add().
+        Returns: None when there is no room for it, and this thread may wait for some.
+        """
         self._check_open()
-        if self.memory.used + self.deferred.size() + size > self.memory.total:
+        if self.memory.used + self.deferred.size + many.groups[0].ends[0] > self.memory.total:
+            if not self.is_mine():
+                return None
             raise KafkaTimeoutError(
                 'no room in buffer_memory for a record (topic=%s) sent from inside a call of the'
-                ' same producer, which cannot wait for room: raise buffer_memory' % topic.topic
+                ' same producer, which cannot wait for room: raise buffer_memory' % many.topic.topic
             )
-        stand_in = self.deferred.add(
-            topic, partition, key, value, headers, timestamp, size, now, self._wait
-        )
+        stand_in = self.deferred.add(many, partition, now, self._wait)
         self.fast.clear()
         self._wake()
         return stand_in
 
-    def _defer_many(self, many: Many, now: float) -> None:
-        for group in reversed(many.groups):
-            base = 0
+    def _defer_many(self, many: Many, now: float) -> Optional[Ticket]:
+        """Defer what is not placed yet. Returns: as append_many()."""
+        while many.groups:
+            group = many.groups[-1]
             partition = None if group.queue is None else group.queue.topic_partition.partition
-            for index, value in enumerate(group.values):
+            for index in range(group.position, len(group.values)):
                 key = None if group.keys is None else group.keys[index]
                 headers = many.headers if group.headers is None else group.headers[index]
-                size, base = group.ends[index] - base, group.ends[index]
-                stand_in = self._defer(
-                    many.topic, partition, key, value, headers, many.timestamp, size, now
-                )
+                size = group.ends[index] - (group.ends[index - 1] if index else 0)
+                value, stamp = group.values[index], many.timestamp
+                one = single(many.topic, key, value, headers, stamp, size)
+                stand_in = self._defer(one, partition, now)
+                if stand_in is None:
+                    return AGAIN
                 numbers = None if group.numbers is None else group.numbers[index : index + 1]
                 many.placed.append(Placed(stand_in, 0, 1, numbers))
-        many.groups.clear()
+                group.position = index + 1
+            many.groups.pop()
+        return None
 
     def settle(self) -> None:
         """Finish what an exception has kept from being finished, and place what was deferred.
 
-        To be called after an exception; else the next call does it.
+        To be called after an exception; else the next call does it, as whoever has the lock now.
         """
-        if not (self.is_changing and self.must_defer()):
-            with self.lock:
-                if self.is_changing or self._waiting_deferred:
-                    self._settle()
-            self._wake_if_open()
+        if (self.is_changing or _MAY_KEEP_LOCK) and self.is_inside():
+            return
+        with contextlib.suppress(LockBusyError), self._at_once:
+            if self.is_changing or self._waiting_deferred:
+                self._settle()
+        self._wake_if_open()
 
     def _wake_if_open(self) -> None:
         """Wake the sender; once its loop is closed nobody waits for it."""
@@ -481,7 +518,10 @@ class RecordAccumulator(EncodedBatches):
             self._wake()
 
     def _settle(self) -> None:
-        """Do what settle() does; the lock is held, and by no call further out that changes."""
+        """Repair an interrupted change and place deferred records.
+
+        The caller holds the lock and is not inside a change.
+        """
         if self.is_changing:
             self._repair()
         self.is_changing = True
@@ -491,8 +531,14 @@ class RecordAccumulator(EncodedBatches):
                 self._place(each)
             elif each.box:
                 self._watch(self._present(each))
-            self._waiting_deferred.popleft()
+            self.deferred.drop_first()
         self.is_changing = False
+
+    def _begin(self) -> None:
+        """Begin a change, with the lock held; what was not finished is finished first."""
+        if self.is_changing or self._waiting_deferred:
+            self._settle()
+        self.is_changing = True
 
     def _repair(self) -> None:
         topics = list(self._topics.values())
@@ -508,7 +554,7 @@ class RecordAccumulator(EncodedBatches):
 
     def _place(self, deferred: DeferredRecord) -> None:
         """Put a record into a batch that was deferred, and bind its future to that."""
-        stand_in, many, partition, size, now = deferred
+        stand_in, many, partition, now = deferred
         (group,) = many.groups
         if stand_in.is_done or stand_in.pieces:
             return
@@ -518,7 +564,7 @@ class RecordAccumulator(EncodedBatches):
                 group.queue = topic.queue(partition)
             elif group.keys is not None:
                 group.queue = topic.by_key[group.keys[0] or b'']
-            ticket = self.memory.exceed(max(size, self.limits.batch_size))
+            ticket = self.memory.exceed(max(group.ends[0], self.limits.batch_size))
             many.placed.clear()
             self._append_group(many, group, now, ticket)
         placed = many.placed[-1]
@@ -541,9 +587,7 @@ class RecordAccumulator(EncodedBatches):
         next_at: Optional[float] = None
         linger = self.limits.linger
         with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            self.is_changing = True
+            self._begin()
             self._looks += 1
             self.memory.forget_abandoned()
             for oldest in self._incomplete:
@@ -625,9 +669,7 @@ class RecordAccumulator(EncodedBatches):
         It belongs to the sender until put_back(), replace() or finish().
         """
         with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            self.is_changing = True
+            self._begin()
             if not queue.waiting and queue.open is not NO_BATCH:
                 self._close(self._topics[queue.topic_partition.topic], queue, False)
             batch = queue.waiting.popleft() if queue.waiting else None
@@ -656,9 +698,7 @@ class RecordAccumulator(EncodedBatches):
     def put_back(self, batch: ProducerBatch) -> None:
         """Queue a batch again that was taken, in its place."""
         with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            self.is_changing = True
+            self._begin()
             queue = self._release(batch)
             queue.put_back(batch)
             self._busy[queue] = None
@@ -667,9 +707,7 @@ class RecordAccumulator(EncodedBatches):
     def replace(self, batch: ProducerBatch, pieces: Sequence[ProducerBatch]) -> None:
         """Queue the pieces of a batch that was taken and is split, in its place."""
         with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            self.is_changing = True
+            self._begin()
             share = batch.reserved
             topic = self._topics[batch.topic_partition.topic]
             topic.ratio = 1.0
@@ -693,9 +731,7 @@ class RecordAccumulator(EncodedBatches):
         One that was forgotten before is left alone.
         """
         with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            self.is_changing = True
+            self._begin()
             if batch in self._held:
                 self._release(batch)
             self._drop(batch)
@@ -723,9 +759,7 @@ class RecordAccumulator(EncodedBatches):
         """
         removed: List[ProducerBatch] = []
         with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            self.is_changing = True
+            self._begin()
             for queue in list(self._busy):
                 if queue.open is not NO_BATCH and which(queue.open):
                     self._close(self._topics[queue.topic_partition.topic], queue, False)
@@ -743,7 +777,9 @@ class RecordAccumulator(EncodedBatches):
     def expired(self, now: float) -> List[ProducerBatch]:
         """Take the batches out whose time is over and that are not on the wire; as above."""
         with self.lock:
+            self._begin()
             oldest = next(iter(self._incomplete), None)
+            self.is_changing = False
         # Compared as ready() computes when to look again: the difference may round otherwise, and
         # the sender would look for ever at one that is due and not expired.
         limit = self.limits.delivery_timeout
@@ -756,10 +792,8 @@ class RecordAccumulator(EncodedBatches):
 
         What finds no memory stays in the boxes; who has to have all of it calls sweep() before.
         """
-        with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            self.is_changing = True
+        with self.patiently:
+            self._begin()
             for topic in self._boxed:
                 topic.box_until = 0.0  # what comes now is not part of it
             self._sweep_all(now)
@@ -772,19 +806,17 @@ class RecordAccumulator(EncodedBatches):
     @property
     def incomplete(self) -> List[ProducerBatch]:
         """The batches that have no outcome yet."""
-        with self.lock:
-            if not (self.is_changing and self.is_mine()):
-                self._settle()
-            return list(self._incomplete)
+        return list(self._incomplete)  # one step, so without the lock
 
     @property
     def records(self) -> int:
         """How many records have no outcome yet, those in boxes included."""
-        with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            batches = sum(len(batch.values) for batch in self._incomplete)  # none once it is done
-            return batches + sum(len(topic.box) for topic in self._boxed)
+        with self.patiently:
+            self._begin()
+            count = sum(len(batch.values) for batch in self._incomplete)  # none once it is done
+            count += sum(len(topic.box) for topic in self._boxed)
+            self.is_changing = False
+            return count
 
     def is_empty(self) -> bool:
         """Tell whether everything has an outcome."""
@@ -794,18 +826,17 @@ class RecordAccumulator(EncodedBatches):
 
     def leave(self, ticket: Ticket) -> None:
         """Give up waiting for memory; those behind may have it then."""
-        if self.is_changing and self.must_defer():
+        if (self.is_changing or _MAY_KEEP_LOCK) and self.is_inside():
             return  # nobody has the ticket from now on, which is found out
-        with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
+        with contextlib.suppress(LockBusyError), self._soon:  # likewise
+            self._begin()
             self.memory.leave(ticket)
+            self.is_changing = False
         self._wake_if_open()  # no turn of the loop has made room, and those who wait look after one
 
     def abandon(self, error: KafkaError) -> None:
         """Be of no use any more, in the child of a fork, where no other thread goes on."""
-        self.lock = threading.RLock()  # a thread that is not here may have had it
-        self.is_mine = self.lock._is_owned
+        self._make_lock()  # a thread that is not here may have had it
         self.is_closed = True
         for batch in self._incomplete:
             batch.abandon(error)
@@ -815,9 +846,17 @@ class RecordAccumulator(EncodedBatches):
 
     def close(self, sends_rest: bool = True) -> None:
         """Take no more records; what is there is ready at once, if it is to be sent at all."""
-        with self.lock:
+        self.is_closed = True
+        self.sends_rest = sends_rest
+        # Who has seen it open before ends first, unless that is stuck in code of the program.
+        with contextlib.suppress(KafkaTimeoutError), self.patiently:
             if self.is_changing or self._waiting_deferred:
                 self._settle()
-            self.is_closed = True
-            self.sends_rest = sends_rest
         self._wake()
+
+
+def _is_stuck() -> KafkaTimeoutError:
+    return KafkaTimeoutError(
+        'another thread has been in the middle of a call of this producer for %.3g s: a finalizer'
+        ' or a handler that runs there may wait for this thread' % _PATIENCE_SECONDS
+    )

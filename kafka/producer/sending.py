@@ -7,9 +7,10 @@ topic that is known. Everything else is the business of the slow ways below each
 The rule of this file is that nothing is done for a record that can be done for a batch, and nothing
 is called that can be written here; benchmarks/producer_path.py has the figures. A topic is in
 ``_fast`` only while its records need nothing but a place in a batch: no serializer, interceptor or
-partitioner of the program's, no transaction to be checked, and the producer is open. Where a change
-is under way the slow way is taken: it is another thread's; or this thread is in the middle of it,
-and a finalizer or the handler of a signal sends; or an exception has ended it, which is mended.
+partitioner of the program's, no transaction to be checked, and the producer is open. No lock is
+waited for here. Where a change is under way the slow way is taken: it is another thread's; or this
+thread is in the middle of it, and a finalizer or the handler of a signal sends; or an exception has
+ended it, which is repaired.
 """
 
 from __future__ import annotations
@@ -57,57 +58,62 @@ class Sending:
         """
         if headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
             queue = self._fast.get(topic)
-            accumulator = self._accumulator
-            if queue is not None and not accumulator.is_changing:
+            if queue is not None:
+                accumulator = self._accumulator
                 wall = _wall()
                 # What makes objects, where the collector may run finalizers, is before the lock.
                 future: FutureRecordMetadata = _Future()
                 size = len(value)
-                if key is None:
-                    with accumulator.lock:
-                        if not accumulator.is_changing:
-                            accumulator.is_changing = True
-                            batch = queue.batch
-                            room = batch.room - size - accumulator.overhead
-                            if room > 0:
-                                future._batch = batch
-                                future._index = index = len(batch.values)
-                                if wall >= batch.tick:
-                                    accumulator.set_time(batch, wall)
-                                if batch.has_columns:
-                                    batch.cut(index)
-                                batch.room = room
-                                future._key_size = future._header_size = -1
-                                future._value_size = size
-                                batch.put(value)
+                is_held = True
+                try:
+                    if key is None:
+                        with accumulator.entry as is_held:
+                            if is_held and not accumulator.is_changing:
+                                accumulator.is_changing = True
+                                batch = queue.batch
+                                room = batch.room - size - accumulator.overhead
+                                if room > 0:
+                                    future._batch = batch
+                                    future._index = index = len(batch.values)
+                                    if wall >= batch.tick:
+                                        accumulator.set_time(batch, wall)
+                                    if batch.has_columns:
+                                        batch.cut(index)
+                                    batch.room = room
+                                    future._key_size = future._header_size = -1
+                                    future._value_size = size
+                                    batch.put(value)
+                                    accumulator.is_changing = False
+                                    return future
                                 accumulator.is_changing = False
-                                return future
-                            accumulator.is_changing = False
-                elif type(key) is bytes:
-                    place, key_size = queue.by_key[key], len(key)
-                    with accumulator.lock:
-                        if not accumulator.is_changing:
-                            accumulator.is_changing = True
-                            batch = place.open
-                            room = batch.room - size - key_size - accumulator.overhead
-                            if room > 0:
-                                future._batch = batch
-                                future._index = index = len(batch.values)
-                                if wall >= batch.tick:
-                                    accumulator.set_time(batch, wall)
-                                keys = batch.keys
-                                if keys is not None and len(keys) == index and not batch.headers:
-                                    keys.append(key)
-                                else:
-                                    batch.set_key(index, key)
-                                batch.room = room
-                                future._key_size = key_size
-                                future._header_size = -1
-                                future._value_size = size
-                                batch.put(value)
+                    elif type(key) is bytes:
+                        place, key_size = queue.by_key[key], len(key)
+                        with accumulator.entry as is_held:
+                            if is_held and not accumulator.is_changing:
+                                accumulator.is_changing = True
+                                batch = place.open
+                                room = batch.room - size - key_size - accumulator.overhead
+                                if room > 0:
+                                    future._batch = batch
+                                    future._index = index = len(batch.values)
+                                    if wall >= batch.tick:
+                                        accumulator.set_time(batch, wall)
+                                    keys = batch.keys
+                                    if keys is None or len(keys) != index or batch.headers:
+                                        batch.set_key(index, key)
+                                    else:
+                                        keys.append(key)
+                                    batch.room = room
+                                    future._key_size = key_size
+                                    future._header_size = -1
+                                    future._value_size = size
+                                    batch.put(value)
+                                    accumulator.is_changing = False
+                                    return future
                                 accumulator.is_changing = False
-                                return future
-                            accumulator.is_changing = False
+                except RuntimeError:  # another thread has the lock: see try_lock()
+                    if is_held:
+                        raise
         return self._send(topic, value, key, headers, partition, timestamp_ms)
 
     def send_and_forget(self, topic: Any, value: Any, key: Any = None) -> None:

@@ -240,6 +240,42 @@ def test_who_gives_up_lets_those_behind_know():
     assert machine.wakes > wakes, 'who waits looks after a turn of the loop, and none is due'
 
 
+@pytest.mark.parametrize('is_many', [False, True])
+def test_the_sender_hears_of_a_batch_that_was_closed_by_what_finds_no_memory(is_many):
+    machine = Machine(batch_size=100, buffer_memory=150, linger=60.0)
+    machine.append(b'x' * 50)
+    assert not machine.plan().by_node
+    wakes = machine.wakes
+    if is_many:
+        ticket = machine.accumulator.append_many(machine.many([b'x' * 80], partition=0), 100.0)
+    else:
+        ticket = machine.append(b'x' * 80)
+    assert not ticket.granted and machine.wakes == wakes + 1
+    assert machine.ready() == [0]
+
+
+def test_many_records_are_not_doubled_where_the_rest_of_them_is_deferred():
+    machine = Machine(batch_size=300, buffer_memory=1200, linger=0.0)
+    accumulator = machine.accumulator
+    values = [b'%03d' % number + b'x' * 77 for number in range(30)]
+    many = machine.many(values, partition=0)
+    ticket = accumulator.append_many(many, machine.now)
+    assert 0 < many.groups[-1].position < 30
+    accumulator.memory.total *= 10
+    with accumulator.lock:
+        accumulator.is_changing = True
+        assert accumulator.append_many(many, machine.now, ticket) is None
+        accumulator.is_changing = False
+    accumulator.settle()
+    found = []
+    while machine.ready():
+        batch = machine.take()
+        found += batch.values
+        batch.succeed()
+        accumulator.finish(batch)
+    assert found == values and sum(part.size for part in many.placed) == 30
+
+
 def test_the_sender_does_not_look_while_somebody_notes_that_it_was_woken():
     machine = Machine()
     with machine.accumulator.lock:

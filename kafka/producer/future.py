@@ -137,9 +137,10 @@ class FutureRecordMetadata(Future):
 
     def _place(self) -> Tuple[ProducerBatch, int]:
         """Return the batch that the record is in by now, and its place there."""
-        while self._batch.pieces:
-            self._batch, self._index = self._batch.piece_of(self._index)
-        return self._batch, self._index
+        batch, index = self._batch, self._index
+        while batch.pieces:
+            batch, index = batch.piece_of(index)
+        return batch, index
 
     @property
     def is_done(self) -> bool:  # type: ignore[override]
@@ -262,7 +263,7 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
         self._ordered: Optional[List[Tuple[ProducerBatch, int]]] = None
 
     def __repr__(self) -> str:
-        done = sum(part.size for part in self._placed if part.batch.is_done)
+        done = sum(part.size for part in self._placed if part.batch.has_outcome)
         return '<%s %d of %d done>' % (type(self).__name__, done, self._count)
 
     def __len__(self) -> int:
@@ -271,7 +272,7 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
     @property
     def is_done(self) -> bool:
         """Whether each record was stored or given up."""
-        return all(part.batch.is_done for part in self._placed)
+        return all(part.batch.is_done or part.batch.has_outcome for part in self._placed)
 
     @overload
     def __getitem__(self, index: int) -> FutureRecordMetadata: ...
@@ -304,8 +305,8 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
         still under way.
         """
         if not self.is_done:
-            waits = next(part.batch for part in self._placed if not part.batch.is_done)
-            if not waits.wait_for(lambda: self.is_done, timeout):
+            batch = self._placed[0].batch  # any of them knows how
+            if not batch.wait_for(lambda: self.is_done, timeout):
                 raise KafkaTimeoutError(
                     '%r after %s seconds; the others may still be stored' % (self, timeout)
                 )
@@ -320,7 +321,7 @@ class FutureRecords(Sequence[FutureRecordMetadata]):
         """Return the number and the error of a record that was given up, None if there is none."""
         begin = 0
         for part in self._placed:
-            if part.batch.is_done and not part.batch.is_stored:
+            if not part.batch.is_stored and part.batch.has_outcome:
                 for number, index in enumerate(range(part.start, part.start + part.size)):
                     batch, place = part.batch, index
                     while batch.pieces:

@@ -205,12 +205,15 @@ class ProducerBatch:
 
     def move(self, state: State) -> None:
         """Go to another state; IllegalStateError names both when there is no such way."""
+        self._check_move(state)
+        self.state = state
+
+    def _check_move(self, state: State) -> None:
         if state not in TRANSITIONS[self.state]:
             raise IllegalStateError(
                 'a batch for %s cannot go from %s to %s'
                 % (self.place, self.state.value, state.value)
             )
-        self.state = state
 
     # ------------------------------------------------------------ while it is open
 
@@ -394,23 +397,27 @@ class ProducerBatch:
             start = end
         self._pieces_left = len(pieces)
         self._stand_aside(pieces)
+        for future, wants_error, call in self._taken_calls():
+            future._add(wants_error, call)
         return [piece for _, piece in pieces]
 
     def stand_for(self, batch: ProducerBatch, index: int) -> None:
-        """Let another batch, where its only record is at a place now, stand for this one."""
-        self._stand_aside([(-index, batch)])
-        future = FutureRecordMetadata()
-        future._batch, future._index = self, 0
-        future._key_size = future._value_size = future._header_size = -1
-        for wants_error in (False, True):
-            future._add(wants_error, lambda _: self._finish())
+        """Let another batch, where its only record is at a place now, stand for this one.
+
+        That has no outcome yet, and gets none meanwhile. May be called again after an exception.
+        """
+        if not self.pieces:
+            self._stand_aside([(-index, batch)])
+            self.values = []
+        # In one step: an exception neither loses a callback nor has it called twice.
+        batch._calls.extend(map(self._calls.pop, repeat(0, len(self._calls))))
 
     def _stand_aside(self, pieces: List[Tuple[int, ProducerBatch]]) -> None:
-        self.move(State.SPLIT)
-        self.pieces = pieces
+        self._check_move(State.SPLIT)
         self.encoded = self.records = None
-        for future, wants_error, call in self._taken_calls():
-            future._add(wants_error, call)
+        # Together, and the pieces first: whoever sees the state finds them.
+        self.pieces = pieces
+        self.state = State.SPLIT
 
     def _sizes(self) -> List[int]:
         keys = self.keys or repeat(None)
@@ -450,6 +457,13 @@ class ProducerBatch:
         """Whether all of its records are stored; that of a batch that was split its pieces know."""
         return self.state is State.DONE
 
+    @property
+    def has_outcome(self) -> bool:
+        """Whether all of its records have their outcome, in the batches that stand for it too."""
+        if self.is_done or not self.pieces:
+            return self.is_done
+        return all(piece.has_outcome for _, piece in self.pieces)
+
     def succeed(
         self, base_offset: int = -1, log_append_time: int = -1, log_start_offset: int = -1
     ) -> None:
@@ -483,7 +497,7 @@ class ProducerBatch:
             self._tell(self._taken_calls())
 
     def _taken_calls(self) -> Iterator[Call]:
-        """Yield each of the calls that wait, which is nobody else's then; see add_call()."""
+        """Remove and yield pending callbacks one by one, so that each runs once."""
         while self._calls:
             try:
                 yield self._calls.pop(0)

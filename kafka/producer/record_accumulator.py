@@ -556,7 +556,7 @@ class RecordAccumulator(EncodedBatches):
         """Put a record into a batch that was deferred, and bind its future to that."""
         stand_in, many, partition, now = deferred
         (group,) = many.groups
-        if stand_in.is_done or stand_in.pieces:
+        if stand_in.is_done:
             return
         if not group.position:  # else an exception came after it was placed
             many.topic = topic = self._present(many.topic)
@@ -713,6 +713,9 @@ class RecordAccumulator(EncodedBatches):
             topic.ratio = 1.0
             for piece in pieces:
                 piece.raw_size = batch.raw_size // len(pieces)
+            if batch not in self._held:  # a repair has queued them since the batch was split
+                self.is_changing = False
+                return
             # They are as old as what they stand for; the oldest have to be the first.
             self._incomplete = {**dict.fromkeys(pieces), **self._incomplete}
             queue = self._release(batch)

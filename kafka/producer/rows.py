@@ -140,7 +140,7 @@ def too_large(producer: Placing, topic: str, sizes: List[int]) -> RowRefusedErro
 
 
 def _sort(many: Many, rows: Rows, sizes: List[int], overhead: int) -> None:
-    """Make a group of the rows of each queue; the accumulator's lock is held."""
+    """Group the rows by queue. Needs no lock: the queues of known partitions exist."""
     queues = _queues(many.topic, rows)
     if queues is None:
         ends = ends_of(sizes, overhead)

@@ -158,9 +158,9 @@ class Sender(Alone, Unanswered):
         return min(plan.next_at, slow_at)
 
     def _recover(self) -> None:
-        """Put back, or finish, what an exception has left between the queues and the wire.
+        """Requeue or complete batches that were taken but not sent when the sender failed.
 
-        In the turn of that exception: else a batch there is on its way.
+        Call it in the turn of that failure.
         """
         for batch in self._accumulator.held:
             if batch in self._on_wire:
@@ -172,6 +172,8 @@ class Sender(Alone, Unanswered):
             elif batch.state in (State.DONE, State.FAILED):
                 batch.complete()
                 self._accumulator.finish(batch)
+            elif batch.state is State.SPLIT:
+                self._replace(batch, [piece for _, piece in batch.pieces or ()])
 
     def _avoid_slow(self, plan: Plan, now: float) -> Optional[float]:
         """Let records without key go where brokers take them; return when to look again."""
@@ -587,6 +589,10 @@ class Sender(Alone, Unanswered):
         if batch.was_split or batch.raw_size <= limit:
             limit = batch.raw_size // 2
         pieces = batch.split(limit)
+        self._replace(batch, pieces)
+        log.debug('topic=%s partition=%s: split into %d', *batch.topic_partition, len(pieces))
+
+    def _replace(self, batch: ProducerBatch, pieces: List[ProducerBatch]) -> None:
+        """Let the pieces of a batch take its numbers and its place; may be called again."""
         self._state.on_split(batch, pieces)
         self._accumulator.replace(batch, pieces)
-        log.debug('topic=%s partition=%s: split into %d', *batch.topic_partition, len(pieces))

@@ -387,9 +387,14 @@ class Sequences:
     def on_split(self, batch: Batch, pieces: Sequence[Batch]) -> None:
         """Let the pieces of a batch that was refused as too large take over its numbers, in order.
 
-        Raises IllegalStateError if they are not as many records as it was.
+        May be called again after an exception. Raises IllegalStateError if they are not as many
+        records as it was.
         """
+        known = self._numbered
+        if pieces and id(batch) not in known and all(id(piece) in known for piece in pieces):
+            return
         partition, numbered = self._answered(batch)
+        numbered.is_on_wire = True  # as far as another call is concerned, until this one is done
         if sum(piece.record_count for piece in pieces) != numbered.count:
             raise IllegalStateError('the pieces of a batch are not all of it')
         place = partition.outstanding.index(numbered)
@@ -402,8 +407,9 @@ class Sequences:
             base = advance(base, new.count)
             made.append(new)
             self._numbered[id(piece)] = new
+        own = id(batch)
         partition.outstanding[place : place + 1] = made
-        del self._numbered[id(batch)]
+        del self._numbered[own]
         self._settle(partition)
 
     # ------------------------------------------------------------ codes 45, 47 and 59

@@ -12,6 +12,9 @@ import contextlib
 
 import pytest
 
+from kafka.producer.future import FutureRecords
+from kafka.producer.producer_batch import State
+from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.testing import MemoryCluster
 from test.raising import PACKAGE, Interruption, Raiser, needs_points, points
 from test.simulation.copier import SimProducer
@@ -176,6 +179,133 @@ def test_a_ticket_of_a_call_that_was_ended_is_given_up():
         model.send(1000, partition=0)
         model.check()
         model.producer.close(60)
+
+
+def accumulator_of(**limits):
+    accumulator = RecordAccumulator(Limits(**limits), lambda: None, lambda done, timeout: done())
+    accumulator.update(accumulator.topic('t'), [0], [0])
+    return accumulator, accumulator.topic('t')
+
+
+def each_point(call):
+    """Call with a Raiser for each point of what that runs in; first with one that only counts."""
+    raiser = Raiser(None, within=WITHIN)
+    call(raiser)
+    for at in range(raiser.count):
+        raiser = Raiser(at, within=WITHIN)
+        try:
+            call(raiser)
+        except BaseException as error:
+            raise AssertionError('raised at point %d, %s' % (at, raiser.raised_at)) from error
+
+
+def test_a_record_that_is_placed_later_is_told_of_wherever_an_exception_came():
+    def place(raiser):
+        accumulator, topic = accumulator_of()
+        accumulator.append(topic, 0, None, b'x', (), None, 1.0, 1.0)
+        with accumulator.lock:
+            accumulator.is_changing = True
+            many = accumulator.prepare_many(topic, 0, None, [b'a', b'b'], [1, 1], (), 1)
+            accumulator.append_many(many, 1.0)
+            accumulator.is_changing = False
+        futures, told = FutureRecords(many.placed, [1, 1]), []
+        futures.add_callback(lambda metadata: told.append(metadata.offset))
+        with contextlib.suppress(Interruption), raiser:
+            accumulator.settle()
+        accumulator.settle()
+        assert not futures.is_done
+        batch = accumulator.take(topic.queue(0))
+        assert list(batch.values) == [b'x', b'a', b'b']
+        batch.move(State.IN_FLIGHT)
+        batch.succeed(5)
+        accumulator.finish(batch)
+        assert futures.is_done and futures.failure() is None and '2 of 2 done' in repr(futures)
+        assert [each.offset for each in futures.get(0)] == told == [6, 7]
+        assert accumulator.memory.used == 0
+
+    each_point(place)
+
+
+def test_a_split_batch_is_queued_once_wherever_an_exception_came():
+    def split(raiser):
+        accumulator, topic = accumulator_of(batch_size=1000)
+        for number in range(8):
+            accumulator.append(topic, 0, None, b'%d' % number * 100, (), None, 1.0, 1.0)
+        batch = accumulator.take(topic.queue(0))
+        batch.encode(2)
+        batch.move(State.IN_FLIGHT)
+        pieces = batch.split(300)
+        with contextlib.suppress(Interruption), raiser:
+            accumulator.replace(batch, pieces)
+        accumulator.replace(batch, pieces)
+        found = []
+        while True:
+            piece = accumulator.take(topic.queue(0))
+            if piece is None:
+                break
+            found += piece.values
+            piece.move(State.IN_FLIGHT)
+            piece.succeed()
+            accumulator.finish(piece)
+        assert found == [b'%d' % number * 100 for number in range(8)]
+        assert accumulator.memory.used == 0 and accumulator.is_empty() and batch.is_done
+
+    each_point(split)
+
+
+def test_a_split_batch_is_queued_once_where_tables_are_repaired_before():
+    accumulator, topic = accumulator_of(batch_size=1000)
+    for number in range(8):
+        accumulator.append(topic, 0, None, b'%d' % number * 100, (), None, 1.0, 1.0)
+    batch = accumulator.take(topic.queue(0))
+    batch.move(State.IN_FLIGHT)
+    pieces = batch.split(300)
+    accumulator.is_changing = True  # a call of another thread was ended
+    accumulator.replace(batch, pieces)
+    assert list(topic.queue(0).waiting) == pieces == accumulator.incomplete
+    assert accumulator.memory.used == sum(piece.reserved for piece in pieces) > 0
+
+
+def test_leaving_the_queue_for_memory_gives_it_back_wherever_an_exception_came():
+    def leave(raiser):
+        accumulator, topic = accumulator_of(batch_size=100, buffer_memory=100)
+        accumulator.append(topic, 0, None, b'x' * 50, (), None, 1.0, 1.0)
+        ticket = accumulator.append(topic, 0, None, b'x' * 80, (), None, 1.0, 1.0)
+        batch = accumulator.take(topic.queue(0))
+        batch.move(State.IN_FLIGHT)
+        batch.succeed()
+        accumulator.finish(batch)
+        assert ticket.granted
+        with contextlib.suppress(Interruption), raiser:
+            accumulator.leave(ticket)
+        del ticket
+        accumulator.settle()
+        accumulator.ready(1.0, lambda place: 1)
+        assert accumulator.memory.used == accumulator.memory.waiting == 0
+
+    each_point(leave)
+
+
+@pytest.mark.parametrize('is_inside', [False, True])
+def test_no_call_that_was_ended_keeps_the_lock(is_inside):
+    """Also where it had to find out first whether the change that is under way is its own."""
+
+    def send(raiser):
+        accumulator, topic = accumulator_of()
+        many = accumulator.prepare_many(topic, 0, None, [b'a'], [1], (), 1)
+        accumulator.is_changing = is_inside
+        for call in (
+            lambda: accumulator.append(topic, 0, None, b'x', (), None, 1.0, 1.0),
+            lambda: accumulator.append_many(many, 1.0),
+            lambda: accumulator.open_box(topic, 1.0, 1.0),
+            lambda: accumulator.watch_box(topic),
+            accumulator.check_outside,
+        ):
+            with contextlib.suppress(Interruption), raiser:
+                call()
+            assert not accumulator.is_mine()
+
+    each_point(send)
 
 
 @pytest.mark.parametrize('options', [{}, {'compression_type': 'gzip', 'batch_size': 200}])

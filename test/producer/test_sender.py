@@ -299,6 +299,37 @@ def test_a_batch_that_is_too_large_is_split_until_it_fits():
     assert rig.accumulator.is_empty() and rig.accumulator.memory.used == 0
 
 
+@pytest.mark.parametrize('where', ['before', 'after'])
+@pytest.mark.parametrize('step', ['state.on_split', 'accumulator.replace'])
+def test_a_split_that_fails_is_finished(step, where, monkeypatch, caplog):
+    state = TransactionState()
+    state.sequences.begin(Identity(7, 0))
+    rig = Rig(batch_size=10_000, max_in_flight=1, state=state)
+    futures = rig.go(*[b'%d' % n * 100 for n in range(8)])
+    part, name = step.split('.')
+    owner = getattr(rig, part)
+    goes_on = getattr(owner, name)
+
+    def fail(*arguments):
+        monkeypatch.undo()
+        if where == 'after':
+            goes_on(*arguments)
+        raise MemoryError
+
+    monkeypatch.setattr(owner, name, fail)
+    rig.sent[0].respond((0, TOO_LARGE))
+    rig.loop.advance(2.0)
+    assert 'was not understood' in caplog.text
+    seen = 1
+    while seen < len(rig.sent):
+        rig.sent[seen].respond((0, 0))
+        rig.loop.advance(2.0)
+        seen += 1
+    assert seen > 2 and rig.accumulator.is_empty()
+    assert all(isinstance(outcome(future), int) for future in futures)
+    assert rig.accumulator.memory.used == 0
+
+
 def test_one_record_that_is_too_large_fails():
     rig = Rig()
     (future,) = rig.go(b'v')

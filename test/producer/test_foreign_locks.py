@@ -15,7 +15,7 @@ import time
 import pytest
 
 from kafka.errors import KafkaTimeoutError
-from kafka.producer import sending
+from kafka.producer import record_accumulator, sending
 from kafka.producer.bounded_lock import bounded
 from kafka.producer.buffer import AGAIN, Ticket
 from kafka.producer.future import future_of
@@ -196,6 +196,54 @@ def test_deferring_many_records_takes_time_for_each_once():
             accumulator.is_changing = False
         assert len(producer.drain()) == count
     assert counts[1] < 30 * counts[0]
+
+
+def test_a_lock_that_an_exception_kept_is_released_by_the_next_slow_call(monkeypatch):
+    """Before Python 3.10 one may come between the body of a with statement and its end."""
+    monkeypatch.setattr(record_accumulator, '_MAY_KEEP_LOCK', True)
+    producer = Producer()
+    accumulator, topic = producer._accumulator, producer.topic
+    for call in (
+        lambda: accumulator.append(topic, 0, None, b'v', (), None, 1.0, 1.0),
+        lambda: accumulator.open_box(topic, 1.0, 1.0),
+        lambda: producer.send('t', b'w' * 20_000),
+        accumulator.settle,
+        accumulator.check_outside,
+    ):
+        for is_changing in (False, True):
+            accumulator.lock.acquire()
+            accumulator.is_changing = is_changing
+            call()
+            assert not accumulator.is_mine()
+    assert len(producer.drain()) == 4 and not accumulator.deferred.waiting
+
+
+def test_a_lock_that_a_call_further_out_has_is_kept(monkeypatch):
+    monkeypatch.setattr(record_accumulator, '_MAY_KEEP_LOCK', True)
+    producer = Producer()
+    accumulator, armed, found = producer._accumulator, [], []
+
+    class Values(list):
+        def __len__(self):
+            if armed:
+                armed.clear()
+                producer.send('t', b'inside' * 5000)
+                found.append(accumulator.is_mine() and len(accumulator.deferred.waiting))
+            return super().__len__()
+
+    for call in (
+        lambda: producer.send('t', b'v'),
+        lambda: producer.send('t', b'v', b'k'),
+        lambda: accumulator.records,
+    ):
+        producer.send('t', b'v')
+        producer.send('t', b'v', b'k')
+        for batch in accumulator.incomplete:
+            batch.values = Values(batch.values)
+        armed.append(True)
+        call()
+        assert found.pop() == 1
+        producer.drain()
 
 
 class Cycle:

@@ -24,6 +24,12 @@ from kafka.producer.topic_queue import NO_BATCH, TopicQueue
 _MOST_BOXES = 4
 
 
+def restore_box(topic: TopicQueue) -> None:
+    """Put back what was taken out of a box, and is not in a batch."""
+    if topic.box and isinstance(topic.box[0], Group):
+        topic.box[:1] = topic.box[0].unplaced()
+
+
 class Boxes(KnownTopics):
     """The part of an accumulator that has to do with boxes."""
 
@@ -149,15 +155,12 @@ class Boxes(KnownTopics):
         values = box[:count]
         many = Many(topic, (), topic.box_time)
         group = Group(None, None, values, None, ends_of(list(map(len, values)), self.overhead))
-        # Together, as below: after an exception what is not placed yet is known, and put back.
-        topic.swept = group
-        del box[:count]
+        # In one step, so that an exception neither loses nor doubles any: see restore_box().
+        box[:count] = [group]
         ticket = self._append_group(many, group, now, ticket)
         for placed in many.placed:
             placed.batch.is_unasked = True
-        left = values[group.position :]
-        box[:0] = left
-        topic.swept = None
+        restore_box(topic)
         return ticket
 
     def _sweep_all(self, now: float) -> None:

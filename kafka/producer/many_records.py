@@ -18,7 +18,7 @@ from kafka.producer.topic_queue import PartitionQueue, TopicQueue
 class Group:
     """Records of one call for one partition, or without key: what of them is not in a batch yet."""
 
-    __slots__ = ('ends', 'headers', 'keys', 'numbers', 'position', 'queue', 'values')
+    __slots__ = ('ends', 'headers', 'into', 'keys', 'numbers', 'position', 'queue', 'values')
 
     def __init__(
         self,
@@ -36,6 +36,17 @@ class Group:
         self.ends = ends
         self.headers = headers  # of each record; None: those of all records of the call
         self.position = 0
+        # The batch that the next are put into, how many records that had before, and the position
+        # behind them: an exception may keep the position from being noted.
+        self.into: Any = None
+
+    def unplaced(self) -> Sequence[Optional[bytes]]:
+        """Return the values that are in no batch, also after an exception while they were put."""
+        if self.into is not None:
+            batch, index, end = self.into
+            if len(batch.values) > index:
+                self.position = end
+        return self.values[self.position :]
 
 
 class Many:

@@ -26,6 +26,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.producer.bounded_lock import LockBusyError, bounded, try_lock
+from kafka.producer.boxes import restore_box
 from kafka.producer.buffer import AGAIN, BufferMemory, Ticket
 from kafka.producer.deferred import DeferredRecord, DeferredRecords
 from kafka.producer.encoded_batches import EncodedBatches
@@ -409,7 +410,7 @@ class RecordAccumulator(EncodedBatches):
             batch.room -= ends[end - 1] - base
             numbers = None if group.numbers is None else group.numbers[start:end]
             many.placed.append(Placed(batch, index, end - start, numbers))
-            # Together: nothing raises between a statement without a call and the next.
+            group.into = batch, index, end
             batch.values += group.values[start:end]
             group.position = end
             start = end
@@ -543,9 +544,7 @@ class RecordAccumulator(EncodedBatches):
     def _repair(self) -> None:
         topics = list(self._topics.values())
         for topic in topics:
-            if topic.swept is not None:
-                topic.box[:0] = topic.swept.values[topic.swept.position :]
-                topic.swept = None
+            restore_box(topic)
             if topic.box:
                 self._watch(topic)
         batches = self._incomplete = remaining_batches(self._incomplete, self._held)
@@ -558,7 +557,7 @@ class RecordAccumulator(EncodedBatches):
         (group,) = many.groups
         if stand_in.is_done:
             return
-        if not group.position:  # else an exception came after it was placed
+        if group.unplaced():  # else an exception came after it was placed
             many.topic = topic = self._present(many.topic)
             if partition is not None:
                 group.queue = topic.queue(partition)

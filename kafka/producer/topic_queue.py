@@ -73,7 +73,6 @@ class TopicQueue:
     sent without a future, not yet in a batch; box_until: monotonic seconds, when it has to be
     emptied (read without the lock, as is box); most_boxed, boxed_size: how many values it takes,
     and how many bytes of each; box_time: the timestamp (ms) of what is in it;
-    swept: values of it on their way into batches;
     is_watched: whether somebody is going to empty it; by_key: the queue of each key; is_used:
     whether there was something new since somebody looked; idle_since: when somebody first found
     that there was not; is_forgotten: whether it is out of the accumulator's table.
@@ -99,7 +98,6 @@ class TopicQueue:
         'queues',
         'ratio',
         'sticky',
-        'swept',
         'topic',
     )
 
@@ -114,10 +112,10 @@ class TopicQueue:
         self.by_key: HotKeys[PartitionQueue] = HotKeys(())
         self.batch = NO_BATCH
         self.ratio = 1.0
-        # Never replaced: what a thread appends that has just looked must not be lost.
-        self.box: List[bytes] = []
+        # Never replaced: what a thread appends that has just looked must not be lost. Values; while
+        # some of them are on their way into batches, a Group with those is the first.
+        self.box: List[Any] = []
         self.put_in_box = self.box.append
-        self.swept: Any = None
         self.box_until = 0.0
         self.box_time = 0
         self.most_boxed = 1000

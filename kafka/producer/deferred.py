@@ -11,6 +11,7 @@ one that takes the record, and the next thread with the lock places it before an
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import Callable, Deque, NamedTuple, Optional, Union
 
 from kafka.producer.many_records import Many
@@ -37,12 +38,13 @@ class DeferredRecord(NamedTuple):
 class DeferredRecords:
     """What is to be placed, in the order of the calls; not locked: each step is a single one.
 
-    ``waiting`` also has topics with boxes that are to be watched. ``size``: bytes of all records;
-    where threads add some at the same time, it may be wrong until all are placed.
+    ``waiting`` also has topics with boxes that are to be watched, and calls of the sender. ``size``
+    is the bytes of all records; where threads add some at the same time, it may be wrong until all
+    are placed.
     """
 
     def __init__(self) -> None:
-        self.waiting: Deque[Union[DeferredRecord, TopicQueue]] = deque()
+        self.waiting: Deque[Union[DeferredRecord, TopicQueue, partial[None]]] = deque()
         self.size = 0
 
     def __repr__(self) -> str:

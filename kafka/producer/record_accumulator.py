@@ -22,6 +22,7 @@ import contextlib
 import sys
 import threading
 from bisect import bisect_left
+from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
@@ -530,6 +531,8 @@ class RecordAccumulator(EncodedBatches):
             each = self._waiting_deferred[0]
             if isinstance(each, DeferredRecord):
                 self._place(each)
+            elif isinstance(each, partial):
+                each()
             elif each.box:
                 self._watch(self._present(each))
             self.deferred.drop_first()
@@ -580,48 +583,55 @@ class RecordAccumulator(EncodedBatches):
         """Return what may be sent now; what comes from now on wakes the sender again.
 
         Arguments: leader_of: the node that leads a topic partition; None or -1 where unknown.
+        Returns: nothing, and to look again at once, while another thread does not release the lock.
         """
+        try:
+            with self._soon:
+                self._begin()
+                plan = self._plan(now, leader_of)
+                self.is_changing = False
+                return plan
+        except LockBusyError:
+            return Plan({}, now, [])
+
+    def _plan(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> Plan:
         by_node: Dict[int, List[PartitionQueue]] = {}
         leaderless: List[Any] = []
         next_at: Optional[float] = None
         linger = self.limits.linger
-        with self.lock:
-            self._begin()
-            self._looks += 1
-            self.memory.forget_abandoned()
-            for oldest in self._incomplete:
-                if not oldest.is_done:
-                    next_at = oldest.created_at + self.limits.delivery_timeout
-                    if next_at <= now:
-                        self.is_changing = False
-                        return Plan(by_node, next_at, leaderless, True)
-                    break
-            if self._boxed:
-                self._sweep_all(now)
-                # One that is over holds what found no memory: there is news when there is some.
-                for each in self._boxed:
-                    if each.box_until > now and (next_at is None or each.box_until < next_at):
-                        next_at = each.box_until
-            at_once = self.is_urgent or self.sends_rest or self.memory.waiting
-            for queue in self._busy:
-                if queue.muted:
-                    continue
-                batch = queue.waiting[0] if queue.waiting else queue.open
-                due = batch.not_before
-                if linger and not (queue.waiting or at_once or batch.number <= self._flushed):
-                    due = max(due, batch.created_at + linger)
-                if due > now:
-                    if next_at is None or due < next_at:
-                        next_at = due
-                    continue
-                leader = leader_of(queue.topic_partition)
-                if leader is None or leader < 0:
-                    leaderless.append(queue.topic_partition.topic)
-                elif leader in by_node:
-                    by_node[leader].append(queue)
-                else:
-                    by_node[leader] = [queue]
-            self.is_changing = False
+        self._looks += 1
+        self.memory.forget_abandoned()
+        for oldest in self._incomplete:
+            if not oldest.is_done:
+                next_at = oldest.created_at + self.limits.delivery_timeout
+                if next_at <= now:
+                    return Plan(by_node, next_at, leaderless, True)
+                break
+        if self._boxed:
+            self._sweep_all(now)
+            # One that is over holds what found no memory: there is news when there is some.
+            for each in self._boxed:
+                if each.box_until > now and (next_at is None or each.box_until < next_at):
+                    next_at = each.box_until
+        at_once = self.is_urgent or self.sends_rest or self.memory.waiting
+        for queue in self._busy:
+            if queue.muted:
+                continue
+            batch = queue.waiting[0] if queue.waiting else queue.open
+            due = batch.not_before
+            if linger and not (queue.waiting or at_once or batch.number <= self._flushed):
+                due = max(due, batch.created_at + linger)
+            if due > now:
+                if next_at is None or due < next_at:
+                    next_at = due
+                continue
+            leader = leader_of(queue.topic_partition)
+            if leader is None or leader < 0:
+                leaderless.append(queue.topic_partition.topic)
+            elif leader in by_node:
+                by_node[leader].append(queue)
+            else:
+                by_node[leader] = [queue]
         return Plan(by_node, next_at, leaderless)
 
     def alone(self) -> Optional[PartitionQueue]:
@@ -634,26 +644,30 @@ class RecordAccumulator(EncodedBatches):
     def take_alone(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
         """Do as take(), if the open batch of a queue is all there is, to be sent at once.
 
-        Like ready(): what comes from now on wakes the sender again. Returns None if it is not.
+        Like ready(): what comes from now on wakes the sender again. Returns None if it is not, or
+        another thread does not release the lock.
         """
-        with self.lock:
-            if self.is_changing or self._waiting_deferred:
-                self._settle()
-            batch = queue.open
-            if batch is NO_BATCH or len(self._incomplete) != 1 or self._boxed or queue.muted:
-                return None
-            if self.limits.linger or queue.waiting or not batch.values:
-                return None
-            self.is_changing = True
-            self._looks += 1
-            self._close(self._topics[queue.topic_partition.topic], queue, False)
-            queue.waiting.clear()
-            self._busy.pop(queue, None)
-            queue.in_flight += 1
-            queue.muted = self.limits.ordered
-            self._held[batch] = True
-            self.is_changing = False
-            return batch
+        try:
+            with self._soon:
+                if self.is_changing or self._waiting_deferred:
+                    self._settle()
+                batch = queue.open
+                if batch is NO_BATCH or len(self._incomplete) != 1 or self._boxed or queue.muted:
+                    return None
+                if self.limits.linger or queue.waiting or not batch.values:
+                    return None
+                self.is_changing = True
+                self._looks += 1
+                self._close(self._topics[queue.topic_partition.topic], queue, False)
+                queue.waiting.clear()
+                self._busy.pop(queue, None)
+                queue.in_flight += 1
+                queue.muted = self.limits.ordered
+                self._held[batch] = True
+                self.is_changing = False
+                return batch
+        except LockBusyError:
+            return None
 
     def peek(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
         """Return the batch that take() would return, still open maybe."""
@@ -663,23 +677,39 @@ class RecordAccumulator(EncodedBatches):
         return None if queue.open is NO_BATCH else queue.open
 
     def take(self, queue: PartitionQueue) -> Optional[ProducerBatch]:
-        """Return the next batch of a queue, closed, to be sent; None if there is none.
+        """Return the next batch of a queue, closed, to be sent; None as take_alone().
 
         It belongs to the sender until put_back(), replace() or finish().
         """
-        with self.lock:
-            self._begin()
-            if not queue.waiting and queue.open is not NO_BATCH:
-                self._close(self._topics[queue.topic_partition.topic], queue, False)
-            batch = queue.waiting.popleft() if queue.waiting else None
-            if not queue.waiting and queue.open is NO_BATCH:
-                self._busy.pop(queue, None)
-            if batch is not None:
-                queue.in_flight += 1
-                queue.muted = self.limits.ordered
-                self._held[batch] = True
-            self.is_changing = False
-            return batch
+        try:
+            with self._soon:
+                self._begin()
+                if not queue.waiting and queue.open is not NO_BATCH:
+                    self._close(self._topics[queue.topic_partition.topic], queue, False)
+                batch = queue.waiting.popleft() if queue.waiting else None
+                if not queue.waiting and queue.open is NO_BATCH:
+                    self._busy.pop(queue, None)
+                if batch is not None:
+                    queue.in_flight += 1
+                    queue.muted = self.limits.ordered
+                    self._held[batch] = True
+                self.is_changing = False
+                return batch
+        except LockBusyError:
+            return None
+
+    def _change_soon(self, change: Callable[[ProducerBatch], None], batch: ProducerBatch) -> None:
+        """Make a change, or leave it to the next thread that gets the lock.
+
+        Arguments: change: may be called again after an exception.
+        """
+        try:
+            with self._soon:
+                self._begin()
+                change(batch)
+                self.is_changing = False
+        except LockBusyError:
+            self._waiting_deferred.append(partial(change, batch))
 
     @property
     def held(self) -> List[ProducerBatch]:
@@ -696,12 +726,13 @@ class RecordAccumulator(EncodedBatches):
 
     def put_back(self, batch: ProducerBatch) -> None:
         """Queue a batch again that was taken, in its place."""
-        with self.lock:
-            self._begin()
+        self._change_soon(self._put_back, batch)
+
+    def _put_back(self, batch: ProducerBatch) -> None:
+        if batch in self._held:  # else a repair has queued it
             queue = self._release(batch)
             queue.put_back(batch)
             self._busy[queue] = None
-            self.is_changing = False
 
     def replace(self, batch: ProducerBatch, pieces: Sequence[ProducerBatch]) -> None:
         """Queue the pieces of a batch that was taken and is split, in its place."""
@@ -732,14 +763,11 @@ class RecordAccumulator(EncodedBatches):
 
         One that was forgotten before is left alone.
         """
-        with self.lock:
-            self._begin()
-            if batch in self._held:
-                self._release(batch)
-            self._drop(batch)
-            self.is_changing = False
+        self._change_soon(self._finish, batch)
 
-    def _drop(self, batch: ProducerBatch) -> None:
+    def _finish(self, batch: ProducerBatch) -> None:
+        if batch in self._held:
+            self._release(batch)
         self._incomplete.pop(batch, None)
         size, batch.reserved = batch.reserved, 0
         self.memory.adjust(-size)
@@ -860,5 +888,11 @@ class RecordAccumulator(EncodedBatches):
 def _is_stuck() -> KafkaTimeoutError:
     return KafkaTimeoutError(
         'another thread has been in the middle of a call of this producer for %.3g s: a finalizer'
-        ' or a handler that runs there may wait for this thread' % _PATIENCE_SECONDS
+        ' or a handler that runs there may wait for this thread%s'
+        % (
+            _PATIENCE_SECONDS,
+            '; or an exception was raised into that thread, which has to send again'
+            if _MAY_KEEP_LOCK
+            else '',
+        )
     )

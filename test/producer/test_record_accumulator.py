@@ -279,10 +279,11 @@ def test_many_records_are_not_doubled_where_the_rest_of_them_is_deferred():
 def test_the_sender_does_not_look_while_somebody_notes_that_it_was_woken():
     machine = Machine()
     with machine.accumulator.lock:
+        looks = machine.accumulator._looks
         looking = threading.Thread(target=machine.plan)
         looking.start()
-        looking.join(0.05)
-        assert looking.is_alive()
+        looking.join(0.1)
+        assert machine.accumulator._looks == looks
     looking.join()
 
 

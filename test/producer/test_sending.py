@@ -8,6 +8,7 @@ import pytest
 
 from kafka.errors import KafkaError
 from kafka.producer import sending
+from kafka.producer.bounded_lock import LockBusyError
 from kafka.producer.future import FutureRecords, future_of
 from kafka.producer.producer_batch import State
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
@@ -49,8 +50,13 @@ class Producer(Sending):
         if key is not None:
             self._send(topic, value, key, None, None, None)
             return
-        assert self._accumulator.open_box(self.topic, sending._wall(), sending._now()) is None
-        self.topic.put_in_box(value)
+        try:
+            now = sending._now()
+            assert self._accumulator.open_box(self.topic, sending._wall(), now) is None
+        except LockBusyError:  # where a core is not to be had for a moment
+            self._send(topic, value, None, None, None, None)
+        else:
+            self.topic.put_in_box(value)
 
     def _put_many(self, queue, values, keys, headers, partition, timestamp, deadline):
         sizes = [len(value) for value in values]

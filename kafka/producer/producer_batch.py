@@ -205,15 +205,14 @@ class ProducerBatch:
 
     def move(self, state: State) -> None:
         """Go to another state; IllegalStateError names both when there is no such way."""
-        self._check_move(state)
+        if state not in TRANSITIONS[self.state]:
+            raise self._no_way_to(state)
         self.state = state
 
-    def _check_move(self, state: State) -> None:
-        if state not in TRANSITIONS[self.state]:
-            raise IllegalStateError(
-                'a batch for %s cannot go from %s to %s'
-                % (self.place, self.state.value, state.value)
-            )
+    def _no_way_to(self, state: State) -> IllegalStateError:
+        return IllegalStateError(
+            'a batch for %s cannot go from %s to %s' % (self.place, self.state.value, state.value)
+        )
 
     # ------------------------------------------------------------ while it is open
 
@@ -413,7 +412,8 @@ class ProducerBatch:
         batch._calls.extend(map(self._calls.pop, repeat(0, len(self._calls))))
 
     def _stand_aside(self, pieces: List[Tuple[int, ProducerBatch]]) -> None:
-        self._check_move(State.SPLIT)
+        if State.SPLIT not in TRANSITIONS[self.state]:
+            raise self._no_way_to(State.SPLIT)
         self.encoded = self.records = None
         # Together, and the pieces first: whoever sees the state finds them.
         self.pieces = pieces

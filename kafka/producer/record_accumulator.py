@@ -705,7 +705,10 @@ class RecordAccumulator(EncodedBatches):
         """
         try:
             with self._soon:
-                self._begin()
+                # As _begin(), without its call for each send() that is waited for.
+                if self.is_changing or self._waiting_deferred:
+                    self._settle()
+                self.is_changing = True
                 change(batch)
                 self.is_changing = False
         except LockBusyError:
@@ -882,7 +885,7 @@ class RecordAccumulator(EncodedBatches):
         with contextlib.suppress(KafkaTimeoutError), self.patiently:
             if self.is_changing or self._waiting_deferred:
                 self._settle()
-        self._wake()
+        self._wake_if_open()  # a loop that was torn takes no calls
 
 
 def _is_stuck() -> KafkaTimeoutError:

@@ -320,6 +320,24 @@ def test_ctrl_c_at_the_end_closes_the_others_without_waiting(monkeypatch):
     assert told[3] > 1 and told[4:] == [0.0, 0.0]
 
 
+def test_a_producer_whose_loop_was_torn_can_be_closed():
+    producer = KafkaProducer(bootstrap_servers='127.0.0.1:1', api_version=(2, 1))
+    producer._loop._tear(KeyboardInterrupt())
+    producer.close(timeout=1)
+
+
+def test_a_producer_that_is_out_of_order_keeps_no_other_from_being_closed(monkeypatch, caplog):
+    class Broken(Left):
+        def close(self, timeout=None):
+            raise IllegalStateError('torn')
+
+    told = []
+    monkeypatch.setattr(kafka.producer.kafka, '_open', [Broken(told), Left(told)])
+    with pytest.raises(KeyboardInterrupt):
+        kafka.producer.kafka._close_all()
+    assert len(told) == 2 and 'torn' in caplog.text
+
+
 def test_a_producer_that_is_closed_in_the_middle_of_a_call_takes_nothing_more(cluster):
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap)
     append = producer._append

@@ -889,13 +889,9 @@ class RecordAccumulator(EncodedBatches):
 
 
 def _is_stuck() -> KafkaTimeoutError:
+    also = '; or an exception was raised into that thread, which has to send again'
     return KafkaTimeoutError(
         'another thread has been in the middle of a call of this producer for %.3g s: a finalizer'
         ' or a handler that runs there may wait for this thread%s'
-        % (
-            _PATIENCE_SECONDS,
-            '; or an exception was raised into that thread, which has to send again'
-            if _MAY_KEEP_LOCK
-            else '',
-        )
+        % (_PATIENCE_SECONDS, also if _MAY_KEEP_LOCK else '')
     )

@@ -72,6 +72,7 @@ class BrokerConnection(SteppedSocket):
         self.in_flight_requests: Deque[Any] = deque()
         self._expected: Deque[Tuple[Any, Expected]] = deque()
         self._correlation_id = 0
+        self._answering: Optional[Future] = None  # of the answer that was read and is not told yet
         self._gives_lists = False  # recv() as in 1.3 and later
         self._early: Deque[Tuple[Any, Future]] = deque()  # answers that recv() has to give still
         self._given = options.hidden(configs)
@@ -146,6 +147,7 @@ class BrokerConnection(SteppedSocket):
         """
         self._gives_lists = self._gives_lists or blocking is not None
         self._leave_parent()
+        self.check_whole()
         future = Future()
         if self.connecting():
             return future.failure(NodeNotReadyError(str(self)))
@@ -167,20 +169,24 @@ class BrokerConnection(SteppedSocket):
             )
         except KafkaError as error:
             return future.failure(error)
+        busy = self._busy = object()  # noqa: F841 - found by check_whole()
         self._correlation_id = correlation_id
         try:
             self._write(data)
         except (OSError, KafkaConnectionError) as error:
+            self._busy = None
             failure = KafkaConnectionError('%s: %s' % (self, error))
             self.close(failure)
             return future.failure(failure)
         if self._metrics is not None:
             self._metrics.sent(len(data))
         if not expect_response:
+            self._busy = None
             return future.success(None)
         entry = InFlightRequest(request, request.RESPONSE_TYPE, correlation_id, future, time.time())
         self.in_flight_requests.append(entry)
         self._expected.append((entry, expected))
+        self._busy = None
         if not expected.frames_missing:  # nothing had to be sent
             self._complete()
         return future
@@ -252,13 +258,17 @@ class BrokerConnection(SteppedSocket):
 
         A connection that ends, or an answer that makes no sense, closes it and fails what waits.
         """
+        self.check_whole()
         if self._gives_lists:
             return self._recv_all()
-        answer = self._recv_one()
-        if answer is None:
-            return None
-        response, future = answer
-        future.success(response)
+        busy = self._busy = object()
+        answer, response = self._recv_one(), None
+        if answer is not None:
+            response, future = answer
+            future.success(response)
+        self._answering = None
+        if self._busy is busy:  # else a callback has used the connection
+            self._busy = None
         return response
 
     def _recv_all(self) -> List[Any]:
@@ -361,8 +371,10 @@ class BrokerConnection(SteppedSocket):
 
     def _answer(self) -> Optional[Tuple[Any, Future]]:
         """Return the answer to the oldest request, of which all frames are there."""
-        _, expected = self._expected[0]
-        entry = self._forget_oldest()
+        entry, expected = self._expected[0]
+        if not self._gives_lists:  # programs that get lists complete the futures
+            self._answering = entry.future
+        self._forget_oldest()
         try:
             response = expected.read()
         except (KafkaError, ValueError, TypeError, LookupError, ArithmeticError) as error:
@@ -390,10 +402,10 @@ class BrokerConnection(SteppedSocket):
 
     def _fail_all(self, error: BaseException) -> None:
         self._expected.clear()
-        waiting = list(self.in_flight_requests)
+        waiting = [getattr(entry, 'future', None) for entry in self.in_flight_requests]
         self.in_flight_requests.clear()
-        for entry in waiting:
-            future = getattr(entry, 'future', None)
+        answering, self._answering = self._answering, None
+        for future in [*waiting, answering]:
             if future is not None and not future.is_done:
                 future.failure(error)
                 error = unraised_copy(error)  # for the next one

@@ -271,7 +271,7 @@ class EventedClient:
 
     def is_ready(self, node_id: Any, metadata_priority: bool = True) -> bool:
         """Tell whether a request can be sent now, and no refresh of metadata goes first."""
-        if metadata_priority and (self._refreshing is not None or self.cluster.ttl() == 0):
+        if metadata_priority and (self._is_refreshing() or self.cluster.ttl() == 0):
             return False
         return self._can_send(node_id)
 
@@ -355,6 +355,8 @@ class EventedClient:
         ends_at = time.monotonic() + timeout_ms / 1000
         responses: List[Any] = []
         self._leave_parent()
+        for conn in list(self._conns.values()):
+            conn.check_whole()  # or what it left half done would be waited for
         while True:
             self._run_tasks()
             self._connect_all()
@@ -426,7 +428,7 @@ class EventedClient:
 
     def _maybe_refresh(self) -> float:
         """Ask for metadata if it is time; return in how many ms to look again."""
-        if self._refreshing is not None:
+        if self._is_refreshing():
             return NEVER_MS
         due_ms: float = self.cluster.ttl()
         if due_ms > 0:
@@ -444,6 +446,13 @@ class EventedClient:
         self._refreshing = future = conn.send(metadata_request(wanted, conn.versions))
         future.add_both(self._refreshed)
         return NEVER_MS
+
+    def _is_refreshing(self) -> bool:
+        refreshing = self._refreshing
+        if refreshing is not None and refreshing.is_done:
+            # An exception has kept the outcome from being taken.
+            self._refreshed(refreshing.value if refreshing.succeeded() else refreshing.exception)
+        return self._refreshing is not None
 
     def _refreshed(self, result: Any) -> None:
         self._refreshing = None

@@ -40,6 +40,7 @@ from kafka.net.tls import as_ssl_error
 from kafka.protocol.frames import FrameReader
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.request_frames import Framing
+from kafka.running_calls import is_in_call
 
 __all__ = ['ConnectionStates', 'NameNotResolved', 'SteppedSocket']
 
@@ -122,6 +123,9 @@ class SteppedSocket:
         self._is_bare = False
         self._forget()
 
+    #: Mark of the call that connects, sends or reads now, or was ended by an exception within.
+    _busy: Any = None
+
     def _forget(self) -> None:
         """Forget what belongs to one socket."""
         self._steps: Optional[Steps] = None
@@ -199,7 +203,9 @@ class SteppedSocket:
             self._warned_at = -math.inf
             self.attempts.clear()
         if self._tell is not None:
+            busy, self._busy = self._busy, None  # what the program raises there parts no step
             self._tell(self)
+            self._busy = busy
 
     # ------------------------------------------------------------ connecting
 
@@ -212,13 +218,31 @@ class SteppedSocket:
         leaves it disconnected.
         """
         self._leave_parent()
-        if self.state is ConnectionStates.DISCONNECTED:
-            self._open()
-        if self.state is ConnectionStates.CONNECTING:
-            self._try_to_connect()
-        elif self.state is ConnectionStates.HANDSHAKE:
-            self._go_on()
+        self.check_whole()
+        busy = self._busy = object()
+        try:
+            if self.state is ConnectionStates.DISCONNECTED:
+                self._open()
+            if self.state is ConnectionStates.CONNECTING:
+                self._try_to_connect()
+            elif self.state is ConnectionStates.HANDSHAKE:
+                self._go_on()
+        except (OSError, KafkaError):
+            self._busy = None
+            raise
+        if self._busy is busy:
+            self._busy = None
         return self.state
+
+    def check_whole(self) -> None:
+        """Close a connection on which an exception from outside has left a step half done.
+
+        Then what waits for an answer fails, and the next connect() begins again.
+        """
+        mark = self._busy
+        if mark is not None and not is_in_call('busy', mark):
+            self._busy = None
+            self.close(KafkaConnectionError('%s: the last call was interrupted' % self))
 
     def _connect_within(self, timeout: Optional[float]) -> bool:
         if timeout is None or timeout == float('inf'):

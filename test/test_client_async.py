@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import socket
@@ -23,6 +24,7 @@ from kafka.protocol.produce import ProduceRequest
 from kafka.testing import Cluster
 from kafka.testing.faults import Hang
 from test.hostile_servers import nobody
+from test.raising import Interruption, Raiser, needs_points, points
 
 
 @pytest.fixture(params=['0.8.2', '0.9', '0.10.0', '2.8', '4.4'])
@@ -417,4 +419,51 @@ def test_the_least_loaded_node_is_the_one_that_has_the_least_to_do():
             for _ in range(busy + 1):
                 client.send(busy, MetadataRequest[1]([]))
             assert client.least_loaded_node() == idle
+        client.close()
+
+
+@needs_points
+# A socket that was just made, or is being closed, is left to the collector.
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+@pytest.mark.filterwarnings('ignore:unclosed')
+@pytest.mark.parametrize('error', [ValueError, Interruption, MemoryError])
+def test_an_exception_at_any_point_leaves_no_future_without_an_outcome(error):
+    """As a time limit raises it: the connection that is half read or written is made again."""
+    raise_at_points(error)
+    gc.collect()
+
+
+def raise_at_points(error):
+    def call():
+        ends_at = time.monotonic() + 5
+        node_id = client.least_loaded_node()
+        while node_id is None or not client.ready(node_id):
+            assert time.monotonic() < ends_at
+            client.poll(timeout_ms=20)
+            node_id = client.least_loaded_node()
+        futures.append(client.send(node_id, MetadataRequest[0]([])))
+        client.poll(timeout_ms=5000, future=futures[-1])
+
+    with Cluster(version='4.4', topics={'topic': 1}) as cluster:
+        client, futures = KafkaClient(bootstrap_servers=cluster.bootstrap), []
+        with Raiser() as counting:
+            call()
+        for at in points(counting.count, 60):
+            futures.clear()
+            raiser = Raiser(at, error)
+            try:
+                with raiser:
+                    call()
+            except error:
+                pass
+            began = time.monotonic()
+            client.poll(timeout_ms=0)
+            for future in futures:
+                if not future.is_done:
+                    client.poll(timeout_ms=5000, future=future)
+                assert future.is_done, raiser.raised_at
+            call()  # what it finds half written it is told of
+            call()
+            assert futures[-1].succeeded(), (raiser.raised_at, futures[-1].exception)
+            assert time.monotonic() - began < 2, raiser.raised_at
         client.close()

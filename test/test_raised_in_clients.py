@@ -10,14 +10,16 @@ import os
 import random
 import threading
 import time
+from collections import Counter
 
 import pytest
 
 import kafka
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer, SimpleClient, SimpleProducer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.testing import Cluster
 from test.raising import Interruption, Raiser, needs_points, points, raise_in
+from test.stored import stored
 
 ROOM = os.path.dirname(os.path.abspath(kafka.__file__)) + os.sep
 NET = ROOM + 'net' + os.sep
@@ -196,3 +198,32 @@ def test_time_limits_at_random_end_the_calls_that_they_hit_and_no_others(cluster
     assert limited and stored and not failures
     check_sends(producer)('at random')
     producer.close(SOON)
+
+
+@needs_points
+@pytest.mark.parametrize('error', [JobTimeout, Interruption, MemoryError])
+def test_an_asynchronous_producer_of_0_9_5_goes_on_after_an_exception(cluster, error):
+    """What a call took is sent; a call that was ended may have been taken or not."""
+    taken = []
+
+    def send(raiser, value):
+        try:
+            with raiser:
+                producer.send_messages('t', value)
+            taken.append(value)
+        except error:
+            pass
+        return raiser
+
+    client = SimpleClient(cluster.bootstrap)
+    producer = SimpleProducer(client, async_send=True)
+    producer.send_messages('t', b'first')
+    for at in points(send(Raiser(None, error), b'counted').count, 40):
+        send(Raiser(at, error), b'hit at %d' % at)
+        producer.send_messages('t', b'after %d' % at)
+        taken.append(b'after %d' % at)
+    producer.stop()
+    client.close()
+    found = Counter(stored(cluster, 't'))
+    assert not set(taken) - set(found)
+    assert max(found.values()) == 1

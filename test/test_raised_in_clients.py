@@ -99,7 +99,8 @@ def test_every_thread_can_send_after_one_was_ended_in_get(producer, topic):
         futures[-1].get(SOON)
 
     at_each_point(call, WAITING, 40, check_sends(producer))
-    assert [future.get(0).topic for future in futures if future.is_done].count(topic) >= 40
+    # A call that was ended in send() has no future.
+    assert [future.get(0).topic for future in futures if future.is_done].count(topic) >= 30
 
 
 @needs_points

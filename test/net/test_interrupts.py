@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 
 import pytest
@@ -234,6 +235,9 @@ def test_a_call_that_was_kept_from_its_end_holds_no_signal_off(handler):
 
 
 @needs_points
+@pytest.mark.skipif(
+    sys.version_info < (3, 10), reason='before 3.10 an exception may come before a try statement'
+)
 def test_a_signal_that_was_noted_is_told_although_another_one_raises_meanwhile(handler):
     """As a time limit that ends the call in the moment after SIGTERM came."""
 

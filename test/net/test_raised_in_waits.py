@@ -29,6 +29,13 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def collected():
+    """Let coroutines that were never begun be collected here, where that is expected."""
+    yield
+    gc.collect()
+
+
 class Running:
     """A loop with a background thread, something that is owed, and another thread that waits."""
 

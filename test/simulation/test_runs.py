@@ -200,7 +200,13 @@ def takes_each_answer_for_the_expected(monkeypatch):
 
 def keeps_the_memory(monkeypatch):
     """A batch that is split, or failed, keeps its memory."""
-    monkeypatch.setattr(RecordAccumulator, '_drop', lambda self, b: self._incomplete.pop(b, None))
+
+    def finish(self, batch):
+        if batch in self._held:
+            self._release(batch)
+        self._incomplete.pop(batch, None)
+
+    monkeypatch.setattr(RecordAccumulator, '_finish', finish)
 
 
 def leaves_futures_alone(monkeypatch):

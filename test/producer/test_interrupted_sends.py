@@ -12,6 +12,7 @@ import contextlib
 
 import pytest
 
+from kafka.producer import record_accumulator
 from kafka.producer.future import FutureRecords
 from kafka.producer.producer_batch import State
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
@@ -199,7 +200,9 @@ def each_point(call):
             raise AssertionError('raised at point %d, %s' % (at, raiser.raised_at)) from error
 
 
-def test_a_record_that_is_placed_later_is_told_of_wherever_an_exception_came():
+def test_a_record_that_is_placed_later_is_told_of_wherever_an_exception_came(monkeypatch):
+    monkeypatch.setattr(record_accumulator, '_MAY_KEEP_LOCK', False)  # the test has the lock
+
     def place(raiser):
         accumulator, topic = accumulator_of()
         accumulator.append(topic, 0, None, b'x', (), None, 1.0, 1.0)

@@ -97,9 +97,8 @@ class Rebalancing(Committing):
             if commit is not None and (not commit.is_done or commit.failed()):
                 return commit.is_done
             offsets, left = self._changed(), step.deadline - self._engine.loop.time()
-            if (
-                commit is not None
-            ):  # what stays is read meanwhile, what goes may be marked or sought
+            if commit is not None:
+                # What stays is read meanwhile; what goes may have been marked or sought.
                 offsets = {each: offsets[each] for each in step.partitions & offsets.keys()}
                 if left <= 0 or offsets.items() <= commit.value.items():
                     return True

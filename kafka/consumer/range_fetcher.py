@@ -146,7 +146,10 @@ class RangeFetcher:
     @property
     def is_over(self) -> bool:
         """Whether all ranges were fetched and taken."""
-        return not self._parked and not self._errors and all(s.is_fetched for s in self._states)
+        # An answer fetches the end of a range and waits to be taken at one moment: the lock makes
+        # it one, or a reader ends between the two and loses the records.
+        with self._lock:
+            return not self._parked and not self._errors and all(s.is_fetched for s in self._states)
 
     def take(self) -> Optional[Parked]:
         """Return the answer that is next, None for none yet. Raises what fetching failed with."""

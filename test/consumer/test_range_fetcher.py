@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
+
 import pytest
 
+from kafka.consumer.range_fetcher import RangeFetcher, ReadSettings
+from kafka.consumer.ranges import OffsetRange
 from kafka.errors import (
     KafkaTimeoutError,
     OffsetOutOfRangeError,
@@ -44,6 +49,33 @@ def answer(call, **fields):
 
 
 # ------------------------------------------------------------ asking
+
+
+def test_an_answer_that_comes_while_the_end_is_looked_for_is_not_lost(stage):
+    """A reader in one thread asks whether all is over; the last answer comes in another."""
+    stage.write(*numbered(10))
+    records = stage.log().read(0, 10, 1 << 20, True)
+    fetcher = RangeFetcher(stage.cluster, None, None, [OffsetRange('t', 0, 0, 10)], ReadSettings())
+
+    def come():
+        with fetcher._lock:
+            data = PartitionData(0, 0, high_watermark=10, records=records)
+            fetcher._park(fetcher._states[0], data, 0, True)
+
+    coming = threading.Thread(target=come)
+
+    class Slow(deque):
+        def __bool__(self):
+            found = len(self) > 0
+            if not coming.ident:
+                coming.start()
+                coming.join(0.2)  # it has to wait where the reader looks at all in one step
+            return found
+
+    fetcher._parked = Slow()
+    assert not fetcher.is_over
+    coming.join(5)
+    assert fetcher._parked[0].offset == 0 and not fetcher.is_over
 
 
 def test_an_empty_range_asks_for_nothing(stage):

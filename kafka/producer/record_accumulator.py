@@ -853,9 +853,11 @@ class RecordAccumulator(EncodedBatches):
 
     def is_empty(self) -> bool:
         """Tell whether everything has an outcome."""
-        if self._incomplete or self._waiting_deferred:
+        # In the order in which records move, which are in the next place before they leave one: no
+        # lock is taken here, and another thread may move them between two of these steps.
+        if self._waiting_deferred or any(topic.box for topic in list(self._boxed)):
             return False
-        return not any(topic.box for topic in list(self._boxed))
+        return not self._incomplete
 
     def leave(self, ticket: Ticket) -> None:
         """Give up waiting for memory; those behind may have it then."""

@@ -65,6 +65,25 @@ def test_a_box_waits_for_memory_like_everything_else():
     assert count == 30 and not machine.topic.box
 
 
+def test_a_box_that_is_emptied_while_close_looks_is_waited_for():
+    """close() asks in one thread whether all is sent; the sender empties the box in another."""
+    machine = Machine(linger=0.0)
+    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
+    machine.topic.put_in_box(b'v')
+
+    class Boxed(dict):
+        def __iter__(self):
+            if machine.topic.box:
+                machine.accumulator._boxed = dict(self.items())
+                machine.plan()
+                assert not machine.topic.box
+            return super().__iter__()
+
+    machine.accumulator._boxed = Boxed(machine.accumulator._boxed)
+    assert not machine.accumulator.is_empty()
+    assert machine.take().values == [b'v']
+
+
 def test_flush_takes_what_is_in_the_box():
     machine = Machine()
     machine.accumulator.open_box(machine.topic, machine.now, machine.now)

@@ -35,7 +35,7 @@ def cluster():
 def config(cluster):
     return {
         'bootstrap_servers': cluster.bootstrap,
-        'max_block_ms': 2000,
+        'max_block_ms': 10000,
         'allow_auto_create_topics': False,
     }
 

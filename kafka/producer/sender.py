@@ -391,7 +391,8 @@ class Sender(Alone, Unanswered):
                 left.append(queue)
                 continue
             taken_batch = accumulator.take(queue)
-            if taken_batch is None:
+            if taken_batch is None:  # another thread kept the lock, which wakes nobody
+                self.poke()
                 continue
             taken.append(taken_batch)  # before it is prepared: that may fail in the middle
             if self._prepare(taken_batch, magic, now):

@@ -22,6 +22,7 @@ from kafka.producer.sequences import Identity
 from kafka.producer.transaction_state import TransactionState
 from kafka.protocol.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
 from test.producer.sending_by_hand import NODE, Rig, new_topic_id
+from test.producer.test_foreign_locks import changing
 
 TOO_LARGE, NOT_LEADER, DENIED, CORRUPT = 10, 6, 29, 2
 
@@ -79,6 +80,21 @@ def test_with_one_request_in_flight_a_partition_waits_for_its_answer():
     rig.sent[2].respond()
     rig.loop.settle()
     assert first.succeeded() and second.succeeded()
+
+
+def test_a_batch_that_another_thread_keeps_from_being_taken_goes_soon_after(monkeypatch):
+    """That thread may end its change without waking anybody."""
+    rig = Rig()
+    take = rig.accumulator.take
+
+    def take_in_vain(queue):
+        monkeypatch.undo()
+        with changing(rig.accumulator):
+            assert take(queue) is None
+
+    monkeypatch.setattr(rig.accumulator, 'take', take_in_vain)
+    rig.go(b'v')
+    assert [sent.values for sent in rig.sent] == [{0: [b'v']}]
 
 
 def test_a_request_has_a_size():

@@ -31,6 +31,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/cli/program.py: _guarded': 'shown as the interpreter shows what ends a program',
     'kafka/cli/python2.py: parse': 'a fault of the translator is a source it cannot translate',
     'kafka/cli/program.py: _report': 'what an excepthook of the program raises is shown too',
+    'kafka/consumer/group.py: KafkaConsumer._end': 'logged: the consumer is closed all the same',
     'kafka/consumer/completed_fetch.py: CompletedFetch._deserialized': 'raised by the next take()',
     'kafka/consumer/processes.py: check_sendable': 'what a foreign object raises when pickled',
     'kafka/coordinator/member_assignors.py: _of': 'told as the failure of the assignor',

@@ -35,6 +35,10 @@ Offsets = Dict[TopicPartition, OffsetAndMetadata]
 AGAIN_SECONDS = 30.0
 
 
+def _nothing() -> None:
+    pass
+
+
 class Committing(Shell):
     """A base of the modern KafkaConsumer, of no use alone."""
 
@@ -54,7 +58,7 @@ class Committing(Shell):
             if not wanted:
                 return False
             with CleanUp(self._tell_ended):  # of those in the background that were before it
-                self._commit_now(wanted, seconds)
+                self._commit_now(wanted, seconds, self._tell_ended)
             return True
 
     def commit_async(
@@ -108,12 +112,19 @@ class Committing(Shell):
                 if partition in engine.subscription.assignment
             }
 
-    def _commit_now(self, offsets: Offsets, seconds: float) -> None:
+    def _commit_now(
+        self, offsets: Offsets, seconds: float, tell_earlier: Callable[[], Any] = _nothing
+    ) -> None:
+        """Commit and wait; those who hear of it hear of earlier commits before, by tell_earlier."""
         engine = self._engine
         assert engine.commits is not None
+        number = next(self._commit_numbers)
         began, standing = engine.loop.time(), engine.standing(offsets)
         engine.run(engine.commits.commit(offsets, standing, seconds), seconds)
-        self._note(offsets, engine.loop.time() - began)
+        try:
+            tell_earlier()
+        finally:
+            self._note(offsets, engine.loop.time() - began, number)
 
     def _commit_later(
         self,
@@ -124,7 +135,7 @@ class Committing(Shell):
         seconds: Optional[float] = None,
     ) -> None:
         """Commit in turns; what follows is done by the thread that polls, in the order of calls."""
-        engine = self._engine
+        engine, number = self._engine, next(self._commit_numbers)
         standing, began = engine.standing(offsets), engine.loop.time()
         if seconds is None:
             seconds = self._default_timeout()
@@ -133,7 +144,7 @@ class Committing(Shell):
         # being collected.
         def finish(owner: Committing, error: Optional[KafkaError]) -> None:
             if error is None:
-                owner._note(offsets, engine.loop.time() - began)
+                owner._note(offsets, engine.loop.time() - began, number)
             try:
                 tell(error)
             finally:  # the outcome is known, whatever a callback of the program does with it
@@ -156,28 +167,50 @@ class Committing(Shell):
 
         consumer = weakref.ref(self)
         outcome: List[Optional[KafkaError]] = []  # empty until it has ended
+        commit_of_call = outcome, future, finish
 
         def begin() -> None:  # in one turn: nobody waits for a commit that was not begun
             owner = consumer()
             if owner is not None:
-                owner._under_way.append((outcome, future, finish))
+                owner._under_way.append(commit_of_call)
+                owner._asked.remove(commit_of_call)
                 engine.loop.spawn(commit())
 
+        self._asked.append(commit_of_call)
         engine.loop.call_threadsafe(begin)
+
+    def _await_commits(self, seconds: float) -> None:
+        """Wait for the commits that were asked for: a member that has left commits nothing."""
+        if self._asked or self._under_way:
+            begun: List[bool] = []
+            self._engine.loop.call_threadsafe(begun.append, True)  # behind the begin() of each
+            self._engine.wait(lambda: begun and not self._under_way, max(0.0, seconds))
+
+    def _fail_commits(self, error: KafkaError) -> None:
+        """Leave an error to those who wait for commits of which nothing will be heard any more."""
+        for _, future, finish in (*self._under_way, *self._asked):
+            self._ended.append((future, functools.partial(finish, self, error)))
+        self._under_way.clear()
+        del self._asked[:]
 
     def _move_ended(self) -> None:
         """Leave what follows of commits that have ended to the thread that polls; in a turn."""
         while self._under_way and self._under_way[0][0]:
-            (error,), future, finish = self._under_way.popleft()
+            (error,), future, finish = self._under_way[0]
             self._ended.append((future, functools.partial(finish, self, error)))
+            # Last: whoever sees that none is under way finds it among those that have ended.
+            self._under_way.popleft()
 
-    def _note(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], seconds: float) -> None:
+    def _note(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], seconds: float, number: int
+    ) -> None:
+        """Take note of a commit, unless a later one of the same partition was noted before."""
         engine = self._engine
         with engine.lock:
             for partition, offset in offsets.items():
                 state = engine.subscription.assignment.get(partition)
-                if state is not None:
-                    state.committed = offset
+                if state is not None and number >= self._noted.get(partition, 0):
+                    state.committed, self._noted[partition] = offset, number
         if engine.figures is not None:
             engine.figures.committed(seconds)
         for interceptor in self._interceptors:

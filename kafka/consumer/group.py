@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional,
 from kafka import config
 from kafka.cleaning_up import CleanUp, clean_up
 from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG, DEPRECATED_CONFIG_KEYS
-from kafka.consumer.call_checks import seconds_of
+from kafka.consumer.call_checks import ConsumerClosedError, seconds_of
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.deserializers import LentDeserializer, adapt_deserializer
 from kafka.consumer.dialect_09 import Verbs09
@@ -36,6 +36,7 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.commits import AutoCommit
 from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaError, NoBrokersAvailable
 from kafka.net.loop import Loop
+from kafka.program_errors import log_program_error
 from kafka.quiet import be_quiet
 from kafka.running_calls import is_in_call
 from kafka.topic_maps import TopicDict
@@ -398,8 +399,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         if self._closed:
             if self._is_interrupted_closing():
                 with self._guard:  # not while another thread is at it
-                    engine.close(0.5)
-                    self._closing = None
+                    self._end(0.5)
             return
         if os.getpid() != self._pid:  # the child of a fork: everything belongs to the parent
             self._closed = True
@@ -420,8 +420,18 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
                 self._closed = True
                 self._siblings.close()
                 self._messages = iter(())
-                engine.close(max(0.5, deadline - self._now()))
-                self._closing = None
+                self._end(max(0.5, deadline - self._now()))
+
+    def _end(self, seconds: float) -> None:
+        """Close the connections, and tell of commits that were not answered."""
+        self._engine.close(seconds)
+        text = 'the consumer was closed before the commit was answered: it may be stored or not'
+        self._fail_commits(ConsumerClosedError(text))
+        self._closing = None
+        try:
+            self._tell_ended()
+        except Exception as error:
+            log_program_error(log, error, 'a callback of a commit failed')
 
     def _is_interrupted_closing(self) -> bool:
         """Return True if an exception has ended a call of close() before its end."""
@@ -445,6 +455,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
                 self._tell_gone(owned, False)
             except KafkaError as error:
                 log.error('%s', error)
+        self._await_commits(deadline - self._now() - kept)
         try:
             left = max(kept, deadline - self._now())
             self._leave('the consumer is closed', min(left, max(0.1, to_leave)))

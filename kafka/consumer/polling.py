@@ -405,7 +405,8 @@ class Polling(Rebalancing):
         self._course_size = records.left()
         if self._course_size:
             self._count(course.partition, self._course_size)
-            self._course = course
+            moves = self._moves_of(course.partition, course.token)
+            self._course = course._replace(moves=moves)
         else:  # no records but what is passed over
             self._move_on(course.partition, course.token, course.end, course.epoch, False)
         return records.iterator

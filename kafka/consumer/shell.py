@@ -6,6 +6,7 @@ iteration has under way, and the exact position that follows from them.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
@@ -61,6 +62,7 @@ class Course(NamedTuple):
     records: Union[LazyRecords, ListedRecords]
     end: int  # the position behind them, behind what is skipped too
     epoch: int
+    moves: int = -1  # of the state: if that was not moved since, what was handed out stands
 
 
 class Shell:
@@ -86,6 +88,11 @@ class Shell:
         # Of commits in the background, in the order of the calls: the outcome, an empty list until
         # it is known, and what is called with it.
         self._under_way: Deque[Tuple[List[Any], Future, Callable[[Any, Any], Any]]] = deque()
+        # The same of those that are not begun: a turn puts them under way.
+        self._asked: List[Tuple[List[Any], Future, Callable[[Any, Any], Any]]] = []
+        # Commits are numbered in the order of their calls; the newest that each partition knows of.
+        self._commit_numbers = itertools.count(1)
+        self._noted: Dict[TopicPartition, int] = {}
         # What follows of those that ended, for the thread that polls.
         self._ended: Deque[Tuple[Future, Callable[[], Any]]] = deque()
         # The one of them that is being told; it is told again if an exception came before it was.
@@ -125,17 +132,17 @@ class Shell:
         elif course.records.left():
             last = course.records.last()
             if last is not None:
-                self._move_on(course.partition, course.token, last[0] + 1, last[1])
+                self._move_course(course, last[0] + 1, last[1])
         else:
             self._course = None
             has_records = course.records.last() is not None
-            self._move_on(course.partition, course.token, course.end, course.epoch, has_records)
+            self._move_course(course, course.end, course.epoch, has_records)
 
     def _sync_cut(self, course: Optional[Course]) -> None:
         """Do the same where the last record did not get to the program."""
         last = None if course is None else course.records.last(without=1)
         if course is not None and last is not None:
-            self._move_on(course.partition, course.token, last[0] + 1, last[1])
+            self._move_course(course, last[0] + 1, last[1])
         self._hand_out = HandOut()
         self._hand_out.is_open = True
         self._is_cut = False
@@ -179,6 +186,30 @@ class Shell:
             move = state.consumed if has_records else state.passed_over
             move(offset, -1 if epoch is None else epoch)
             return True
+
+    def _move_course(
+        self, course: Course, offset: int, epoch: Optional[int], has_records: bool = True
+    ) -> None:
+        """Move the position of a course behind what was handed out of it.
+
+        A turn may have dropped what was fetched ahead, as the log of a new leader is shorter: what
+        is to be fetched begins behind what was handed out then, and not where the course began.
+        """
+        if self._move_on(course.partition, course.token, offset, epoch, has_records):
+            return
+        engine = self._engine
+        with engine.lock:
+            state = engine.subscription.assignment.get(course.partition)
+            if state is not None and state.moves == course.moves and state.has_valid_position:
+                if self._move_on(course.partition, state.token, offset, epoch, has_records):
+                    state.rewind()
+
+    def _moves_of(self, partition: TopicPartition, token: int) -> int:
+        """Return how often the position was moved, as of the records that were taken; else -1."""
+        engine = self._engine
+        with engine.lock:
+            state = engine.subscription.assignment.get(partition)
+            return state.moves if state is not None and state.token == token else -1
 
     def _counts(self, partition: TopicPartition, token: int) -> bool:
         """Tell whether what was taken of a partition may still be handed out."""

@@ -83,7 +83,9 @@ class Verbs(ArrowPolling):
         with self._guard:
             self._check_open()
             self._stop_course()
+            deadline = self._now() + self._default_timeout()
             self._commit_before_rebalance(self._default_timeout())
+            self._await_commits(deadline - self._now())
             self._leave('unsubscribe() was called', self._default_timeout())
             engine = self._engine
             with engine.lock:
@@ -317,7 +319,8 @@ class Verbs(ArrowPolling):
         wanted = check_partitions(partitions)
         self._check_open()
         if not wanted:
-            wanted = sorted(self._engine.subscription.meant())
+            with self._engine.lock:  # a topic of a pattern may be assigned in a turn
+                wanted = sorted(self._engine.subscription.meant())
             if not wanted:
                 raise NotAssignedError('no partitions are assigned')
         return wanted

@@ -105,6 +105,66 @@ def test_a_commit_async_is_told_in_a_later_poll(cluster):
     assert stored(cluster).offset == 10
 
 
+@pytest.mark.parametrize('end', ['close', 'unsubscribe'])
+@pytest.mark.parametrize('protocol', ['assign', 'classic', 'consumer'])
+def test_a_commit_async_is_stored_and_told_although_the_consumer_ends_at_once(
+    cluster, protocol, end
+):
+    told = []
+    options = {} if protocol == 'assign' else {'group_protocol': protocol}
+    made = consumer_of(cluster, group_id='g', enable_auto_commit=False, **options)
+    with made:
+        if protocol == 'assign':
+            made.assign([FIRST])
+        else:
+            made.subscribe(['t'])
+        poll_until(made, 1, max_records=1)
+        future = made.commit_async(
+            {FIRST: OffsetAndMetadata(7, '')}, lambda *args: told.append(args)
+        )
+        getattr(made, end)()
+    assert told == [({FIRST: OffsetAndMetadata(7, '', -1)}, None)]
+    assert future.succeeded()
+    assert stored(cluster).offset == 7
+
+
+def test_commits_that_nobody_answers_fail_when_the_consumer_is_closed():
+    """Those under way and those that were not begun; neither is waited for without end."""
+    with MemoryCluster(version='4.4', seed=1, topics={'t': 1}) as cluster:
+        made = SimConsumer.of(cluster, [], group_id='g', enable_auto_commit=False)
+        made.assign([FIRST])
+        made.commit({FIRST: OffsetAndMetadata(1, '')})
+        told = []
+
+        def tell(offsets, error):
+            told.append(error)
+            made.commit(offsets)  # it is closed: that is logged, and close() goes on
+
+        cluster.pause(0)
+        futures = [
+            made.commit_async({FIRST: OffsetAndMetadata(number, '')}, tell) for number in (2, 3)
+        ]
+        began = cluster.timers.clock.monotonic()
+        made.close(timeout_ms=3000)
+        assert cluster.timers.clock.monotonic() - began <= 4.0
+        assert [type(error).__name__ for error in told] == ['ConsumerClosedError'] * 2
+        assert all(future.failed() for future in futures)
+
+
+def test_a_commit_is_noted_behind_those_that_were_before_it(cluster):
+    """A seek back is committed at the end, and interceptors hear of commits in their order."""
+    heard = []
+    noting = SimpleNamespace(on_commit=lambda offsets: heard.append(offsets[FIRST].offset))
+    with member(cluster, auto_commit_interval_ms=600000, interceptors=[noting]) as made:
+        poll_until(made, 10)
+        made.commit_async({FIRST: OffsetAndMetadata(5, '')})
+        made.commit({FIRST: OffsetAndMetadata(9, '')})
+        assert heard == [5, 9]
+        assert made._engine.subscription.assignment[FIRST].committed.offset == 9
+        made.seek(FIRST, 5)
+    assert stored(cluster).offset == 5
+
+
 def test_commits_async_are_told_in_the_order_of_the_calls(cluster):
     """The first takes longer: it is asked whether there is such a partition."""
     told = []

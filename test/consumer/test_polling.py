@@ -131,6 +131,34 @@ def test_a_seek_between_two_records_of_iteration_is_followed(consumer):
     assert int(next(consumer).value) == 50
 
 
+@pytest.mark.parametrize('count', [30, 100], ids=['in the middle', 'at the end'])
+def test_iteration_doubles_nothing_when_what_was_fetched_ahead_is_dropped(consumer, count):
+    """By a turn, as the log of a new leader is shorter: what was handed out stays handed out."""
+    write_again = [int(next(consumer).value) for _ in range(count)]
+    engine = consumer._engine
+    with engine.lock:
+        state = engine.subscription.assignment[FIRST]
+        assert state.position < count
+        state.rewind()
+    rest = [int(next(consumer).value) for _ in range(100 - count)]
+    assert write_again + rest == list(range(100))
+    assert consumer.position(FIRST) == 100
+
+
+def test_seek_to_end_without_names_takes_all_partitions_at_once(consumer, monkeypatch):
+    """A topic that a pattern matches may be assigned in a turn meanwhile."""
+    subscription, lock = consumer._engine.subscription, consumer._engine.lock
+    meant, held = subscription.meant, []
+
+    def look():
+        held.append(lock._is_owned())
+        return meant()
+
+    monkeypatch.setattr(subscription, 'meant', look)
+    consumer.seek_to_end()
+    assert held == [True]
+
+
 def test_what_is_paused_in_the_middle_of_iteration_comes_after_resume(consumer):
     consumer.assign([FIRST, SECOND])
     first = next(consumer)

@@ -246,7 +246,8 @@ class RangeFetcher:
         return plans, has_leaderless
 
     async def _fetch(self, node_id: int, states: List[RangeState], room: int) -> None:
-        asked = [(each, each.token, each.fetch_offset) for each in states]
+        with self._lock:  # the two belong together: seek() sets one after the other
+            asked = [(each, each.token, each.fetch_offset) for each in states]
         answers: Dict[TopicPartition, PartitionData] = {}
         error: Optional[KafkaError] = None
         try:
@@ -263,7 +264,7 @@ class RangeFetcher:
         except KafkaError as failure:
             error = failure
             self._pool.refresh()  # again and again: nobody may have taken its place yet
-        doubtful: List[Tuple[RangeState, _Doubt]] = []
+        doubtful: List[Tuple[RangeState, int, _Doubt]] = []
         with self._lock:
             del self._asking[node_id]
             for state, token, _ in asked:
@@ -279,9 +280,9 @@ class RangeFetcher:
                 doubt = self._answered(state, data, node_id, len(asked) == 1)
                 if doubt is not None:
                     state.is_asked = True
-                    doubtful.append((state, doubt))
-        for state, doubt in doubtful:
-            self._loop.spawn(self._find_out(state, doubt))
+                    doubtful.append((state, token, doubt))
+        for state, token, doubt in doubtful:
+            self._loop.spawn(self._find_out(state, token, doubt))
         self.look()
 
     def _request(self, asked: Sequence[Tuple[RangeState, int, int]], room: int) -> FetchRequest:
@@ -457,9 +458,13 @@ class RangeFetcher:
 
     # ------------------------------------------------------------ in turns: what is gone
 
-    async def _find_out(self, state: RangeState, doubt: _Doubt) -> None:
-        """Find out what a log has, and go on or tell what is gone."""
-        partition, offset = state.partition, state.fetch_offset
+    async def _find_out(self, state: RangeState, token: int, doubt: _Doubt) -> None:
+        """Find out what a log has, and go on or tell what is gone.
+
+        Arguments: token: of the request; where the reader has sought since, nothing is told.
+        """
+        with self._lock:
+            partition, offset = state.partition, state.fetch_offset
         timeout = self.settings.request_timeout
         try:
             if doubt is _Doubt.ENDS_EARLY:  # whoever leads now has to say so
@@ -476,7 +481,9 @@ class RangeFetcher:
         first, last = (None if each[partition] is None else each[partition][0] for each in found)
         with self._lock:
             state.is_asked = False
-            if first is not None and offset < first:
+            if state.token != token:
+                pass
+            elif first is not None and offset < first:
                 self._begins_late(state, first)
             elif last is not None and (offset > last or self._ends_early(state, doubt, last)):
                 text = 'its log ends at %d: it was cut off, or the topic was made anew' % last

@@ -455,7 +455,7 @@ class BoundedReader:
         """{partition: [(first, behind the last)]} of offsets that were gone and passed over."""
         found = {at: [*some] for at, some in self._lost.items()}
         if self._fetcher is not None:
-            for at, some in self._fetcher.lost.items():
+            for at, some in list(self._fetcher.lost.items()):  # at once: a turn may add to it
                 found.setdefault(at, []).extend(some)
         return found
 

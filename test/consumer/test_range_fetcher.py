@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from types import SimpleNamespace
 
 import pytest
 
 from kafka.consumer.range_fetcher import RangeFetcher, ReadSettings
-from kafka.consumer.ranges import OffsetRange
+from kafka.consumer.ranges import OffsetRange, RangeState
 from kafka.errors import (
+    CorruptRecordError,
     KafkaTimeoutError,
     OffsetOutOfRangeError,
     RecordTooLargeError,
@@ -24,7 +26,7 @@ from kafka.protocol.fetch import (
 )
 from kafka.record.legacy_records import encode_message_set
 from kafka.testing.logs.partition_log import Batch
-from test.consumer.bounded import T0, Stage, numbered, offsets, values
+from test.consumer.bounded import T0, Stage, flip_last, numbered, offsets, values
 
 
 @pytest.fixture
@@ -436,3 +438,61 @@ def test_a_near_replica_is_asked_where_the_leader_says_so():
         assert fetches(stage)[0].rack_id == 'r'
     finally:
         stage.close()
+
+
+def test_a_request_is_for_the_offset_that_its_token_is_for(stage):
+    """A reader seeks in one thread, while a turn in another notes what it asks for."""
+    fetcher = RangeFetcher(stage.cluster, None, None, [OffsetRange('t', 0, 0, 90)], ReadSettings())
+    (state,) = fetcher._states
+    state.advance(30)
+    noted = []
+
+    class Pool:
+        def fetch_link(self, node_id):
+            noted.extend(turn_of.cr_frame.f_locals['asked'])
+            raise RuntimeError('by the test')
+
+    turn_of = fetcher._fetch(0, [state], 1)
+    fetcher._pool = Pool()
+    turn = threading.Thread(target=lambda: pytest.raises(RuntimeError, turn_of.send, None))
+
+    class Slow(RangeState):
+        __slots__ = ()
+
+        def seek(self, offset):
+            self.token += 1
+            turn.start()
+            turn.join(0.2)  # the turn has to wait until both are set
+            self.fetch_offset = offset
+
+    state.__class__ = Slow
+    fetcher._loop = SimpleNamespace(call_lazily=lambda *call: None)
+    fetcher.seek(state, 20)
+    turn.join(5)
+    assert noted == [(state, 1, 20)]
+
+
+def test_what_was_found_out_before_the_reader_went_back_is_about_another_place(stage):
+    """skip_corrupt() comes while brokers are asked where the log ends: the rest is read."""
+    for start in range(0, 50, 10):
+        stage.write(*numbered(10, start=start), damage=flip_last if start == 10 else None)
+    reader = stage.reader(
+        {T0: (0, 60)}, fail_on_data_loss=False, cut_off_after_ms=50, fetch_max_wait_ms=20
+    )
+    assert offsets(reader.read(100)) == list(range(10))
+    with pytest.raises(CorruptRecordError):
+        reader.read()
+    asked = reader._client.lookups.look_up
+    skipped = []
+
+    async def ask(wanted, seconds):
+        found = await asked(wanted, seconds)
+        if not skipped:  # behind the first question
+            skipped.append(reader.skip_corrupt())
+        return found
+
+    reader._client.lookups.look_up = ask
+    reader._loop.wait(lambda: skipped, 5.0)
+    assert skipped == [20]
+    assert offsets(reader) == list(range(20, 50))
+    assert reader.lost == {T0: [(50, 60)]}

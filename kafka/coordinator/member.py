@@ -58,7 +58,6 @@ class Step:
         self.deadline = deadline
         self.tells = tells
         self.is_begun = False
-        self.is_withdrawn = False
         self.is_finished = False  # as far as the thread that polls is concerned
         #: Whether the listener has run: if the step is repeated it is not called a second time.
         self.has_told = False
@@ -66,8 +65,9 @@ class Step:
         self.commit: Optional[Future] = None
         self._loop = loop
         self._waiter: Waiter[None] = Waiter()
-        # Who takes it out decides what becomes of the step; popping is atomic between threads.
-        self._undecided: List[bool] = [True]
+        # 'begun' by the thread that polls, 'withdrawn' by a turn: the first word decides. Appending
+        # is atomic between threads, and what was decided is seen by both at once.
+        self._words: List[str] = []
 
     def __repr__(self) -> str:
         state = ' done' if self._waiter.done else ' begun' if self.is_begun else ''
@@ -80,23 +80,24 @@ class Step:
 
     def begin(self) -> bool:
         """Take it up, from the thread that polls; False if it was withdrawn, or begun before."""
-        is_ours = self._decide()
-        self.is_begun = self.is_begun or is_ours
-        return is_ours
+        if self.is_begun or self.is_withdrawn:
+            return False
+        self._words.append('begun')
+        self.is_begun = not self.is_withdrawn
+        return self.is_begun
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether the member has taken it back."""
+        return self._words[:1] == ['withdrawn']
 
     def withdraw(self) -> bool:
         """Take it back, for the member in a turn; False if it was begun. May be repeated."""
-        if not self.is_withdrawn:
-            self.is_withdrawn = self._decide()
+        if not self._words:
+            self._words.append('withdrawn')
             if self.is_withdrawn:
                 self._waiter.wake()
         return self.is_withdrawn
-
-    def _decide(self) -> bool:
-        try:
-            return self._undecided.pop()
-        except IndexError:
-            return False
 
     def finish(self) -> None:
         """Tell the member that it is done, from any thread; raises as Loop.call_threadsafe()."""

@@ -46,3 +46,18 @@ def test_what_was_withdrawn_is_not_begun():
     assert step.withdraw() and step.withdraw()
     assert not step.begin()
     assert (step.is_begun, step.is_withdrawn) == (False, True)
+
+
+def test_a_step_is_withdrawn_for_both_threads_at_once():
+    """The thread that polls may look between any two moves of the turn that withdraws."""
+    step, seen = step_of(), []
+
+    class Words(list):
+        def append(self, word):
+            super().append(word)
+            if word == 'withdrawn':
+                seen.append((step.begin(), step.is_withdrawn, step.is_begun))
+
+    step._words = Words()
+    assert step.withdraw()
+    assert seen == [(False, True, False)]

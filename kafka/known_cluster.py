@@ -49,6 +49,8 @@ _OF_ITS_OWN = (
 # broker is down: it would create it, and too few are there for its copies (seen on 0.11.0.3; 0.8
 # has no code for that).
 _NOT_CREATED = (InvalidReplicationFactorError, UnknownError)
+#: How often metadata is loaded for a partition while other threads reset it.
+_LOADS = 3
 
 
 class KnownCluster:
@@ -225,14 +227,18 @@ class KnownCluster:
         if leader is not None:
             return leader
         key = self.PARTITION(topic, partition)
-        if self._unavailable is not None:
+        unavailable = self._unavailable  # looked at once: another thread may take it away
+        if unavailable is not None:
             # Another payload of this call has just found no host: do not wait for that again.
-            raise KafkaUnavailableError(*self._unavailable.args)
-        try:
-            self.load_metadata_for_topics(topic)
-        except _NOT_CREATED as error:
-            raise LeaderNotAvailableError(key) from error
-        partitions = self.topic_partitions.get(topic) or {}
+            raise KafkaUnavailableError(*unavailable.args)
+        for _ in range(_LOADS):
+            try:
+                self.load_metadata_for_topics(topic)
+            except _NOT_CREATED as error:
+                raise LeaderNotAvailableError(key) from error
+            partitions = self.topic_partitions.get(topic) or {}
+            if partitions:  # else another thread, which lost its broker, has reset all metadata
+                break
         if partition not in partitions:
             raise UnknownTopicOrPartitionError(key)
         if self._leader_id(partitions[partition]) == -1:

@@ -109,7 +109,9 @@ class TopicDict(Dict[Any, Any]):
 
     def copy(self: _Map) -> _Map:
         """Return a shallow copy of the same kind."""
-        return type(self)(self)
+        made = type(self)()
+        dict.update(made, self)  # in one step: another thread may change it
+        return made
 
     @classmethod
     def fromkeys(cls, iterable: Iterable[Any], value: Any = None) -> TopicDict:

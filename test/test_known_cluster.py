@@ -7,6 +7,7 @@ import pytest
 from kafka import KafkaClient, SimpleClient
 from kafka.errors import (
     KafkaError,
+    KafkaUnavailableError,
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
 )
@@ -42,3 +43,45 @@ def test_a_constructor_that_fails_leaves_no_connection(face, monkeypatch):
     with Cluster() as cluster, pytest.raises(KafkaError, match='by the test') as caught:
         face(cluster.bootstrap)  # test/conftest.py fails this test for an open socket
     assert caught.value
+
+
+def test_a_leader_is_found_although_another_thread_resets_all_metadata_meanwhile(monkeypatch):
+    """It has found a broker gone: nobody is to take the topic for unknown."""
+    with Cluster(topics={'t': 1}) as cluster:
+        client = KafkaClient(cluster.bootstrap)
+        load, resets = client.load_metadata_for_topics, [True]
+
+        def reset(*topics):
+            load(*topics)
+            if resets:
+                resets.pop()
+                client.reset_all_metadata()
+
+        monkeypatch.setattr(client, 'load_metadata_for_topics', reset)
+        client.reset_all_metadata()
+        try:
+            assert client._get_leader_for_partition(b't', 0).host == b'127.0.0.1'
+            assert not resets
+        finally:
+            client.close()
+
+
+def test_a_failure_that_another_thread_takes_away_meanwhile_is_none():
+    """Where no host answered; each of two threads looks for leaders."""
+    with Cluster(topics={'t': 1}) as cluster:
+        client = KafkaClient(cluster.bootstrap)
+
+        class Once(type(client)):
+            failures = [KafkaError('by the test')]
+            _unavailable = property(
+                lambda self: self.failures.pop() if self.failures else None,
+                lambda self, value: None,
+            )
+
+        try:
+            client.reset_all_metadata()
+            client.__class__ = Once
+            with pytest.raises(KafkaUnavailableError, match='by the test'):
+                client._get_leader_for_partition(b't', 0)
+        finally:
+            client.close()

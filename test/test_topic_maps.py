@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
+import threading
+import time
 
 import pytest
 
@@ -131,3 +133,28 @@ def test_stays_a_dict_in_the_rest():
     assert found.popitem() == (b'b', 2)
     found.clear()
     assert not found
+
+
+def test_a_map_is_copied_while_another_thread_changes_it():
+    shared = TopicDict((b'%d' % number, number) for number in range(50))
+    ends = threading.Event()
+
+    def change():
+        number = 0
+        while not ends.is_set():
+            number += 1
+            shared[b'x%d' % (number % 7)] = number
+            shared.pop(b'x%d' % ((number + 3) % 7), None)
+
+    before = sys.getswitchinterval()
+    changing = threading.Thread(target=change)
+    sys.setswitchinterval(1e-5)
+    try:
+        changing.start()
+        until = time.monotonic() + 1.0
+        while time.monotonic() < until:
+            assert len(shared.copy()) >= 50
+    finally:
+        ends.set()
+        changing.join(5)
+        sys.setswitchinterval(before)

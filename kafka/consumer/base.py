@@ -14,7 +14,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
 from kafka.errors import (
     KafkaError,
@@ -82,6 +82,7 @@ class Consumer:
         # Where a reset has put offsets. What is still there is not committed: the group would skip
         # messages that nobody was given.
         self._unread: Dict[int, int] = {}
+        self._resetting: Set[int] = set()  # where a reset is under way
         # Offsets as they were before the call that is taking messages for the program, or was ended
         # by an exception before it returned them; None in between.
         self._before: Optional[Dict[int, int]] = None
@@ -185,8 +186,9 @@ class Consumer:
                 return None
             self._committing = True
             try:
+                seen = dict(self.offsets)  # first: what is taken from now on is not committed
                 positions = self._read() if partitions is None else self._positions(partitions)
-                return self._commit(positions) if positions else None
+                return self._commit(positions, seen) if positions else None
             finally:
                 self._committing = False
 
@@ -207,14 +209,21 @@ class Consumer:
         """Return the offsets that may be committed."""
         # In this order: the program may begin a call while the timer's thread is here.
         positions = dict(self.offsets)
-        unread, former = self._unread, self._before
+        resetting, unread, former = set(self._resetting), self._unread, self._before
         # The call that takes messages commits them with its last steps; anybody else must not.
         if former is not None and not is_in_call('before', former):
             positions.update(former)
-        return {p: offset for p, offset in positions.items() if unread.get(p) != offset}
+        return {
+            partition: offset
+            for partition, offset in positions.items()
+            if unread.get(partition) != offset and partition not in resetting
+        }
 
-    def _commit(self, positions: Dict[int, int]) -> bool:
-        """Store some offsets and reset the counter; return whether that worked."""
+    def _commit(self, positions: Dict[int, int], seen: Dict[int, int]) -> bool:
+        """Store some offsets and reset the counter; return whether that worked.
+
+        Arguments: seen: the offsets of all partitions before these were read.
+        """
         requests = [
             OffsetCommitRequest(self.topic, partition, offset, None)
             for partition, offset in positions.items()
@@ -233,7 +242,7 @@ class Consumer:
         self.count_since_commit = 0
         # Sequence: the timer reads the offsets; the program takes a message; the timer resets the
         # counter. What was taken meanwhile must not count as committed.
-        for partition, offset in positions.items():
+        for partition, offset in {**seen, **positions}.items():
             if self.offsets.get(partition) != offset:
                 self.count_since_commit = 1
         return True

@@ -429,9 +429,13 @@ class SimpleConsumer(Consumer):
             partition = response.partition
             what = shown(self.topic), partition
             log.warning('topic=%s partition=%s: offset out of range', *what)
-            offset = self.reset_partition_offset(partition)
-            if offset is not None:
-                self._unread[partition] = offset
+            self._resetting.add(partition)
+            try:
+                offset = self.reset_partition_offset(partition)
+                if offset is not None:
+                    self._unread[partition] = offset
+            finally:  # last: until here the timer's thread cannot tell what nobody has read
+                self._resetting.discard(partition)
             outcome.again[partition] = sizes.get(partition, self.buffer_size)
             outcome.failed = True
             return

@@ -252,7 +252,8 @@ class Producer:
             self.tally.lost += late
         if late:
             log.error('%d messages came when the producer had stopped: they are lost', late)
-        raise IllegalStateError('the producer has stopped meanwhile')
+        if taken or end:  # else the thread had sent it when it ended
+            raise IllegalStateError('the producer has stopped meanwhile')
 
     def _send_now(self, topic: Any, partition: int, msg: Any, key: Optional[bytes]) -> List[Any]:
         messages = message_set(

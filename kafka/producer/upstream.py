@@ -132,15 +132,15 @@ class Upstream:
 
     def _end(self) -> None:
         """Count what is left, which stays in the queue; of later messages the sender is told."""
-        with self.queue.mutex:
+        with self.queue.mutex:  # with which the program counts messages that come late
             left = list(self.queue.queue)
             self.tally.ended_with = len(left)
-        queued = sum(item[0] != STOP for item in left)
+            queued = sum(item[0] != STOP for item in left)
+            self.tally.lost += queued + sum(pending.number for pending in self.pending)
         if not self.pending and not queued:
             return
         for pending in self.pending:
-            self._lose(pending, 'lost at the end')
-        self.tally.lost += queued
+            log.error('lost at the end: %s', self._shown(pending.request))
         log.error(
             'stopped before everything was sent: %d requests and %d queued messages are lost, '
             '%d messages in all',

@@ -462,3 +462,27 @@ def test_partitions_that_are_no_list_are_named(method):
     made.count_since_commit = 1
     with pytest.raises(TypeError, match='partitions must be a list of int, not int'):
         getattr(made, method)(5)
+
+
+def test_what_is_taken_while_the_timer_commits_other_partitions_is_not_committed_yet():
+    """One that stands where a reset has put it is left out of the commit, and read meanwhile."""
+    client = FakeClient((0, 9), (0, 9))
+    made = consumer(client)
+    made.offsets.update({0: 3, 1: 5})
+    made._unread[1] = 5
+    made.count_since_commit = 1
+    send = client.send_offset_commit_request
+
+    def take(*args, **more):
+        made.offsets[1] = 6
+        made.count_since_commit += 1
+        return send(*args, **more)
+
+    client.send_offset_commit_request = take
+    assert made.commit()
+    assert made.count_since_commit == 1
+    client.send_offset_commit_request = send
+    assert made.commit()
+    assert {request.partition: request.offset for request in committed(client)[-1][1]} == {
+        0: 3, 1: 6
+    }  # fmt: skip

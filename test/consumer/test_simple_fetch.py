@@ -484,3 +484,22 @@ def test_what_came_before_an_error_is_handed_out_first():
         made.get_message()
     assert made.fetch_offsets == {0: 2}
     assert [message.offset for _, message in made.queue] == [0, 1]
+
+
+def test_where_a_reset_puts_a_partition_is_not_committed_in_the_middle_of_it():
+    """The timer's thread may look between the reset and the mark that nobody has read it."""
+    client = FakeClient((0, 9), (5, 9))
+    made = consumer(client, auto_offset_reset='smallest')
+    made.fetch_offsets[1] = 100
+    seen, reset = [], made.reset_partition_offset
+
+    def look(partition):
+        offset = reset(partition)
+        seen.append((made.offsets[partition], made._read()))
+        return offset
+
+    made.reset_partition_offset = look
+    made.get_message(False)
+    ((offset, committed),) = seen
+    assert offset == made.offsets[1] and 1 not in committed
+    assert not made._resetting

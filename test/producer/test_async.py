@@ -321,6 +321,23 @@ def test_a_message_that_comes_when_all_is_over_is_refused_and_counted(idle, capl
     producer.stop()
 
 
+def test_a_message_that_was_sent_before_all_was_over_is_not_refused(idle):
+    """Another thread stops the producer behind it: who is told that it failed sends it again."""
+    producer = asynchronous()
+    put = producer.queue.put_all
+
+    def put_and_end(items):
+        count = put(items)
+        drained(producer.queue)
+        producer.tally.ended_with = 0
+        return count
+
+    producer.queue.put_all = put_and_end
+    producer.send_messages(b'topic', 0, b'a')
+    assert producer.tally.lost == 0
+    producer.stop()
+
+
 def test_a_producer_whose_thread_died_takes_no_more_messages(monkeypatch):
     client = FakeClient()
     client.answers['send_produce_request'] = [lambda payloads, **kw: 5]  # no list of answers

@@ -14,15 +14,16 @@ import itertools
 import logging
 import math
 import os
+import threading
 import time
 import weakref
-from threading import Event
-from typing import Any, Callable, Dict, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from kafka import config as options
 from kafka.cleaning_up import CleanUp, clean_up
 from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.net.beginning import Beginning
+from kafka.net.driving import SLICE
 from kafka.net.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
@@ -62,7 +63,7 @@ _EXIT_SECONDS = 5.0
 _COLLECTED_SECONDS = 1.0
 
 _numbers = itertools.count(1)
-# Producers that were not closed, for the end of the interpreter and for forks.
+# Producers whose close() has not ended, for the end of the interpreter and for forks.
 _open: weakref.WeakSet[Any] = weakref.WeakSet()
 # What futures that are still there belong to, producers that are just being closed included.
 _accumulators: weakref.WeakSet[RecordAccumulator] = weakref.WeakSet()
@@ -94,6 +95,7 @@ class KafkaProducer(Placing):
 
     def __init__(self, **configs: Any) -> None:
         self._closed = True  # until it is whole
+        self._closing = Closing()
         self._given = options.hidden(configs)
         configs = options.with_changed(configs, self.DEFAULT_CONFIG, _PRISTINE)
         self.config = config = options.resolve(options.PRODUCER, configs)
@@ -344,12 +346,19 @@ class KafkaProducer(Placing):
         Arguments: timeout: seconds; None waits until delivery_timeout_ms decides.
         Raises: KafkaTimeoutError, which is an AssertionError too, when some are still under way;
         ValueError, which is one as well, for a negative timeout.
-        Records that failed do not make it raise; their futures say so.
+        Records that failed do not make it raise; their futures say so. While another thread closes
+        the producer it is waited for.
         """
         timeout = check_timeout(timeout)
         if self._closed:
+            if not self._wait_until_closed(timeout):
+                raise FlushTimeoutError(
+                    'flush: another thread is closing the producer, still after %s seconds'
+                    % timeout
+                )
             return
-        self._check_open()
+        if self._forked:
+            raise _of_the_parent()
         self._accumulator.check_outside()
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         self._sweep(deadline)
@@ -385,7 +394,7 @@ class KafkaProducer(Placing):
         if self._forked:
             raise _of_the_parent()
         self._accumulator.check_outside()
-        purged = Event()
+        purged = threading.Event()
 
         def purge() -> None:
             try:
@@ -426,30 +435,56 @@ class KafkaProducer(Placing):
         Arguments: timeout: seconds; None waits until everything has its outcome. What has none by
         then fails with IllegalStateError. In a callback, and with 0, nothing is waited for. With
         acks=0 it is waited until brokers have read what was sent, which those of 0.9 and 0.10.0
-        forget when a connection is closed before.
+        forget when a connection is closed before. While another thread closes it, that is waited
+        for, at most so long.
         null_logger: not looked at (2.x).
         Raises: ValueError, which is an AssertionError too, for a negative timeout.
         """
         timeout = check_timeout(timeout)
         if self._closed:
+            self._wait_until_closed(timeout)
             return
         self._accumulator.check_outside()
-        self._closed = True
+        call = Closing.new_call()
         try:
-            self._close(timeout)
+            if self._closing.is_first(call):
+                self._closed = True
+                self._close(timeout)
+            else:
+                self._wait_until_closed(timeout)
         except BaseException:  # raised from outside, maybe, at any point: nothing else would end it
-            if not self._forked:
+            if self._closing.is_first(call) and not self._forked:
+                self._closed = True
                 self._end(0.0)
             raise
+        finally:
+            if self._closing.is_first(call):
+                self._closing.end()
+                _open.discard(self)
+
+    def _wait_until_closed(self, timeout: Optional[float]) -> bool:
+        """Wait until the call that closes it has ended; return False if it has not in time.
+
+        Returns at once where that would wait for this one.
+        """
+        if self._forked or not self._closing.is_elsewhere():
+            return True
+        if self._loop.runs_here() or self._accumulator.is_inside():
+            return True
+        return self._closing.wait(self._longest_close if timeout is None else timeout)
+
+    @property
+    def _longest_close(self) -> float:
+        """Seconds after which everything has its outcome, and some more."""
+        return float(self.config['delivery_timeout_ms'] / 1000 + _CLOSING_SECONDS)
 
     def _close(self, timeout: Optional[float]) -> None:
         self._fast.clear()
-        _open.discard(self)
         if self._forked:
             return
         self._accumulator.close(sends_rest=timeout != 0)
         if timeout is None:
-            timeout = self.config['delivery_timeout_ms'] / 1000 + _CLOSING_SECONDS
+            timeout = self._longest_close
         deadline = time.monotonic() + timeout
         with contextlib.ExitStack() as at_last:  # whatever one of them raises
             for serializer in (self.config['value_serializer'], self.config['key_serializer']):
@@ -537,6 +572,45 @@ def _settings_of(config: Any, limits: Limits) -> SenderSettings:
     )
 
 
+class Closing:
+    """Which of the calls that close a producer does so; the others may wait until it has ended."""
+
+    def __init__(self) -> None:
+        self._calls: List[List[int]] = []
+        # Not an Event, which takes a lock of its own where a signal's handler may call it again.
+        self._has_ended = threading.Lock()
+        self._has_ended.acquire()
+
+    @staticmethod
+    def new_call() -> List[int]:
+        """Return what stands for a call in this thread."""
+        return [threading.get_ident()]
+
+    def is_first(self, call: List[int]) -> bool:
+        """Note a call; return whether it is the one that has to close."""
+        if not self._calls:
+            self._calls.append(call)  # one step: of two threads one is the first
+        return self._calls[0] is call
+
+    def is_elsewhere(self) -> bool:
+        """Return whether another thread closes, or has closed."""
+        return bool(self._calls) and self._calls[0][0] != threading.get_ident()
+
+    def end(self) -> None:
+        """Let go on who waits."""
+        self._has_ended.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the first call has ended; return False if it has not in time."""
+        deadline = time.monotonic() + seconds
+        while not self._has_ended.acquire(timeout=min(SLICE, max(0.0, seconds))):
+            seconds = deadline - time.monotonic()
+            if seconds <= 0:
+                return False
+        self._has_ended.release()  # for the next
+        return True
+
+
 class _Update:
     """Tells an accumulator what is new about the topics that it has, and forgets idle ones."""
 
@@ -606,6 +680,12 @@ def _close_accumulator(producer: KafkaProducer, deadline: float) -> None:
 
 def _close_producer(producer: KafkaProducer, deadline: float) -> None:
     producer.close(timeout=max(0.0, deadline - time.monotonic()))
+    if not producer._closing.wait(0.0):
+        log.error(
+            '%r: close() in another thread has not ended; %d records may be lost',
+            producer,
+            producer._accumulator.records,
+        )
 
 
 def _of_the_parent() -> IllegalStateError:

@@ -99,6 +99,16 @@ def test_a_producer_that_is_just_being_closed_blocks_nobody_either(producer):
         producer._closed = False
 
 
+def test_a_child_does_not_wait_for_a_thread_that_was_closing(producer):
+    closing = producer._closing
+    producer._closed = closing.is_first([-1])
+    try:
+        assert in_child(lambda: (producer.close(), producer.flush())) == '(None, None)'
+    finally:
+        producer._closed = False
+        producer._closing = type(closing)()
+
+
 def test_figures_are_refused(producer):
     def work():
         with pytest.raises(IllegalStateError, match='forked'):

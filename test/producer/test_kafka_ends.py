@@ -10,12 +10,15 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
+import time
+import weakref
 
 import pytest
 
 import kafka.producer.kafka
 from kafka import KafkaProducer
-from kafka.errors import IllegalStateError
+from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.testing import Cluster
 from test.sources import ROOT
 from test.stored import stored
@@ -387,6 +390,125 @@ def test_all_is_closed_although_a_serializer_cannot_be(cluster):
         made.close()
     made.close()
     assert closed == [key, value]
+
+
+class Closes:
+    """A producer that a thread is just closing, whose only record no broker takes until resume().
+
+    Attributes: future: of the record; thread.
+    """
+
+    def __init__(self, cluster, monkeypatch, **options):
+        self.cluster = cluster
+        self.producer = producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, **options)
+        monkeypatch.setattr(kafka.producer.kafka, '_open', weakref.WeakSet([producer]))
+        producer.send('t', b'first').get(30)
+        cluster.pause(cluster.nodes[0])
+        self.future = producer.send('t', b'v')
+        self.thread = threading.Thread(target=producer.close)
+        self.thread.start()
+        while not producer._closed:
+            time.sleep(0.001)
+
+    def resume(self):
+        self.cluster.resume(self.cluster.nodes[0])
+        self.thread.join(30)
+        assert self.future.succeeded()
+
+
+WAITING = {
+    'close': lambda producer: producer.close(),
+    'flush': lambda producer: producer.flush(),
+    'the end': lambda producer: kafka.producer.kafka._close_all(),
+}
+
+
+@pytest.mark.parametrize('case', WAITING)
+def test_others_wait_for_the_thread_that_closes(cluster, monkeypatch, case):
+    """At the end of the interpreter that may be a daemon thread, which nobody else waits for."""
+    closes, told = Closes(cluster, monkeypatch), []
+
+    def wait():
+        WAITING[case](closes.producer)
+        told.append(closes.future.is_done)
+
+    waits = threading.Thread(target=wait)
+    waits.start()
+    waits.join(0.1)
+    closes.resume()
+    waits.join(30)
+    assert told == [True]
+    assert not kafka.producer.kafka._open, 'nobody has to close it any more'
+
+
+def test_others_wait_no_longer_than_they_want_for_the_thread_that_closes(
+    cluster, monkeypatch, caplog
+):
+    closes = Closes(cluster, monkeypatch)
+    closes.producer.close(timeout=0)
+    closes.producer.close(timeout=0.01)
+    with pytest.raises(KafkaTimeoutError, match='another thread is closing'):
+        closes.producer.flush(0.01)
+    monkeypatch.setattr(kafka.producer.kafka, '_EXIT_SECONDS', 0.01)
+    kafka.producer.kafka._close_all()
+    assert '1 records may be lost' in caplog.text
+    closes.resume()
+    closes.producer.close()
+    closes.producer.flush()
+
+
+def test_a_close_that_would_wait_for_itself_returns_at_once(cluster, monkeypatch):
+    closes, told = Closes(cluster, monkeypatch, key_serializer=Reentrant()), []
+    producer = closes.producer
+
+    def in_turn(error):
+        producer.close()
+        producer.flush()
+        told.append('callback')
+
+    closes.future.add_callback(in_turn)
+    with monkeypatch.context() as inside:
+        inside.setattr(producer._accumulator, 'is_inside', lambda: True)
+        producer.close()
+        producer.flush()
+    producer.config['key_serializer'].calls += [producer.close, producer.flush]
+    closes.resume()
+    assert told == ['callback'] and not producer.config['key_serializer'].calls
+
+
+class Reentrant:
+    """A serializer that makes calls when it is closed."""
+
+    def __init__(self):
+        self.calls = []
+
+    def serialize(self, topic, data):
+        return data
+
+    def close(self):
+        while self.calls:
+            self.calls.pop()()
+
+
+def test_of_two_threads_that_close_at_once_one_does(cluster, monkeypatch):
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap)
+    accumulator, closed, others = producer._accumulator, [], []
+    check, close = accumulator.check_outside, accumulator.close
+
+    def check_while_another_closes():
+        monkeypatch.setattr(accumulator, 'check_outside', check)
+        others.append(threading.Thread(target=producer.close))
+        others[0].start()
+        others[0].join(30)
+
+    def close_once(**how):
+        closed.append(how)
+        close(**how)
+
+    monkeypatch.setattr(accumulator, 'check_outside', check_while_another_closes)
+    monkeypatch.setattr(accumulator, 'close', close_once)
+    producer.close()
+    assert len(closed) == 1
 
 
 EXITS = {

@@ -657,13 +657,22 @@ def _remake(cls: Any, given: Dict[str, Any]) -> Any:
     return cls(**given)
 
 
+def _alive(objects: weakref.WeakSet[Any]) -> List[Any]:
+    """Return what is in a set.
+
+    Its own iteration is code of Python, which raises RuntimeError where another thread adds to it.
+    """
+    references = list(objects.data)  # type: ignore[attr-defined]  # in one step
+    return [each for each in [reference() for reference in references] if each is not None]
+
+
 def _close_all() -> None:
     """Give records that were not sent some time, for all producers together."""
     deadline = time.monotonic() + _EXIT_SECONDS
     interrupted: Optional[BaseException] = None
     # All begin to send before any is waited for.
     for close in (_close_accumulator, _close_producer):
-        for producer in list(_open):
+        for producer in _alive(_open):
             try:
                 close(producer, deadline)
             except Exception as error:  # of one that is out of order; the others still have records
@@ -696,10 +705,10 @@ def _of_the_parent() -> IllegalStateError:
 
 
 def _abandon_all() -> None:
-    for producer in list(_open):
+    for producer in _alive(_open):
         producer._abandon()
     _open.clear()  # the end of this process has nothing to wait for with them
-    for accumulator in list(_accumulators):
+    for accumulator in _alive(_accumulators):
         accumulator.abandon(_of_the_parent())
 
 

@@ -316,11 +316,29 @@ def test_ctrl_c_at_the_end_closes_the_others_without_waiting(monkeypatch):
     """All of them are let send what they have before the first is waited for."""
     told = []
     left = [Left(told) for _ in range(3)]
-    monkeypatch.setattr(kafka.producer.kafka, '_open', left)
+    monkeypatch.setattr(kafka.producer.kafka, '_open', weakref.WeakSet(left))
     with pytest.raises(KeyboardInterrupt):
         kafka.producer.kafka._close_all()
     assert told[:3] == [None] * 3
     assert told[3] > 1 and told[4:] == [0.0, 0.0]
+
+
+def test_a_producer_that_another_thread_makes_at_the_end_keeps_none_from_being_closed(monkeypatch):
+    class Open(weakref.WeakSet):
+        """Another thread adds to it whenever code of Python runs in it."""
+
+        def __iter__(self):
+            for each in super().__iter__():
+                later.append(Left([]))
+                self.add(later[-1])
+                yield each
+
+    told, later = [], []
+    left = [Left(told) for _ in range(3)]
+    monkeypatch.setattr(kafka.producer.kafka, '_open', Open(left))
+    with pytest.raises(KeyboardInterrupt):
+        kafka.producer.kafka._close_all()
+    assert told[:3] == [None] * 3 and len(told) == 6
 
 
 def test_a_producer_whose_loop_was_torn_can_be_closed():
@@ -335,7 +353,8 @@ def test_a_producer_that_is_out_of_order_keeps_no_other_from_being_closed(monkey
             raise IllegalStateError('torn')
 
     told = []
-    monkeypatch.setattr(kafka.producer.kafka, '_open', [Broken(told), Left(told)])
+    left = [Broken(told), Left(told)]
+    monkeypatch.setattr(kafka.producer.kafka, '_open', weakref.WeakSet(left))
     with pytest.raises(KeyboardInterrupt):
         kafka.producer.kafka._close_all()
     assert len(told) == 2 and 'torn' in caplog.text

@@ -105,8 +105,9 @@ class KnownTopics:
                 present.update(topic.partitions, topic.available)
             # A value that a thread was about to put into the box when that was watched last.
             present.box_time = max(present.box_time, topic.box_time)
-            present.box += topic.box
-            topic.box.clear()
+            count = len(topic.box)  # more may come now, of which watch_box() hears
+            present.box += topic.box[:count]
+            del topic.box[:count]
         return present
 
 

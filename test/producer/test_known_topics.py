@@ -88,6 +88,28 @@ def test_who_still_has_a_queue_whose_place_is_taken_uses_the_new_one(way):
     assert not any(queue.waiting or queue.open.values for queue in old.queues.values())
 
 
+def test_a_value_that_comes_while_a_box_moves_to_the_new_queue_moves_too():
+    machine = Machine()
+    old, accumulator = machine.topic, machine.accumulator
+    idle(machine)
+    new = accumulator.topic('t')
+
+    class Box(list):
+        """While values of another are added to it, a thread puts one there."""
+
+        def __iadd__(self, values):
+            super().__iadd__(values)
+            if old.box == [b'1']:
+                old.put_in_box(b'2')
+            return self
+
+    new.box = Box()
+    old.put_in_box(b'1')
+    accumulator.watch_box(old)
+    accumulator.watch_box(old)  # of the thread that has put the other there
+    assert new.box == [b'1', b'2'] and not old.box
+
+
 def test_a_producer_forgets_what_it_knew_of_idle_topics(monkeypatch):
     """Of fifty topics that got a record each nothing is left."""
     clock = [0.0]

@@ -128,10 +128,9 @@ class FutureRecordMetadata(Future):
     __init__ = object.__init__
 
     def __repr__(self) -> str:
-        batch, index = self._place()
-        state = 'pending'
-        if batch.is_done:
-            error = batch.error_of(index)
+        state, place = 'pending', self._place_if_done()
+        if place is not None:
+            error = place[0].error_of(place[1])
             state = 'failed: %r' % error if error else repr(self.value)
         return '<%s %s>' % (type(self).__name__, state)
 
@@ -141,6 +140,14 @@ class FutureRecordMetadata(Future):
         while batch.pieces:
             batch, index = batch.piece_of(index)
         return batch, index
+
+    def _place_if_done(self) -> Optional[Tuple[ProducerBatch, int]]:
+        """Return the batch that knows what became of the record, and its place; None before."""
+        batch, index = self._place()
+        if not batch.is_done:
+            return None
+        # A batch that was split since is done as well, and knows nothing.
+        return self._place() if batch.pieces else (batch, index)
 
     @property
     def is_done(self) -> bool:  # type: ignore[override]
@@ -154,8 +161,8 @@ class FutureRecordMetadata(Future):
 
         Each future has an error object of its own; those of a batch are equal.
         """
-        batch, index = self._place()
-        error = batch.error_of(index) if batch.is_done else None
+        place = self._place_if_done()
+        error = None if place is None else place[0].error_of(place[1])
         if error is None:
             return None
         try:
@@ -167,9 +174,10 @@ class FutureRecordMetadata(Future):
     @property
     def value(self) -> Optional[RecordMetadata]:
         """Where the record was stored, None before it was."""
-        batch, index = self._place()
-        if not batch.is_done or batch.error_of(index) is not None:
+        place = self._place_if_done()
+        if place is None or place[0].error_of(place[1]) is not None:
             return None
+        batch, index = place
         return batch.metadata_of(index, self._key_size, self._value_size, self._header_size)
 
     @property
@@ -201,8 +209,8 @@ class FutureRecordMetadata(Future):
                     'the record for %s was not acknowledged within %s seconds; it may still be'
                     % (batch.place, timeout)
                 )
-            if batch.pieces:
-                batch, index = self._place()
+        if batch.pieces:  # after it was asked whether it is done: see _place_if_done()
+            batch, index = self._place()
         error = batch.error_of(index)
         if error is not None:
             # Never one that was raised before, whose traceback and context would grow.

@@ -129,6 +129,38 @@ def test_the_first_error_of_records_whose_batch_was_split():
 # --- many futures of one batch that failed: what each raises is its own
 
 
+ASKING = {
+    'get': lambda future: future.get(1),
+    'exception': lambda future: future.exception,
+    'value': lambda future: future.value,
+    'repr': repr,
+}
+
+
+@pytest.mark.parametrize('how', ASKING)
+def test_a_record_whose_batch_is_split_while_somebody_asks_has_its_own_outcome(how, monkeypatch):
+    """Another thread splits it and fails the pieces between two looks at the batch."""
+    batch, slot = batch_of(2), ProducerBatch.pieces
+    future = future_of(batch, 1, -1, 1, -1)
+
+    def pieces(asked):
+        found = slot.__get__(asked)
+        if asked is batch and asked.state is State.IN_FLIGHT:
+            for piece in asked.split(1):
+                piece.move(State.IN_FLIGHT)
+                piece.fail(KafkaError('no'))
+        return found
+
+    monkeypatch.setattr(ProducerBatch, 'pieces', property(pieces, slot.__set__))
+    if how == 'get':
+        with pytest.raises(KafkaError, match='no'):
+            ASKING[how](future)
+    else:
+        told = ASKING[how](future)
+        assert 'no' in str(told) if how != 'value' else told is None
+    assert 'no' in str(future.exception)
+
+
 def failed_batch(count, error=None):
     """Return the futures of a batch that failed after a connection did."""
     batch = batch_of(count)

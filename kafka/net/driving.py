@@ -238,16 +238,21 @@ class Driving(Scheduler):
         ask = done if callable(done) else lambda: done.is_done
         if ask():
             return True
-        if self._driver is not None or self._closing or self._forked or _getpid() != self._pid:
-            self._check_caller()
-        elif self.torn is not None:
-            self._check_usable()
-        deadline = math.inf if timeout is None else self.time() + timeout
-        me = threading.get_ident()
-        # The main thread is where handlers of signals are called.
-        if me == main_ident[0] or self._is_green or not self._has_background():
-            return self._wait_in_turns(ask, deadline, begin, me)
-        return self._wait_parked(ask, deadline, begin)
+        try:
+            if self._driver is not None or self._closing or self._forked or _getpid() != self._pid:
+                self._check_caller()
+            elif self.torn is not None:
+                self._check_usable()
+            deadline = math.inf if timeout is None else self.time() + timeout
+            me = threading.get_ident()
+            # The main thread is where handlers of signals are called.
+            if me == main_ident[0] or self._is_green or not self._has_background():
+                return self._wait_in_turns(ask, deadline, begin, me)
+            return self._wait_parked(ask, deadline, begin)
+        except IllegalStateError:
+            if ask():  # it happened after it was asked last, and then another thread closed
+                return True
+            raise
 
     def _check_caller(self) -> None:
         if self.runs_here():

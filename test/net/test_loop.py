@@ -267,6 +267,30 @@ def test_close_ends_a_caller_that_waits(loop):
     assert len(raised) == 3
 
 
+@pytest.mark.parametrize('times', [1, 2])
+def test_what_happened_before_another_thread_closed_ends_a_wait_well(loop, times):
+    """It happens, and the loop is closed, after it was asked for the last time."""
+    asked, told = [], []
+
+    def done():
+        if threading.current_thread() is not caller or len(asked) == times:
+            return len(asked) == times
+        asked.append(1)
+        if len(asked) == times:
+            closer = threading.Thread(target=loop.close)
+            closer.start()
+            closer.join(10)
+        return False
+
+    def call():
+        told.append(loop.wait(done, 60))
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    caller.join(10)
+    assert told == [True] and loop._closing
+
+
 def test_close_from_a_call_of_the_loop_ends_behind_it(loop):
     loop.call_threadsafe(loop.close)
     for thread in threads_named('test-network-thread'):

@@ -131,7 +131,7 @@ class TransactionDriver:
         return prepared
 
     async def _prepare(self) -> PreparedTxnState:
-        return self._state.prepare(self._accumulator.is_empty())
+        return self._accumulator.decide(self._state.prepare)
 
     def commit_transaction(self) -> None:
         """Send what is pending and commit.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from kafka import KafkaProducer
@@ -53,6 +55,42 @@ def test_who_saw_an_open_transaction_and_sends_when_it_is_over(transactional, en
     count = len(found) if isinstance(found, FutureRecords) else 1
     values = stored(producer.cluster)
     assert values.count(b'late') == count
+
+
+def test_a_record_that_was_let_through_when_the_transaction_is_prepared_is_noticed(transactional):
+    """The thread that sends it has asked, and has not put it into a batch."""
+    producer = transactional
+    producer.begin_transaction()
+    producer.send('t', b'1').get(20)
+    accumulator, asked, found = producer._accumulator, threading.Event(), []
+    check = accumulator.check_send
+
+    def check_send():
+        check()
+        if threading.current_thread() is sender:
+            asked.set()
+            has_prepared.wait(0.3)  # it waits for this thread
+
+    def send():
+        found.append(producer.send('t', b'late'))
+
+    def prepare():
+        sender.start()
+        asked.wait(20)
+        try:
+            return prepare_now()
+        finally:
+            has_prepared.set()
+
+    has_prepared, sender = threading.Event(), threading.Thread(target=send)
+    prepare_now = producer._transactions.prepare_transaction
+    accumulator.check_send = check_send
+    producer._transactions.prepare_transaction = prepare
+    with pytest.raises(IllegalStateError, match='records are being sent meanwhile'):
+        producer.prepare_transaction()
+    sender.join()
+    producer.commit_transaction()
+    assert found[0].succeeded() and stored(producer.cluster).count(b'late') == 1
 
 
 def test_who_puts_into_a_box_when_it_was_emptied_for_the_last_time(transactional):

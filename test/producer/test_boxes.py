@@ -8,6 +8,7 @@ import pytest
 
 from kafka.errors import IllegalStateError
 from kafka.producer.buffer import Ticket
+from kafka.producer.future import future_of
 from kafka.producer.sending import Sending
 from kafka.producer.topic_queue import NO_BATCH
 from test.producer.test_record_accumulator import VALUE, Machine
@@ -224,6 +225,47 @@ def test_the_quick_way_takes_nothing_larger_than_a_record_may_be():
     quick.send_and_forget('t', b'x' * 67)
     quick.send_and_forget('t', b'x' * 66)
     assert [len(value) for value in topic.box] == [66]
+
+
+class Whole(Quick):
+    """The quick ways, and of the slow ones what puts records into batches and boxes."""
+
+    def __init__(self, machine):
+        self._machine, self._accumulator = machine, machine.accumulator
+        self._fast = {'t': machine.topic}
+
+    def _send(self, topic, value, key, *more):
+        partition = None if key is None else 0
+        return future_of(*self._machine.append(value, partition, key=key), -1, len(value), -1)
+
+    def _forget(self, topic, value, key):
+        self._accumulator.open_box(self._machine.topic, self._machine.now, self._machine.now)
+        self._machine.topic.put_in_box(value)
+
+
+@pytest.mark.parametrize('key', [None, b'k'])
+def test_no_quick_send_of_a_thread_overtakes_what_it_has_put_into_the_box(key):
+    machine = Machine()
+    producer = Whole(machine)
+    producer.send('t', b'0', key)
+    producer.send_and_forget('t', b'1')
+    producer.send('t', b'2', key)
+    producer.send('t', b'3', key)
+    producer.send_and_forget('t', b'4')
+    machine.accumulator.begin_flush(machine.now)
+    assert list(machine.take().values) == [b'0', b'1', b'2', b'3', b'4']
+
+
+def test_no_quick_send_overtakes_what_a_thread_was_about_to_put_into_the_box():
+    """Between its look at the box and that, a record of another thread begins a batch."""
+    machine = Machine()
+    producer = Whole(machine)
+    machine.accumulator.open_box(machine.topic, machine.now, machine.now)
+    machine.append(b'of another', partition=None)
+    machine.topic.put_in_box(b'1')
+    producer.send('t', b'2')
+    machine.accumulator.begin_flush(machine.now)
+    assert list(machine.take().values) == [b'of another', b'1', b'2']
 
 
 class Interruption(BaseException):

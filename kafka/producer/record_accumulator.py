@@ -23,7 +23,7 @@ import sys
 import threading
 from bisect import bisect_left
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.producer.bounded_lock import LockBusyError, bounded, try_lock
@@ -39,8 +39,6 @@ from kafka.producer.repair import remaining_batches, repair_queues
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
 
 __all__ = ['AGAIN', 'Limits', 'Plan', 'RecordAccumulator']
-
-_T = TypeVar('_T')
 
 #: What the interpreter needs for a value besides its bytes: its head and a place in a list.
 OBJECT_BYTES = 48
@@ -860,18 +858,6 @@ class RecordAccumulator(EncodedBatches):
         if self._waiting_deferred or any(topic.box for topic in list(self._boxed)):
             return False
         return not self._incomplete
-
-    def decide(self, decision: Callable[[bool], _T]) -> _T:
-        """Make a decision that depends on is_empty(), while no record comes; return its outcome.
-
-        Arguments: decision: is told what is_empty() says. Raises: KafkaTimeoutError.
-        """
-        with self.patiently:
-            self._begin()
-            try:
-                return decision(self.is_empty())
-            finally:
-                self.is_changing = False
 
     def leave(self, ticket: Ticket) -> None:
         """Give up waiting for memory; those behind may have it then."""

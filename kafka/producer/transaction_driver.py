@@ -131,7 +131,9 @@ class TransactionDriver:
         return prepared
 
     async def _prepare(self) -> PreparedTxnState:
-        return self._accumulator.decide(self._state.prepare)
+        accumulator = self._accumulator
+        with accumulator.patiently:  # no record comes between the look and the end
+            return self._state.prepare(accumulator.is_empty())
 
     def commit_transaction(self) -> None:
         """Send what is pending and commit.

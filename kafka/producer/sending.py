@@ -10,8 +10,8 @@ is called that can be written here; benchmarks/producer_path.py has the figures.
 partitioner of the program's, no transaction to be checked, and the producer is open. No lock is
 waited for here. Where a change is under way the slow way is taken: it is another thread's; or this
 thread is in the middle of it, and a finalizer or the handler of a signal sends; or an exception has
-ended it, which is repaired. So it is where there is something in the box of the topic: a thread may
-have put that there before, and the slow ways put it into a batch first.
+ended it, which is repaired. So it is where there is something in the box of the topic, and where
+records are deferred: they may be of the same thread, and the slow ways put them into batches first.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Sending:
                                 accumulator.is_changing = True
                                 batch = queue.batch
                                 room = batch.room - size - accumulator.overhead
-                                if room > 0 and not queue.box:
+                                if room > 0 and not (queue.box or accumulator.deferred.waiting):
                                     future._batch = batch
                                     future._index = index = len(batch.values)
                                     if wall >= batch.tick:
@@ -94,7 +94,7 @@ class Sending:
                                 accumulator.is_changing = True
                                 batch = place.open
                                 room = batch.room - size - key_size - accumulator.overhead
-                                if room > 0 and not queue.box:
+                                if room > 0 and not (queue.box or accumulator.deferred.waiting):
                                     future._batch = batch
                                     future._index = index = len(batch.values)
                                     if wall >= batch.tick:

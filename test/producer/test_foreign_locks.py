@@ -107,6 +107,20 @@ def test_a_change_that_begins_in_the_middle_of_send_is_not_waited_for(monkeypatc
     assert sorted(producer.drain()) == [b'0', b'1']
 
 
+@pytest.mark.parametrize('key', [None, b'k'])
+def test_nothing_overtakes_a_deferred_record_because_another_thread_has_sent_too(key):
+    """That thread lets the quick ways send to the topic, and looks at what is deferred later."""
+    producer = Producer()
+    producer._accumulator.update(producer.topic, [0], [0])
+    producer.send('t', b'0', key)
+    with changing(producer._accumulator):
+        producer.send('t', b'1', key)
+        assert not producer._fast
+        producer._fast['t'] = producer.topic
+    producer.send('t', b'2', key)
+    assert producer.drain() == [b'0', b'1', b'2']
+
+
 def test_a_change_that_begins_in_the_middle_of_a_slow_send_is_not_waited_for():
     producer = Producer()
     accumulator, topic = producer._accumulator, producer.topic

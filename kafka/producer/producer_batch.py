@@ -12,6 +12,7 @@ belong to the sender. ``is_done`` is set last, so that whoever sees it sees the 
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import struct
 from bisect import bisect_right
@@ -408,8 +409,9 @@ class ProducerBatch:
         if not self.pieces:
             self._stand_aside([(-index, batch)])
             self.values = []
-        # In one step: an exception neither loses a callback nor has it called twice.
-        batch._calls.extend(map(self._calls.pop, repeat(0, len(self._calls))))
+        with contextlib.suppress(IndexError):  # no more, or the last was taken back by who added it
+            # In one step: an exception neither loses a callback nor has it called twice.
+            batch._calls.extend(map(self._calls.pop, repeat(0)))
 
     def _stand_aside(self, pieces: List[Tuple[int, ProducerBatch]]) -> None:
         if State.SPLIT not in TRANSITIONS[self.state]:

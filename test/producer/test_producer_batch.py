@@ -235,6 +235,30 @@ def test_futures_follow_their_records_into_pieces():
     assert futures[0].get().offset == 9
 
 
+def test_a_callback_that_is_taken_back_while_another_batch_takes_over_is_kept_once():
+    """Its thread sees the other batch as soon as it has added the callback, and adds it there."""
+    batch, other, told = closed([b'v']), batch_of([b'0', b'v']), []
+    future = future_of(batch, 0, -1, 1, -1)
+    future.add_callback(told.append)
+    future.add_callback(told.append)
+    assert len(batch._calls) == 2
+
+    class Calls(list):
+        def pop(self, index):
+            entry = super().pop(index)
+            if self:
+                other._calls.append(super().pop(index))
+            return entry
+
+    batch._calls = Calls(batch._calls)
+    batch.stand_for(other, 1)
+    assert not batch._calls and len(other._calls) == 2
+    other.close()
+    other.move(State.IN_FLIGHT)
+    other.succeed(5)
+    assert [metadata.offset for metadata in told] == [6, 6]
+
+
 def test_a_piece_can_be_split_again():
     batch = closed([b'a' * 100, b'b' * 100, b'c' * 100, b'd' * 100])
     futures = [future_of(batch, n, -1, 100, -1) for n in range(4)]

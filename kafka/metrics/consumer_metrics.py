@@ -251,15 +251,16 @@ class ConsumerMetrics(Recorder):
         kept = set(partitions)
         with self._settling:
             self.settle()
-            gone: List[Mapping[str, Sensor]] = []
+            # Removed before they are forgotten: else who records would make them while they are
+            # still there.
             for partition in [each for each in self._by_partition if each not in kept]:
-                gone.append(self._by_partition.pop(partition))
+                self._remove(self._by_partition[partition])
+                self.metrics.remove_metric(self._lag_names[partition])
+                del self._by_partition[partition], self._lag_names[partition]
                 self._lags.pop(partition, None)
-                self.metrics.remove_metric(self._lag_names.pop(partition))
             for topic in [each for each in self._by_topic if each not in topics]:
-                gone.append(self._by_topic.pop(topic))
-        for sensors in gone:
-            self._remove(sensors)
+                self._remove(self._by_topic[topic])
+                del self._by_topic[topic]
 
     # ------------------------------------------------------------ the group
 

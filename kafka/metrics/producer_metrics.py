@@ -125,8 +125,8 @@ class ProducerMetrics(Recorder):
         """Remove the figures of a topic; what is recorded later makes them again."""
         with self._settling:
             self.settle()
-            gone = self._by_topic.pop(topic, {})
-        self._remove(gone)
+            self._remove(self._by_topic.get(topic, {}))  # first: else they could be made meanwhile
+            self._by_topic.pop(topic, None)
 
     def _node(self, node: int) -> Dict[str, Sensor]:
         group = 'producer-node-metrics.node-%s' % node

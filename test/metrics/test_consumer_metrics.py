@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -172,6 +173,35 @@ def test_what_is_not_assigned_any_more_is_forgotten(recorder):
     recorder.settle()
     assert len(recorder.metrics.metrics) == before
     assert recorder.snapshot()[FETCHING + '.t']['bytes-consumed-total'] == 300
+
+
+def test_a_fetch_that_is_recorded_while_the_assignment_changes_has_its_figures(
+    recorder, monkeypatch
+):
+    """The network thread records it, while that of the program removes what was before."""
+    remove, raised = recorder._remove, []
+
+    def record():
+        recorder.answered(1, 0.1, 0, {'t': 7})
+        try:
+            recorder.settle()
+        except ValueError as error:
+            raised.append(error)
+
+    def remove_meanwhile(sensors):
+        monkeypatch.undo()
+        network.start()
+        network.join(0.1)
+        remove(sensors)
+
+    network = threading.Thread(target=record)
+    recorder.answered(1, 0.1, 0, {'t': 5})
+    recorder.settle()
+    monkeypatch.setattr(recorder, '_remove', remove_meanwhile)
+    recorder.assignment_changed([])
+    network.join()
+    assert not raised
+    assert recorder.snapshot()[FETCHING + '.t']['fetch-size-avg'] == 7
 
 
 def test_figures_of_the_group(recorder, clocks):

@@ -84,8 +84,10 @@ class GroupLinks:
     # ------------------------------------------------------------ for the pool
 
     def links(self) -> List[BrokerLink]:
-        """Return all there are."""
-        return [link for links in self._tables.values() for link in links.values()]
+        """Return all there are; may be called by any thread."""
+        # Copied in one step each: a turn of the loop may change them meanwhile.
+        tables = self._tables.copy().values()
+        return [link for links in tables for link in links.copy().values()]
 
     def tables(self) -> List[_Links]:
         """Return the dicts that hold them, by node."""

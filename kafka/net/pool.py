@@ -306,9 +306,9 @@ class Pool:
         return await self._group_links.ready_anywhere(group_id)
 
     def _all_links(self) -> List[BrokerLink]:
-        spare = [self._spare] if self._spare else []
+        spare = self._spare  # looked at once: is_connected is asked by any thread
         beside = [*self._fetch_links.values(), *self._group_links.links()]
-        return [*self._links.values(), *beside, *spare]
+        return [*self._links.values(), *beside, *([] if spare is None else [spare])]
 
     def _brokers(self) -> List[BrokerMetadata]:
         """Return the brokers in the same order in every process, which a set does not keep."""

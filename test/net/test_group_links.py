@@ -153,6 +153,31 @@ def test_each_group_has_its_own(sim):
     assert link.is_ready
 
 
+class Changing(dict):
+    """A turn of the loop adds to it whenever code of Python looks at its values."""
+
+    def values(self):
+        for count, value in enumerate(super().values()):
+            self['added', count] = value
+            yield value
+
+
+def test_any_thread_may_ask_whether_a_connection_is_open_while_they_change(sim):
+    cluster, loop, pool = sim
+    loop.run(pool.group_link('g'), 30)
+    links = pool._group_links
+    links._tables = Changing({key: Changing(table) for key, table in links._tables.items()})
+    assert pool.is_connected
+
+
+def test_any_thread_may_ask_whether_a_connection_is_open_while_a_spare_one_goes(sim, monkeypatch):
+    cluster, loop, pool = sim
+    looks = iter([pool.link(0), None])
+    monkeypatch.setattr(Pool, '_spare', property(lambda pool: next(looks)), raising=False)
+    assert None not in pool._all_links()
+    monkeypatch.undo()
+
+
 def test_after_close_nothing_is_left_open(sim):
     cluster, loop, pool = sim
     links = [loop.run(pool.group_link('g', parks), 30) for parks in (False, True)]

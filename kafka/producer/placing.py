@@ -268,14 +268,21 @@ class Placing(Sending):
         if not queue.partitions:
             self._accumulator.check_outside()
             self._find(topic, deadline)
-            cluster = self._pool.cluster
             if not queue.partitions:
-                self._accumulator.update(
-                    queue,
-                    cluster.partitions_for_topic(topic) or (),
-                    cluster.available_partitions_for_topic(topic) or (),
-                )
+                self._take_partitions(topic, queue)
         return queue
+
+    def _take_partitions(self, topic: str, queue: TopicQueue) -> None:
+        """Let a queue have the partitions that the cluster knows."""
+        cluster, states = self._pool.cluster, None
+        # Again if it has heard of others meanwhile: the queue may have been told of those before.
+        while states is not cluster.partition_states:
+            states = cluster.partition_states
+            self._accumulator.update(
+                queue,
+                cluster.partitions_for_topic(topic) or (),
+                cluster.available_partitions_for_topic(topic) or (),
+            )
 
     def _find(self, topic: str, deadline: float) -> None:
         seconds = max(0.001, deadline - time.monotonic())

@@ -132,9 +132,9 @@ class TopicQueue:
         """Take over which partitions there are, ascending, and which have a leader."""
         if len(partitions) != len(self.partitions):
             self.by_key = HotKeys([self.queue(partition) for partition in partitions])
-        self.partitions = tuple(partitions)
         self.available = tuple(available)
         self.avoid(self.avoided)
+        self.partitions = tuple(partitions)  # last: who sees them, without the lock, has the others
 
     def avoid(self, slow: Collection[int]) -> None:
         """Choose none of these partitions for records without key, as long as there are others."""

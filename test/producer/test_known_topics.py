@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from kafka import KafkaProducer
 from kafka.producer import kafka as face
 from kafka.producer.buffer import Ticket
+from kafka.producer.placing import Placing
+from kafka.producer.topic_queue import TopicQueue
 from kafka.testing import Cluster
 from test.producer.test_record_accumulator import Machine
 
@@ -108,6 +112,57 @@ def test_a_value_that_comes_while_a_box_moves_to_the_new_queue_moves_too():
     accumulator.watch_box(old)
     accumulator.watch_box(old)  # of the thread that has put the other there
     assert new.box == [b'1', b'2'] and not old.box
+
+
+def test_who_sees_the_partitions_of_a_topic_sees_which_have_a_leader(monkeypatch):
+    """A partitioner of the program's is given both, without the lock."""
+    slot, seen = TopicQueue.partitions, []
+
+    def set_partitions(queue, partitions):
+        slot.__set__(queue, partitions)
+        seen.append((partitions, queue.available))
+
+    topic = Machine(partitions=1).topic
+    monkeypatch.setattr(TopicQueue, 'partitions', property(slot.__get__, set_partitions))
+    topic.update([0, 1, 2], [0, 2])
+    assert seen == [((0, 1, 2), (0, 2))]
+
+
+class Face(Placing):
+    """What asks for the queue of a topic of a cluster that is known."""
+
+    def __init__(self, accumulator, cluster):
+        self._accumulator = accumulator
+        self._pool = SimpleNamespace(cluster=cluster)
+
+    def _find(self, topic, deadline):
+        pass
+
+
+class Known:
+    """What is known of one topic."""
+
+    partition_states = {0: 'led'}
+
+    def partitions_for_topic(self, topic):
+        return set(self.partition_states)
+
+    available_partitions_for_topic = partitions_for_topic
+
+
+def test_partitions_that_come_while_a_queue_is_told_of_the_others_are_kept(monkeypatch):
+    """The thread that runs the loop hears of them, and tells the queue first."""
+    cluster, accumulator = Known(), Machine().accumulator
+    update = accumulator.update
+
+    def update_late(queue, partitions, available):
+        monkeypatch.undo()
+        cluster.partition_states = {0: 'led', 1: 'led'}
+        update(queue, {0, 1}, {0, 1})
+        update(queue, partitions, available)
+
+    monkeypatch.setattr(accumulator, 'update', update_late)
+    assert Face(accumulator, cluster)._queue('new', 0.0).partitions == (0, 1)
 
 
 def test_a_producer_forgets_what_it_knew_of_idle_topics(monkeypatch):

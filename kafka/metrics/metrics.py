@@ -39,6 +39,9 @@ class Metrics:
     ) -> None:
         # Guards what there is: metrics, sensors, who is whose child, reporters.
         self._lock = threading.RLock()
+        #: For those who look whether there is something, and make it if not. Not the one above, for
+        #: which who adds a metric to a sensor waits with that one's.
+        self.making = threading.RLock()
         self._config = default_config or MetricConfig()
         self._sensors: Dict[str, Sensor] = {}
         self._metrics: Dict[MetricName, KafkaMetric] = {}

@@ -72,13 +72,14 @@ def _sensors(
 ) -> Dict[str, Sensor]:
     """Return the sensors of a table, made now unless somebody made them before."""
     found = {}
-    for name, rows in table.items():
-        known = metrics.get_sensor(before + name)
-        sensor = metrics.sensor(before + name)
-        if known is None:
-            for metric, stat, text in rows:
-                sensor.add(metrics.metric_name(metric, group, text), stat())
-        found[name] = sensor
+    with metrics.making:
+        for name, rows in table.items():
+            known = metrics.get_sensor(before + name)
+            sensor = metrics.sensor(before + name)
+            if known is None:
+                for metric, stat, text in rows:
+                    sensor.add(metrics.metric_name(metric, group, text), stat())
+            found[name] = sensor
     return found
 
 
@@ -130,8 +131,9 @@ class ClientMetrics:
         self._sensors = _sensors(metrics, _CLIENT, group, prefix + '.')
         self._metrics = metrics
         self._count = metrics.metric_name('connection-count', group, 'connections that are open')
-        metrics.remove_metric(self._count)  # of a client that was closed before
-        metrics.add_metric(self._count, AnonMeasurable(lambda config, now: count()))
+        with metrics.making:
+            metrics.remove_metric(self._count)  # of a client that was closed before
+            metrics.add_metric(self._count, AnonMeasurable(lambda config, now: count()))
 
     def connected(self) -> None:
         """Record a connection that was made."""

@@ -21,6 +21,7 @@ from kafka.metrics import (
 )
 from kafka.metrics.measurable import AbstractMeasurable
 from kafka.metrics.metrics_reporter import AbstractMetricsReporter
+from kafka.metrics.network_metrics import ClientMetrics, ConnectionMetrics
 from kafka.metrics.stats import Avg, Count, Max, Percentile, Percentiles, Rate, Total
 
 
@@ -384,3 +385,44 @@ def test_a_sensor_is_removed_while_somebody_adds_to_it(metrics):
         removed.start()
         removed.join(20)
         assert not removed.is_alive()
+
+
+class Shared(Metrics):
+    """A registry where another thread works behind the first call of a method in this thread."""
+
+    def __init__(self, method, work):
+        super().__init__()
+        self.raised = []
+        call = getattr(self, method)
+
+        def run():
+            try:
+                work(self)
+            except Exception as error:
+                self.raised.append(error)
+
+        def call_and_let_another(*arguments):
+            found = call(*arguments)
+            if threading.current_thread() is not self.other and not self.other.ident:
+                self.other.start()
+                self.other.join(0.2)
+            return found
+
+        self.other = threading.Thread(target=run)
+        setattr(self, method, call_and_let_another)
+
+
+@pytest.mark.parametrize(
+    'method, work',
+    [
+        ('get_sensor', lambda metrics: ConnectionMetrics(metrics, 'x', 1)),
+        ('remove_metric', lambda metrics: ClientMetrics(metrics, 'x', int)),
+    ],
+    ids=['connections', 'clients'],
+)
+def test_two_threads_may_make_what_records_into_one_registry(method, work):
+    metrics = Shared(method, work)
+    work(metrics)
+    metrics.other.join(10)
+    assert metrics.other.ident and not metrics.raised
+    metrics.close()

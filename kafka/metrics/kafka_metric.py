@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+import contextlib
+from typing import Any, ContextManager, Optional
 
 from kafka.metrics import clock
 
+_NO_LOCK: ContextManager[Any] = contextlib.nullcontext()
+
 
 class KafkaMetric:
-    """A metric. Attributes: metric_name; measurable: what was added; config: a MetricConfig."""
+    """A metric.
 
-    def __init__(self, metric_name: Any, measurable: Any, config: Any) -> None:
+    Arguments: lock: of the sensor that records into what is measured, None where there is none.
+    Attributes: metric_name; measurable: what was added; config: a MetricConfig.
+    """
+
+    def __init__(
+        self,
+        metric_name: Any,
+        measurable: Any,
+        config: Any,
+        lock: Optional[ContextManager[Any]] = None,
+    ) -> None:
         self._metric_name = metric_name
         self._measurable = measurable
         self.config = config
+        self._lock = _NO_LOCK if lock is None else lock
 
     @property
     def metric_name(self) -> Any:
@@ -28,7 +42,8 @@ class KafkaMetric:
     def value(self, time_ms: Optional[float] = None) -> float:
         """Return the value. time_ms: at which time, None for now."""
         now = clock.milliseconds() if time_ms is None else time_ms
-        return self._measurable.measure(self.config, now)  # type: ignore[no-any-return]
+        with self._lock:
+            return self._measurable.measure(self.config, now)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return '<KafkaMetric %s.%s>' % (self._metric_name.group, self._metric_name.name)

@@ -91,10 +91,12 @@ class Metrics:
         config: Optional[MetricConfig] = None,
         inactive_sensor_expiration_time_seconds: float = sys.maxsize,
         parents: Optional[Iterable[Sensor]] = None,
+        lock: Any = None,
     ) -> Sensor:
         """Return a sensor by its name, a new one if there is none.
 
-        Arguments: config: None for that of the registry; parents: get what is recorded, too.
+        Arguments: config: None for that of the registry; parents: get what is recorded, too; lock:
+            guards its statistics, a reentrant one; None for one of its own.
         Raises ValueError when a sensor would be reached by two ways.
         """
         found = self.get_sensor(name)
@@ -111,6 +113,7 @@ class Metrics:
                     above,
                     config or self.config,
                     inactive_sensor_expiration_time_seconds,
+                    lock,
                 )
                 self._sensors[name] = found
                 for parent in above:

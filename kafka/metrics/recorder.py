@@ -36,7 +36,8 @@ class Recorder:
 
     def __init__(self, metrics: Metrics, client_id: str) -> None:
         self.metrics = metrics
-        # Guards that what was noted is recorded once: figures are asked for by any thread.
+        # Guards that what was noted is recorded once, and all statistics: they are asked for by any
+        # thread, and let what was noted be recorded first.
         self._settling = threading.RLock()
         self._noted: List[Any] = []
         self._noted_at = self._settled_at = 0.0
@@ -49,7 +50,7 @@ class Recorder:
         self, name: str, group: str, rows: Iterable[Row], tags: Optional[Mapping[str, str]] = None
     ) -> Sensor:
         """Return a new sensor with a metric for each row."""
-        sensor = self.metrics.sensor(name)
+        sensor = self.metrics.sensor(name, lock=self._settling)
         tags = {**self._tags, **(tags or {})}
         for metric, stat, text in rows:
             sensor.add(self.metrics.metric_name(metric, group, text, tags), stat(self.settle))
@@ -88,9 +89,9 @@ class Recorder:
 
     def settle(self) -> None:
         """Record what was noted, as of when the last of it happened."""
-        if not self._noted:
-            return
-        with self._settling:
+        with self._settling:  # also where nothing is left: another thread may be recording it
+            if not self._noted:
+                return
             self._settled_at = now = self._noted_at
             # What is appended meanwhile is behind what is copied and cut off.
             noted = self._noted[:]

@@ -426,3 +426,31 @@ def test_two_threads_may_make_what_records_into_one_registry(method, work):
     metrics.other.join(10)
     assert metrics.other.ident and not metrics.raised
     metrics.close()
+
+
+class Halves(AbstractMeasurable):
+    """A statistic of two numbers that are equal; somebody asks before the second is changed."""
+
+    first = second = 0
+
+    def record(self, config, value, now):
+        self.first += 1
+        asks = threading.Thread(target=self.ask)
+        self.asking.append(asks)
+        asks.start()
+        asks.join(0.1)
+        self.second += 1
+
+    def measure(self, config, now):
+        return self.first - self.second
+
+
+def test_no_figure_is_measured_in_the_middle_of_a_record():
+    metrics, halves, told = Metrics(), Halves(), []
+    sensor, name = metrics.sensor('s'), metrics.metric_name('n', 'g')
+    sensor.add(name, halves)
+    halves.asking, halves.ask = [], lambda: told.append(metrics.metrics[name].value())
+    sensor.record()
+    halves.asking[0].join(10)
+    assert told == [0]
+    metrics.close()

@@ -51,6 +51,27 @@ def test_little_is_recorded_when_it_is_asked_for(recorder):
     assert recorder.recorded == [2]
 
 
+def test_a_figure_has_what_another_thread_is_just_recording(recorder, monkeypatch):
+    record, told = recorder._record, []
+    asks = threading.Thread(target=lambda: told.append(recorder.snapshot()['numbers']['total']))
+
+    def record_while_somebody_asks(noted, now):
+        asks.start()
+        asks.join(0.1)
+        record(noted, now)
+
+    monkeypatch.setattr(recorder, '_record', record_while_somebody_asks)
+    recorder.note(3)
+    recorder.settle()
+    asks.join(10)
+    assert told == [3]
+
+
+def test_a_figure_is_not_measured_while_another_thread_records(recorder):
+    """All statistics of a recorder have its lock: to be measured they record what was noted."""
+    assert recorder.whole._lock is recorder.part._lock is recorder._settling
+
+
 def test_much_is_recorded_some_hundred_at_a_time(recorder):
     for _ in range(2 * MOST_NOTED + 5):
         recorder.note(1)

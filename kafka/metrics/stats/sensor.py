@@ -24,11 +24,12 @@ class Sensor:
         parents: Optional[Iterable[Sensor]],
         config: Any,
         inactive_sensor_expiration_time_seconds: float,
+        lock: Any = None,
     ) -> None:
         if not name:
             raise ValueError('a sensor needs a name, not %r' % (name,))
         # Guards the statistics, which are not safe for several threads.
-        self._lock = threading.RLock()
+        self._lock = threading.RLock() if lock is None else lock
         self._registry = registry
         self._name = name
         self._parents: List[Sensor] = list(parents or [])
@@ -92,7 +93,7 @@ class Sensor:
         if not compound_stat:
             raise ValueError('compound stat must be non-empty')
         made = [
-            KafkaMetric(named.name, named.stat, config or self._config)
+            KafkaMetric(named.name, named.stat, config or self._config, self._lock)
             for named in compound_stat.stats()
         ]
         with self._lock:
@@ -106,7 +107,7 @@ class Sensor:
 
         Raises ValueError for a name that is taken.
         """
-        metric = KafkaMetric(metric_name, stat, config or self._config)
+        metric = KafkaMetric(metric_name, stat, config or self._config, self._lock)
         with self._lock:
             self._registry.register_metric(metric)
             self._metrics.append(metric)

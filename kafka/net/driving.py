@@ -238,21 +238,31 @@ class Driving(Scheduler):
         ask = done if callable(done) else lambda: done.is_done
         if ask():
             return True
-        try:
-            if self._driver is not None or self._closing or self._forked or _getpid() != self._pid:
+        if self._driver is not None or self._closing or self._forked or _getpid() != self._pid:
+            if self.runs_here():
                 self._check_caller()
-            elif self.torn is not None:
-                self._check_usable()
-            deadline = math.inf if timeout is None else self.time() + timeout
-            me = threading.get_ident()
-            # The main thread is where handlers of signals are called.
-            if me == main_ident[0] or self._is_green or not self._has_background():
-                return self._wait_in_turns(ask, deadline, begin, me)
-            return self._wait_parked(ask, deadline, begin)
+            if self._is_done(ask):
+                return True
+        elif self.torn is not None and self._is_done(ask):
+            return True
+        deadline = math.inf if timeout is None else self.time() + timeout
+        me = threading.get_ident()
+        # The main thread is where handlers of signals are called.
+        if me == main_ident[0] or self._is_green or not self._has_background():
+            return self._wait_in_turns(ask, deadline, begin, me)
+        return self._wait_parked(ask, deadline, begin)
+
+    def _is_done(self, done: Callable[[], Any]) -> bool:
+        """Return whether something has happened; raise if nothing will happen any more."""
+        if done():
+            return True
+        try:
+            self._check_usable()
         except IllegalStateError:
-            if ask():  # it happened after it was asked last, and then another thread closed
+            if done():  # since it was asked, and then another thread has closed the loop
                 return True
             raise
+        return False
 
     def _check_caller(self) -> None:
         if self.runs_here():
@@ -275,9 +285,8 @@ class Driving(Scheduler):
                         return True
                 finally:
                     interrupts.end()
-                if done():
+                if self._is_done(done):
                     return True
-                self._check_usable()
                 if self.time() >= deadline:
                     return False
                 has_parked, begin = True, None
@@ -373,8 +382,7 @@ class Driving(Scheduler):
                 self._begin = begin, deadline
             self._want_turns()
             # It may have happened before there was an entry.
-            while not done():
-                self._check_usable()
+            while not self._is_done(done):
                 parked.sleep(left)
                 if done():
                     break

@@ -24,6 +24,7 @@ PLAIN = {
     'net/driving.py: self._bell': 'slept on',
     'net/parked.py: self._lock': 'slept on, for a bounded time',
     'net/sasl/oidc.py: self._asking': 'waited for a bounded time',
+    'producer/kafka.py: self._has_ended': 'slept on, for a bounded time',
     'spark/clients.py: self.making': 'held while a producer is made, which lends no other',
     'util.py: lock': 'slept on',
     'cli/broker.py: held': 'the main program of the command line: slept on',

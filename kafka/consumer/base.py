@@ -79,10 +79,10 @@ class Consumer:
         self.topic = name_for(client, topic)
         self.group = None if group is None else name_for(client, group, 'group')
         self.offsets: Dict[int, int] = {}
-        # Where a reset has put offsets. What is still there is not committed: the group would skip
-        # messages that nobody was given.
+        # Where a reset has put offsets, and of which partitions one is under way. What is still
+        # there is not committed: the group would skip messages that nobody was given.
         self._unread: Dict[int, int] = {}
-        self._resetting: Set[int] = set()  # where a reset is under way
+        self._resetting: Set[int] = set()
         # Offsets as they were before the call that is taking messages for the program, or was ended
         # by an exception before it returned them; None in between.
         self._before: Optional[Dict[int, int]] = None
@@ -104,7 +104,6 @@ class Consumer:
         self.commit_lock = threading.RLock()
         self._committing = False
         self._process = os.getpid()
-
         load_topic(client, self.topic)
         if partitions is None:
             partitions = client.get_partition_ids_for_topic(self.topic)

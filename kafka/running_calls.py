@@ -15,9 +15,14 @@ from typing import Any, Optional
 __all__ = ['is_in_call']
 
 
-def is_in_call(variable: str, mark: Any) -> bool:
-    """Return True if this thread is inside a call whose variable of that name is the mark."""
+def is_in_call(variable: str, mark: Any, thread: Optional[int] = None) -> bool:
+    """Return True if a thread is inside a call whose variable of that name is the mark.
+
+    Arguments: thread: its identifier; None for this one.
+    """
     frame: Optional[FrameType] = sys._getframe(1)
+    if thread is not None:
+        frame = sys._current_frames().get(thread)
     while frame is not None:
         if variable in frame.f_code.co_varnames and frame.f_locals.get(variable) is mark:
             return True

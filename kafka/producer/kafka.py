@@ -23,7 +23,6 @@ from kafka import config as options
 from kafka.cleaning_up import CleanUp, clean_up
 from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.net.beginning import Beginning
-from kafka.net.driving import SLICE
 from kafka.net.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
@@ -51,6 +50,7 @@ from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_operations import PreparedTxnState
 from kafka.producer.transaction_state import TransactionState
 from kafka.quiet import be_quiet
+from kafka.running_calls import is_in_call
 
 log = logging.getLogger(__name__)
 be_quiet()
@@ -61,6 +61,8 @@ _CLOSING_SECONDS = 5.0
 _EXIT_SECONDS = 5.0
 # How long it is waited for them when a producer is collected that was not closed, as in 2.x.
 _COLLECTED_SECONDS = 1.0
+# How often it is looked whether another thread that closes a producer still does.
+_LOOK_SECONDS = 0.1
 
 _numbers = itertools.count(1)
 # Producers whose close() has not ended, for the end of the interpreter and for forks.
@@ -601,9 +603,15 @@ class Closing:
         self._has_ended.release()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the first call has ended; return False if it has not in time."""
+        """Wait until the first call has ended; return False if it has not in time.
+
+        An exception from outside may have kept it from telling that: it is looked for, too.
+        """
         deadline = time.monotonic() + seconds
-        while not self._has_ended.acquire(timeout=min(SLICE, max(0.0, seconds))):
+        while not self._has_ended.acquire(timeout=min(_LOOK_SECONDS, max(0.0, seconds))):
+            call = self._calls[0]
+            if not is_in_call('call', call, call[0]):
+                return True
             seconds = deadline - time.monotonic()
             if seconds <= 0:
                 return False

@@ -476,6 +476,25 @@ def test_others_wait_no_longer_than_they_want_for_the_thread_that_closes(
     closes.producer.flush()
 
 
+def test_nobody_waits_for_a_close_that_an_exception_has_ended_before_it_said_so(cluster):
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap)
+
+    def cut():
+        call = producer._closing.new_call()
+        assert producer._closing.is_first(call)
+        producer._closed = True
+        producer._close(1.0)  # and here the exception comes, before the end is told
+
+    closing = threading.Thread(target=cut)
+    closing.start()
+    closing.join(10)
+    began = time.monotonic()
+    producer.close(30)
+    producer.flush(30)
+    kafka.producer.kafka._close_producer(producer, began)
+    assert time.monotonic() - began < 10
+
+
 def test_a_close_that_would_wait_for_itself_returns_at_once(cluster, monkeypatch):
     closes, told = Closes(cluster, monkeypatch, key_serializer=Reentrant()), []
     producer = closes.producer

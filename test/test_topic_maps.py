@@ -25,7 +25,7 @@ def bytes_warning(request, monkeypatch):
         monkeypatch.setattr(topic_maps, '_WARNS', True)
         monkeypatch.setattr(topic_maps, '_exact', lambda found, key, default: default)
     elif topic_maps._WARNS:
-        pytest.skip('python -b warns of the other way')
+        pytest.skip('this interpreter runs with -b: runs without it have this case')
 
 
 def test_equals_a_plain_dict_with_the_keys_as_stored():

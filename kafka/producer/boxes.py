@@ -65,7 +65,7 @@ class Boxes(KnownTopics):
         if self.is_inside():
             raise LockBusyError
         with self._soon:
-            if self.is_changing or self._waiting_deferred:
+            if self.is_changing or self.waiting_deferred:
                 self._settle()
             self._check_open()
             self.is_changing = True
@@ -92,7 +92,7 @@ class Boxes(KnownTopics):
             if self.is_inside():
                 raise LockBusyError
             with self._soon:
-                if self.is_changing or self._waiting_deferred:
+                if self.is_changing or self.waiting_deferred:
                     self._settle()
                 try:
                     self._check_open()
@@ -107,7 +107,7 @@ class Boxes(KnownTopics):
                     self._watch(topic)
                 self.is_changing = False
         except LockBusyError:
-            self._waiting_deferred.append(topic)
+            self.waiting_deferred.append(topic)
         self._wake()
 
     def _watch(self, topic: TopicQueue) -> None:

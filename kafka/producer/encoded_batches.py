@@ -113,7 +113,7 @@ class EncodedBatches(Boxes):
                 ' handler of a signal, a finalizer or a log handler: use send()' % many.topic.topic
             )
         with self.patiently:
-            if self.is_changing or self._waiting_deferred:
+            if self.is_changing or self.waiting_deferred:
                 self._settle()
             self._check_open()
             self.is_changing = True

@@ -28,7 +28,7 @@ class KnownTopics:
     lock: Any
     patiently: Any
     is_changing: bool
-    _waiting_deferred: Deque[Any]
+    waiting_deferred: Deque[Any]
     _topics: Dict[Any, TopicQueue]
 
     def _settle(self) -> None:

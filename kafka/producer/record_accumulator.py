@@ -72,8 +72,8 @@ class RecordAccumulator(EncodedBatches):
         #: is deferred, so that nothing overtakes it.
         self.fast: Dict[Any, TopicQueue] = {}
         self.deferred = DeferredRecords()
-        #: What is deferred, for the quick ways of send(): one look less for each record.
-        self._waiting_deferred = self.put_off = self.deferred.waiting
+        #: What waits for the lock: deferred.waiting, with one look less for each record.
+        self.waiting_deferred = self.deferred.waiting
         #: Raises while no record may come, as between transactions. Asked under the lock: who
         #: looked before may come too late. Open batches take records meanwhile, and belong to
         #: what ends.
@@ -155,7 +155,7 @@ class RecordAccumulator(EncodedBatches):
         if not ((self.is_changing or _MAY_KEEP_LOCK) and self.is_inside()):
             try:
                 with self._soon:
-                    if self.is_changing or self._waiting_deferred:
+                    if self.is_changing or self.waiting_deferred:
                         self._settle()
                     if self.is_closed or self.check_send is not None:
                         self._check_open()
@@ -356,7 +356,7 @@ class RecordAccumulator(EncodedBatches):
         looks = None
         try:
             with self._soon:
-                if self.is_changing or self._waiting_deferred:
+                if self.is_changing or self.waiting_deferred:
                     self._settle()
                 self._check_open()
                 self.is_changing = True
@@ -511,7 +511,7 @@ class RecordAccumulator(EncodedBatches):
         if (self.is_changing or _MAY_KEEP_LOCK) and self.is_inside():
             return
         with contextlib.suppress(LockBusyError), self._at_once:
-            if self.is_changing or self._waiting_deferred:
+            if self.is_changing or self.waiting_deferred:
                 self._settle()
         self._wake_if_open()
 
@@ -528,8 +528,8 @@ class RecordAccumulator(EncodedBatches):
         if self.is_changing:
             self._repair()
         self.is_changing = True
-        while self._waiting_deferred:
-            each = self._waiting_deferred[0]
+        while self.waiting_deferred:
+            each = self.waiting_deferred[0]
             if isinstance(each, DeferredRecord):
                 self._place(each)
             elif isinstance(each, partial):
@@ -541,7 +541,7 @@ class RecordAccumulator(EncodedBatches):
 
     def _begin(self) -> None:
         """Begin a change, with the lock held; what was not finished is finished first."""
-        if self.is_changing or self._waiting_deferred:
+        if self.is_changing or self.waiting_deferred:
             self._settle()
         self.is_changing = True
 
@@ -578,7 +578,7 @@ class RecordAccumulator(EncodedBatches):
     @property
     def has_work(self) -> bool:
         """Whether the sender has anything to look at but batches on the wire."""
-        return bool(self._busy or self._boxed or self._waiting_deferred)
+        return bool(self._busy or self._boxed or self.waiting_deferred)
 
     def ready(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> Plan:
         """Return what may be sent now; what comes from now on wakes the sender again.
@@ -650,7 +650,7 @@ class RecordAccumulator(EncodedBatches):
         """
         try:
             with self._soon:
-                if self.is_changing or self._waiting_deferred:
+                if self.is_changing or self.waiting_deferred:
                     self._settle()
                 batch = queue.open
                 if batch is NO_BATCH or len(self._incomplete) != 1 or self._boxed or queue.muted:
@@ -707,13 +707,13 @@ class RecordAccumulator(EncodedBatches):
         try:
             with self._soon:
                 # As _begin(), without its call for each send() that is waited for.
-                if self.is_changing or self._waiting_deferred:
+                if self.is_changing or self.waiting_deferred:
                     self._settle()
                 self.is_changing = True
                 change(batch)
                 self.is_changing = False
         except LockBusyError:
-            self._waiting_deferred.append(partial(change, batch))
+            self.waiting_deferred.append(partial(change, batch))
 
     @property
     def held(self) -> List[ProducerBatch]:
@@ -856,7 +856,7 @@ class RecordAccumulator(EncodedBatches):
         """Tell whether everything has an outcome."""
         # In the order in which records move, which are in the next place before they leave one: no
         # lock is taken here, and another thread may move them between two of these steps.
-        if self._waiting_deferred or any(topic.box for topic in list(self._boxed)):
+        if self.waiting_deferred or any(topic.box for topic in list(self._boxed)):
             return False
         return not self._incomplete
 
@@ -876,7 +876,7 @@ class RecordAccumulator(EncodedBatches):
         self.is_closed = True
         for batch in self._incomplete:
             batch.abandon(error)
-        for each in self._waiting_deferred:
+        for each in self.waiting_deferred:
             if isinstance(each, DeferredRecord):
                 each.stand_in.abandon(error)
 
@@ -886,7 +886,7 @@ class RecordAccumulator(EncodedBatches):
         self.sends_rest = sends_rest
         # Who has seen it open before ends first, unless that is stuck in code of the program.
         with contextlib.suppress(KafkaTimeoutError), self.patiently:
-            if self.is_changing or self._waiting_deferred:
+            if self.is_changing or self.waiting_deferred:
                 self._settle()
         self._wake_if_open()  # a loop that was torn takes no calls
 

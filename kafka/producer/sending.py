@@ -73,7 +73,7 @@ class Sending:
                                 accumulator.is_changing = True
                                 batch = queue.batch
                                 room = batch.room - size - accumulator.overhead
-                                if room > 0 and not (queue.box or accumulator.put_off):
+                                if room > 0 and not (queue.box or accumulator.waiting_deferred):
                                     future._batch = batch
                                     future._index = index = len(batch.values)
                                     if wall >= batch.tick:
@@ -94,7 +94,7 @@ class Sending:
                                 accumulator.is_changing = True
                                 batch = place.open
                                 room = batch.room - size - key_size - accumulator.overhead
-                                if room > 0 and not (queue.box or accumulator.put_off):
+                                if room > 0 and not (queue.box or accumulator.waiting_deferred):
                                     future._batch = batch
                                     future._index = index = len(batch.values)
                                     if wall >= batch.tick:

@@ -230,7 +230,7 @@ def test_what_is_deferred_is_not_counted_again_for_each_record(monkeypatch):
             looks.append(1)
             return super().__iter__()
 
-    accumulator.deferred.waiting = accumulator._waiting_deferred = Waiting()
+    accumulator.deferred.waiting = accumulator.waiting_deferred = Waiting()
     many = accumulator.prepare_many(producer.topic, 0, None, [b'x'] * 99, [1] * 99, (), 1)
     with accumulator.lock:
         accumulator.is_changing = True

@@ -11,7 +11,7 @@ import logging
 import socket
 import struct
 import time
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from kafka.errors import KafkaError
 from kafka.protocol.api import ApiKey, decode_response, encode_request, response_class
@@ -190,6 +190,7 @@ class Context:
         self._wires: Dict[str, Wire] = {}
         self._left: Dict[str, Tuple[int, int, int]] = {}  # by wire: API, version, correlation id
         self._known_topics: Dict[str, bytes] = {}
+        self._group_topics: Set[str] = set()
         self._correlation_id = 0
 
     # ------------------------------------------------------------ names
@@ -216,6 +217,18 @@ class Context:
         if name not in self._known_topics:
             self._known_topics[name] = self._make_topic(name)
             self.names.note_topic(self._known_topics[name], name)
+        return name
+
+    def group_topic(self) -> str:
+        """Return the topic of this case when the coordinators of groups know it too.
+
+        They learn of it after the broker leads its partitions. A member that joins between is
+        told that the topic is missing, or gets none of its partitions.
+        """
+        name = self.topic()
+        if name not in self._group_topics:
+            self.settle(is_late=True)
+            self._group_topics.add(name)
         return name
 
     def topic_id(self, name: str) -> bytes:

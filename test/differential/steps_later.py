@@ -45,7 +45,7 @@ def _joined(c: Any, **fields: Any) -> Dict[str, Any]:
     asked = {
         'member_id': '' if gives else MEMBER,
         'rebalance_timeout_ms': 10000,
-        'subscribed_topic_names': [c.topic()],
+        'subscribed_topic_names': [c.group_topic()],
         'topic_partitions': [],
     }
     return beat(c, 0, **dict(asked, **fields))

@@ -131,7 +131,7 @@ SHARE: List[Step] = [
     Step(
         'join',
         SHARE_HEARTBEAT,
-        lambda c: beat(c, 0, subscribed_topic_names=[c.topic()]),
+        lambda c: beat(c, 0, subscribed_topic_names=[c.group_topic()]),
         keep=keep_epoch,
     ),
     _s('heartbeat'),
@@ -175,7 +175,7 @@ def _begin(c: Any, *batches: str) -> None:
     set_config(c, 'share.auto.offset.reset', 'earliest')
     set_config(c, 'share.assignment.interval.ms', '0')
     c.values['member'] = MEMBER
-    joined = c.ask(SHARE_HEARTBEAT, beat(c, 0, subscribed_topic_names=[c.topic()]))
+    joined = c.ask(SHARE_HEARTBEAT, beat(c, 0, subscribed_topic_names=[c.group_topic()]))
     c.values['epoch'] = joined.member_epoch
 
     def is_ready() -> bool:
@@ -347,7 +347,7 @@ MEMBERS: List[Step] = [
             'member_id': 'consumer',
             'member_epoch': 0,
             'rebalance_timeout_ms': 10000,
-            'subscribed_topic_names': [c.topic()],
+            'subscribed_topic_names': [c.group_topic()],
             'topic_partitions': [],
         },
     ),

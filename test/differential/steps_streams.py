@@ -40,7 +40,7 @@ def _info(name: str, partitions: int = 0) -> Dict[str, Any]:
 def _part(c: Any, name: str = '0', **fields: Any) -> Dict[str, Any]:
     part = {
         'subtopology_id': name,
-        'source_topics': [c.topic()],
+        'source_topics': [c.group_topic()],
         'source_topic_regex': [],
         'state_changelog_topics': [],
         'repartition_sink_topics': [],
@@ -239,7 +239,7 @@ TASKS: List[Step] = [
             'group_id': c.group(),
             'member_id': OTHER,
             'member_epoch': 0,
-            'subscribed_topic_names': [c.topic()],
+            'subscribed_topic_names': [c.group_topic()],
         },
     ),
     _t('shut down', shutdown_application=True),

@@ -1,9 +1,11 @@
 """Run the simulation of a producer: ``python -m test.simulation --seeds 2000``, or ``--seed 7``.
 
-With ``--groups`` that of the members of a group, with ``--copies`` that of ExactlyOnce.
+With ``--groups`` that of the members of a group, with ``--copies`` that of ExactlyOnce, with
+``--workers`` that of threads that share a producer.
 
 Prints how to repeat a run that failed, and ends with status 1 then. What it prints last is the
-history of the runs, a digest: it is the same wherever the same seeds are run.
+history of the runs, a digest: it is the same wherever the same seeds are run; that of threads is
+empty.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from test.simulation.checks import Wrong
 from test.simulation.copy_runs import run_copy
 from test.simulation.group_runs import run_group
 from test.simulation.runs import run
+from test.simulation.worker_runs import run_workers
 
 
 def main(arguments=None):
@@ -29,6 +32,7 @@ def main(arguments=None):
     parser.add_argument('--seed', type=int, help='only this one')
     parser.add_argument('--groups', action='store_true', help='of groups, not of producers')
     parser.add_argument('--copies', action='store_true', help='of programs that copy exactly once')
+    parser.add_argument('--workers', action='store_true', help='of threads hit by exceptions')
     parser.add_argument('--verbose', action='store_true', help='print what happens in a group')
     parser.add_argument('--most', type=int, default=10, help='failures after which it ends')
     given = parser.parse_args(arguments)
@@ -37,6 +41,8 @@ def main(arguments=None):
     one = run
     if given.groups or given.copies:
         one = functools.partial(run_copy if given.copies else run_group, verbose=given.verbose)
+    elif given.workers:
+        one = run_workers
     failed, start, history = [], time.process_time(), hashlib.sha256()
     for seed in seeds:
         try:

@@ -132,7 +132,37 @@ class SimTransport:
                 self._reader.fail(KafkaConnectionError('the connection was closed'))
 
 
-class SimLoop(Scheduler):
+class InMemory:
+    """What a loop does over the network of a MemoryCluster, ``_cluster``, and not over sockets.
+
+    Attributes: transport_class: of its connections; transports: those that are open.
+    """
+
+    transport_class = SimTransport
+
+    def wall(self):
+        return self._cluster.timers.clock.wall_ms() / 1000
+
+    async def resolve(self, host, port, timeout):
+        return [Address(socket.AF_INET, (host, port))]
+
+    async def blocking(self, function, timeout, what):
+        await self.sleep(0)
+        return function()
+
+    async def connect(self, address, timeout, options=None):
+        await self.sleep(self._cluster.network.latency())
+        try:
+            sock = self._cluster.network.connect(address.sockaddr, 0.0)
+        except OSError as error:
+            failed = KafkaConnectionError('%s:%s cannot be reached' % address.sockaddr)
+            raise at_stage(failed, 'TCP') from error
+        transport = self.transport_class(self, sock, address)
+        self.transports[transport] = None
+        return transport
+
+
+class SimLoop(InMemory, Scheduler):
     """A loop on the virtual clock of a cluster that was started.
 
     Arguments: cluster: a MemoryCluster; fellows: the loops that go on while one of them is waited
@@ -154,9 +184,6 @@ class SimLoop(Scheduler):
         #: Whether nothing happens here, as in a process that was stopped.
         self.is_frozen = False
         self._is_asleep = False  # in the middle of a turn
-
-    def wall(self):
-        return self._timers_of_all.clock.wall_ms() / 1000
 
     def call_later(self, seconds, call, *args):
         """Call something later, in the one order of all that happens."""
@@ -285,25 +312,5 @@ class SimLoop(Scheduler):
         transport._is_told = False
         return True
 
-    # -- in a turn -------------------------------------------------------------------------------
 
-    async def resolve(self, host, port, timeout):
-        return [Address(socket.AF_INET, (host, port))]
-
-    async def blocking(self, function, timeout, what):
-        await self.sleep(0)
-        return function()
-
-    async def connect(self, address, timeout, options=None):
-        await self.sleep(self._cluster.network.latency())
-        try:
-            sock = self._cluster.network.connect(address.sockaddr, 0.0)
-        except OSError as error:
-            failed = KafkaConnectionError('%s:%s cannot be reached' % address.sockaddr)
-            raise at_stage(failed, 'TCP') from error
-        transport = SimTransport(self, sock, address)
-        self.transports[transport] = None
-        return transport
-
-
-__all__ = ['SimLoop', 'SimTransport']
+__all__ = ['InMemory', 'SimLoop', 'SimTransport']

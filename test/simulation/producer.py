@@ -84,13 +84,14 @@ class Options(NamedTuple):
 class SimulatedProducer:
     """One producer. Its calls let virtual time pass until they have what they wait for.
 
-    Arguments: cluster: a MemoryCluster that runs; options; chance: of the jitter.
+    Arguments: cluster: a MemoryCluster that runs; options; chance: of the jitter; loop: None for
+    one in which all is one thread.
     """
 
-    def __init__(self, cluster, options, chance):
+    def __init__(self, cluster, options, chance, loop=None):
         self.cluster = cluster
         self.options = options
-        self.loop = UntracedLoop(cluster)
+        self.loop = UntracedLoop(cluster) if loop is None else loop
         settings = NetSettings(
             servers=parse_servers(cluster.bootstrap),
             request_timeout=options.request_timeout,
@@ -138,7 +139,7 @@ class SimulatedProducer:
         self.sender.start()
 
     def _wake(self):
-        self.loop.call_soon(self._look)
+        self.loop.call_lazily(self._look)
 
     def _look(self):
         """Look as a caller does who waits, and gets the turn: what is alone goes the short way."""

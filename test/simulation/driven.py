@@ -1,0 +1,119 @@
+"""The loop of kafka.net, with its threads, on the clock and the connections of a cluster in memory.
+
+Owns what stands for the machine: a poller that lets virtual time pass in place of a sleep, and the
+bell on which the background thread rests. Turns, their handing over and the parking of callers are
+those of kafka/net/driving.py. The threads are real, so a seed decides what is done and where
+something is raised, but not always who is first.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from kafka.net.loop import Loop
+from test.simulation.loop import InMemory, SimTransport
+
+#: For so many seconds of the machine the background rests before virtual time passes.
+MOMENT = 0.0005
+#: The same where nobody waits for it.
+PAUSE = 0.05
+
+
+class DrivenTransport(SimTransport):
+    """A connection that counts itself while it expects something, as in earnest."""
+
+    _expecting = False
+
+    @property
+    def expecting(self):
+        return self._expecting
+
+    @expecting.setter
+    def expecting(self, expecting):
+        if expecting != self._expecting:
+            self._expecting = expecting
+            self._loop.owed += 1 if expecting else -1
+
+    def abandon(self):
+        self.close()
+
+
+class VirtualPoller:
+    """What a loop sleeps in: time passes until something is ready in the loop.
+
+    Used in the turn, but for wake().
+    """
+
+    is_open = True
+    sockets = 0  # none has to be looked at every second
+
+    def __init__(self, loop, timers):
+        self._loop = loop
+        self._timers = timers
+        self._is_woken = False
+
+    def open(self):
+        """Do nothing: there is nothing to open."""
+
+    def close(self):
+        """Do nothing."""
+
+    def wake(self):
+        self._is_woken = True
+
+    def poll(self, seconds):
+        end = self._loop.time() + seconds
+        while not self._loop._ready and not self._is_woken:
+            if not self._timers.step(end):
+                self._timers.advance(end - self._loop.time())
+                break
+        self._is_woken = False
+        return []
+
+    def is_only(self, descriptor, seconds):
+        self.poll(seconds)
+        ready, transport = self._loop._ready, descriptor.on_ready.__self__
+        if len(ready) != 1 or ready[0] != (transport._look, ()):
+            return False
+        ready.popleft()
+        transport._is_told = False
+        return True
+
+
+class VirtualBell:
+    """What the background thread rests on: time passes, if anybody waits for that."""
+
+    def __init__(self, loop, timers):
+        self._loop = loop
+        self._timers = timers
+        self._rung = threading.Semaphore(0)
+
+    def release(self):
+        self._rung.release()
+
+    def acquire(self, timeout):
+        waits = bool(self._loop._parked)
+        if self._rung.acquire(timeout=MOMENT if waits else PAUSE):
+            while self._rung.acquire(False):  # rung again before it was heard
+                pass
+            return
+        if waits and self._loop._turn.acquire(False):
+            try:
+                self._timers.step(self._loop.time() + timeout) or self._timers.advance(timeout)
+            finally:
+                self._loop._turn.release()
+            self._loop._call_all()
+
+
+class DrivenLoop(InMemory, Loop):
+    """A loop whose turns are run as kafka/net/driving.py divides them. Arguments: cluster."""
+
+    transport_class = DrivenTransport
+
+    def __init__(self, cluster):
+        super().__init__('simulated-network-thread')
+        self.time = cluster.timers.clock.monotonic
+        self.transports = self._transports
+        self._cluster = cluster
+        self._poller = VirtualPoller(self, cluster.timers)
+        self._bell = VirtualBell(self, cluster.timers)

@@ -17,6 +17,8 @@ are medians of the medians of the rounds, with the least and the most, in micros
 * *mean*: of *all*. *processor*: what a record costs this process, all its threads.
 * the same, *sleeping*: of a producer with ``busy_poll_us=0``, which does not ask for the answer
   before it sleeps; and how many times as long *all* of the other takes, the rounds of both in turn.
+* how many times as much *all* and *processor* take where the calls are made in a thread that is not
+  the main one, and so wait for the background thread; for both producers, the rounds in turn.
 * *calls*: how many functions are called for a record, those in C included, when nothing else is to
   be done: counted, not measured.
 """
@@ -28,6 +30,7 @@ import contextlib
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from operator import truediv
 from pathlib import Path
@@ -113,6 +116,13 @@ def records(producer: Any, count: int, figures: Figures) -> None:
         figures[part].append(statistics.median(times))
 
 
+def in_thread(producer: Any, count: int, figures: Figures) -> None:
+    """Do the same in a thread that is not the main one."""
+    thread = threading.Thread(target=records, args=(producer, count, figures))
+    thread.start()
+    thread.join()
+
+
 def calls(producer: Any) -> int:
     """Return how many functions are called for a record."""
     counted = [0]
@@ -132,6 +142,8 @@ def measure(address: str, options: argparse.Namespace) -> None:
     """Measure in rounds and print."""
     figures: Figures = {name: [] for name in (*FLOORS, 'bare', *PARTS, *ENDS)}
     asleep: Figures = {name: [] for name in (*PARTS, *ENDS)}
+    threaded: Figures = {name: [] for name in (*PARTS, *ENDS)}
+    threaded_asleep: Figures = {name: [] for name in (*PARTS, *ENDS)}
     settings = {'bootstrap_servers': address, 'acks': 1, 'enable_idempotence': False}
     with KafkaProducer(**settings) as producer, KafkaProducer(
         busy_poll_us=0, **settings
@@ -142,6 +154,8 @@ def measure(address: str, options: argparse.Namespace) -> None:
         for turn in range(options.rounds):
             records(producer, options.records, figures)
             records(sleeping, options.records, asleep)
+            in_thread(producer, options.records, threaded)
+            in_thread(sleeping, options.records, threaded_asleep)
             busy = asleep['all'][-1] - asleep['waiting'][-1] - asleep['sending'][-1]
             for name in FLOORS:
                 seconds = floor(
@@ -152,19 +166,29 @@ def measure(address: str, options: argparse.Namespace) -> None:
             print('round %d of %d' % (turn + 1, options.rounds), file=sys.stderr, flush=True)
         number = min(calls(sleeping) for _ in range(20))
     report(figures, asleep, number)
+    for label, ones, others in (
+        ('', threaded, figures),
+        (', sleeping', threaded_asleep, asleep),
+    ):
+        for name in ('all', 'processor'):
+            tell_ratio('%s%s, thread to main' % (name, label), ones[name], others[name])
 
 
 def report(figures: Figures, asleep: Figures, number: int) -> None:
     """Print the figures of one that does not sleep at first, and of one that does."""
-    ratios = list(map(truediv, figures['all'], asleep['all']))
-    for name, times in asleep.items():
-        figures[name + ', sleeping'] = times
-    for name, times in figures.items():
+    sleeping = {name + ', sleeping': times for name, times in asleep.items()}
+    for name, times in {**figures, **sleeping}.items():
         low, middle, high = min(times), statistics.median(times), max(times)
         print('%-26s %6.1f us (%.1f to %.1f)' % (name, middle * 1e6, low * 1e6, high * 1e6))
-    spread = statistics.median(ratios), min(ratios), max(ratios)
-    print('%-26s %6.2f x (%.2f to %.2f)' % ('all, to all, sleeping', *spread))
+    tell_ratio('all, to all, sleeping', figures['all'], asleep['all'])
     print('%-26s %6d' % ('calls', number))
+
+
+def tell_ratio(name: str, ones: List[float], others: List[float]) -> None:
+    """Print how many times as much something takes as something else, round by round."""
+    ratios = list(map(truediv, ones, others))
+    spread = statistics.median(ratios), min(ratios), max(ratios)
+    print('%-26s %6.2f x (%.2f to %.2f)' % (name, *spread))
 
 
 def main() -> None:

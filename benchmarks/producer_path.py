@@ -41,7 +41,7 @@ class Producer(Sending):
         self._accumulator = RecordAccumulator(limits, lambda: None, lambda done, timeout: done())
         self.topic = self._accumulator.topic('t')
         self._accumulator.update(self.topic, range(PARTITIONS), range(PARTITIONS))
-        self._fast = {'t': self.topic}
+        self._accumulator.fast['t'] = self.topic
         self._max_block = 60.0
         self.codec = codec
 

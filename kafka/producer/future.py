@@ -116,13 +116,13 @@ class FutureRecordMetadata(Future):
     error_on_callbacks = False
 
     # Made without __init__ and without a lock: nothing per record that can be had per batch.
-    __slots__ = ('_batch', '_header_size', '_index', '_key_size', '_own_error', '_value_size')
+    __slots__ = ('_batch', '_index', '_own_error', '_value_size')
 
     _batch: ProducerBatch
     _index: int
     _value_size: int
-    _key_size: int
-    _header_size: int
+    _key_size: int = -1
+    _header_size: int = -1
     _own_error: BaseException  # once somebody has asked
 
     __init__ = object.__init__
@@ -132,7 +132,7 @@ class FutureRecordMetadata(Future):
         if place is not None:
             error = place[0].error_of(place[1])
             state = 'failed: %r' % error if error else repr(self.value)
-        return '<%s %s>' % (type(self).__name__, state)
+        return '<FutureRecordMetadata %s>' % state
 
     def _place(self) -> Tuple[ProducerBatch, int]:
         """Return the batch that the record is in by now, and its place there."""
@@ -225,16 +225,31 @@ class FutureRecordMetadata(Future):
             self._run(wants_error, call)
 
 
+class FutureOfMore(FutureRecordMetadata):
+    """The future of a record that has more than a value: a key, or headers.
+
+    Most have none, and what their futures say of that costs nothing for each.
+    """
+
+    __slots__ = ('_header_size', '_key_size')
+
+    _key_size: int
+    _header_size: int
+
+
 def future_of(
     batch: ProducerBatch, index: int, key_size: int, value_size: int, header_size: int
 ) -> FutureRecordMetadata:
     """Make the future of a record in a batch; sizes are -1 for what a record does not have."""
-    future: FutureRecordMetadata = FutureRecordMetadata()
+    if key_size == header_size == -1:
+        future: FutureRecordMetadata = FutureRecordMetadata()
+    else:
+        future = FutureOfMore()
+        future._key_size = key_size
+        future._header_size = header_size
     future._batch = batch
     future._index = index
-    future._key_size = key_size
     future._value_size = value_size
-    future._header_size = header_size
     return future
 
 

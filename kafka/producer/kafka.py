@@ -45,7 +45,6 @@ from kafka.producer.record_checks import (
     check_topic,
 )
 from kafka.producer.sender import Sender
-from kafka.producer.topic_queue import TopicQueue
 from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_operations import PreparedTxnState
 from kafka.producer.transaction_state import TransactionState
@@ -121,7 +120,6 @@ class KafkaProducer(Placing):
         self._max_block = config['max_block_ms'] / 1000
         self._largest = min(config['max_request_size'], config['buffer_memory'])
         self._forked = False
-        self._fast: Dict[Any, TopicQueue] = {}
         self._loop = self._new_loop(config['client_id'])
         self._pool = Pool(self._loop, NetSettings.from_options(config))
         self._cluster = Beginning(self._loop, self._pool)
@@ -184,7 +182,6 @@ class KafkaProducer(Placing):
         self._accumulator = accumulator = RecordAccumulator(
             limits, lambda: loop.call_lazily(sender.look), wait
         )
-        accumulator.fast = self._fast
         _accumulators.add(accumulator)
         self._state = self._new_state()
         if config['transactional_id'] is not None:
@@ -211,7 +208,7 @@ class KafkaProducer(Placing):
                 begin=self._cluster.begin,
             )
         loop.call_threadsafe(sender.start)
-        self._update = _Update(accumulator, self._pool, self._fast, self._figures, config)
+        self._update = _Update(accumulator, self._pool, self._figures, config)
         self._pool.cluster.add_listener(self._update)
 
     def _new_state(self) -> Any:
@@ -312,7 +309,7 @@ class KafkaProducer(Placing):
         IllegalStateError when nothing was sent.
         """
         verbs = self._verbs('prepare_transaction()')
-        self._fast.clear()
+        self._accumulator.fast = {}
         self.flush()
         return verbs.prepare_transaction()
 
@@ -324,13 +321,13 @@ class KafkaProducer(Placing):
         turn; ProducerFencedError.
         """
         verbs = self._verbs('commit_transaction()')
-        self._fast.clear()
+        self._accumulator.fast = {}
         verbs.commit_transaction()
 
     def abort_transaction(self) -> None:
         """Abort, dropping what was not sent (2.2). Raises: as commit_transaction()."""
         verbs = self._verbs('abort_transaction()')
-        self._fast.clear()
+        self._accumulator.fast = {}
         verbs.abort_transaction()
 
     def _verbs(self, what: str) -> TransactionDriver:
@@ -481,7 +478,7 @@ class KafkaProducer(Placing):
         return float(self.config['delivery_timeout_ms'] / 1000 + _CLOSING_SECONDS)
 
     def _close(self, timeout: Optional[float]) -> None:
-        self._fast.clear()
+        self._accumulator.fast = {}
         if self._forked:
             return
         self._accumulator.close(sends_rest=timeout != 0)
@@ -533,7 +530,7 @@ class KafkaProducer(Placing):
     def _abandon(self) -> None:
         """Be of no use any more: this is the child of a fork."""
         self._forked = True
-        self._fast = {}
+        self._accumulator.fast = {}
 
     # ------------------------------------------------------------ figures
 
@@ -628,13 +625,11 @@ class _Update:
         self,
         accumulator: RecordAccumulator,
         pool: Pool,
-        fast: Dict[Any, TopicQueue],
         figures: Any,
         config: Dict[str, Any],
     ) -> None:
         self._accumulator = accumulator
         self._pool = pool
-        self._fast = fast
         self._figures = figures
         self._idle = config['metadata_max_idle_ms'] / 1000
         self._looked_at = -math.inf
@@ -652,7 +647,7 @@ class _Update:
 
     def _forget_idle(self, now: float) -> None:
         for topic in self._accumulator.forget_idle(now, self._idle):
-            self._fast.pop(topic, None)
+            self._accumulator.fast.pop(topic, None)
             self._pool.topics.forget(topic)
             if self._figures is not None:
                 self._figures.forget_topic(topic)

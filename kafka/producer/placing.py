@@ -87,7 +87,7 @@ class Placing(Sending):
         deadline = time.monotonic() + self._max_block
         if headers is None and partition is None and timestamp_ms is None:
             if type(value) is bytes and (key is None or type(key) is bytes):
-                queue = self._fast.get(topic)
+                queue = self._accumulator.fast.get(topic)
                 size = OVERHEAD + len(value) + len(key or b'')
                 if queue is not None and size <= self._largest:
                     return self._begin_batch(queue, value, key, deadline)
@@ -195,10 +195,12 @@ class Placing(Sending):
 
     def _allow_fast(self, topic: Any, queue: TopicQueue) -> None:
         """Let the quick ways send to a topic now, if nothing of the program's takes part."""
+        accumulator = self._accumulator
+        # Taken first: what forbids the quick ways puts another in its place behind saying so.
+        fast = accumulator.fast
         if self._is_plain and not self._closed and not self._state.refuses_send:
-            self._fast[topic] = queue
-            if self._accumulator.deferred.waiting:  # which nothing may overtake
-                self._fast.clear()
+            if not accumulator.waiting_deferred:  # which nothing may overtake
+                fast[topic] = queue
 
     def _append(self, attempt: Any, deadline: float, ticket: Optional[Ticket] = None) -> Any:
         """Repeat what puts records into batches until there is memory for it.
@@ -323,7 +325,7 @@ class Placing(Sending):
     # ------------------------------------------------------------ many, and without a future
 
     def _forget(self, topic: Any, value: Any, key: Any) -> None:
-        queue = self._fast.get(topic) if key is None and type(value) is bytes else None
+        queue = self._accumulator.fast.get(topic) if key is None and type(value) is bytes else None
         accumulator = self._accumulator
         if queue is None or len(value) > queue.boxed_size:
             self.send(topic, value, key).add_errback(_log_lost, topic)

@@ -68,11 +68,11 @@ class RecordAccumulator(EncodedBatches):
         self._make_lock()
         #: Whether a change is under way, or was ended by an exception; see the module's text.
         self.is_changing = False
-        #: Topics whose records take the quick way (kafka.producer.sending); cleared when a record
-        #: is deferred, so that nothing overtakes it.
+        #: Topics whose records take the quick way (kafka.producer.sending). Another dict takes its
+        #: place when a record is deferred, so that nothing overtakes it.
         self.fast: Dict[Any, TopicQueue] = {}
         self.deferred = DeferredRecords()
-        #: What waits for the lock: deferred.waiting, with one look less for each record.
+        #: What waits for the lock.
         self.waiting_deferred = self.deferred.waiting
         #: Raises while no record may come, as between transactions. Asked under the lock: who
         #: looked before may come too late. Open batches take records meanwhile, and belong to
@@ -479,7 +479,7 @@ class RecordAccumulator(EncodedBatches):
                 ' same producer, which cannot wait for room: raise buffer_memory' % many.topic.topic
             )
         stand_in = self.deferred.add(many, partition, now, self._wait)
-        self.fast.clear()
+        self.fast = {}  # behind the line above, see Placing._allow_fast()
         self._wake()
         return stand_in
 

@@ -6,22 +6,22 @@ topic that is known. Everything else is the business of the slow ways below each
 
 The rule of this file is that nothing is done for a record that can be done for a batch, and nothing
 is called that can be written here; benchmarks/producer_path.py has the figures. A topic is in
-``_fast`` only while its records need nothing but a place in a batch: no serializer, interceptor or
+``fast`` only while its records need nothing but a place in a batch: no serializer, interceptor or
 partitioner of the program's, no transaction to be checked, and the producer is open. No lock is
 waited for here. Where a change is under way the slow way is taken: it is another thread's; or this
 thread is in the middle of it, and a finalizer or the handler of a signal sends; or an exception has
-ended it, which is repaired. So it is where there is something in the box of the topic, and where
-records are deferred: they may be of the same thread, and the slow ways put them into batches first.
+ended it, which is repaired. So it is where there is something in the box of the topic, which may be
+of the same thread: the slow ways put it into batches first. While records are deferred no topic is
+in ``fast``, for the same reason.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Optional, Sequence
 
-from kafka.producer.future import FutureRecordMetadata, FutureRecords
+from kafka.producer.future import FutureOfMore, FutureRecordMetadata, FutureRecords
 from kafka.producer.record_accumulator import RecordAccumulator
-from kafka.producer.topic_queue import TopicQueue
 
 # Looked up as module attributes would cost more than all of what they do.
 _wall = time.time
@@ -34,7 +34,6 @@ _LISTS = (list, tuple)
 class Sending:
     """The fast ways of KafkaProducer."""
 
-    _fast: Dict[Any, TopicQueue]
     _accumulator: RecordAccumulator
     _max_block: float
 
@@ -58,22 +57,22 @@ class Sending:
         a value of None before 0.8.1, UnsupportedForMessageFormatError for headers before 0.11.
         """
         if headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
-            queue = self._fast.get(topic)
+            accumulator = self._accumulator
+            queue = accumulator.fast.get(topic)
             if queue is not None:
-                accumulator = self._accumulator
                 wall = _wall()
                 # What makes objects, where the collector may run finalizers, is before the lock.
-                future: FutureRecordMetadata = _Future()
                 size = len(value)
                 is_held = True
                 try:
                     if key is None:
+                        future: FutureRecordMetadata = _Future()
                         with accumulator.entry as is_held:
                             if is_held and not accumulator.is_changing:
                                 accumulator.is_changing = True
                                 batch = queue.batch
                                 room = batch.room - size - accumulator.overhead
-                                if room > 0 and not (queue.box or accumulator.waiting_deferred):
+                                if room > 0 and not queue.box:
                                     future._batch = batch
                                     future._index = index = len(batch.values)
                                     if wall >= batch.tick:
@@ -81,20 +80,19 @@ class Sending:
                                     if batch.has_columns:
                                         batch.cut(index)
                                     batch.room = room
-                                    future._key_size = future._header_size = -1
                                     future._value_size = size
                                     batch.put(value)
                                     accumulator.is_changing = False
                                     return future
                                 accumulator.is_changing = False
                     elif type(key) is bytes:
-                        place, key_size = queue.by_key[key], len(key)
+                        place, key_size, future = queue.by_key[key], len(key), FutureOfMore()
                         with accumulator.entry as is_held:
                             if is_held and not accumulator.is_changing:
                                 accumulator.is_changing = True
                                 batch = place.open
                                 room = batch.room - size - key_size - accumulator.overhead
-                                if room > 0 and not (queue.box or accumulator.waiting_deferred):
+                                if room > 0 and not queue.box:
                                     future._batch = batch
                                     future._index = index = len(batch.values)
                                     if wall >= batch.tick:
@@ -123,7 +121,7 @@ class Sending:
         That it could not be stored is logged. Arguments and errors: as send().
         """
         if key is None and type(value) is bytes:
-            queue = self._fast.get(topic)
+            queue = self._accumulator.fast.get(topic)
             if (
                 queue is not None
                 and _now() < queue.box_until
@@ -154,7 +152,7 @@ class Sending:
         KafkaTimeoutError when there is no memory within max_block_ms: those before it are sent.
         """
         if headers is None and partition is None and timestamp_ms is None:
-            queue = self._fast.get(topic)
+            queue = self._accumulator.fast.get(topic)
             if queue is not None and _are_bytes(values):
                 if keys is None or _are_bytes(keys) and len(keys) == len(values):
                     deadline = _now() + self._max_block

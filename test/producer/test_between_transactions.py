@@ -43,9 +43,9 @@ def test_who_saw_an_open_transaction_and_sends_when_it_is_over(transactional, en
     producer.send_and_forget('t', b'1')
     producer.send('t', b'1').get(20)
     producer.send_and_forget('t', b'1')
-    queue = producer._fast['t']
+    queue = producer._accumulator.fast['t']
     getattr(producer, ends)()
-    producer._fast['t'] = queue
+    producer._accumulator.fast['t'] = queue
     with pytest.raises(IllegalStateError, match='begin_transaction'):
         WAYS[way](producer)
     assert producer._accumulator.is_empty()
@@ -98,7 +98,7 @@ def test_who_puts_into_a_box_when_it_was_emptied_for_the_last_time(transactional
     producer.begin_transaction()
     producer.send('t', b'1').get(20)
     producer.send_and_forget('t', b'1')
-    queue = producer._fast['t']
+    queue = producer._accumulator.fast['t']
     producer.commit_transaction()
     assert queue.box_until == 0.0 and not queue.is_watched
     queue.put_in_box(b'late')

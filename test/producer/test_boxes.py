@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -203,7 +204,7 @@ class Quick(Sending):
     """The quick way alone, with a box that stays open."""
 
     def __init__(self, topic):
-        self._fast = {'t': topic}
+        self._accumulator = SimpleNamespace(fast={'t': topic})
         self.refused = []
         topic.box_until, topic.is_watched = math.inf, True
 
@@ -232,7 +233,7 @@ class Whole(Quick):
 
     def __init__(self, machine):
         self._machine, self._accumulator = machine, machine.accumulator
-        self._fast = {'t': machine.topic}
+        self._accumulator.fast['t'] = machine.topic
 
     def _send(self, topic, value, key, *more):
         partition = None if key is None else 0

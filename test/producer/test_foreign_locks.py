@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections import deque
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +21,8 @@ from kafka.producer import record_accumulator, sending
 from kafka.producer.bounded_lock import bounded
 from kafka.producer.buffer import AGAIN, Ticket
 from kafka.producer.future import future_of
+from kafka.producer.placing import Placing
+from kafka.producer.plain_state import PlainState
 from kafka.producer.producer_batch import State
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.producer.sending import Sending
@@ -37,7 +40,7 @@ class Producer(Sending):
         )
         self.topic = self._accumulator.topic('t')
         self._accumulator.update(self.topic, [0, 1, 2], [0, 1, 2])
-        self._fast = self._accumulator.fast = {'t': self.topic}
+        self._accumulator.fast['t'] = self.topic
         self._max_block = 60.0
 
     def _send(self, topic, value, key, *more):
@@ -45,7 +48,7 @@ class Producer(Sending):
             self.topic, None, key, value, (), None, time.time(), time.monotonic()
         )
         if not self._accumulator.deferred.waiting:
-            self._fast['t'] = self.topic
+            self._accumulator.fast['t'] = self.topic
         return future_of(*placed, -1, len(value), -1)
 
     def drain(self):
@@ -109,15 +112,24 @@ def test_a_change_that_begins_in_the_middle_of_send_is_not_waited_for(monkeypatc
 
 @pytest.mark.parametrize('key', [None, b'k'])
 def test_nothing_overtakes_a_deferred_record_because_another_thread_has_sent_too(key):
-    """That thread lets the quick ways send to the topic, and looks at what is deferred later."""
+    """That thread is held up where it lets the quick ways send to the topic."""
     producer = Producer()
-    producer._accumulator.update(producer.topic, [0], [0])
+    accumulator = producer._accumulator
+    accumulator.update(producer.topic, [0], [0])
     producer.send('t', b'0', key)
-    with changing(producer._accumulator):
-        producer.send('t', b'1', key)
-        assert not producer._fast
-        producer._fast['t'] = producer.topic
-    producer.send('t', b'2', key)
+
+    class HeldUp(dict):
+        def __setitem__(self, topic, queue):
+            with changing(accumulator):
+                producer.send('t', b'1', key)
+            super().__setitem__(topic, queue)
+            producer.send('t', b'2', key)
+
+    accumulator.fast = HeldUp()
+    another = SimpleNamespace(
+        _accumulator=accumulator, _is_plain=True, _closed=False, _state=PlainState()
+    )
+    Placing._allow_fast(another, 't', producer.topic)
     assert producer.drain() == [b'0', b'1', b'2']
 
 

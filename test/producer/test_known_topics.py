@@ -188,7 +188,7 @@ def test_a_producer_forgets_what_it_knew_of_idle_topics(monkeypatch):
             assert [each.topic for each in producer._accumulator.topics()] == ['last']
             assert producer._pool.cluster.topics() == {'last'}
             assert producer._pool.topics.topics() == ['last']
-            assert list(producer._fast) == ['last']
+            assert list(producer._accumulator.fast) == ['last']
             groups = {group for group in producer.metrics() if 'topic-metrics' in group}
             assert groups == {'producer-topic-metrics.last'}
             producer.send('topic-0', b'2').get(20)

@@ -23,7 +23,7 @@ class Producer(Sending):
         self._accumulator = RecordAccumulator(limits, lambda: None, lambda done, timeout: done())
         self.topic = self._accumulator.topic('t')
         self._accumulator.update(self.topic, range(partitions), range(partitions))
-        self._fast = self._accumulator.fast = {'t': self.topic}
+        self._accumulator.fast['t'] = self.topic
         self._max_block = 1.0
         self.slow = 0
 
@@ -42,7 +42,7 @@ class Producer(Sending):
             sending._now(),
         )
         if not self._accumulator.deferred.waiting:  # which nothing may overtake
-            self._fast['t'] = self.topic
+            self._accumulator.fast['t'] = self.topic
         return future_of(*placed, -1 if key is None else len(key), len(value), -1)
 
     def _forget(self, topic, value, key):

@@ -21,7 +21,7 @@ class Producer(Sending):
         self._accumulator = RecordAccumulator(Limits(), lambda: None, lambda done, timeout: done())
         self.topic = self._accumulator.topic('t')
         self._accumulator.update(self.topic, [0], [0])
-        self._fast = {'t': self.topic}
+        self._accumulator.fast['t'] = self.topic
         self._max_block = 1.0
 
     def _send(self, topic, value, key, headers, partition, timestamp_ms):

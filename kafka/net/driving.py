@@ -238,17 +238,19 @@ class Driving(Scheduler):
         ask = done if callable(done) else lambda: done.is_done
         if ask():
             return True
-        if self._driver is not None or self._closing or self._forked or _getpid() != self._pid:
-            if self.runs_here():
-                self._check_caller()
+        me = threading.get_ident()
+        if self._driver == me:
+            self._check_caller()
+        if self._closing or self._forked or self.torn is not None or _getpid() != self._pid:
             if self._is_done(ask):
                 return True
-        elif self.torn is not None and self._is_done(ask):
-            return True
         deadline = math.inf if timeout is None else self.time() + timeout
-        me = threading.get_ident()
         # The main thread is where handlers of signals are called.
-        if me == main_ident[0] or self._is_green or not self._has_background():
+        if (
+            me == main_ident[0]
+            or self._is_green
+            or (self._thread is None and not self._has_background())
+        ):
             return self._wait_in_turns(ask, deadline, begin, me)
         return self._wait_parked(ask, deadline, begin)
 
@@ -285,7 +287,10 @@ class Driving(Scheduler):
                         return True
                 finally:
                     interrupts.end()
-                if self._is_done(done):
+                if done():
+                    return True
+                # As _is_done(), without its call: this is asked in each poll().
+                if (self._closing or self._forked or self.torn is not None) and self._is_done(done):
                     return True
                 if self.time() >= deadline:
                     return False
@@ -382,7 +387,10 @@ class Driving(Scheduler):
                 self._begin = begin, deadline
             self._want_turns()
             # It may have happened before there was an entry.
-            while not self._is_done(done):
+            while not done():
+                # As _is_done(), without its call: this is asked for each record.
+                if (self._closing or self._forked or self.torn is not None) and self._is_done(done):
+                    break
                 parked.sleep(left)
                 if done():
                     break

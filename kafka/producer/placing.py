@@ -196,7 +196,9 @@ class Placing(Sending):
     def _allow_fast(self, topic: Any, queue: TopicQueue) -> None:
         """Let the quick ways send to a topic now, if nothing of the program's takes part."""
         accumulator = self._accumulator
-        # Taken first: what forbids the quick ways puts another in its place behind saying so.
+        # Taken first: a thread that closes, or defers a record, says so and then puts another in
+        # its place, so what is added here comes too late. The end of a transaction does it before;
+        # what is sent then is checked under the lock, or belongs to a batch of what ends.
         fast = accumulator.fast
         if self._is_plain and not self._closed and not self._state.refuses_send:
             if not accumulator.waiting_deferred:  # which nothing may overtake

@@ -99,7 +99,8 @@ class VirtualBell:
             return
         if waits and self._loop._turn.acquire(False):
             try:
-                self._timers.step(self._loop.time() + timeout) or self._timers.advance(timeout)
+                if not self._timers.step(self._loop.time() + timeout):
+                    self._timers.advance(timeout)
             finally:
                 self._loop._turn.release()
             self._loop._call_all()

@@ -11,6 +11,7 @@ import hashlib
 import random
 import sys
 
+from kafka.consumer import siblings
 from kafka.record.default_records import encode_batch
 from kafka.record.legacy_records import encode_message_set
 from kafka.testing.logs.appending import append, append_marker
@@ -20,7 +21,12 @@ from kafka.testing.logs.partition_log import Batch
 
 @contextlib.contextmanager
 def seeded(seed):
-    """Let all chance come from a seed, also of those who make their own."""
+    """Let all chance come from a seed, also of those who make their own.
+
+    No consumer from before the block is a sibling of one in it: seeds share the name of a group.
+    """
+    watches, told = siblings._watches, siblings._told
+    siblings._watches, siblings._told = {}, set()
     real, source = random.Random, random.Random('chance %s' % seed)
 
     class Seeded(real):
@@ -35,6 +41,7 @@ def seeded(seed):
     finally:
         random.Random = real
         random.setstate(state)
+        siblings._watches, siblings._told = watches, told
 
 
 class World:

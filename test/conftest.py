@@ -6,8 +6,10 @@ Random order is pytest-randomly's, warnings become errors and hangs end by the s
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
+import weakref
 
 import hypothesis
 import pytest
@@ -76,6 +78,26 @@ def _is_on_brokers(item):
 def other_children():
     """Return a function that tells process ids which a test may leave: none, unless overridden."""
     return set
+
+
+@pytest.fixture
+def exit_hooks(monkeypatch):
+    """A list of what the test registered with atexit, and has not unregistered since.
+
+    What other tests left behind may be collected meanwhile, and unregister hooks of its own.
+    """
+    weakref.finalize(monkeypatch, int).detach()  # the first of a process registers a hook
+    hooks, unregister = [], atexit.unregister
+
+    def drop(hook):
+        if hook in hooks:
+            hooks.remove(hook)
+        else:
+            unregister(hook)
+
+    monkeypatch.setattr(atexit, 'register', hooks.append)
+    monkeypatch.setattr(atexit, 'unregister', drop)
+    return hooks
 
 
 @pytest.fixture(autouse=True)

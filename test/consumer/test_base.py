@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import logging
 import threading
@@ -380,25 +379,23 @@ def test_a_commit_while_a_call_begins_has_nothing_that_it_takes():
     assert made._read() == {0: 5}
 
 
-def test_the_exit_hook_stops_and_is_dropped_by_stop(monkeypatch, timers):
-    hooks = []
-    monkeypatch.setattr(atexit, 'register', hooks.append)
-    monkeypatch.setattr(atexit, 'unregister', hooks.remove)
+def test_the_exit_hook_stops_and_is_dropped_by_stop(exit_hooks, timers):
     client = FakeClient()
     made = consumer(client, auto_commit=True)
     made.count_since_commit = 1
-    hooks[0]()
+    exit_hooks[0]()
     assert len(committed(client)) == 1
-    assert hooks == []
+    assert exit_hooks == []
 
 
-def test_the_exit_hook_does_not_keep_a_consumer_alive(monkeypatch):
-    hooks = []
-    monkeypatch.setattr(atexit, 'register', hooks.append)
-    made = weakref.ref(consumer())
+def test_the_exit_hook_does_not_keep_a_consumer_alive(exit_hooks):
+    made = consumer()
+    gone, [hook] = weakref.ref(made), exit_hooks
+    del made
     gc.collect()
-    assert made() is None
-    hooks[0]()
+    assert gone() is None
+    assert exit_hooks == []
+    hook()
 
 
 def test_a_forked_process_commits_though_its_parent_was_committing(monkeypatch):
@@ -414,14 +411,14 @@ def test_a_forked_process_commits_though_its_parent_was_committing(monkeypatch):
     assert made.commit() is True
 
 
-def test_a_forked_process_that_ends_leaves_the_commit_to_its_parent(monkeypatch, timers):
-    hooks = []
-    monkeypatch.setattr(atexit, 'register', hooks.append)
+def test_a_forked_process_that_ends_leaves_the_commit_to_its_parent(
+    exit_hooks, monkeypatch, timers
+):
     client = FakeClient()
     made = consumer(client, auto_commit=True)
     made.count_since_commit = 1
     monkeypatch.setattr('kafka.consumer.base.os.getpid', lambda: -1)
-    hooks[0]()
+    exit_hooks[0]()
     assert committed(client) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import logging
 import math
@@ -241,14 +240,11 @@ def test_the_clean_up_function_stops_what_is_not_stopped(idle, monkeypatch):
     assert not hasattr(Producer(FakeClient()), '_cleanup_func')
 
 
-def test_interpreter_exit_stops_and_stop_drops_the_hook(idle, monkeypatch):
-    hooks = []
-    monkeypatch.setattr(atexit, 'register', hooks.append)
-    monkeypatch.setattr(atexit, 'unregister', hooks.remove)
+def test_interpreter_exit_stops_and_stop_drops_the_hook(idle, exit_hooks):
     producer = asynchronous()
-    hooks[0]()
+    exit_hooks[0]()
     assert producer.stopped
-    assert hooks == []
+    assert exit_hooks == []
 
 
 def test_collecting_a_producer_stops_it():

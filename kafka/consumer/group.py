@@ -26,6 +26,7 @@ from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.deserializers import LentDeserializer, adapt_deserializer
 from kafka.consumer.dialect_09 import Verbs09
 from kafka.consumer.engine import Engine
+from kafka.consumer.hand_out import KEEPS_FRAMES, has_lost
 from kafka.consumer.reading_verbs import ReadingVerbs
 from kafka.consumer.rebalancing import is_of_3_0
 from kafka.consumer.shell import NOTHING, Shell
@@ -231,6 +232,35 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             self._messages, self._is_cut = NOTHING, True
             raise
         raise IllegalStateError('iteration began with records of a partition that has none')
+
+    def _next_before_3_10(self) -> Any:
+        """Return the next record as __next__(), where Python may raise right before a return too.
+
+        So the frame is kept: the next call sees how this one has ended. A frame that referred to
+        the consumer would keep it alive.
+        """
+        if self._last_next is not None and has_lost(self._last_next):
+            self._messages, self._is_cut = NOTHING, True
+        messages = self._messages
+        self._last_next = sys._getframe()
+        for record in messages:  # noqa: B007 - it is returned below
+            break
+        else:
+            self._last_next = None
+            if self._dialect.era == OLD:
+                return Verbs09._await_message(self)
+            self._refill()
+            messages = self._messages
+            self._last_next = sys._getframe()
+            for record in messages:  # noqa: B007 - it is returned below
+                break
+            else:
+                raise IllegalStateError('iteration began with records of a partition without any')
+        del self
+        return record
+
+    if KEEPS_FRAMES:
+        __next__ = _next_before_3_10
 
     def commit(self, offsets: Any = None, timeout_ms: Any = None) -> bool:
         """Commit offsets of the group, and wait for it, also for the end of a rebalance.

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from types import FrameType
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from kafka.consumer.call_checks import ConsumerClosedError
 from kafka.consumer.engine import Engine
-from kafka.consumer.hand_out import HandOut
+from kafka.consumer.hand_out import HandOut, has_lost
 from kafka.consumer.one_thread import OneThread
 from kafka.consumer_record import LazyRecords, RecentRecords
 from kafka.errors import IllegalStateError, WakeupError
@@ -113,6 +114,8 @@ class Shell:
     # ------------------------------------------------------------ iteration under way
 
     _messages: Iterator[Any]
+    #: Of the call that took the last record, where the interpreter may raise right before a return.
+    _last_next: Optional[FrameType] = None
 
     def _sync(self) -> None:
         """Bring positions to what was handed out; every call that needs them begins with it.
@@ -124,6 +127,8 @@ class Shell:
             if self._hand_out.is_running():
                 return  # a callback of that call: nothing is amiss
             self._put_back()
+        if self._last_next is not None and has_lost(self._last_next):
+            self._messages, self._is_cut = NOTHING, True
         course = self._course
         if self._is_cut:
             self._sync_cut(course)
@@ -145,7 +150,7 @@ class Shell:
             self._move_course(course, last[0] + 1, last[1])
         self._hand_out = HandOut()
         self._hand_out.is_open = True
-        self._is_cut = False
+        self._last_next, self._is_cut = None, False
         self._put_back()
 
     def _put_back(self) -> None:

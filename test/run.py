@@ -57,8 +57,6 @@ ON_BROKERS_AT_A_TIME = 5
 # So many tests of a step on brokers may fail and run again alone, once: a machine that stands still
 # for half a minute is no defect of the project. What passes then the verdict shows as unsteady.
 MAY_FAIL_ONCE = 3
-# So many of a step without brokers, for the same reason: some of its tests have time-outs.
-MAY_FAIL_ONCE_WITHOUT = 1
 # And those without brokers: one part keeps one core busy.
 PARTS_WITHOUT = 2
 # Flags of the interpreter for the last of the other Pythons ("ends", "others"), so that all tests
@@ -136,7 +134,7 @@ class Pytest:
 
     started = itertools.count(1)
 
-    def __init__(self, name, python, args, may_repeat=0, flags=(), **environ):
+    def __init__(self, name, python, args, may_repeat=False, flags=(), **environ):
         self.name = name
         self.flags = flags  # the interpreter's
         self.command = [python, *flags, '-m', 'pytest', *args]
@@ -242,7 +240,7 @@ def run_again(name, parts, report):
     """Run the tests that failed again, if they may be and are few; return the exit code."""
     failed = [test for *_, tests in parts for test in tests]
     first = parts[0][0]
-    if not 0 < len(failed) <= first.may_repeat:
+    if not first.may_repeat or not 0 < len(failed) <= MAY_FAIL_ONCE:
         return SOME_FAILED
     again = first.again(failed)
     again.start(in_sight=True)
@@ -358,7 +356,6 @@ def test(options, report):
             ' '.join(['tests without brokers, Python %s' % version, *flags[version]]),
             python,
             ['-m', which, *options.pytest],
-            may_repeat=MAY_FAIL_ONCE_WITHOUT,
             flags=flags[version],
             KAFKA_TEST_PART='%d/%d' % (part, parts),
         )
@@ -380,7 +377,7 @@ def runs_on_brokers(pythons, kinds, options):
             'tests on %s brokers, Python %s' % (kind, version),
             python,
             ['-m', 'integration', *with_place(options.pytest)],
-            may_repeat=MAY_FAIL_ONCE,
+            may_repeat=True,
             KAFKA_BROKER=kind,
             KAFKA_TEST_PART='%d/%d' % (part, PARTS[kind]),
             KAFKA_VERSION=os.environ.get('KAFKA_VERSION') or wanted_releases(kind, kinds),
@@ -411,13 +408,7 @@ def runs_with_spark(versions, options, report, spark=NEWEST_SPARK):
     python = spark_environment(version, spark)
     name = 'tests with Spark %s, Python %s' % (release, version)
     return [
-        Pytest(
-            name,
-            python,
-            args,
-            may_repeat=MAY_FAIL_ONCE,
-            KAFKA_TEST_PART='%d/%d' % (part, SPARK_PARTS),
-        )
+        Pytest(name, python, args, may_repeat=True, KAFKA_TEST_PART='%d/%d' % (part, SPARK_PARTS))
         for part in range(1, SPARK_PARTS + 1)
     ]
 

@@ -38,40 +38,18 @@ hypothesis.settings.load_profile(
 )
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config, items):
-    """Leave out what another part has of the tests without brokers (``KAFKA_TEST_PART=1/2``).
-
-    Last, so that what markers and names leave out has no weight. Tests on brokers are dealt out in
-    test/integration/conftest.py.
-    """
-    if 'KAFKA_TEST_PART' not in os.environ:
-        return
-    own = [item for item in items if not _is_on_brokers(item)]
-    rooms = [_room(item) for item in own]
-    dealing.name_rooms(own, rooms)
-    others = dealing.left_to_others(own, rooms)
-    if others:
-        config.hook.pytest_deselected(items=others)
-        left_out = set(map(id, others))
-        items[:] = [item for item in items if id(item) not in left_out]
+def pytest_collection_modifyitems(items):
+    """Have the results say what a test counts as; test/integration/conftest.py does for its own."""
+    for item in items:
+        if item.get_closest_marker('integration') is None:
+            is_with_spark = item.get_closest_marker('spark') is not None
+            dealing.name_room(item, dealing.SPARK if is_with_spark else dealing.WITHOUT)
 
 
 def pytest_sessionfinish(session):
     """Tell that a limit cut it short: that what failed passes when it runs again is not enough."""
     if session.shouldfail:
         session.exitstatus = pytest.ExitCode.INTERRUPTED
-
-
-def _room(item):
-    """Return what stays together with a test: its file, and itself alone where it may be apart."""
-    kind = dealing.SPARK if item.get_closest_marker('spark') else dealing.WITHOUT
-    is_apart = item.get_closest_marker('apart') is not None
-    return dealing.Room(kind, item.nodeid.split('::')[0], test=item.name if is_apart else '')
-
-
-def _is_on_brokers(item):
-    return item.get_closest_marker('integration') is not None
 
 
 @pytest.fixture

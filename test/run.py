@@ -1,6 +1,8 @@
 """Set up and run the tests, with nothing but Python 3.8 or later on the machine.
 
-    python3 test/run.py                      everything that can run here
+    python3 test/run.py                      what a change is checked by, within 15 minutes
+    python3 test/run.py --all                all tests: more releases, seeds, chaos, all of Spark
+    python3 test/run.py --rest               what --all has and the first line has not
     python3 test/run.py --no-brokers         without the tests on brokers, embedded or real
     python3 test/run.py --python 3.8         with that Python (repeatable; "all"; "others" than
                                              this one, or of them the "ends", the oldest and the
@@ -9,7 +11,7 @@
     python3 test/run.py --spark 4.0          the tests with that PySpark alone (repeatable; "all")
     python3 test/run.py --lint               format, rules and types in place of the tests
     python3 test/run.py --docs               the documentation in place of the tests
-    python3 test/run.py --write-seconds      and write down what takes long: test/dealing.py
+    python3 test/run.py --all --write-seconds   and write down what takes long: test/dealing.py
     python3 test/run.py -- -k codec -x       what follows -- goes to pytest
     KAFKA_VERSION=4.4.0 python3 test/run.py  on that release in place of the default set
     KAFKA_BROKER=embedded ...                on embedded brokers only; real: on real ones only
@@ -35,7 +37,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 if __name__ == '__main__':
     sys.path[0] = ROOT  # run as a script: find the package servers
 
-from servers.releases import EMBEDDED, REAL, chosen_kind, java_problem  # noqa: E402  (the path)
+from servers.releases import EMBEDDED, REAL, chosen, chosen_kind, java_problem  # noqa: E402  (the path)
 from test import dealing  # noqa: E402  (the path)
 from test.environments import (  # noqa: E402
     SetUpError,
@@ -48,17 +50,24 @@ from test.environments import (  # noqa: E402
 OLDEST, NEWEST, LINT_OLDEST = (3, 8), (3, 13), (3, 10)
 SUPPORTED = ['3.%d' % minor for minor in range(OLDEST[1], NEWEST[1] + 1)]
 SOME_FAILED, NOTHING_SELECTED = 1, 5  # exit codes of pytest
-INTEGRATION = os.path.join('test', 'integration')
-AT_A_TIME = 2  # runs of pytest; tests on brokers mostly wait
-# In how many parts the tests run on brokers, in their order, and how many are at work at a time:
-# beside four with real brokers, which mostly wait, a core is idle for one of the others.
-PARTS = {REAL: 4, EMBEDDED: 3}
-ON_BROKERS_AT_A_TIME = 5
+FOLDER_ON_BROKERS, FOLDER_WITH_SPARK = 'test/integration', 'test/spark'
+# The releases that the ordinary run has, the first and the newest message format; --all has those
+# of releases.txt, on real or on embedded brokers.
+ORDINARY = {REAL: ('0.8.2.2', '4.4.0'), EMBEDDED: ('4.3.1',)}
+# Runs of pytest at a time, by what they keep busy: one without brokers keeps a core busy; those on
+# brokers mostly wait; two jobs of Spark keep a core busy. Without any of the others there is a core
+# for one more without brokers.
+BUSY, ON_BROKERS, WITH_SPARK = 'busy', 'on brokers', 'with Spark'
+AT_A_TIME = {BUSY: 1, ON_BROKERS: 4, WITH_SPARK: 2}
+CORES = 2
+# How long a run of pytest gets at most, in seconds of test/seconds.txt: files are dealt out by it.
+# Each run collects its own files, and starts the brokers that they need.
+MOST_SECONDS = {BUSY: 150.0, ON_BROKERS: 200.0, WITH_SPARK: 400.0}
 # So many tests of a step on brokers may fail and run again alone, once: a machine that stands still
 # for half a minute is no defect of the project. What passes then the verdict shows as unsteady.
 MAY_FAIL_ONCE = 3
-# And those without brokers: one part keeps one core busy.
-PARTS_WITHOUT = 2
+# So many of a step without brokers, for the same reason: some of its tests have time-outs.
+MAY_FAIL_ONCE_WITHOUT = 1
 # Flags of the interpreter for the last of the other Pythons ("ends", "others"), so that all tests
 # without brokers run under them once and no run is there for them alone. It is an error then to
 # compare bytes with text or numbers, and so is each warning, as of files that were left open.
@@ -83,9 +92,7 @@ SPARKS = {
     '4.3': ('4.3.0', (3, 11)),
 }
 NEWEST_SPARK = '4.3'
-SPARK_TESTS = os.path.join('test', 'spark')
 SPARK_SECONDS = 3000  # no test begins later than that
-SPARK_PARTS = 2  # one job at a time leaves a core idle
 
 
 class Report:
@@ -130,24 +137,32 @@ class Report:
 
 
 class Pytest:
-    """One run of pytest: what it is called, its arguments, and where its output goes."""
+    """One run of pytest: what it is called, its arguments, and where its output goes.
+
+    Arguments: files: what is collected, after `args`; keeps: BUSY, ON_BROKERS or WITH_SPARK; flags:
+    the interpreter's.
+    """
 
     started = itertools.count(1)
 
-    def __init__(self, name, python, args, may_repeat=False, flags=(), **environ):
+    def __init__(
+        self, name, python, args, files=(), keeps=BUSY, may_repeat=0, flags=(), **environ
+    ):
         self.name = name
-        self.flags = flags  # the interpreter's
-        self.command = [python, *flags, '-m', 'pytest', *args]
+        self.flags = flags
+        self.shown = [python, *flags, '-m', 'pytest', *args]
+        self.command = [*self.shown, *files]
+        self.files = files
+        self.keeps = keeps
         self.environ = environ
         self.may_repeat = may_repeat
         self.process = self.output = self.results = None
 
     def again(self, tests):
-        """Return a run of some tests of this one, by their ids, none left to other parts."""
+        """Return a run of some tests of this one, by their ids."""
         python, args = self.command[0], [*tests, '-p', 'no:randomly']
-        environ = {**self.environ, 'KAFKA_TEST_PART': '1/1'}
         name = '%s, what failed once more' % self.name
-        return Pytest(name, python, args, flags=self.flags, **environ)
+        return Pytest(name, python, args, flags=self.flags, **self.environ)
 
     def start(self, in_sight):
         """Start it, with the output on ours or kept for wait()."""
@@ -176,7 +191,8 @@ class Pytest:
     def say(self):
         """Print what it is."""
         say(self.name)
-        print('$ %s' % ' '.join(self.command), flush=True)
+        files = ['(%d files)' % len(self.files)] if len(self.files) > 3 else self.files
+        print('$ %s' % ' '.join([*self.shown, *files]), flush=True)
 
     def wait(self, meanwhile=lambda: None):
         """Wait for its end, with its output shown from now on, and return the exit code."""
@@ -204,14 +220,31 @@ class Pytest:
             self.output = None
 
 
-def run_side_by_side(runs, report, at_a_time=AT_A_TIME):
-    """Run pytest several times, some at a time, and report each name: none fills two cores."""
-    waiting, running, ended = collections.deque(runs), [], {}
+def may_start(run, others, busy_at_a_time):
+    """Return True if a run may begin.
+
+    Arguments: others: what runs, and what waits to; busy_at_a_time: of those without brokers beside
+    others, None: as many as keep the cores busy.
+    """
+    running = [each for each in others if each.process is not None and each.is_running()]
+    most = AT_A_TIME[run.keeps]
+    if run.keeps == BUSY:
+        is_alone = all(each.keeps == BUSY for each in others)
+        most = busy_at_a_time or (CORES if is_alone else most)
+    return sum(each.keeps == run.keeps for each in running) < most
+
+
+def run_side_by_side(runs, report, busy_at_a_time=None):
+    """Run pytest several times, some at a time, and report each name."""
+    waiting, running, ended = list(runs), [], {}
 
     def start_some():
-        while waiting and sum(run.is_running() for run in running) < at_a_time:
-            waiting[0].start(in_sight=not running)
-            running.append(waiting.popleft())
+        for run in list(waiting):
+            alive = [each for each in running if each.is_running()]
+            if may_start(run, [*alive, *waiting], busy_at_a_time):
+                waiting.remove(run)
+                run.start(in_sight=not running)
+                running.append(run)
 
     try:
         start_some()
@@ -299,8 +332,25 @@ def wanted_kinds(options):
         raise SetUpError('KAFKA_BROKER: %s' % error) from None
 
 
-def wanted_releases(kind, kinds):
-    """Return on which set of releases to test, of releases.txt: no release on both kinds."""
+def wanted_releases(kind, kinds, options):
+    """Return the releases to test on some kind of brokers, by name: none of them on both kinds.
+
+    Returns: {name: marker expression}, as --rest has of some releases only what takes long.
+    """
+    asked = os.environ.get('KAFKA_VERSION')
+    names = [each.name for each in chosen(asked or default_set(kind, kinds))]
+    every = 'integration'
+    if asked or options.all:
+        return dict.fromkeys(names, every)
+    ordinary = ORDINARY[kind] if REAL in kinds else [n for each in ORDINARY.values() for n in each]
+    if options.rest:
+        rest = '%s and thorough' % every
+        return {name: rest if name in ordinary else every for name in names}
+    return {name: '%s and not thorough' % every for name in names if name in ordinary}
+
+
+def default_set(kind, kinds):
+    """Return the set of releases.txt that is tested on some kind of brokers."""
     if kind == REAL:
         return 'default'
     return 'embedded' if REAL in kinds else 'table'
@@ -309,12 +359,13 @@ def wanted_releases(kind, kinds):
 def usable_kinds(python, options, report):
     """Fetch what tests read and real brokers run; return which kinds of brokers can be used."""
     kinds = wanted_kinds(options)
-    if not fetch(python, kinds, report):
+    names = list(wanted_releases(REAL, kinds, options)) if REAL in kinds else []
+    if not fetch(python, kinds, names, report):
         return [kind for kind in kinds if kind != REAL]
     return kinds
 
 
-def fetch(python, kinds, report):
+def fetch(python, kinds, names, report):
     """Fetch what tests read and brokers run; return whether real brokers can be used."""
     lacking = missing_for_brokers()
     if not lacking:
@@ -329,7 +380,7 @@ def fetch(python, kinds, report):
         report.missing.append('the tests on real brokers: %s' % ', '.join(lacking))
         return False
     say('fetching releases of Apache Kafka')
-    if call(['bash', 'build_integration.sh']):
+    if call(['bash', 'build_integration.sh', *names]):
         report.add('fetching releases of Apache Kafka', 1)
         return False
     return True
@@ -339,52 +390,94 @@ def fetch(python, kinds, report):
 
 
 def test(options, report):
-    """Run the unit tests with each interpreter, then the tests on brokers, then those of Spark."""
+    """Run the tests: those without brokers with each interpreter, on brokers, and with Spark."""
     pythons = {version: environment(version, TESTS) for version in wanted_versions(options, report)}
     if not pythons:
         return
     kinds = usable_kinds(next(iter(pythons.values())), options, report)
+    runs = runs_on_brokers(pythons, kinds, options)
+    if not is_second(options):
+        runs += runs_with_spark(list(pythons), options, report)
+    runs += runs_without(pythons, options)
+    run_side_by_side(runs, report, options.at_a_time)
+
+
+def runs_without(pythons, options):
+    """Return the runs of the tests without brokers, which are here all but those marked."""
+    which = 'not integration and not spark' + scope(options)
     # Other Pythons leave out what would only say the same again.
-    which = 'not integration and not spark'
     which += ' and not once' if is_second(options) else ''
-    parts = PARTS_WITHOUT if len(pythons) == 1 else 1
     flags = dict.fromkeys(pythons, ())
     if is_second(options):
         flags[list(pythons)[-1]] = STRICT
-    without = [
+    found = dealing.test_files('test', but=[FOLDER_ON_BROKERS])
+    found += dealing.with_units(dealing.test_files(FOLDER_ON_BROKERS))
+    return [
         Pytest(
             ' '.join(['tests without brokers, Python %s' % version, *flags[version]]),
             python,
             ['-m', which, *options.pytest],
+            files,
+            BUSY,
+            may_repeat=MAY_FAIL_ONCE_WITHOUT,
             flags=flags[version],
-            KAFKA_TEST_PART='%d/%d' % (part, parts),
         )
         for version, python in pythons.items()
-        for part in range(1, parts + 1)
+        for files in dealt(found, dealing.WITHOUT, BUSY, options)
     ]
-    run_side_by_side(without, report, options.at_a_time)
-    on_brokers = runs_on_brokers(pythons, kinds, options)
-    if not is_second(options):
-        on_brokers += runs_with_spark(list(pythons), options, report)
-    run_side_by_side(on_brokers, report, ON_BROKERS_AT_A_TIME)
+
+
+def scope(options):
+    """Return what is added to the expression of markers by how much is asked for."""
+    return '' if options.all else ' and thorough' if options.rest else ' and not thorough'
+
+
+def dealt(files, kind, keeps, options, release='', which=''):
+    """Return lists of files, each for one run; an empty one where the user has named a place.
+
+    Arguments: which: an expression of markers beside that of the scope.
+    """
+    if places_in(options.pytest):
+        return [[]]
+    which = which or scope(options)
+    kinds = [kind, kind + dealing.THOROUGH]
+    if 'and thorough' in which:
+        files, kinds = dealing.marked(files, 'thorough'), kinds[1:]
+    elif 'and not thorough' in which:
+        kinds = kinds[:1]
+    if not files:
+        return []
+    return dealing.deal(files, kinds, MOST_SECONDS[keeps], dealing.read(), release)
 
 
 def runs_on_brokers(pythons, kinds, options):
-    """Return the runs of the tests on some kinds of brokers."""
-    wanted = [kind for kind in PARTS if kind in kinds]
-    return [
-        Pytest(
-            'tests on %s brokers, Python %s' % (kind, version),
-            python,
-            ['-m', 'integration', *with_place(options.pytest)],
-            may_repeat=True,
-            KAFKA_BROKER=kind,
-            KAFKA_TEST_PART='%d/%d' % (part, PARTS[kind]),
-            KAFKA_VERSION=os.environ.get('KAFKA_VERSION') or wanted_releases(kind, kinds),
-        )
-        for (version, python), kind in itertools.product(pythons.items(), wanted)
-        for part in range(1, PARTS[kind] + 1)
-    ]
+    """Return the runs of the tests on some kinds of brokers, the longest first.
+
+    Each is on one release. The last release, which is in each run, has the tests of no release.
+    """
+    found = dealing.test_files(FOLDER_ON_BROKERS)
+    runs = []
+    for kind in [each for each in (REAL, EMBEDDED) if each in kinds]:
+        wanted = wanted_releases(kind, kinds, options)
+        newest = list(wanted)[-1]
+        for (version, python), (release, which) in itertools.product(
+            pythons.items(), reversed(list(wanted.items()))
+        ):
+            runs += [
+                Pytest(
+                    'tests on %s brokers, Python %s' % (kind, version),
+                    python,
+                    ['-m', which, *options.pytest],
+                    files,
+                    ON_BROKERS,
+                    may_repeat=MAY_FAIL_ONCE,
+                    KAFKA_BROKER=kind,
+                    KAFKA_VERSION=os.environ.get('KAFKA_VERSION') or default_set(kind, kinds),
+                    KAFKA_TEST_RELEASES=release + (',' if release == newest else ''),
+                )
+                for files in dealt(found, kind, ON_BROKERS, options, release, which)
+            ]
+    return runs
 
 
 def runs_with_spark(versions, options, report, spark=NEWEST_SPARK):
@@ -394,7 +487,7 @@ def runs_with_spark(versions, options, report, spark=NEWEST_SPARK):
     if options.no_brokers:
         report.left_out.append('%s (--no-brokers)' % name)
         return []
-    if places_in(options.pytest) and not any(SPARK_TESTS in each for each in options.pytest):
+    if places_in(options.pytest) and not any(FOLDER_WITH_SPARK in each for each in options.pytest):
         report.left_out.append('%s (not in %s)' % (name, ' '.join(places_in(options.pytest))))
         return []
     version, lacking = version_for_spark(versions, oldest), java_problem()
@@ -403,13 +496,14 @@ def runs_with_spark(versions, options, report, spark=NEWEST_SPARK):
     if lacking:
         report.missing.append('%s: %s' % (name, lacking))
         return []
-    args = ['-m', 'spark', '--session-timeout', str(SPARK_SECONDS)]
-    args += with_place(options.pytest, SPARK_TESTS)
+    which = 'spark' + scope(options)
+    args = ['-m', which, '--session-timeout', str(SPARK_SECONDS), *options.pytest]
     python = spark_environment(version, spark)
     name = 'tests with Spark %s, Python %s' % (release, version)
+    found = dealing.marked(dealing.test_files(FOLDER_WITH_SPARK), 'spark')
     return [
-        Pytest(name, python, args, may_repeat=True, KAFKA_TEST_PART='%d/%d' % (part, SPARK_PARTS))
-        for part in range(1, SPARK_PARTS + 1)
+        Pytest(name, python, args, files, WITH_SPARK, may_repeat=MAY_FAIL_ONCE)
+        for files in dealt(found, dealing.SPARK, WITH_SPARK, options)
     ]
 
 
@@ -424,8 +518,7 @@ def test_sparks(options, report):
     if able and not java_problem() and not options.no_brokers:
         usable_kinds(spark_environment(able, asked[-1]), options, report)
     for spark in asked:
-        runs = runs_with_spark(versions, options, report, spark)
-        run_side_by_side(runs, report, SPARK_PARTS)
+        run_side_by_side(runs_with_spark(versions, options, report, spark), report)
 
 
 def spark_environment(version, spark):
@@ -443,14 +536,6 @@ def version_for_spark(versions, oldest):
 
 def _numbers(version):
     return tuple(map(int, version.split('.')))
-
-
-def with_place(args, place=INTEGRATION):
-    """Return the arguments of pytest with where tests on brokers are, unless they name a place.
-
-    To collect the others takes half a minute.
-    """
-    return args if places_in(args) else [*args, place]
 
 
 def places_in(args):
@@ -531,9 +616,11 @@ def parse(arguments):
         '--at-a-time',
         type=int,
         choices=[1, 2, 3, 4],
-        default=AT_A_TIME,
-        help='how many runs of tests without brokers at a time (default %(default)s)',
+        help='how many runs of tests without brokers at a time (default: 1 beside others, else 2)',
     )
+    more = parser.add_mutually_exclusive_group()
+    more.add_argument('--all', action='store_true', help='all tests: the ordinary and the rest')
+    more.add_argument('--rest', action='store_true', help='what --all has and the ordinary run not')
     parser.add_argument(
         '--spark',
         action='append',
@@ -555,8 +642,8 @@ def parse(arguments):
     )
     options = parser.parse_args(before)
     options.pytest = after
-    if options.write_seconds and after:
-        parser.error('--write-seconds is for whole steps: leave out what follows --')
+    if options.write_seconds and (after or not options.all):
+        parser.error('--write-seconds needs --all, and nothing behind --')
     return options
 
 

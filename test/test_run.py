@@ -147,16 +147,11 @@ def test_tests_run_on_both_kinds_of_brokers_unless_one_is_asked_for(
     assert run.wanted_kinds(run.parse(words)) == kinds
 
 
-@pytest.mark.parametrize(
-    'args, found',
-    [
-        ([], ['test/integration']),
-        (['-k', 'codec', '-x'], ['-k', 'codec', '-x', 'test/integration']),
-        (['-x', 'test/test_run.py::test_x'], ['-x', 'test/test_run.py::test_x']),
-    ],
-)
-def test_tests_on_brokers_are_looked_for_where_they_are(args, found):
-    assert run.with_place(args) == found
+def test_a_place_that_is_named_is_not_dealt_out():
+    options = run.parse(['--', '-x', 'test/test_run.py::test_x'])
+    assert run.dealt(['test/test_a.py'], 'without', run.BUSY, options) == [[]]
+    options = run.parse(['--', '-k', 'codec', '-x'])
+    assert run.dealt(['test/test_run.py'], 'without', run.BUSY, options) == [['test/test_run.py']]
 
 
 def test_tests_on_brokers_are_in_one_folder():
@@ -177,28 +172,29 @@ def test_tests_with_spark_are_in_one_folder():
 def with_spark(report, monkeypatch):
     """Return a function that runs the tests with Spark, but for what they do.
 
-    It takes versions and the words of the command, and returns the arguments of pytest, of the
-    first of the two parts.
+    It takes versions and the words of the command, and returns the arguments of pytest and the
+    files of each run.
     """
     monkeypatch.setattr(run, 'java_problem', lambda: None)
     monkeypatch.setattr(run, 'environment', lambda version, wanted, name: name + version)
     started = []
-    monkeypatch.setattr(run, 'run_side_by_side', lambda runs, to, at_a_time: started.extend(runs))
+    monkeypatch.setattr(run, 'run_side_by_side', lambda runs, to: started.extend(runs))
 
     def ask(*versions, words=()):
         started.extend(run.runs_with_spark(list(versions), run.parse(list(words)), report))
-        parts = [each.environ['KAFKA_TEST_PART'] for each in started]
-        assert parts in ([], ['1/2', '2/2'])
-        return [each.command[3:] for each in started[:1]]
+        return [(each.shown[3:], each.files) for each in started]
 
     ask.started = started
     return ask
 
 
 def test_tests_with_spark_run_in_an_environment_of_their_own(with_spark, report):
-    ((_, marker, limit, seconds, place),) = with_spark('3.12')
-    assert (marker, place) == ('spark', 'test/spark')
-    assert (limit, seconds) == ('--session-timeout', str(run.SPARK_SECONDS))
+    runs = with_spark('3.12')
+    assert {tuple(args) for args, _ in runs} == {
+        ('-m', 'spark and not thorough', '--session-timeout', str(run.SPARK_SECONDS))
+    }
+    assert 'test/spark/test_sink.py' in [file for _, files in runs for file in files]
+    assert all(file.startswith('test/spark/') for _, files in runs for file in files)
     assert report.missing == report.left_out == []
 
 
@@ -223,12 +219,11 @@ def test_sparks_that_are_asked_for_are_tested_alone_each_in_its_environment(
     monkeypatch.setattr(run, 'usable_kinds', lambda *arguments: [])
     monkeypatch.setattr(run, 'find_interpreter', lambda version: version in ('3.9', '3.11'))
     run.test_sparks(run.parse(['--spark', '4.3', '--spark', '4.0']), report)
-    assert [each.name for each in with_spark.started[::2]] == [
-        'tests with Spark 4.0.5, Python 3.11', 'tests with Spark 4.3.0, Python 3.11'
-    ]  # fmt: skip
+    assert {each.name: each.command[0] for each in with_spark.started} == {
+        'tests with Spark 4.0.5, Python 3.11': '.venv-spark-4.03.11',
+        'tests with Spark 4.3.0, Python 3.11': '.venv-spark3.11',
+    }
     assert all(each.may_repeat for each in with_spark.started)
-    pythons = [each.command[0] for each in with_spark.started[::2]]
-    assert pythons == ['.venv-spark-4.03.11', '.venv-spark3.11']
     assert report.missing == report.left_out == []
 
 
@@ -236,7 +231,7 @@ def test_a_spark_that_no_python_runs_is_a_gap_of_that_one(with_spark, report, mo
     monkeypatch.setattr(run, 'usable_kinds', lambda *arguments: [])
     monkeypatch.setattr(run, 'find_interpreter', lambda version: version == '3.9')
     run.test_sparks(run.parse(['--spark', 'all']), report)
-    assert len(with_spark.started) == 2
+    assert {each.name for each in with_spark.started} == {'tests with Spark 4.0.5, Python 3.9'}
     assert report.missing == [
         'the tests with Spark %s: Python %s or later is needed' % each
         for each in (('4.1.4', '3.10'), ('4.2.1', '3.10'), ('4.3.0', '3.11'))
@@ -276,8 +271,8 @@ def test_spark_that_was_left_out_is_no_gap(with_spark, report, words, reason):
 
 
 def test_tests_with_spark_that_are_named_run_alone(with_spark):
-    ((*_, place),) = with_spark('3.11', words=['--', 'test/spark/test_conftest.py'])
-    assert place == 'test/spark/test_conftest.py'
+    (((*_, place), files),) = with_spark('3.11', words=['--', 'test/spark/test_conftest.py'])
+    assert (place, files) == ('test/spark/test_conftest.py', [])
 
 
 def test_spark_is_left_to_the_run_of_the_main_python(monkeypatch):
@@ -294,59 +289,144 @@ def test_spark_is_left_to_the_run_of_the_main_python(monkeypatch):
     assert [versions for versions, *_ in asked] == [[OWN]]
 
 
-def test_the_last_of_the_other_pythons_is_strict(monkeypatch):
-    """Bytes compared with text are errors there, as are warnings; the main Python has no flags."""
-    monkeypatch.setattr(run, 'runs_with_spark', lambda *arguments: [])
+@pytest.fixture
+def planned(monkeypatch):
+    """Return a function that gives the runs of a command, which do not begin."""
     monkeypatch.setattr(run, 'environment', lambda version, *arguments: 'python%s' % version)
+    monkeypatch.setattr(run, 'usable_kinds', lambda *arguments: ['embedded', 'real'])
+    monkeypatch.setattr(run, 'java_problem', lambda: None)
+    monkeypatch.delenv('KAFKA_VERSION', raising=False)
+    monkeypatch.setattr(run, 'wanted_versions', lambda options, report: ['3.11'])
+    found = []
+    monkeypatch.setattr(run, 'run_side_by_side', lambda runs, *arguments: found.extend(runs))
+
+    def plan(*words):
+        found.clear()
+        run.test(run.parse(words), run.Report())
+        return list(found)
+
+    return plan
+
+
+def test_the_last_of_the_other_pythons_is_strict(planned, monkeypatch):
+    """Bytes compared with text are errors there, as are warnings; the main Python has no flags."""
     monkeypatch.setattr(run, 'usable_kinds', lambda *arguments: [])
     monkeypatch.setattr(run, 'wanted_versions', lambda *arguments: ['3.8', '3.13'])
-    steps = []
-    monkeypatch.setattr(run, 'run_side_by_side', lambda runs, *arguments: steps.append(runs))
-    run.test(run.parse(['--python', 'ends']), run.Report())
-    relaxed, strict = steps[0]
+    found = planned('--python', 'ends')
+    strict, relaxed = found[-1], found[0]
     assert relaxed.command[:3] == ['python3.8', '-m', 'pytest']
     assert strict.command[:7] == ['python3.13', '-bb', '-W', 'error', '-X', 'dev', '-m']
     assert strict.name == 'tests without brokers, Python 3.13 -bb -W error -X dev'
     assert strict.again(['test/test_util.py']).command[:2] == ['python3.13', '-bb']
-    run.test(run.parse([]), run.Report())
-    assert not any(each.flags for each in steps[2])
+    assert not any(each.flags for each in planned())
 
 
-def test_tests_on_brokers_run_together_those_that_wait_first(monkeypatch):
-    """In parts of which each has a share; tests without brokers are none of them."""
-    monkeypatch.setattr(run, 'runs_with_spark', lambda *arguments: ['with Spark'])
-    monkeypatch.setattr(run, 'environment', lambda *arguments: 'python')
-    monkeypatch.setattr(run, 'usable_kinds', lambda *arguments: ['embedded', 'real'])
-    steps = []
-    monkeypatch.setattr(run, 'run_side_by_side', lambda runs, to, most: steps.append((runs, most)))
-    run.test(run.parse([]), run.Report())
-    (without, _), ((*on_brokers, spark), most) = steps
-    assert {each.name for each in without} == {'tests without brokers, Python %s' % OWN}
-    assert not any(each.may_repeat for each in without)
-    assert (spark, most) == ('with Spark', run.ON_BROKERS_AT_A_TIME)
-    assert all(each.may_repeat for each in on_brokers)
-    kinds = [each.environ['KAFKA_BROKER'] for each in on_brokers]
-    assert kinds == ['real'] * run.PARTS['real'] + ['embedded'] * run.PARTS['embedded']
-    assert len({tuple(each.environ.items()) for each in on_brokers}) == len(on_brokers)
+def selected(runs):
+    """Return what runs select: (kind of brokers or tool, release, file, thorough or not)."""
+    found = []
+    for each in runs:
+        kind = each.environ.get('KAFKA_BROKER') or each.name.split()[1]
+        release = each.environ.get('KAFKA_TEST_RELEASES', '').rstrip(',')
+        marker = each.shown[each.shown.index('-m', 4) + 1 if '-m' in each.shown[4:] else 4]
+        only, never = 'and thorough' in marker, 'and not thorough' in marker
+        for file in each.files:
+            found += [(kind, release, file, True)] if not never else []
+            found += [(kind, release, file, False)] if not only else []
+    return found
+
+
+def test_the_rest_and_the_ordinary_run_are_all_and_nothing_is_run_twice(planned):
+    """But for tests that there are none of: with the marker thorough in a file without it."""
+    ordinary, rest, every = (selected(planned(*words)) for words in ([], ['--rest'], ['--all']))
+    files = sorted({file for _, _, file, _ in every})
+    marked = set(run.dealing.marked(files, 'thorough'))
+    assert len(set(every)) == len(every)
+    assert not set(ordinary) & set(rest)
+    for each in set(every) ^ (set(ordinary) | set(rest)):
+        assert each[3] and each[2] not in marked
+
+
+def test_the_ordinary_run_has_the_first_and_the_newest_release(planned):
+    found = {each[:2] for each in selected(planned())}
+    assert found == {
+        ('real', '0.8.2.2'), ('real', '4.4.0'), ('embedded', '4.3.1'),
+        ('without', ''), ('with', ''),
+    }  # fmt: skip
+
+
+def test_tests_of_no_release_run_once_for_each_kind_of_brokers(planned):
+    for words in ([], ['--all']):
+        for kind in ('real', 'embedded'):
+            files = [
+                file
+                for each in planned(*words)
+                if each.environ.get('KAFKA_BROKER') == kind
+                and each.environ['KAFKA_TEST_RELEASES'].endswith(',')
+                for file in each.files
+            ]
+            assert sorted(files) == run.dealing.test_files('test/integration')
+
+
+class Begun:
+    """What may_start() looks at of a run."""
+
+    def __init__(self, keeps, process=None):
+        self.keeps = keeps
+        self.process = process
+
+    def is_running(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    'keeps, running, waiting, may',
+    [
+        (run.BUSY, [], [], True),
+        (run.BUSY, [run.BUSY], [], True),
+        (run.BUSY, [run.BUSY] * 2, [], False),
+        (run.BUSY, [run.BUSY], [run.WITH_SPARK], False),
+        (run.BUSY, [run.BUSY, run.ON_BROKERS], [], False),
+        (run.ON_BROKERS, [run.BUSY, *[run.ON_BROKERS] * 3], [], True),
+        (run.ON_BROKERS, [run.ON_BROKERS] * 4, [], False),
+        (run.WITH_SPARK, [run.ON_BROKERS] * 4, [], True),
+    ],
+)
+def test_runs_that_keep_a_core_busy_leave_the_other_one_to_those_that_wait(
+    keeps, running, waiting, may
+):
+    others = [Begun(each, True) for each in running] + [Begun(each) for each in waiting]
+    assert run.may_start(Begun(keeps), others, None) is may
+
+
+def test_how_many_runs_are_busy_at_a_time_may_be_said():
+    others = [Begun(run.BUSY, True), Begun(run.ON_BROKERS, True)]
+    assert run.may_start(Begun(run.BUSY), others, 2)
+    assert not run.may_start(Begun(run.BUSY), others[:1], 1)
 
 
 def test_what_takes_long_is_written_down_of_whole_steps_alone(monkeypatch, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        run.parse(['--write-seconds', '--', '-k', 'codec'])
+    for words in (['--all', '--write-seconds', '--', '-k', 'codec'], ['--write-seconds']):
+        with pytest.raises(SystemExit):
+            run.parse(words)
     table = tmp_path / 'seconds.txt'
     table.touch()
     monkeypatch.setattr(run.dealing, 'TABLE', str(table))
     monkeypatch.setattr(
         run, 'test', lambda options, report: report.seconds.append(('real t/a.py 4.4.0', 12.0))
     )
-    run.main(['--write-seconds'])
+    run.main(['--all', '--write-seconds'])
     assert table.read_text('utf-8').splitlines()[-1].split() == ['real', '12', 't/a.py', '4.4.0']
 
 
-def test_each_release_is_tested_on_one_kind_of_brokers():
-    assert run.wanted_releases('real', ['embedded', 'real']) == 'default'
-    assert run.wanted_releases('embedded', ['embedded', 'real']) == 'embedded'
-    assert run.wanted_releases('embedded', ['embedded']) == 'table'
+def test_each_release_is_tested_on_one_kind_of_brokers(monkeypatch):
+    monkeypatch.delenv('KAFKA_VERSION', raising=False)
+    every = run.parse(['--all'])
+    real = run.wanted_releases('real', ['embedded', 'real'], every)
+    embedded = run.wanted_releases('embedded', ['embedded', 'real'], every)
+    assert real and embedded and not set(real) & set(embedded)
+    assert set(run.wanted_releases('embedded', ['embedded'], every)) == {*real, *embedded}
+    monkeypatch.setenv('KAFKA_VERSION', '2.8.2')
+    assert run.wanted_releases('real', ['real'], run.parse([])) == {'2.8.2': 'integration'}
 
 
 def test_a_kind_of_broker_that_there_is_not_is_told(monkeypatch):
@@ -455,7 +535,7 @@ def test_a_run_begins_when_any_has_ended(report, pytest_on, tmp_path, capfd):
     comes = "def test_here(): open(%r, 'w').close()\n" % str(there)
     good = 'def test_here(): pass\n'
     runs = [pytest_on('brokers', text) for text in (waits, good, comes)]
-    run.run_side_by_side(runs, report, at_a_time=2)
+    run.run_side_by_side(runs, report, 2)
     assert (report.ran, report.failed) == (['brokers (3 tests)'], [])
     assert capfd.readouterr().out.count('1 passed') == 3
 

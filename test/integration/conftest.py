@@ -4,8 +4,9 @@ Owns the parameter ``cluster``: a test that asks for it runs once per chosen rel
 (``KAFKA_VERSION``, else the default set of servers/releases.txt), ordered so that one cluster at a
 time is up. ``KAFKA_BROKER=embedded`` takes embedded brokers of these releases in place of real
 ones. Markers narrow that, on a test or on one of its parameters: ``brokers(count)``,
-``releases(since, until, some)``, ``real`` and ``embedded``. ``KAFKA_TEST_PART=1/2`` takes the first
-of two parts that take about as long, so that both can run at the same time: the tests mostly wait.
+``releases(since, until, some)``, ``real`` and ``embedded``. ``KAFKA_TEST_RELEASES=4.4.0,`` narrows
+it to some of these releases, separated by commas, an empty one for tests of no release: run.py has
+a process for each.
 """
 
 from __future__ import annotations
@@ -100,12 +101,9 @@ def pytest_collection_modifyitems(config, items):
         # For the release table: what a test counts as, unless that is its file's column.
         for marker in list(item.iter_markers('column'))[:1]:
             item.user_properties.append(('column', marker.args[0]))
-    if 'KAFKA_TEST_PART' in os.environ:
-        own = [item for item in kept if _is_integration(item)]
-        rooms = [_room(item) for item in own]
-        dealing.name_rooms(own, rooms)
-        left_out = set(map(id, dealing.left_to_others(own, rooms)))
-        kept = [item for item in kept if id(item) not in left_out]
+    for item in kept:
+        if item.get_closest_marker('integration') is not None:
+            dealing.name_room(item, chosen_kind(), _cluster_of(item))
     if len(kept) < len(items):
         chosen_ones = set(map(id, kept))
         config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen_ones])
@@ -124,6 +122,8 @@ def _setting(item):
 def _is_meant(item):
     """Whether the markers of a test, and of its other parameters, allow the release it got."""
     setting = _setting(item)
+    if not _is_in_this_process(item, setting):
+        return False
     if isinstance(setting, Setting) and not hasattr(setting.release, 'version'):
         return False  # none of the releases knows what the test is about
     if item.get_closest_marker('real') is not None and chosen_kind() == EMBEDDED:
@@ -135,16 +135,20 @@ def _is_meant(item):
     )
 
 
-def _room(item):
-    """Return what stays together with a test in one part: the tests of its file on its cluster."""
+def _is_in_this_process(item, setting):
+    """Return True unless a test is of a release that another process has."""
+    wanted = os.environ.get('KAFKA_TEST_RELEASES')
+    if wanted is None or item.get_closest_marker('integration') is None:
+        return True
+    return getattr(getattr(setting, 'release', None), 'name', '') in wanted.split(',')
+
+
+def _cluster_of(item):
+    """Return which cluster a test needs, such as ``4.4.0-x3`` and ``4.4.0-secured``."""
     setting = _setting(item)
-    own = '' if setting is None or setting.kind in (REAL, EMBEDDED) else '-' + setting.kind
-    cluster = '' if setting is None else setting.id + own
-    return dealing.Room(chosen_kind(), item.nodeid.split('::')[0], cluster)
-
-
-def _is_integration(item):
-    return item.get_closest_marker('integration') is not None
+    if setting is None:
+        return ''
+    return setting.id + ('' if setting.kind in (REAL, EMBEDDED) else '-' + setting.kind)
 
 
 def _allows(release, since='0', until='99', some=()):

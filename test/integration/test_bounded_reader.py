@@ -95,6 +95,7 @@ def test_arrow_batches_have_the_same_records(cluster, reader, topic, codec):
 
 
 @pytest.mark.brokers(3)
+@pytest.mark.thorough
 @pytest.mark.releases(some=('0.11.0.3', '4.4.0'))
 def test_a_leader_that_is_killed_costs_nothing(cluster, reader, fill, new_name):
     name = new_name()

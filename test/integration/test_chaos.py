@@ -93,6 +93,7 @@ def test_transactions_are_seen_whole_or_not_at_all(log, wrong):
 
 @pytest.mark.integration
 @pytest.mark.brokers(3)
+@pytest.mark.thorough
 @pytest.mark.releases(since='0.11', some=('4.4.0',))
 @pytest.mark.parametrize('transactions', [False, True], ids=['idempotent', 'transactions'])
 def test_nothing_is_lost_or_twice_while_brokers_die(cluster, new_name, transactions):
@@ -103,6 +104,7 @@ def test_nothing_is_lost_or_twice_while_brokers_die(cluster, new_name, transacti
 
 @pytest.mark.integration
 @pytest.mark.brokers(3)
+@pytest.mark.thorough
 @pytest.mark.releases(since='0.11', some=('4.4.0',))
 @pytest.mark.parametrize('transactions', [False, True], ids=['idempotent', 'transactions'])
 @pytest.mark.parametrize('raises', ['thread', 'signal'])

@@ -175,6 +175,7 @@ def test_a_copy_holds_every_record_once(copy, wrong):
 SHORT = {'records': 12_000, 'kills': 1, 'member_kills': 2, 'seed': 1}
 on_three = [
     pytest.mark.integration,
+    pytest.mark.thorough,
     pytest.mark.brokers(3),
     pytest.mark.releases(since='0.11', some=('4.4.0',)),
 ]

@@ -21,6 +21,7 @@ from test.integration.oracles import Confluent
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.thorough,
     pytest.mark.brokers(3),
     pytest.mark.releases(since='0.9', some=('0.11.0.3', '4.4.0')),
 ]

@@ -264,6 +264,7 @@ def test_a_listener_that_takes_its_time_holds_up_nobody_for_ever(join):
 
 
 @pytest.mark.brokers(3)
+@pytest.mark.thorough
 @pytest.mark.releases(some=('0.11.0.3', '4.4.0'))
 def test_a_coordinator_that_is_killed_costs_no_member_its_partitions(
     cluster, consume, fill, new_name, group

@@ -23,6 +23,7 @@ from test.differential.script import end_cases
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.thorough,
     pytest.mark.real,
     pytest.mark.timeout(400),  # two clusters and three thousand requests, on a busy machine
     pytest.mark.releases(some=('0.8.2.2', '2.8.2', '4.4.0')),

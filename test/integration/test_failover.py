@@ -29,6 +29,7 @@ from test.sources import ROOT
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.thorough,
     pytest.mark.brokers(3),
     pytest.mark.releases(since='0.8.2'),
 ]

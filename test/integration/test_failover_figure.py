@@ -70,6 +70,7 @@ def test_outcomes_are_told_by_answers():
 
 @pytest.mark.integration
 @pytest.mark.brokers(3)
+@pytest.mark.thorough
 @pytest.mark.releases(since='0.11', some=('4.4.0',))
 @pytest.mark.parametrize(
     'mode',

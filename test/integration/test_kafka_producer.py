@@ -176,6 +176,7 @@ def test_the_older_producer_of_an_id_is_fenced(make, topic):
 
 
 @pytest.mark.brokers(3)
+@pytest.mark.thorough
 @pytest.mark.releases(some=('0.11.0.3', '4.4.0'))
 def test_a_leader_that_is_killed_costs_nothing(cluster, make, new_name):
     name = new_name()

@@ -19,6 +19,7 @@ from test.integration.judges import BrokerOffsets
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.thorough,
     pytest.mark.releases(since='0.10.1', some=('0.11.0.3', '2.8.2', '4.4.0')),
 ]
 

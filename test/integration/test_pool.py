@@ -122,6 +122,7 @@ def test_nobody_there(loop, cluster):
 
 
 @pytest.mark.brokers(3)
+@pytest.mark.thorough
 @pytest.mark.releases(since='0.8.2', some=('0.9.0.1', '4.4.0'))
 def test_a_leader_that_dies_is_replaced(loop, pool, cluster, new_name):
     topic = new_name()

@@ -31,6 +31,7 @@ from test.integration.fixtures import fetch, retry, values
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.thorough,
     pytest.mark.brokers(3),
     # A fail-over takes 6 to 20 s: one release per way of electing leaders, unless asked by name.
     pytest.mark.releases(some=('0.8.2.2', '2.8.2', '4.4.0')),

@@ -362,6 +362,7 @@ def test_a_producer_ends_when_the_version_goes_down_and_says_what_to_do(
 
 
 @pytest.mark.brokers(3)
+@pytest.mark.thorough
 @pytest.mark.releases(some=('0.11.0.3', '4.0.2', '4.4.0'))
 @pytest.mark.parametrize('end', ['commit', 'abort'])
 def test_a_coordinator_that_is_killed_costs_nothing(cluster, make, new_name, end):

@@ -9,7 +9,6 @@ from test.simulation.group_runs import run_group
 from test.simulation.mutations import found_by
 
 
-@pytest.mark.apart
 @pytest.mark.once
 @pytest.mark.parametrize('mutation', MUTATIONS, ids=lambda each: each.__name__)
 def test_a_mistake_is_found_by(mutation):

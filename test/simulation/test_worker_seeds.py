@@ -15,12 +15,12 @@ from test.simulation.worker_runs import run_workers
 #: Together 300, from 0 on.
 PIECES, SIZE = 6, 50
 
-pytestmark = [needs_points, pytest.mark.apart]
+pytestmark = needs_points
 
 
 @pytest.mark.parametrize(
     'piece',
-    [0, *(pytest.param(piece, marks=pytest.mark.once) for piece in range(1, PIECES))],
+    [0, *(pytest.param(piece, marks=pytest.mark.thorough) for piece in range(1, PIECES))],
 )
 def test_seeds_of_workers(piece):
     hits = sum(run_workers(piece * SIZE + number).hits for number in range(SIZE))

@@ -7,7 +7,7 @@ import pytest
 from test.spark import elsewhere
 from test.spark.oracle import Apart
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 
 @pytest.fixture(scope='module')

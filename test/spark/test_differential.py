@@ -14,7 +14,7 @@ from servers.releases import chosen, problem
 from test.spark import cases, topics
 from test.spark.judging import judge, lacks
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 OLD = [each for each in cases.ALL if each.group == 'formats']
 

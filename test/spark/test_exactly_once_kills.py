@@ -25,6 +25,7 @@ SECONDS = 180
 KILLS = int(os.environ.get('KAFKA_KILLS', '3'))
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.thorough,
     pytest.mark.timeout(2 * SECONDS + 60 * KILLS),
 ]
 #: What may be killed of a run of the query, by its master; one in three has executors of its own.

@@ -29,7 +29,7 @@ from test.spark.embedded import fill
 from test.spark.fault_program import seen
 from test.spark.killing import Query
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 SECONDS = 120
 COUNT = 400
 

@@ -20,7 +20,7 @@ from test.spark.committed import is_open, values_of, wait_until
 from test.spark.conftest import ROOT
 from test.spark.held_writes import HeldSource, wait_for
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 #: What a program with two executors may take on a machine that has much to do.
 SECONDS = 300
 

@@ -8,7 +8,7 @@ from test.spark import elsewhere
 from test.spark.conftest import SETTINGS
 from test.spark.oracle import Apart
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 
 @pytest.fixture(scope='module')

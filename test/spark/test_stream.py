@@ -193,6 +193,7 @@ def test_a_restart_neither_loses_nor_repeats(queries, write):
     assert queries.run() == rows((20, 25), (10, 30))
 
 
+@pytest.mark.thorough
 @every
 def test_a_batch_that_was_not_finished_is_repeated(queries, write):
     write((0, 20))
@@ -208,6 +209,7 @@ def test_a_batch_that_was_not_finished_is_repeated(queries, write):
     assert batches == [rows((20, 30)), rows((30, 40))]
 
 
+@pytest.mark.thorough
 @every
 def test_the_first_batch_is_repeated_from_where_it_began(queries, write):
     write((0, 20), (0, 20))
@@ -220,6 +222,7 @@ def test_the_first_batch_is_repeated_from_where_it_began(queries, write):
     assert queries.batches[1:] == [rows((0, 20), (0, 20)), rows((20, 30))]
 
 
+@pytest.mark.thorough
 @every
 def test_latest_is_fixed_by_a_first_batch_without_records(queries, write):
     write((0, 20), (0, 20))
@@ -233,6 +236,7 @@ def test_latest_is_fixed_by_a_first_batch_without_records(queries, write):
     assert queries.rows == rows((20, 30))
 
 
+@pytest.mark.thorough
 @both
 def test_a_checkpoint_of_the_jvm_connector_is_gone_on_with(queries, write, topic):
     write((0, 20), (0, 10))
@@ -241,6 +245,7 @@ def test_a_checkpoint_of_the_jvm_connector_is_gone_on_with(queries, write, topic
     assert queries.run(startingOffsets='latest') == rows((15, 20), (7, 10))
 
 
+@pytest.mark.thorough
 def test_later_ends_are_as_the_jvm_connector_has_them(queries, write, topic):
     write((0, 2), (0, 1))
     queries.run()
@@ -252,6 +257,7 @@ def test_later_ends_are_as_the_jvm_connector_has_them(queries, write, topic):
     assert second == json.dumps({topic: {'0': 4, '1': 1}})
 
 
+@pytest.mark.thorough
 @every
 def test_without_news_there_are_no_batches(queries, write):
     write((0, 5))
@@ -265,6 +271,7 @@ def test_without_news_there_are_no_batches(queries, write):
     assert queries.batches == [rows((0, 5)), rows((5, 6))]
 
 
+@pytest.mark.thorough
 @every
 def test_a_partition_that_is_added_is_read_from_its_begin(queries, write, broker, topic):
     write((0, 5))
@@ -279,6 +286,7 @@ def test_a_partition_that_is_added_is_read_from_its_begin(queries, write, broker
     assert queries.rows == sorted(rows((0, 6), (0, 0), (0, 4)))
 
 
+@pytest.mark.thorough
 def test_large_batches_are_cut_into_tasks(queries, write):
     write((0, 20), (0, 10))
     assert queries.run(minPartitions='6') == rows((0, 20), (0, 10))
@@ -288,6 +296,7 @@ def test_large_batches_are_cut_into_tasks(queries, write):
     assert queries.tasks == [6, 5]
 
 
+@pytest.mark.thorough
 @both
 def test_small_batches_are_waited_for(queries, write):
     write((0, 3))
@@ -303,6 +312,7 @@ def test_small_batches_are_waited_for(queries, write):
     assert queries.batches[1:] == [rows((3, 13))]
 
 
+@pytest.mark.thorough
 def test_offsets_are_committed_one_batch_later(queries, write, broker, topic, new_name):
     group = new_name()
     write((0, 5), (0, 2))
@@ -338,6 +348,7 @@ def failed(queries, **options):
     return str(caught.value)
 
 
+@pytest.mark.thorough
 def test_records_that_went_while_the_query_rested_fail_it(queries, write, broker, topic):
     write((0, 10))
     queries.run()
@@ -348,6 +359,7 @@ def test_records_that_went_while_the_query_rested_fail_it(queries, write, broker
     assert '%s-0 was to be read from offset 10, and its log begins at 14' % topic in text
 
 
+@pytest.mark.thorough
 def test_records_that_went_are_passed_over_if_that_is_allowed(queries, write, broker, topic):
     write((0, 10))
     queries.run()
@@ -356,6 +368,7 @@ def test_records_that_went_are_passed_over_if_that_is_allowed(queries, write, br
     assert queries.run(failOnDataLoss='false') == rows((14, 20))
 
 
+@pytest.mark.thorough
 def test_a_topic_that_was_made_anew_fails_the_query(queries, write, broker, topic):
     write((0, 10))
     queries.run()
@@ -365,6 +378,7 @@ def test_a_topic_that_was_made_anew_fails_the_query(queries, write, broker, topi
     assert '%s-0 went back from offset 10 to 0' % topic in text
 
 
+@pytest.mark.thorough
 def test_a_topic_that_was_made_anew_is_read_on_if_that_is_allowed(queries, write, broker, topic):
     write((0, 10))
     queries.run()
@@ -378,6 +392,7 @@ def test_a_topic_that_was_made_anew_is_read_on_if_that_is_allowed(queries, write
 # ---------------------------------------------------------------- what only newer ones know
 
 
+@pytest.mark.thorough
 @both
 def test_available_now_keeps_to_the_limit(queries, write):
     wanted = write((0, 20), (0, 10))
@@ -389,6 +404,7 @@ def test_available_now_keeps_to_the_limit(queries, write):
         assert (found, sizes) == (wanted, [12, 12, 6])
 
 
+@pytest.mark.thorough
 @both
 def test_available_now_reads_what_would_be_waited_for(queries, write):
     write((0, 4))
@@ -459,6 +475,7 @@ def asked_by_name(cluster):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize('name, fails', [('kafka-py', 'true'), ('kafka-self-limited', 'false')])
 def test_a_pattern_that_finds_nothing_for_a_moment_repeats_and_loses_nothing(
     spark, checkpoint, name, fails

@@ -177,6 +177,7 @@ TOP_LEVEL = {
     'README.rst',
     'LICENSE',
     'CHANGES',
+    'CONTRIBUTING.rst',
     'build_integration.sh',
     # what tools need
     'setup.py',

@@ -1,0 +1,303 @@
+"""Figures of the package's form, and where each thing that counts stands.
+
+    python3 -m test.form              the figures
+    python3 -m test.form --where      and each place
+
+Read from the source alone, but for two: uses of another object's private names are ruff's (SLF001),
+and what one poll() and one send().get() pass through is found by making them. ``LIMITS`` has what
+is allowed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import collections
+import json
+import re
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+
+from test.sources import imports, read_tree
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / 'kafka'
+#: Figures that have one. The others are only reported.
+LIMITS = {
+    'private bases with one subclass': 0,
+    'NotImplementedError in a private base with one subclass': 0,
+    'uses of private names of others': 40,
+    'collaborators that are given their owner': 0,
+    'parameters at seams that are Any, per cent': 5.0,
+    'bare error codes': 0,
+    'class names that are there twice': 0,
+    'modules at the top level': 20,
+    'places that make a Loop or a Pool': 1,
+}
+#: Where class names need not be unique (house rules), besides messages of the protocol.
+EXEMPT = ('testing', 'dialects', 'evented', 'structs', 'protocol', 'vendor')
+#: The tables of error codes, and what writes brokers' answers.
+ERROR_TABLES = ('broker_errors.py', 'protocol/error_codes.py', 'testing/')
+#: Parameters of these names are what rooms hand each other.
+SEAMS = frozenset(
+    'accumulator broker client cluster connection coordinator engine fetcher loop membership pool'
+    ' sender session state transport'.split()
+)
+_CODE = re.compile(r'(^|_)(error_code|errno|code)$')
+
+
+def room_of(module):
+    """Return the folder of a module below the package, '' for one at the top level."""
+    parts = module.path.split('/')
+    return parts[1] if len(parts) > 2 else ''
+
+
+def at(module, node, text):
+    """Return a place as text."""
+    return '%s:%d: %s' % (module.path, node.lineno, text)
+
+
+def classes_of(package):
+    """Yield (module, class) for all classes that are not inside of functions."""
+    for module in package:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef):
+                yield module, node
+
+
+def _name(node):
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, 'id', '')
+
+
+def subclasses_of(package):
+    """Return the names of the subclasses of each class, by its name."""
+    found = collections.defaultdict(set)
+    for _, each in classes_of(package):
+        for base in each.bases:
+            found[_name(base.value if isinstance(base, ast.Subscript) else base)].add(each.name)
+    return found
+
+
+def exported(package):
+    """Return the names in the ``__all__`` of an ``__init__``, and of kafka itself."""
+    names = set()
+    for module in package:
+        if module.path.endswith('__init__.py'):
+            names |= {
+                n.value
+                for n in ast.walk(module.tree)
+                if isinstance(n, ast.Constant) and isinstance(n.value, str)
+            }
+    return names
+
+
+def bases_with_one_subclass(package):
+    """Yield private bases that exist for one class."""
+    subclasses, public = subclasses_of(package), exported(package)
+    for module, each in classes_of(package):
+        if len(subclasses[each.name]) == 1 and each.name not in public:
+            yield at(module, each, '%s, for %s' % (each.name, *subclasses[each.name]))
+
+
+def not_implemented(package):
+    """Yield methods that raise NotImplementedError in a base of one subclass, or of none."""
+    subclasses, public = subclasses_of(package), exported(package)
+    for module, each in classes_of(package):
+        if len(subclasses[each.name]) > 1 or each.name in public:
+            continue
+        for node in ast.walk(each):
+            if isinstance(node, ast.Raise) and 'NotImplementedError' in ast.dump(node):
+                yield at(module, node, each.name)
+
+
+def private_uses():
+    """Yield the uses of another object's private names, which ruff finds."""
+    command = [sys.executable, '-m', 'ruff', 'check', '--select', 'SLF001', '--ignore-noqa']
+    command += ['--output-format', 'json', '--exit-zero', '--no-cache', str(PACKAGE)]
+    found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    for each in found:
+        path = Path(each['filename']).relative_to(ROOT).as_posix()
+        if not path.startswith('kafka/testing/'):
+            yield '%s:%d: %s' % (path, each['location']['row'], each['message'])
+
+
+def given_owners(package):
+    """Yield calls of a class in which an object gives itself away, as a part does to its owner."""
+    for module in package:
+        if room_of(module) == 'testing':
+            continue
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+                continue
+            is_kept = any(_name(getattr(t, 'value', None)) == 'self' for t in node.targets)
+            arguments = [*node.value.args, *(k.value for k in node.value.keywords)]
+            if is_kept and any(_name(each) == 'self' for each in arguments):
+                if _name(node.value.func)[:1].isupper():
+                    yield at(module, node, ast.unparse(node.value))
+
+
+def parameters_at_seams(package):
+    """Return places of parameters that are Any, and how many there are at all."""
+    wrong, count = [], 0
+    for module in package:
+        if room_of(module) == 'testing':
+            continue
+        for node in ast.walk(module.tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for each in [*node.args.args, *node.args.kwonlyargs]:
+                    if each.arg.lstrip('_') in SEAMS and each.annotation is not None:
+                        count += 1
+                        if _name(each.annotation) == 'Any':
+                            wrong.append(at(module, each, '%s: Any' % each.arg))
+    return wrong, count
+
+
+def bare_codes(package):
+    """Yield comparisons of an error code with a number other than 0."""
+    for module in package:
+        if any(module.path.startswith('kafka/' + table) for table in ERROR_TABLES):
+            continue
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Compare) and _CODE.search(_name(node.left)):
+                for each in node.comparators:
+                    numbers = [n.value for n in ast.walk(each) if isinstance(n, ast.Constant)]
+                    if any(type(n) is int and n != 0 for n in numbers):
+                        yield at(module, node, ast.unparse(node))
+
+
+def twice(package):
+    """Yield class names that are there more than once."""
+    places = collections.defaultdict(list)
+    for module, each in classes_of(package):
+        if room_of(module) not in EXEMPT and not each.name.startswith('_'):
+            places[each.name].append(module.path)
+    for name, paths in sorted(places.items()):
+        if len(paths) > 1:
+            yield '%s: %s' % (name, ', '.join(paths))
+
+
+def top_level(package):
+    """Yield the modules at the top level, but for those that stand for another one."""
+    for module in package:
+        if not room_of(module) and 'sys.modules[__name__] =' not in module.text:
+            yield module.path
+
+
+def makers(package):
+    """Yield calls of Loop and Pool."""
+    for module in package:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Call) and _name(node.func) in ('Loop', 'Pool'):
+                yield at(module, node, ast.unparse(node.func))
+
+
+def importers(package):
+    """Return by module which modules import it."""
+    names = {module.name for module in package}
+    found = collections.defaultdict(set)
+    for module in package:
+        for each in imports(module, names):
+            if each.target in names and each.target != module.name:
+                found[each.target].add(module.name)
+    return found
+
+
+def comment_share(package):
+    """Return lines with a comment per line of code, in per cent."""
+    comments = code = 0
+    for module in package:
+        lines = set()
+        with open(ROOT / module.path, 'rb') as file:
+            for token in tokenize.tokenize(file.readline):
+                if token.type == tokenize.COMMENT:
+                    comments += 1
+                elif token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.ENCODING):
+                    lines.add(token.start[0])
+        code += len(lines)
+    return 100.0 * comments / code
+
+
+def passed_through():
+    """Return how many files one poll() with a record, and one send().get(), run code of."""
+    from kafka import KafkaConsumer, KafkaProducer
+    from kafka.testing import Cluster
+
+    def files_of(call):
+        found = set()
+
+        def note(frame, event, argument):
+            path = Path(frame.f_code.co_filename)
+            if PACKAGE in path.parents and PACKAGE / 'testing' not in path.parents:
+                found.add(path)
+
+        sys.setprofile(note)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+        return len(found)
+
+    with Cluster(topics={'t': 1}) as cluster:
+        with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
+            for _ in range(3):
+                producer.send('t', b'1').get(10)
+            sent = files_of(lambda: producer.send('t', b'1').get(10))
+            with KafkaConsumer(
+                't', bootstrap_servers=cluster.bootstrap, auto_offset_reset='earliest'
+            ) as consumer:
+                while not consumer.poll(1000):
+                    pass
+                producer.send('t', b'1').get(10)
+                polled = files_of(lambda: consumer.poll(5000))
+    return polled, sent
+
+
+def figures():
+    """Return [(name, figure, places)]; places may be empty."""
+    package = read_tree('kafka')
+    wrong, count = parameters_at_seams(package)
+    lists = [
+        ('private bases with one subclass', bases_with_one_subclass(package)),
+        ('NotImplementedError in a private base with one subclass', not_implemented(package)),
+        ('uses of private names of others', private_uses()),
+        ('collaborators that are given their owner', given_owners(package)),
+        ('bare error codes', bare_codes(package)),
+        ('class names that are there twice', twice(package)),
+        ('modules at the top level', top_level(package)),
+        ('places that make a Loop or a Pool', makers(package)),
+    ]
+    found = [(name, len(places), places) for name, places in ((n, list(p)) for n, p in lists)]
+    found.append(('parameters at seams that are Any, per cent', 100.0 * len(wrong) / count, wrong))
+    users = importers(package)
+    alone = sorted(name for name, by in users.items() if len(by) == 1)
+    found.append(('files', len(package), []))
+    found.append(('modules that one other imports', len(alone), alone))
+    polled, sent = passed_through()
+    found.append(('files that one poll() passes through', polled, []))
+    found.append(('files that one send().get() passes through', sent, []))
+    found.append(('comments per line of code, per cent', comment_share(package), []))
+    return found
+
+
+def main(arguments=None):
+    """Print the figures; return how many are above their limits."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--where', action='store_true', help='print each place')
+    given = parser.parse_args(arguments)
+    above = 0
+    for name, figure, places in figures():
+        limit = LIMITS.get(name)
+        text = '%.1f' % figure if isinstance(figure, float) else '%d' % figure
+        is_above = limit is not None and figure > limit
+        above += is_above
+        note = '' if limit is None else '   (at most %g%s)' % (limit, ', ABOVE' if is_above else '')
+        sys.stdout.write('%7s  %s%s\n' % (text, name, note))
+        if given.where:
+            sys.stdout.writelines('           %s\n' % place for place in places)
+    return above
+
+
+if __name__ == '__main__':
+    sys.exit(1 if main() else 0)

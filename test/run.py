@@ -66,8 +66,8 @@ MOST_SECONDS = {BUSY: 150.0, ON_BROKERS: 200.0, WITH_SPARK: 400.0}
 # So many tests of a step on brokers may fail and run again alone, once: a machine that stands still
 # for half a minute is no defect of the project. What passes then the verdict shows as unsteady.
 MAY_FAIL_ONCE = 3
-# So many of a step without brokers, for the same reason: some of its tests have time-outs.
-MAY_FAIL_ONCE_WITHOUT = 1
+# Options of pytest whose values may look like places.
+WITH_VALUE = ('-k', '-m', '-p', '-W', '-o')
 # Flags of the interpreter for the last of the other Pythons ("ends", "others"), so that all tests
 # without brokers run under them once and no run is there for them alone. It is an error then to
 # compare bytes with text or numbers, and so is each warning, as of files that were left open.
@@ -146,7 +146,7 @@ class Pytest:
     started = itertools.count(1)
 
     def __init__(
-        self, name, python, args, files=(), keeps=BUSY, may_repeat=0, flags=(), **environ
+        self, name, python, args, files=(), keeps=BUSY, may_repeat=False, flags=(), **environ
     ):
         self.name = name
         self.flags = flags
@@ -265,23 +265,28 @@ def run_side_by_side(runs, report, busy_at_a_time=None):
         tests = sum(number - sum(skips.values()) for _, _, number, skips, _ in parts)
         code = max(codes, key=abs) if codes else NOTHING_SELECTED
         if code == SOME_FAILED:
-            code = run_again(name, parts, report)
+            code = run_again(parts, report)
         report.add(name, code, ' (%d tests)' % tests)
 
 
-def run_again(name, parts, report):
-    """Run the tests that failed again, if they may be and are few; return the exit code."""
+def run_again(parts, report):
+    """Run the tests that failed again, if they may be and are few; return the exit code.
+
+    Each as its own run did: what is selected there may not be elsewhere.
+    """
     failed = [test for *_, tests in parts for test in tests]
-    first = parts[0][0]
-    if not first.may_repeat or not 0 < len(failed) <= MAY_FAIL_ONCE:
+    if not parts[0][0].may_repeat or not 0 < len(failed) <= MAY_FAIL_ONCE:
         return SOME_FAILED
-    again = first.again(failed)
-    again.start(in_sight=True)
-    code = again.wait()
-    os.path.exists(again.results) and os.remove(again.results)
-    if not code:
-        report.unsteady += failed
-    return code
+    for run, *_, tests in parts:
+        if tests:
+            again = run.again(tests)
+            again.start(in_sight=True)
+            code = again.wait()
+            number, *_ = read_results(again.results)
+            if code or number < len(tests):
+                return SOME_FAILED
+    report.unsteady += failed
+    return 0
 
 
 def read_results(path, seconds=None):
@@ -338,10 +343,13 @@ def wanted_releases(kind, kinds, options):
     Returns: {name: marker expression}, as --rest has of some releases only what takes long.
     """
     asked = os.environ.get('KAFKA_VERSION')
-    names = [each.name for each in chosen(asked or default_set(kind, kinds))]
+    try:
+        names = [each.name for each in chosen(asked or default_set(kind, kinds))]
+    except ValueError as error:
+        raise SetUpError('KAFKA_VERSION: %s' % error) from None
     every = 'integration'
-    if asked or options.all:
-        return dict.fromkeys(names, every)
+    if asked or scope(options) == '':
+        return dict.fromkeys(names, every + scope(options))
     ordinary = ORDINARY[kind] if REAL in kinds else [n for each in ORDINARY.values() for n in each]
     if options.rest:
         rest = '%s and thorough' % every
@@ -419,7 +427,6 @@ def runs_without(pythons, options):
             ['-m', which, *options.pytest],
             files,
             BUSY,
-            may_repeat=MAY_FAIL_ONCE_WITHOUT,
             flags=flags[version],
         )
         for version, python in pythons.items()
@@ -428,8 +435,13 @@ def runs_without(pythons, options):
 
 
 def scope(options):
-    """Return what is added to the expression of markers by how much is asked for."""
-    return '' if options.all else ' and thorough' if options.rest else ' and not thorough'
+    """Return what is added to the expression of markers by how much is asked for.
+
+    Of a place that the user has named nothing is left out.
+    """
+    if options.rest:
+        return ' and thorough'
+    return '' if options.all or places_in(options.pytest) else ' and not thorough'
 
 
 def dealt(files, kind, keeps, options, release='', which=''):
@@ -470,7 +482,7 @@ def runs_on_brokers(pythons, kinds, options):
                     ['-m', which, *options.pytest],
                     files,
                     ON_BROKERS,
-                    may_repeat=MAY_FAIL_ONCE,
+                    may_repeat=True,
                     KAFKA_BROKER=kind,
                     KAFKA_VERSION=os.environ.get('KAFKA_VERSION') or default_set(kind, kinds),
                     KAFKA_TEST_RELEASES=release + (',' if release == newest else ''),
@@ -502,7 +514,7 @@ def runs_with_spark(versions, options, report, spark=NEWEST_SPARK):
     name = 'tests with Spark %s, Python %s' % (release, version)
     found = dealing.marked(dealing.test_files(FOLDER_WITH_SPARK), 'spark')
     return [
-        Pytest(name, python, args, files, WITH_SPARK, may_repeat=MAY_FAIL_ONCE)
+        Pytest(name, python, args, files, WITH_SPARK, may_repeat=True)
         for files in dealt(found, dealing.SPARK, WITH_SPARK, options)
     ]
 
@@ -540,7 +552,11 @@ def _numbers(version):
 
 def places_in(args):
     """Return those of the arguments of pytest that name files or folders, or tests in them."""
-    return [word for word in args if os.path.exists(os.path.join(ROOT, word.partition('::')[0]))]
+    return [
+        word
+        for before, word in zip(['', *args], args)
+        if before not in WITH_VALUE and os.path.exists(os.path.join(ROOT, word.partition('::')[0]))
+    ]
 
 
 def is_second(options):

@@ -346,6 +346,13 @@ def test_the_rest_and_the_ordinary_run_are_all_and_nothing_is_run_twice(planned)
         assert each[3] and each[2] not in marked
 
 
+def test_failing_tests_may_run_again_on_brokers_and_with_spark_and_never_without(planned):
+    for words in ([], ['--all']):
+        runs = planned(*words)
+        assert {each.keeps for each in runs} == {run.BUSY, run.ON_BROKERS, run.WITH_SPARK}
+        assert all(each.may_repeat == (each.keeps != run.BUSY) for each in runs)
+
+
 def test_the_ordinary_run_has_the_first_and_the_newest_release(planned):
     found = {each[:2] for each in selected(planned())}
     assert found == {
@@ -425,8 +432,28 @@ def test_each_release_is_tested_on_one_kind_of_brokers(monkeypatch):
     embedded = run.wanted_releases('embedded', ['embedded', 'real'], every)
     assert real and embedded and not set(real) & set(embedded)
     assert set(run.wanted_releases('embedded', ['embedded'], every)) == {*real, *embedded}
+
+
+@pytest.mark.parametrize(
+    'words, expression',
+    [
+        ([], 'integration and not thorough'),
+        (['--all'], 'integration'),
+        (['--rest'], 'integration and thorough'),
+        (['--', 'test/test_run.py'], 'integration'),
+        (['--', '-k', 'kafka'], 'integration and not thorough'),
+    ],
+    ids=lambda value: ' '.join(value) if isinstance(value, list) else value,
+)
+def test_how_much_is_tested_on_a_release_that_is_asked_for(monkeypatch, words, expression):
     monkeypatch.setenv('KAFKA_VERSION', '2.8.2')
-    assert run.wanted_releases('real', ['real'], run.parse([])) == {'2.8.2': 'integration'}
+    assert run.wanted_releases('real', ['real'], run.parse(words)) == {'2.8.2': expression}
+
+
+def test_a_release_that_there_is_not_is_told(monkeypatch):
+    monkeypatch.setenv('KAFKA_VERSION', '9.9')
+    with pytest.raises(run.SetUpError, match='KAFKA_VERSION: no release .9.9.'):
+        run.wanted_releases('real', ['real'], run.parse([]))
 
 
 def test_a_kind_of_broker_that_there_is_not_is_told(monkeypatch):
@@ -582,6 +609,30 @@ def test_what_failed_on_brokers_runs_again_once(report, failing):
     run.run_side_by_side([failing(1, may_repeat=True)], report)
     assert report.ran == ['brokers (1 tests)']
     assert report.unsteady == ['test_unsteady.py::test_it[0]']
+
+
+def test_each_test_runs_again_as_its_own_run_did(report, tmp_path, monkeypatch):
+    """What a run selects by its environment, another one of that name would leave out."""
+    monkeypatch.setattr(run, 'ROOT', str(tmp_path))
+    (tmp_path / 'conftest.py').write_text(
+        'import os\n'
+        'def pytest_collection_modifyitems(items):\n'
+        '    items[:] = [each for each in items if os.environ["OWN"] in each.name]\n'
+    )
+    (tmp_path / 'test_own.py').write_text(
+        'import pytest\n'
+        '@pytest.mark.parametrize("own", ["first", "last"])\n'
+        'def test_it(own):\n'
+        '    assert own == "first"\n'
+    )
+    args = ['-p', 'no:cacheprovider', 'test_own.py']
+    runs = [
+        run.Pytest('brokers', sys.executable, args, may_repeat=True, OWN=own)
+        for own in ('first', 'last')
+    ]
+    run.run_side_by_side(runs, report)
+    assert report.failed == ['brokers (2 tests)']
+    assert report.unsteady == []
 
 
 @pytest.mark.parametrize(

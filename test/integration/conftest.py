@@ -102,12 +102,16 @@ def pytest_collection_modifyitems(config, items):
         for marker in list(item.iter_markers('column'))[:1]:
             item.user_properties.append(('column', marker.args[0]))
     for item in kept:
-        if item.get_closest_marker('integration') is not None:
+        if _is_integration(item):
             dealing.name_room(item, chosen_kind(), _cluster_of(item))
     if len(kept) < len(items):
         chosen_ones = set(map(id, kept))
         config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen_ones])
         items[:] = kept
+
+
+def _is_integration(item):
+    return item.get_closest_marker('integration') is not None
 
 
 def _setting(item):
@@ -122,7 +126,7 @@ def _setting(item):
 def _is_meant(item):
     """Whether the markers of a test, and of its other parameters, allow the release it got."""
     setting = _setting(item)
-    if not _is_in_this_process(item, setting):
+    if not _is_in_this_process(setting):
         return False
     if isinstance(setting, Setting) and not hasattr(setting.release, 'version'):
         return False  # none of the releases knows what the test is about
@@ -135,10 +139,10 @@ def _is_meant(item):
     )
 
 
-def _is_in_this_process(item, setting):
+def _is_in_this_process(setting):
     """Return True unless a test is of a release that another process has."""
     wanted = os.environ.get('KAFKA_TEST_RELEASES')
-    if wanted is None or item.get_closest_marker('integration') is None:
+    if wanted is None:
         return True
     return getattr(getattr(setting, 'release', None), 'name', '') in wanted.split(',')
 

@@ -1,7 +1,7 @@
 """Nothing is lost, twice or out of order while brokers die: the figure of chaos.py, and its judge.
 
-The ordinary run kills two brokers for each program; ``python -m test.integration.chaos`` does it at
-full length.
+``test/run.py --all`` kills two brokers for each program; ``python -m test.integration.chaos`` does
+it at full length.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A group is handed every record while brokers and members die: chaos_groups.py and its judge.
 
-The ordinary run is short; ``python -m test.integration.chaos_groups`` does it at full length.
+``test/run.py --all`` runs it for a short time, ``python -m test.integration.chaos_groups`` at full
+length.
 """
 
 from __future__ import annotations

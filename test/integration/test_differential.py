@@ -1,10 +1,10 @@
 """The script of test/differential on fresh real brokers and on the embedded one of their release.
 
-It starts brokers of its own: what other tests leave behind would be in the answers. The ordinary
-run does it with three releases, and asks each scenario in the first and the last of its versions,
-or in the last alone where that takes long. Left to the recordings, which hold the whole script
-(test/testing/test_differential.py): the versions between, and the other releases. ``python -m
-test.differential --release 4.4.0`` asks real brokers all of it.
+It starts brokers of its own: what other tests leave behind would be in the answers. ``test/run.py
+--all`` does it with three releases, and asks each scenario in the first and the last of its
+versions, or in the last alone where that takes long. Left to the recordings, which hold the whole
+script (test/testing/test_differential.py): the versions between, and the other releases. ``python
+-m test.differential --release 4.4.0`` asks real brokers all of it.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.releases(since='0.8.2'),
 ]
 
-# Each kill costs 6 to 20 s: the ordinary run does with one or two releases a test, or with none.
+# Each kill costs 6 to 20 s: --all does with one or two releases a test, or with none.
 first_and_last = pytest.mark.releases(some=('0.8.2.2', '4.4.0'))
 last = pytest.mark.releases(some=('4.4.0',))
 by_name = pytest.mark.releases(some=('only those of KAFKA_VERSION',))

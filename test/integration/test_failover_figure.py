@@ -1,7 +1,7 @@
 """No acknowledged message is lost while leaders die: the figure of failover.py, and its judge.
 
-The ordinary run kills one leader per program; ``python -m test.integration.failover`` does it at
-full length.
+``test/run.py --all`` kills one leader per program; ``python -m test.integration.failover`` does it
+at full length.
 """
 
 from __future__ import annotations

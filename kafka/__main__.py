@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import List
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 USAGE = """\
 usage: python -m kafka COMMAND [ARGS ...]

@@ -13,7 +13,6 @@ from collections import deque, namedtuple
 from typing import Any, Deque, Dict, List, Optional, Tuple
 
 from kafka import config as options
-from kafka.error_copies import unraised_copy
 from kafka.errors import (
     CorrelationIdError,
     KafkaConnectionError,
@@ -25,6 +24,7 @@ from kafka.errors import (
     UnrecognizedBrokerVersion,
 )
 from kafka.future import Future
+from kafka.internals.error_copies import unraised_copy
 from kafka.metrics.network_metrics import ConnectionMetrics
 from kafka.net.steps import Steps, Taking, VersionQuestion
 from kafka.protocol.release import ReleaseName, release_of

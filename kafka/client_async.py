@@ -30,11 +30,11 @@ from kafka.errors import (
 )
 from kafka.evented_bootstrap import Bootstrap, metadata_request, nobody
 from kafka.future import Future
+from kafka.internals.logging_setup import be_quiet
 from kafka.metrics.network_metrics import ClientMetrics
 from kafka.net.addresses import collect_hosts, get_ip_port_afi
 from kafka.net.poller import READ, Poller
 from kafka.protocol.release import ReleaseName, release_of
-from kafka.quiet import be_quiet
 from kafka.stepped_socket import NameNotResolved
 
 __all__ = ['BrokerConnection', 'DelayedTaskQueue', 'EventedClient', 'KafkaClient']

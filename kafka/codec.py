@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from typing import Any, Callable, List, Optional
 
 from kafka.errors import ProtocolError, UnsupportedCodecError
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.record import arrow_codecs, lz4_frames, snappy_blocks, zstd_frames
 from kafka.record.util import Buffer
 

@@ -29,7 +29,7 @@ from typing import (
 )
 
 from kafka.errors import CorrelationIdError, FrameError, KafkaConnectionError, KafkaError
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.net.addresses import (
     DEFAULT_KAFKA_PORT,
     MAX_PORT,

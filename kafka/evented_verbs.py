@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, List, Optional
 
 from kafka.errors import IllegalStateError
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 __all__ = ['EventedVerbs']
 

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from kafka.conn import KafkaConnection
 from kafka.errors import FailedPayloadsError, KafkaConnectionError, ProtocolError
+from kafka.internals.running_calls import is_in_call
 from kafka.protocol.unwritten import Unwritten
-from kafka.running_calls import is_in_call
 
 log = logging.getLogger('kafka.client')
 

@@ -13,7 +13,7 @@ import sys
 import threading
 from typing import Any, Callable, Generator, List, Tuple, TypeVar
 
-from kafka.program_errors import log_program_error
+from kafka.internals.program_errors import log_program_error
 
 log = logging.getLogger(__name__)
 

@@ -15,15 +15,15 @@ from collections import deque
 from typing import Any, Callable, Deque, List, Optional, Tuple
 
 from kafka.conn import KafkaConnection
-from kafka.error_copies import unraised_copy
 from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.exchange import Address, Outcome, Request, abandon
 from kafka.future import Future
+from kafka.internals.error_copies import unraised_copy
+from kafka.internals.running_calls import is_in_call
 from kafka.protocol.api import ApiKey, RequestHeader
 from kafka.protocol.negotiation import Ranges
 from kafka.protocol.translation import OldRequest, Unread
 from kafka.protocol.unwritten import Unwritten
-from kafka.running_calls import is_in_call
 
 # Requests that are translated without their old bytes where the broker keeps magic 2.
 _WITH_RECORDS = (ApiKey.PRODUCE, ApiKey.FETCH)

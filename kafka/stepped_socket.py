@@ -29,6 +29,7 @@ from kafka.errors import (
     KafkaError,
     SaslAuthenticationFailedError,
 )
+from kafka.internals.running_calls import is_in_call
 from kafka.net import proxy
 from kafka.net.addresses import MAX_PORT
 from kafka.net.attempts import Attempt, hint_for, stage_of, unreachable_text
@@ -40,7 +41,6 @@ from kafka.net.tls import as_ssl_error
 from kafka.protocol.frames import FrameReader
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.request_frames import Framing
-from kafka.running_calls import is_in_call
 
 __all__ = ['ConnectionStates', 'NameNotResolved', 'SteppedSocket']
 

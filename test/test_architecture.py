@@ -114,8 +114,8 @@ MAY_USE = {
             'kafka.future',
             'kafka.metrics.metrics',
             'kafka.producer.future',
-            'kafka.program_errors',
-            'kafka.quiet',
+            'kafka.internals.program_errors',
+            'kafka.internals.logging_setup',
             'kafka.util',
         },
     ),
@@ -132,7 +132,7 @@ MAY_USE = {
             'kafka.cli.program',
             'kafka.client',
             'kafka.consumer',
-            'kafka.late_imports',
+            'kafka.internals.lazy_imports',
             # The class queue.Queue where gevent or eventlet has replaced it.
             'kafka.producer.message_queue',
         },
@@ -255,7 +255,10 @@ def other_packages_are_declared(module, names):
     complaints = []
     found = {(i.target.split('.')[0], i.for_types) for i in imports(module, names)}
     targets = {i.target for i in imports(module, names)}
-    if ('importlib', False) in found or 'kafka.late_imports' in targets:  # they take names as text
+    if (
+        'importlib',
+        False,
+    ) in found or 'kafka.internals.lazy_imports' in targets:  # they take names as text
         texts = {n.value for n in ast.walk(module.tree) if isinstance(n, ast.Constant)}
         found |= {(t, False) for t in map(_top, texts) if t in OPTIONAL}
     for top, for_types in sorted(found):

@@ -18,13 +18,13 @@ from kafka import (
     SimpleConsumer,
     SimpleProducer,
 )
-from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_milliseconds
 from kafka.client_async import KafkaClient as EventedClient
 from kafka.common import FetchRequest, OffsetRequest, ProduceRequest
 from kafka.config import CONSUMER, PRODUCER, resolve
 from kafka.consumer.ranges import Timestamp
 from kafka.consumer.reader import BoundedReader
 from kafka.errors import IllegalArgumentError
+from kafka.internals.validation import ArgumentTypeError, ArgumentValueError, as_milliseconds
 from kafka.producer.prepared import PreparedTransactions
 from kafka.protocol import create_message
 from kafka.simple_client import SimpleClient

@@ -19,11 +19,11 @@ LATE_IMPORTS: dict[str, str] = {
 }
 BROAD_EXCEPTS: dict[str, str] = {
     'kafka/consumer/committing.py: Committing._tell_ended': 'raised once all callbacks were called',
-    'kafka/cleaning_up.py: clean_up': 'logged: the error of the program is on its way to it',
+    'kafka/internals/cleanup.py: clean_up': 'logged: the error of the program is on its way to it',
     'kafka/consumer/fetching.py: Fetching.look': 'logged: a mistake must not end all fetching',
     'kafka/consumer/fetching.py: Fetching._answered': 'raised by the next poll: not to be lost',
     'kafka/spark/__init__.py: register': 'raised again unless the format is there already',
-    'kafka/reporting.py: HarmlessReporter._tell': 'logged: it must not stop the turns of a client',
+    'kafka/metrics/reporting.py: HarmlessReporter._tell': 'logged: it must not stop a client',
     'kafka/producer/kafka.py: _close_all': 'raised again once all producers are closed',
     'kafka/coordinator/consumer.py: ConsumerCoordinator._tell': 'logged, as 1.x did with listeners',
     'kafka/consumer/committing.py: Committing._note': 'logged: the commit was made',

@@ -22,7 +22,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     check_error,
 )
-from kafka.running_calls import is_in_call
+from kafka.internals.running_calls import is_in_call
 from kafka.structs import OffsetCommitRequest, OffsetFetchRequest, OffsetRequest
 from kafka.util import ReentrantTimer, check_number, load_topic, name_for, shown
 

@@ -10,14 +10,14 @@ import numbers
 import reprlib
 from typing import Any, Dict, Iterable, List
 
-from kafka.argument_checks import (
+from kafka.errors import IllegalStateError
+from kafka.internals.validation import (
     ArgumentTypeError,
     ArgumentValueError,
     as_int,
     as_offsets,
     as_partition,
 )
-from kafka.errors import IllegalStateError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = [

@@ -13,15 +13,15 @@ import math
 import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from kafka.argument_checks import ArgumentTypeError, where
-from kafka.cleaning_up import CleanUp
 from kafka.consumer.call_checks import check_offsets, check_partition, seconds_of
 from kafka.consumer.shell import Shell
 from kafka.coordinator.commits import AutoCommit, AutoCommitState
 from kafka.errors import IllegalStateError, KafkaError
 from kafka.future import Future
-from kafka.program_errors import log_program_error
-from kafka.running_calls import is_in_call
+from kafka.internals.cleanup import CleanUp
+from kafka.internals.program_errors import log_program_error
+from kafka.internals.running_calls import is_in_call
+from kafka.internals.validation import ArgumentTypeError, where
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ['Committing']

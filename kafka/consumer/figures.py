@@ -1,7 +1,7 @@
 """What a KafkaConsumer records into, from its options.
 
 Owns which options matter; the figures are those of :mod:`kafka.metrics.consumer_metrics`, the
-registry and its reporters are made by :mod:`kafka.reporting`.
+registry and its reporters are made by :mod:`kafka.metrics.reporting`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping
 
 from kafka.metrics.consumer_metrics import ConsumerMetrics
 from kafka.metrics.dict_reporter import DictReporter
-from kafka.reporting import registry_of
+from kafka.metrics.reporting import registry_of
 
 __all__ = ['figures_of']
 

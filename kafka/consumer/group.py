@@ -19,7 +19,6 @@ from types import MethodType
 from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple
 
 from kafka import config
-from kafka.cleaning_up import CleanUp, clean_up
 from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG, DEPRECATED_CONFIG_KEYS
 from kafka.consumer.call_checks import ConsumerClosedError, seconds_of
 from kafka.consumer.completed_fetch import CompletedFetch
@@ -36,10 +35,11 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.commits import AutoCommit
 from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaError, NoBrokersAvailable
+from kafka.internals.cleanup import CleanUp, clean_up
+from kafka.internals.logging_setup import be_quiet
+from kafka.internals.program_errors import log_program_error
+from kafka.internals.running_calls import is_in_call
 from kafka.net.loop import Loop
-from kafka.program_errors import log_program_error
-from kafka.quiet import be_quiet
-from kafka.running_calls import is_in_call
 from kafka.topic_maps import TopicDict
 
 log = logging.getLogger('kafka.consumer.kafka')

@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Dict, List, Optional, Tuple
 
 from kafka.consumer.partition_state import Place, TopicPartitionState
-from kafka.running_calls import is_in_call
+from kafka.internals.running_calls import is_in_call
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ['KEEPS_FRAMES', 'HandOut', 'has_lost']

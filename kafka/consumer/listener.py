@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Set
 
-from kafka.argument_checks import ArgumentTypeError
+from kafka.internals.validation import ArgumentTypeError
 from kafka.structs import TopicPartition
 
 __all__ = [

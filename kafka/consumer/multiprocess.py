@@ -28,7 +28,7 @@ from kafka.consumer.base import (
 from kafka.consumer.processes import Crew, Flag, Link, check_sendable, start_method
 from kafka.consumer.simple import SimpleConsumer, checked_settings
 from kafka.errors import KafkaError
-from kafka.running_calls import is_in_call
+from kafka.internals.running_calls import is_in_call
 from kafka.util import check_number, shown, whole_number
 
 log = logging.getLogger('kafka.consumer.multiprocess')

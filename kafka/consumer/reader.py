@@ -15,7 +15,6 @@ from operator import attrgetter
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from kafka import config as options
-from kafka.cleaning_up import clean_up
 from kafka.consumer.arrow_batches import ArrowBatches
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.deserializers import adapt_deserializer
@@ -28,6 +27,7 @@ from kafka.errors import (
     IllegalStateError,
     KafkaConfigurationError,
 )
+from kafka.internals.cleanup import clean_up
 from kafka.net.loop import Loop
 from kafka.record.vectors import DEFAULT_COLUMNS, ArrowMaker
 from kafka.structs import TopicPartition

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional, Set
 
-from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_milliseconds, where
 from kafka.consumer.call_checks import (
     check_partition,
     check_partitions,
@@ -20,6 +19,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     NoBrokersAvailable,
 )
+from kafka.internals.validation import ArgumentTypeError, ArgumentValueError, as_milliseconds, where
 from kafka.structs import OffsetAndTimestamp, TopicPartition
 
 __all__ = ['ReadingVerbs']

@@ -11,14 +11,14 @@ import inspect
 import logging
 from typing import Any, Optional, Set
 
-from kafka.cleaning_up import clean_up
 from kafka.consumer.committing import Committing
 from kafka.consumer.listener import defines_lost, is_async
 from kafka.coordinator.member import Step, StepKind
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.future import Future, drive_coroutine
-from kafka.program_errors import log_program_error
-from kafka.running_calls import is_in_call
+from kafka.internals.cleanup import clean_up
+from kafka.internals.program_errors import log_program_error
+from kafka.internals.running_calls import is_in_call
 from kafka.structs import TopicPartition
 
 __all__ = ['ListenerError', 'Rebalancing']

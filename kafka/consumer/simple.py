@@ -39,8 +39,8 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     check_error,
 )
+from kafka.internals.running_calls import is_in_call
 from kafka.protocol.message import PartialMessage
-from kafka.running_calls import is_in_call
 from kafka.structs import FetchRequest
 from kafka.util import check_number, shown, whole_number
 

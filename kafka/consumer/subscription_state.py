@@ -13,12 +13,6 @@ import operator
 import re
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Pattern, Set, Tuple
 
-from kafka.argument_checks import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    as_partition,
-    check_topic,
-)
 from kafka.consumer.listener import (
     AsyncConsumerRebalanceListener,
     ConsumerRebalanceListener,
@@ -28,6 +22,12 @@ from kafka.consumer.listener import (
 from kafka.consumer.partition_state import Phase, TopicPartitionState
 from kafka.consumer.reset_policy import NONE, ResetPolicy, read_policy
 from kafka.errors import IllegalStateError
+from kafka.internals.validation import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    as_partition,
+    check_topic,
+)
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = [

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, List, Optional, Set
 
-from kafka.argument_checks import where
 from kafka.consumer.arrow_polling import ArrowPolling
 from kafka.consumer.call_checks import (
     as_partitions,
@@ -20,6 +19,7 @@ from kafka.consumer.call_checks import (
 from kafka.consumer.listener import SubscriptionPattern
 from kafka.consumer.subscription_state import NotAssignedError
 from kafka.errors import IllegalStateError, UnsupportedVersionError
+from kafka.internals.validation import where
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 __all__ = ['Verbs']

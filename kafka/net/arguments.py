@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 if TYPE_CHECKING:
     from kafka.net.security import SecuritySettings

@@ -24,7 +24,6 @@ from collections import deque
 from functools import partial
 from typing import Any, Callable, Deque, Optional
 
-from kafka.error_copies import unraised_copy
 from kafka.errors import (
     Cancelled,
     IllegalStateError,
@@ -32,6 +31,7 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
+from kafka.internals.error_copies import unraised_copy
 from kafka.net.attempts import Attempt, hint_for, unreachable_text
 from kafka.net.link_parts import (
     IDLE_LONG,

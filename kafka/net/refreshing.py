@@ -12,7 +12,6 @@ import logging
 from typing import Any, Callable, Coroutine, Dict, Iterable, List, Optional
 
 from kafka.cluster import ClusterMetadata
-from kafka.error_copies import unraised_copy
 from kafka.errors import (
     IllegalStateError,
     InvalidTopicError,
@@ -21,6 +20,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     TopicAuthorizationFailedError,
 )
+from kafka.internals.error_copies import unraised_copy
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.settings import NetSettings
 from kafka.net.tasks import Event, Task, Waiter

@@ -16,7 +16,7 @@ from kafka.config.kinds import Unfit
 from kafka.config.secrets import hide, hide_key, hide_login
 from kafka.config.security_table import SECURITY
 from kafka.errors import InvalidOptionError, KafkaConfigurationError
-from kafka.late_imports import LateModule
+from kafka.internals.lazy_imports import LateModule
 from kafka.net import proxy as proxies
 from kafka.net import tls
 from kafka.net.mechanisms import check_mechanism

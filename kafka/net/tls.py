@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, Union
 
 from kafka.config.secrets import is_pem
 from kafka.errors import KafkaConfigurationError, KafkaError
-from kafka.late_imports import LateModule
+from kafka.internals.lazy_imports import LateModule
 from kafka.net.failures import TlsCertificateError, TlsError
 
 if TYPE_CHECKING:

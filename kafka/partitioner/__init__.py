@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka.late_imports import look_up
+from kafka.internals.lazy_imports import look_up
 from kafka.partitioner.hashed import HashedPartitioner, LegacyPartitioner, Murmur2Partitioner
 from kafka.partitioner.hashed import murmur2 as murmur2
 from kafka.partitioner.roundrobin import RoundRobinPartitioner

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence
 
 from kafka.errors import KafkaConfigurationError
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.partitioner.default import DefaultPartitioner
 from kafka.partitioner.sticky import StickyPartitioner
 

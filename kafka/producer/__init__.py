@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka.late_imports import look_up
+from kafka.internals.lazy_imports import look_up
 from kafka.producer.keyed import KeyedProducer
 from kafka.producer.simple import SimpleProducer
 

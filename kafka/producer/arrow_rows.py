@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from typing import Any, List, NamedTuple, Optional, Tuple
 
-from kafka.argument_checks import check_topic
+from kafka.internals.validation import check_topic
 from kafka.producer.encoded_batches import Encoded, ManyEncoded
 from kafka.producer.future import FutureRecords
 from kafka.producer.placing import OVERHEAD, Placing

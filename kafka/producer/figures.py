@@ -1,7 +1,7 @@
 """What a KafkaProducer records into, from its options.
 
 Owns which options matter; the figures are those of :mod:`kafka.metrics.producer_metrics`, the
-registry and its reporters are made by :mod:`kafka.reporting`.
+registry and its reporters are made by :mod:`kafka.metrics.reporting`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping
 
 from kafka.metrics.producer_metrics import ProducerMetrics
-from kafka.reporting import registry_of
+from kafka.metrics.reporting import registry_of
 
 __all__ = ['figures_of']
 

@@ -24,9 +24,9 @@ from typing import (
     overload,
 )
 
-from kafka.error_copies import unraised_copy
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.future import Future
+from kafka.internals.error_copies import unraised_copy
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:

@@ -20,8 +20,10 @@ import weakref
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from kafka import config as options
-from kafka.cleaning_up import CleanUp, clean_up
 from kafka.errors import IllegalStateError, KafkaTimeoutError
+from kafka.internals.cleanup import CleanUp, clean_up
+from kafka.internals.logging_setup import be_quiet
+from kafka.internals.running_calls import is_in_call
 from kafka.net.beginning import Beginning
 from kafka.net.loop import Loop
 from kafka.net.pool import Pool
@@ -48,8 +50,6 @@ from kafka.producer.sender import Sender
 from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_operations import PreparedTxnState
 from kafka.producer.transaction_state import TransactionState
-from kafka.quiet import be_quiet
-from kafka.running_calls import is_in_call
 
 log = logging.getLogger(__name__)
 be_quiet()

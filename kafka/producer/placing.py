@@ -17,6 +17,7 @@ from kafka.errors import (
     MessageSizeTooLargeError,
     TopicAuthorizationFailedError,
 )
+from kafka.internals.program_errors import log_program_error
 from kafka.partitioner.adapt import Adapted, Question
 from kafka.producer.bounded_lock import LockBusyError
 from kafka.producer.buffer import AGAIN, Ticket
@@ -44,7 +45,6 @@ from kafka.producer.record_checks import (
 )
 from kafka.producer.sending import Sending
 from kafka.producer.topic_queue import TopicQueue
-from kafka.program_errors import log_program_error
 from kafka.structs import TopicPartition
 
 log = logging.getLogger(__name__)

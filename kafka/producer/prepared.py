@@ -17,8 +17,6 @@ import random
 from typing import Any, Callable, Coroutine, Dict, Iterable, List, Mapping, Optional, TypeVar
 
 from kafka import config as options
-from kafka.argument_checks import as_milliseconds
-from kafka.cleaning_up import clean_up
 from kafka.errors import (
     IllegalStateError,
     KafkaError,
@@ -26,6 +24,8 @@ from kafka.errors import (
     UnsupportedVersionError,
     for_code,
 )
+from kafka.internals.cleanup import clean_up
+from kafka.internals.validation import as_milliseconds
 from kafka.net.link_parts import backoff_seconds, session_of
 from kafka.net.loop import Loop
 from kafka.net.pool import Pool

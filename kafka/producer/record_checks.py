@@ -1,7 +1,7 @@
 """What a program may send: bytes, headers, times; and serializers of all eras.
 
 Owns the checks and the errors they raise, which are AssertionErrors too, as they were before 3.0.
-Names of topics are checked by argument_checks.py.
+Names of topics are checked by internals/validation.py.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import reprlib
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from kafka import codec as codecs
-from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_int, as_milliseconds
-from kafka.argument_checks import check_topic as check_topic
 from kafka.errors import (
     IllegalStateError,
     InvalidOptionError,
@@ -21,6 +19,13 @@ from kafka.errors import (
     KafkaTimeoutError,
     UnsupportedForMessageFormatError,
 )
+from kafka.internals.validation import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    as_int,
+    as_milliseconds,
+)
+from kafka.internals.validation import check_topic as check_topic
 from kafka.partitioner.adapt import takes
 from kafka.producer.producer_batch import compression_of
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import time
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
-from kafka.argument_checks import check_topic
 from kafka.errors import IllegalStateError, KafkaError, MessageSizeTooLargeError
+from kafka.internals.validation import check_topic
 from kafka.producer.future import FutureRecords, header_size
 from kafka.producer.many_records import Group, Many, ends_of
 from kafka.producer.placing import OVERHEAD, Placing

@@ -15,7 +15,6 @@ import logging
 import random
 from typing import Any, Awaitable, Callable, List, Mapping, Optional
 
-from kafka.argument_checks import ArgumentTypeError, ArgumentValueError, as_offsets
 from kafka.errors import (
     BrokerResponseError,
     Cancelled,
@@ -24,6 +23,7 @@ from kafka.errors import (
     ProtocolError,
     UnsupportedVersionError,
 )
+from kafka.internals.validation import ArgumentTypeError, ArgumentValueError, as_offsets
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.tasks import Task, Waiter
 from kafka.producer.record_accumulator import RecordAccumulator

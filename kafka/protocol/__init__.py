@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, List
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 if TYPE_CHECKING:
     from kafka.protocol.legacy import (

@@ -5,7 +5,7 @@ An alias file: the classes are made of what transaction.py declares (struct_name
 
 from __future__ import annotations
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 
 def __getattr__(name: str) -> object:

@@ -16,7 +16,7 @@ import struct
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar
 
 from kafka.errors import BufferUnderflowError, ProtocolError, UnsupportedVersionError
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.protocol import compiler
 from kafka.protocol.primitives import read_tags
 from kafka.protocol.wire import Buffer, Message, Route

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.protocol.wire import (
     ZERO_UUID,
     Bool,

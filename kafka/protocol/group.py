@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.protocol.wire import Bool, Bytes, Int16, Int32, Message, Route, String, Struct, Uuid, v
 
 #: What a member says of itself before it is one.

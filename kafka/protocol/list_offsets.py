@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import List
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.protocol.wire import Int8, Int16, Int32, Int64, Message, Route, String, Struct, v
 
 

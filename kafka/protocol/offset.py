@@ -5,7 +5,7 @@ Owns the special times; the classes are made of what list_offsets.py declares (s
 
 from __future__ import annotations
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 UNKNOWN_OFFSET = -1
 

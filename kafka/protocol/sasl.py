@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.protocol.wire import Bytes, Int16, Int64, Message, Route, String, v
 
 

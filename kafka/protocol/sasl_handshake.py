@@ -5,7 +5,7 @@ An alias file: the classes are made of what sasl.py declares (struct_names.py).
 
 from __future__ import annotations
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 
 def __getattr__(name: str) -> object:

@@ -15,7 +15,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform

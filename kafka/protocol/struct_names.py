@@ -10,7 +10,7 @@ import re
 import sys
 from typing import Any, Dict, List, Tuple
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 __all__ = ['HOMES', 'field_names', 'look_up']
 

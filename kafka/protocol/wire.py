@@ -26,7 +26,7 @@ import enum
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, List, Mapping, Optional, Type, TypeVar, Union
 
 from kafka.errors import ProtocolError
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.protocol import compiler
 from kafka.protocol.schema import KINDS, ZERO_UUID, Field, StructMeta, Versions, v
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka.late_imports import look_up
+from kafka.internals.lazy_imports import look_up
 
 if TYPE_CHECKING:
     from kafka.record.memory_records import MemoryRecords as MemoryRecords

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Callable, List, Tuple
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.record.util import Buffer
 
 _POLYNOMIAL = 0x82F63B78

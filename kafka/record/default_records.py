@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Tupl
 
 from kafka import codec as codecs
 from kafka.errors import ChecksumError, ProtocolError
-from kafka.late_imports import look_up
+from kafka.internals.lazy_imports import look_up
 from kafka.record.batch_decoder import (
     Marks,
     decode_batch,

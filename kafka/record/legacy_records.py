@@ -30,7 +30,7 @@ from zlib import crc32
 
 from kafka import codec as codecs
 from kafka.errors import ProtocolError
-from kafka.late_imports import look_up
+from kafka.internals.lazy_imports import look_up
 from kafka.record.columns import Columns
 from kafka.record.legacy_decoder import (
     CODEC_MASK,

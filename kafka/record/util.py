@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Optional, Tuple, Union, overload
 from zlib import crc32 as calc_crc32
 
 from kafka.errors import ProtocolError
-from kafka.late_imports import look_up
+from kafka.internals.lazy_imports import look_up
 
 __all__ = [
     'Buffer',

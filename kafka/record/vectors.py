@@ -29,7 +29,7 @@ from operator import sub
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from kafka.errors import KafkaConfigurationError, ProtocolError
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.record.batch_layouts import WRONG, stretches
 from kafka.record.default_records import TIMESTAMP_TYPE_MASK
 from kafka.record.even_batches import FieldArrays, even_fields

@@ -12,8 +12,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from kafka.errors import KafkaConfigurationError
-from kafka.late_imports import import_late, look_up
-from kafka.quiet import be_heard
+from kafka.internals.lazy_imports import import_late, look_up
+from kafka.internals.logging_setup import be_heard
 from kafka.spark.active_session import activate_for_writers
 from kafka.spark.takeover import has_connector, take_over
 

@@ -13,8 +13,8 @@ import functools
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
-from kafka.cleaning_up import CleanUp
-from kafka.late_imports import import_late
+from kafka.internals.cleanup import CleanUp
+from kafka.internals.lazy_imports import import_late
 
 __all__ = ['activate_for_writers', 'active']
 

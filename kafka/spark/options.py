@@ -26,9 +26,9 @@ from typing import (
     Tuple,
 )
 
-from kafka.argument_checks import check_topic
 from kafka.config.secrets import shown
 from kafka.errors import InvalidOptionError
+from kafka.internals.validation import check_topic
 from kafka.spark.client_options import (
     API_TIMEOUT_MS,
     api_timeout_ms,

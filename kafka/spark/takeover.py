@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, List, Mapping, Optional, Tuple
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 __all__ = ['CONNECTOR', 'has_connector', 'take_over']
 

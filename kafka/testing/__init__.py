@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.late_imports import look_up
+from kafka.internals.lazy_imports import look_up
 
 if TYPE_CHECKING:
     from kafka.testing.cluster import Cluster

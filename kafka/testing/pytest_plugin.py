@@ -10,7 +10,7 @@ from typing import Any, Iterator
 
 import pytest
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 MARKER = 'kafka'
 

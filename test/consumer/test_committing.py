@@ -10,9 +10,9 @@ import pytest
 
 import kafka.consumer.committing
 from kafka import OffsetAndMetadata, TopicPartition
-from kafka.argument_checks import ArgumentTypeError
 from kafka.consumer.committing import _is_stored
 from kafka.errors import CommitFailedError, UnknownTopicOrPartitionError
+from kafka.internals.validation import ArgumentTypeError
 from kafka.testing import Cluster, MemoryCluster
 from test.consumer.bounded import write as write_to
 from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until, values, write

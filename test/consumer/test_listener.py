@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.argument_checks import ArgumentTypeError
 from kafka.consumer.listener import (
     AsyncConsumerRebalanceListener,
     ConsumerRebalanceListener,
@@ -12,6 +11,7 @@ from kafka.consumer.listener import (
     defines_lost,
     is_async,
 )
+from kafka.internals.validation import ArgumentTypeError
 
 
 class Old(ConsumerRebalanceListener):

@@ -7,13 +7,13 @@ import re
 import pytest
 
 import kafka
-from kafka.argument_checks import ArgumentTypeError, ArgumentValueError
 from kafka.consumer import subscription_state
 from kafka.consumer.listener import ConsumerRebalanceListener, SubscriptionPattern
 from kafka.consumer.partition_state import Phase
 from kafka.consumer.reset_policy import EARLIEST, LATEST, NONE, ByDuration
 from kafka.consumer.subscription_state import Mode, NotAssignedError, SubscriptionState
 from kafka.errors import IllegalStateError, InvalidOptionError
+from kafka.internals.validation import ArgumentTypeError, ArgumentValueError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 A0, A1, B0 = TopicPartition('a', 0), TopicPartition('a', 1), TopicPartition('b', 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from kafka.errors import InvalidOptionError
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.net.sasl.mechanism import Exchange, Mechanism, failed
 
 __all__ = ['Gssapi']

@@ -14,7 +14,7 @@ from typing import Any, Dict
 from urllib.parse import quote
 
 from kafka.errors import InvalidOptionError
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.net.failures import SaslError
 from kafka.net.sasl.mechanism import Exchange, Mechanism
 from kafka.version import __version__

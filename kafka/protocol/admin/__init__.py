@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 
 def __getattr__(name: str) -> object:

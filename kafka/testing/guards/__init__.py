@@ -6,7 +6,7 @@ family, as in handlers/. The decision itself is :mod:`kafka.testing.security.aut
 
 from __future__ import annotations
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 MODULES = ('data', 'topics', 'groups', 'transactions', 'cluster', 'configs')
 

@@ -5,7 +5,7 @@ A module registers its functions by ``@handles(SomeRequest)``; this one loads th
 
 from __future__ import annotations
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 
 MODULES = (
     'api_versions',

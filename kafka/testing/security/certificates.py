@@ -16,7 +16,7 @@ import tempfile
 from functools import lru_cache
 from typing import Any, Iterable, List, Tuple
 
-from kafka.late_imports import import_late
+from kafka.internals.lazy_imports import import_late
 from kafka.testing.security.tls import CertificateError, Tls
 
 DAYS = 7

@@ -22,7 +22,7 @@ from os import getcwd as getcwd
 from os import getcwdb as getcwdb
 from sys import intern as intern
 
-from kafka.late_imports import LateModule
+from kafka.internals.lazy_imports import LateModule
 
 cPickle = pickle
 shlex_quote = shlex.quote

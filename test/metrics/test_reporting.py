@@ -6,7 +6,7 @@ import pytest
 
 from kafka import config as options
 from kafka.metrics.dict_reporter import DictReporter
-from kafka.reporting import HarmlessReporter, registry_of
+from kafka.metrics.reporting import HarmlessReporter, registry_of
 
 
 class Failing:

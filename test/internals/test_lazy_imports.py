@@ -1,4 +1,4 @@
-"""kafka.late_imports: what is imported late does not block a forked process."""
+"""kafka.internals.lazy_imports: what is imported late does not block a forked process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from kafka.late_imports import LateModule, import_late
+from kafka.internals.lazy_imports import LateModule, import_late
 from test.sources import ROOT
 
 
@@ -53,7 +53,7 @@ time.sleep(0.1)
     program = """
         import os, signal, threading, warnings
         import started
-        from kafka.late_imports import LateModule, import_late
+        from kafka.internals.lazy_imports import LateModule, import_late
         warnings.simplefilter('ignore', DeprecationWarning)  # 3.12 on: a fork with threads
         thread = threading.Thread(target=import_late, args=('slow',))
         thread.start()

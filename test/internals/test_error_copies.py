@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka import errors
-from kafka.error_copies import unraised_copy
+from kafka.internals.error_copies import unraised_copy
 
 EVERY = sorted(
     {each for each in vars(errors).values() if isinstance(each, type)}, key=lambda cls: cls.__name__

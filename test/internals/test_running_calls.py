@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from kafka.running_calls import is_in_call
+from kafka.internals.running_calls import is_in_call
 
 
 def call(mark, callback):

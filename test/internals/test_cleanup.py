@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kafka.cleaning_up import CleanUp, clean_up
+from kafka.internals.cleanup import CleanUp, clean_up
 
 
 def fail():

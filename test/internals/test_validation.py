@@ -1,10 +1,10 @@
-"""kafka.argument_checks: what programs may name."""
+"""kafka.internals.validation: what programs may name."""
 
 from __future__ import annotations
 
 import pytest
 
-from kafka.argument_checks import (
+from kafka.internals.validation import (
     ArgumentTypeError,
     ArgumentValueError,
     as_int,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from typing import Any, Iterable, Mapping
 
+from kafka.internals.program_errors import log_program_error
 from kafka.metrics.metric_config import MetricConfig
 from kafka.metrics.metrics import Metrics
 from kafka.metrics.metrics_reporter import AbstractMetricsReporter
-from kafka.program_errors import log_program_error
 
 __all__ = ['HarmlessReporter', 'registry_of']
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from kafka.future import Future
-from kafka.reporting import HarmlessReporter
+from kafka.metrics.reporting import HarmlessReporter
 
 
 def broken(*_):

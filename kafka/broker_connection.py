@@ -3,7 +3,7 @@
 Owns: the requests in flight and their futures, time-outs of answers, the question for the broker's
 version. It has no thread and waits for nothing but for what it writes, and in the calls that say
 so. Does not own: the socket and how it is opened (stepped_socket.py), how a request travels in
-another version than its struct says (request_frames.py).
+another version than its struct says (blocking/request_frames.py).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections import deque, namedtuple
 from typing import Any, Deque, Dict, List, Optional, Tuple
 
 from kafka import config as options
+from kafka.blocking.request_frames import Expected, Framing
 from kafka.errors import (
     CorrelationIdError,
     KafkaConnectionError,
@@ -28,7 +29,6 @@ from kafka.internals.error_copies import unraised_copy
 from kafka.metrics.network_metrics import ConnectionMetrics
 from kafka.net.steps import Steps, Taking, VersionQuestion
 from kafka.protocol.release import ReleaseName, release_of
-from kafka.request_frames import Expected, Framing
 from kafka.stepped_socket import READ_BYTES, WAIT_SECONDS, ConnectionStates, SteppedSocket
 
 __all__ = ['BrokerConnection', 'ConnectionStates', 'InFlightRequest']

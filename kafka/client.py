@@ -3,8 +3,8 @@
 Hosts mean the former, whose topics, groups and hosts are bytes; keywords alone the latter, whose
 calls are in evented_verbs.py. Owns what 0.9.5 did in its own way: bytes made and read by
 ``KafkaProtocol`` and carried by ``KafkaConnection``, both looked up as globals of this module when
-they are needed. Everything else it shares with the client of 1.x (blocking_verbs.py,
-known_cluster.py).
+they are needed. Everything else it shares with the client of 1.x (blocking/base_client.py,
+blocking/known_cluster.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import operator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from kafka.blocking_verbs import BlockingVerbs
+from kafka.blocking.base_client import BlockingVerbs
+from kafka.blocking.exchange import Address, Outcome, Request, ask, exchange
+from kafka.blocking.stored_offsets import Encoder
 from kafka.conn import (
     DEFAULT_KAFKA_PORT,
     DEFAULT_SOCKET_TIMEOUT_SECONDS,
@@ -28,7 +30,6 @@ from kafka.errors import (
     LeaderNotAvailableError,
 )
 from kafka.evented_verbs import EventedVerbs
-from kafka.exchange import Address, Outcome, Request, ask, exchange
 from kafka.net.arguments import security_of
 from kafka.protocol import KafkaProtocol
 from kafka.protocol.translation import Unread
@@ -39,7 +40,6 @@ from kafka.protocol.unwritten import (
     unwritten_fetch,
     unwritten_produce,
 )
-from kafka.stored_offsets import Encoder
 from kafka.structs import TopicAndPartition
 from kafka.util import name_bytes
 

@@ -2,7 +2,8 @@
 
 Owns what 1.x did in its own way: names as they are given, request structs sent over connections
 that give futures, hosts with address families, look-ups of leaders whose failure is an answer.
-Everything else it shares with KafkaClient of 0.9.5 (blocking_verbs.py, known_cluster.py).
+Everything else it shares with KafkaClient of 0.9.5 (blocking/base_client.py,
+blocking/known_cluster.py).
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import random
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from kafka import client as _home
-from kafka.blocking_verbs import BlockingVerbs
+from kafka.blocking.base_client import BlockingVerbs
+from kafka.blocking.exchange import Address, Outcome, Request, address_of, check_callback
+from kafka.blocking.request_connection import RequestConnection, ask_for, exchange_requests
+from kafka.blocking.stored_offsets import Encoder
 from kafka.conn import (
     DEFAULT_SOCKET_TIMEOUT_SECONDS,
     collect_hosts,
@@ -25,11 +29,8 @@ from kafka.errors import (
     LeaderNotAvailableError,
     UnknownTopicOrPartitionError,
 )
-from kafka.exchange import Address, Outcome, Request, address_of, check_callback
 from kafka.net.addresses import Host
 from kafka.net.arguments import security_of
-from kafka.request_connection import RequestConnection, ask_for, exchange_requests
-from kafka.stored_offsets import Encoder
 from kafka.structs import (
     BrokerMetadata,
     MetadataResponse,

@@ -24,6 +24,7 @@ from collections import deque
 from typing import Any, Callable, Deque, List, Optional, Tuple
 
 from kafka import config as options
+from kafka.blocking.request_frames import Framing
 from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
@@ -40,7 +41,6 @@ from kafka.net.steps import Reopen, Steps, Taking, VersionQuestion
 from kafka.net.tls import as_ssl_error
 from kafka.protocol.frames import FrameReader
 from kafka.protocol.negotiation import BrokerVersions
-from kafka.request_frames import Framing
 
 __all__ = ['ConnectionStates', 'NameNotResolved', 'SteppedSocket']
 

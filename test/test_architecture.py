@@ -75,7 +75,7 @@ MAY_USE = {
     'threading.Thread': (
         set(),
         {
-            'kafka.consumer.processes',
+            'kafka.blocking.worker_processes',
             'kafka.metrics.metrics',
             'kafka.net.driving',
             'kafka.net.helpers',
@@ -86,7 +86,7 @@ MAY_USE = {
     ),
     'threading.Timer': (set(), set()),
     # 0.9.5's consumer that reads in several processes.
-    'multiprocessing': (set(), {'kafka.consumer.processes', 'kafka.consumer.multiprocess'}),
+    'multiprocessing': (set(), {'kafka.blocking.worker_processes', 'kafka.consumer.multiprocess'}),
     # A certificate is made by the program openssl where no package can.
     'subprocess': (set(), {'kafka.testing.security.certificates'}),
     # Messages of 1.x and records of 1.4 are stamped where they are made, and a cluster of 1.x is

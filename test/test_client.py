@@ -7,9 +7,9 @@ from unittest.mock import Mock, call
 
 import pytest
 
+import kafka.blocking.known_cluster
+import kafka.blocking.new_topics
 import kafka.client
-import kafka.known_cluster
-import kafka.new_topics
 from kafka.client import KafkaClient
 from kafka.errors import (
     InvalidTopicError,
@@ -53,8 +53,8 @@ def clock(monkeypatch):
             self.pauses.append(seconds)
 
     found = Clock()
-    monkeypatch.setattr(kafka.known_cluster, 'time', found)
-    monkeypatch.setattr(kafka.new_topics, 'time', found)
+    monkeypatch.setattr(kafka.blocking.known_cluster, 'time', found)
+    monkeypatch.setattr(kafka.blocking.new_topics, 'time', found)
     return found
 
 

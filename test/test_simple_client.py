@@ -12,6 +12,7 @@ import kafka
 import kafka.client
 import kafka.simple_client
 from kafka import SimpleClient, create_message
+from kafka.blocking.request_connection import RequestConnection
 from kafka.errors import (
     FailedPayloadsError,
     KafkaConnectionError,
@@ -24,7 +25,6 @@ from kafka.errors import (
 from kafka.future import Future
 from kafka.protocol import KafkaProtocol
 from kafka.protocol.versioned import MetadataResponse_v0, ProduceResponse_v0
-from kafka.request_connection import RequestConnection
 from kafka.structs import (
     BrokerMetadata,
     ConsumerMetadataResponse,
@@ -48,7 +48,7 @@ BROKERS = [(0, 'host0', 9000), (1, 'host1', 9001)]
 def cluster(monkeypatch):
     """Scripted brokers behind the real RequestConnection."""
     found = fake_brokers.Cluster(2, {'one': [0], 'two': [0, 1], 'dim': [0, -1]})
-    monkeypatch.setattr('kafka.request_connection.KafkaConnection', Connecting(found))
+    monkeypatch.setattr('kafka.blocking.request_connection.KafkaConnection', Connecting(found))
     yield found
     assert found.unread() == []
 
@@ -384,7 +384,7 @@ def test_copy_has_connections_of_its_own(cluster, client):
 
 
 def test_client_can_be_pickled_without_its_connections(cluster, client):
-    with patch('kafka.request_connection.KafkaConnection', kafka.conn.KafkaConnection):
+    with patch('kafka.blocking.request_connection.KafkaConnection', kafka.conn.KafkaConnection):
         copied = pickle.loads(pickle.dumps(client))
     assert copied.topic_partitions == client.topic_partitions
     assert copied.get_partition_ids_for_topic(b'two') == [0, 1]

@@ -19,6 +19,7 @@ from types import MethodType
 from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple
 
 from kafka import config
+from kafka.blocking.topic_maps import TopicDict
 from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG, DEPRECATED_CONFIG_KEYS
 from kafka.consumer.call_checks import ConsumerClosedError, seconds_of
 from kafka.consumer.completed_fetch import CompletedFetch
@@ -40,7 +41,6 @@ from kafka.internals.logging_setup import be_quiet
 from kafka.internals.program_errors import log_program_error
 from kafka.internals.running_calls import is_in_call
 from kafka.net.loop import Loop
-from kafka.topic_maps import TopicDict
 
 log = logging.getLogger('kafka.consumer.kafka')
 

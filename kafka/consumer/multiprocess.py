@@ -2,7 +2,7 @@
 
 Owns which process reads what and from where, what the processes do, and the handing out of what
 they bring. How processes are started, watched and ended, and how messages come from them, is
-``processes.py``; offsets and commits are ``base.py``.
+``blocking/worker_processes.py``; offsets and commits are ``base.py``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import queue
 import time
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
+from kafka.blocking.worker_processes import Crew, Flag, Link, check_sendable, start_method
 from kafka.consumer.base import (
     AUTO_COMMIT_INTERVAL,
     AUTO_COMMIT_MSG_COUNT,
@@ -25,7 +26,6 @@ from kafka.consumer.base import (
     MAX_BACKOFF_SECONDS,
     Consumer,
 )
-from kafka.consumer.processes import Crew, Flag, Link, check_sendable, start_method
 from kafka.consumer.simple import SimpleConsumer, checked_settings
 from kafka.errors import KafkaError
 from kafka.internals.running_calls import is_in_call

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Optional, Tuple
 
+from kafka.blocking.topic_maps import TopicDict
 from kafka.structs import TopicAndPartition
-from kafka.topic_maps import TopicDict
 
 
 class TopicPartitionState:

@@ -6,8 +6,8 @@ whom a member does in standing.py. Does not own: which offsets, callbacks of pro
 
 Offsets are kept in ZooKeeper (0.8.1, where any broker takes them) or by the coordinator of the
 group (from 0.8.2 on). Both places exist side by side up to 3.9 and do not know of each other. The
-0.9.5 consumers keep theirs in ZooKeeper where there is one (kafka/stored_offsets.py), and so does
-who sets ``is_zookeeper``, with the same rule: where no broker reaches one, the coordinator has
+0.9.5 consumers keep theirs in ZooKeeper where there is one (blocking/stored_offsets.py), and so
+does who sets ``is_zookeeper``, with the same rule: where no broker reaches one, the coordinator has
 them. What either has committed, the other goes on from.
 """
 

@@ -18,6 +18,7 @@ import time
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
+from kafka.blocking.async_worker import STOP, SendOptions, Tally, Upstream
 from kafka.errors import (
     AsyncProducerQueueFull,
     IllegalStateError,
@@ -26,7 +27,6 @@ from kafka.errors import (
 )
 from kafka.producer.message_queue import End, Full, MessageQueue
 from kafka.producer.message_set import message_set
-from kafka.producer.upstream import STOP, SendOptions, Tally, Upstream
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
 from kafka.util import check_number, load_topic, name_for, text_bytes, whole_ms, whole_number

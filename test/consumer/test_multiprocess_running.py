@@ -14,7 +14,8 @@ from unittest import mock
 import pytest
 
 from kafka import KafkaClient, SimpleClient
-from kafka.consumer import MultiProcessConsumer, multiprocess, processes
+from kafka.blocking import worker_processes as processes
+from kafka.consumer import MultiProcessConsumer, multiprocess
 from kafka.structs import BrokerMetadata, TopicAndPartition
 from test.fake_client import FakeClient, record
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kafka.blocking.request_frames import Framing
 from kafka.protocol import api
 from kafka.protocol.api import ApiKey
 from kafka.protocol.group import JoinGroupRequest
-from kafka.request_frames import Framing
 
 
 def test_members_of_old_versions_have_as_long_to_rejoin_as_their_session_lasts():

@@ -1,4 +1,4 @@
-"""kafka.producer.upstream: batches, retries, and the end of an asynchronous producer."""
+"""kafka.blocking.async_worker: batches, retries, and the end of an asynchronous producer."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from queue import Queue
 
 import pytest
 
+from kafka.blocking import async_worker as upstream
+from kafka.blocking.async_worker import Tally
 from kafka.errors import (
     FailedPayloadsError,
     KafkaUnavailableError,
     LeaderNotAvailableError,
     UnknownTopicOrPartitionError,
 )
-from kafka.producer import upstream
 from kafka.producer.base import STOP_ASYNC_PRODUCER, _send_upstream
-from kafka.producer.upstream import Tally
 from kafka.protocol import CODEC_GZIP, CODEC_NONE, KafkaProtocol
 from kafka.structs import Message, ProduceResponse, RetryOptions, TopicAndPartition
 from test.fake_client import FakeClient

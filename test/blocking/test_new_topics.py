@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+import kafka.blocking.known_cluster
+import kafka.blocking.new_topics
 import kafka.client
-import kafka.known_cluster
-import kafka.new_topics
+from kafka.blocking.new_topics import CREATION_SECONDS
 from kafka.client import KafkaClient
 from kafka.errors import (
     KafkaConnectionError,
     LeaderNotAvailableError,
     UnknownTopicOrPartitionError,
 )
-from kafka.new_topics import CREATION_SECONDS
 from kafka.protocol import list_offsets
 from kafka.protocol.api import ApiKey
 from test.fake_brokers import Cluster
@@ -35,8 +35,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     found = Clock()
-    monkeypatch.setattr(kafka.known_cluster, 'time', found)
-    monkeypatch.setattr(kafka.new_topics, 'time', found)
+    monkeypatch.setattr(kafka.blocking.known_cluster, 'time', found)
+    monkeypatch.setattr(kafka.blocking.new_topics, 'time', found)
     return found
 
 

@@ -15,16 +15,7 @@ import functools
 import logging
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
-from kafka.errors import (
-    FrameError,
-    KafkaConnectionError,
-    KafkaError,
-    KafkaUnavailableError,
-    NotLeaderForPartitionError,
-    UnknownTopicOrPartitionError,
-    check_error,
-)
-from kafka.exchange import (
+from kafka.blocking.exchange import (
     Address,
     Outcome,
     Request,
@@ -34,12 +25,21 @@ from kafka.exchange import (
     in_order,
     request_tuples,
 )
-from kafka.known_cluster import KnownCluster
+from kafka.blocking.known_cluster import KnownCluster
+from kafka.blocking.stored_offsets import Decoder, Encoder, StoredOffsets
+from kafka.blocking.topic_maps import TopicDict
+from kafka.errors import (
+    FrameError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaUnavailableError,
+    NotLeaderForPartitionError,
+    UnknownTopicOrPartitionError,
+    check_error,
+)
 from kafka.net.arguments import check_timeout
 from kafka.protocol.api import ApiKey
-from kafka.stored_offsets import Decoder, Encoder, StoredOffsets
 from kafka.structs import BrokerMetadata
-from kafka.topic_maps import TopicDict
 from kafka.util import whole_number
 
 log = logging.getLogger('kafka.client')

@@ -12,6 +12,14 @@ import logging
 import time
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, Type
 
+from kafka.blocking.exchange import Address
+from kafka.blocking.new_topics import (
+    are_unknown,
+    creates_behind_its_answer,
+    wait_for_creation,
+    wait_for_leaders,
+)
+from kafka.blocking.topic_maps import TopicDict, has_exactly
 from kafka.errors import (
     InvalidReplicationFactorError,
     KafkaError,
@@ -24,15 +32,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     error_for_code,
 )
-from kafka.exchange import Address
-from kafka.new_topics import (
-    are_unknown,
-    creates_behind_its_answer,
-    wait_for_creation,
-    wait_for_leaders,
-)
 from kafka.structs import BrokerMetadata, TopicPartition
-from kafka.topic_maps import TopicDict, has_exactly
 from kafka.util import check_number, kafka_bytestring, name_bytes, shown
 
 log = logging.getLogger('kafka.client')

@@ -7,14 +7,20 @@ import threading
 
 import pytest
 
-from kafka import request_connection
+from kafka.blocking import request_connection
+from kafka.blocking.exchange import Request
+from kafka.blocking.request_connection import (
+    AHEAD_BYTES,
+    RequestConnection,
+    ask_for,
+    exchange_requests,
+)
 from kafka.errors import (
     KafkaConnectionError,
     KafkaTimeoutError,
     ProtocolError,
     UnsupportedVersionError,
 )
-from kafka.exchange import Request
 from kafka.future import Future
 from kafka.protocol import KafkaProtocol, create_message
 from kafka.protocol.commit import OffsetCommitResponse, OffsetCommitResponseTopic
@@ -33,7 +39,6 @@ from kafka.protocol.versioned import (
     ProduceRequest_v0,
     ProduceResponse_v0,
 )
-from kafka.request_connection import AHEAD_BYTES, RequestConnection, ask_for, exchange_requests
 from kafka.structs import FetchRequestPayload, ProduceRequestPayload
 from test.fake_sockets import Broker, FakeNetwork, FakeSocket, Interrupted
 

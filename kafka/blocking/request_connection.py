@@ -14,9 +14,9 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, List, Optional, Tuple
 
+from kafka.blocking.exchange import Address, Outcome, Request, abandon
 from kafka.conn import KafkaConnection
 from kafka.errors import KafkaConnectionError, KafkaError
-from kafka.exchange import Address, Outcome, Request, abandon
 from kafka.future import Future
 from kafka.internals.error_copies import unraised_copy
 from kafka.internals.running_calls import is_in_call
@@ -276,7 +276,7 @@ def ask_for(conn: Any, request: Any, decode: Callable[[Any], Any], timeout: Opti
 def _free(conn: Any, spares: List[Any]) -> Any:
     """Return a connection on which this thread waits for nothing: a new one, a spare, if need be.
 
-    Who waits was interrupted by the handler of a signal; kafka.exchange tells the rest.
+    Who waits was interrupted by the handler of a signal; kafka.blocking.exchange tells the rest.
     """
     if type(conn) is not _OwnRequests or not (conn._asked or conn._in_flight):
         return conn

@@ -6,8 +6,8 @@ from unittest import mock
 
 import pytest
 
+import kafka.blocking.stored_offsets
 import kafka.client
-import kafka.stored_offsets
 from kafka.client import KafkaClient
 from kafka.errors import (
     ConsumerCoordinatorNotAvailableCode,
@@ -47,7 +47,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     found = Clock()
-    monkeypatch.setattr(kafka.stored_offsets, 'time', found)
+    monkeypatch.setattr(kafka.blocking.stored_offsets, 'time', found)
     return found
 
 
@@ -185,10 +185,10 @@ def test_coordinator_that_never_comes_is_an_error_in_time(cluster, clock):
     client = KafkaClient('host0:9000')
     with pytest.raises(ConsumerCoordinatorNotAvailableCode):
         client.send_offset_fetch_request_kafka(b'group', FETCHES)
-    assert clock.now == pytest.approx(kafka.stored_offsets.COORDINATOR_SECONDS, abs=0.2)
+    assert clock.now == pytest.approx(kafka.blocking.stored_offsets.COORDINATOR_SECONDS, abs=0.2)
     with pytest.raises(ConsumerCoordinatorNotAvailableCode):
         client._get_coordinator_for_group(b'group')
-    assert clock.now == pytest.approx(kafka.stored_offsets.COORDINATOR_SECONDS, abs=0.2)
+    assert clock.now == pytest.approx(kafka.blocking.stored_offsets.COORDINATOR_SECONDS, abs=0.2)
 
 
 @pytest.mark.parametrize('code', [14, 15, 16])
@@ -214,7 +214,7 @@ def test_coordinator_that_never_settles_answers_as_it_is(cluster, clock):
     client = KafkaClient('host0:9000')
     found = client.send_offset_commit_request(b'group', COMMITS, fail_on_error=False)
     assert [r.error for r in found] == [16, 16, 16]
-    assert clock.now >= kafka.stored_offsets.COORDINATOR_SECONDS
+    assert clock.now >= kafka.blocking.stored_offsets.COORDINATOR_SECONDS
     with pytest.raises(NotCoordinatorForConsumerCode):
         client.send_offset_commit_request(b'group', COMMITS)
 

@@ -6,8 +6,7 @@ import itertools
 
 import pytest
 
-from kafka.errors import FailedPayloadsError, KafkaConnectionError, ProtocolError
-from kafka.exchange import (
+from kafka.blocking.exchange import (
     Outcome,
     Request,
     address_of,
@@ -17,6 +16,7 @@ from kafka.exchange import (
     in_order,
     request_tuples,
 )
+from kafka.errors import FailedPayloadsError, KafkaConnectionError, ProtocolError
 from kafka.protocol import api
 from kafka.protocol.commit import OffsetCommitRequest, OffsetCommitResponse
 from kafka.protocol.frames import frame

@@ -12,6 +12,8 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
+from kafka.blocking.exchange import Address, address_of, failed, in_order, request_tuples
+from kafka.blocking.topic_maps import TopicDict
 from kafka.errors import (
     ConsumerCoordinatorNotAvailableCode,
     KafkaError,
@@ -21,9 +23,7 @@ from kafka.errors import (
     UnsupportedVersionError,
     check_error,
 )
-from kafka.exchange import Address, address_of, failed, in_order, request_tuples
 from kafka.structs import BrokerMetadata
-from kafka.topic_maps import TopicDict
 
 # How long a group's coordinator may take to come up or to move, in seconds. The first request for
 # one makes the broker create its internal topic, which takes some tenths of a second.

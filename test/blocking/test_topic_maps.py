@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from kafka import topic_maps
+from kafka.blocking import topic_maps
+from kafka.blocking.topic_maps import TopicDict
 from kafka.structs import TopicAndPartition
-from kafka.topic_maps import TopicDict
 
 #: The test itself, or a plain dict, compares text with bytes.
 without_flag = pytest.mark.skipif(sys.flags.bytes_warning > 0, reason='python -b warns of the test')

@@ -1,4 +1,4 @@
-"""kafka.consumer.processes: children that feed a queue, by every start method."""
+"""kafka.blocking.worker_processes: children that feed a queue, by every start method."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import warnings
 
 import pytest
 
-from kafka.consumer import processes
-from kafka.consumer.processes import Crew, Flag, check_sendable, start_method
+from kafka.blocking import worker_processes as processes
+from kafka.blocking.worker_processes import Crew, Flag, check_sendable, start_method
 from test.consumer import workers
 
 METHODS = multiprocessing.get_all_start_methods()

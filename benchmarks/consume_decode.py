@@ -130,7 +130,7 @@ def lists_of_ours(data: bytes) -> Iterator[List[Any]]:
 
 def lists_of_theirs(data: bytes) -> Iterator[List[Any]]:
     """Yield lists of records, as kafka-python's consumer hands them out."""
-    from kafka.consumer.fetcher import Fetcher
+    from kafka.evented.fetcher import Fetcher
     from kafka.record.memory_records import MemoryRecords
     from kafka.structs import TopicPartition
 

@@ -196,7 +196,7 @@ def read_theirs(data: bytes) -> Iterable[Any]:
 
 def consume_theirs(data: bytes) -> Iterable[Any]:
     """Decode with kafka-python's fetcher."""
-    from kafka.consumer.fetcher import Fetcher
+    from kafka.evented.fetcher import Fetcher
     from kafka.record.memory_records import MemoryRecords
     from kafka.structs import TopicPartition
 

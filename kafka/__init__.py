@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kafka import protocol as protocol
     from kafka import structs as structs
     from kafka import util as util
-    from kafka.broker_connection import BrokerConnection as BrokerConnection
     from kafka.client import KafkaClient as KafkaClient
     from kafka.conn import KafkaConnection as KafkaConnection
     from kafka.consumer import KafkaConsumer as KafkaConsumer
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     )
     from kafka.consumer.listener import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kafka.consumer.listener import SubscriptionPattern as SubscriptionPattern
+    from kafka.evented.broker_connection import BrokerConnection as BrokerConnection
     from kafka.partitioner import HashedPartitioner as HashedPartitioner
     from kafka.partitioner import Murmur2Partitioner as Murmur2Partitioner
     from kafka.partitioner import RoundRobinPartitioner as RoundRobinPartitioner
@@ -88,7 +88,7 @@ _HOMES = {
     'OffsetSpec': 'kafka.protocol.consumer',
     'SimpleClient': 'kafka.simple_client',
     'KafkaConnection': 'kafka.conn',
-    'BrokerConnection': 'kafka.broker_connection',
+    'BrokerConnection': 'kafka.evented.broker_connection',
     'SimpleProducer': 'kafka.producer',
     'KafkaProducer': 'kafka.producer',
     'KeyedProducer': 'kafka.producer',

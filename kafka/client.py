@@ -1,7 +1,7 @@
 """KafkaClient: the blocking client of 0.9.5, or the evented one of 1.x and 2.x, told by the call.
 
 Hosts mean the former, whose topics, groups and hosts are bytes; keywords alone the latter, whose
-calls are in evented_verbs.py. Owns what 0.9.5 did in its own way: bytes made and read by
+calls are in evented/verbs.py. Owns what 0.9.5 did in its own way: bytes made and read by
 ``KafkaProtocol`` and carried by ``KafkaConnection``, both looked up as globals of this module when
 they are needed. Everything else it shares with the client of 1.x (blocking/base_client.py,
 blocking/known_cluster.py).
@@ -29,7 +29,7 @@ from kafka.errors import (
     KafkaUnavailableError,
     LeaderNotAvailableError,
 )
-from kafka.evented_verbs import EventedVerbs
+from kafka.evented.verbs import EventedVerbs
 from kafka.net.arguments import security_of
 from kafka.protocol import KafkaProtocol
 from kafka.protocol.translation import Unread
@@ -135,7 +135,7 @@ class KafkaClient(EventedVerbs, BlockingVerbs):
 
     Made with keywords alone and no ``hosts``, such as ``KafkaClient(bootstrap_servers=...)``, it is
     the evented client: unknown options are ignored, and the calls are those of
-    ``kafka.evented_verbs.EventedVerbs``. It looks for the cluster while it is constructed, for
+    ``kafka.evented.verbs.EventedVerbs``. It looks for the cluster while it is constructed, for
     api_version_auto_timeout_ms if given, else 2 s where connections are refused, 30 s where nobody
     says anything; then it raises NoBrokersAvailable, with all tries in ``attempts``, or what
     refuses it for good, such as SaslAuthenticationFailedError, with the same. With api_version it

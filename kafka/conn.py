@@ -60,7 +60,7 @@ from kafka.protocol.translation import (
 from kafka.protocol.unwritten import Unwritten
 
 if TYPE_CHECKING:
-    from kafka.broker_connection import BrokerConnection, ConnectionStates, InFlightRequest
+    from kafka.evented.broker_connection import BrokerConnection, ConnectionStates, InFlightRequest
     from kafka.net.security import SecuritySettings
 
 __all__ = [
@@ -635,7 +635,7 @@ class KafkaConnection(threading.local):
 def __getattr__(name: str) -> object:
     """Load the connection of 1.x, which this module offered too, when it is asked for."""
     if name in ('BrokerConnection', 'ConnectionStates', 'InFlightRequest'):
-        return getattr(import_late('kafka.broker_connection'), name)
+        return getattr(import_late('kafka.evented.broker_connection'), name)
     raise AttributeError('module %r has no attribute %r' % (__name__, name))
 
 

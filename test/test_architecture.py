@@ -16,6 +16,7 @@ import sys
 
 import pytest
 
+from test.aliases import ALIASES, path_of, text_of
 from test.floors import FLOOR, FOR_USERS_ONLY, HEIGHT
 from test.sources import ROOT, functions, imports, parse, read_tree
 from test.tested_in import TESTED_IN
@@ -48,7 +49,7 @@ MAY_USE = {
             'kafka.net.poller',
             'kafka.net.resolver',
             'kafka.net.transport',
-            'kafka.stepped_socket',
+            'kafka.evented.stepped_socket',
             'kafka.testing.memory',
             'kafka.testing.server',
         },
@@ -444,8 +445,11 @@ def _reaches(edges, start, goal):
 
 @functools.lru_cache(maxsize=None)
 def package():
-    """Return the modules of the package: when asked, because to read them takes seconds."""
-    return read_tree('kafka')
+    """Return the modules of the package: when asked, because to read them takes seconds.
+
+    Not those that stand for others.
+    """
+    return [module for module in read_tree('kafka') if module.name not in ALIASES]
 
 
 @functools.lru_cache(maxsize=None)
@@ -511,6 +515,12 @@ def tracked():
 def test_top_level():
     """The first page of the repository shows the rooms and nothing else."""
     assert {path.split('/')[0] for path in tracked()} == TOP_LEVEL
+
+
+@pytest.mark.parametrize('alias', ALIASES)
+def test_aliases_are_those_of_their_table(alias):
+    """``python3 -m test.aliases`` writes them."""
+    assert path_of(alias).read_text(encoding='utf-8') == text_of(alias)
 
 
 def test_file_map_of_the_design_is_the_tree():

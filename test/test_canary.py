@@ -19,9 +19,9 @@ import types
 import pytest
 
 from kafka import KafkaClient, KafkaConsumer, KafkaProducer, SimpleClient
-from kafka.client_async import KafkaClient as Evented
 from kafka.conn import BrokerConnection
 from kafka.conn import KafkaConnection as Connection
+from kafka.evented.client import KafkaClient as Evented
 from kafka.net.sasl import AbstractTokenProvider
 from kafka.net.security import SecuritySettings
 from kafka.testing import Cluster

@@ -108,11 +108,11 @@ kafka.BrokerConnection.send(request, expect_response=True)
 kafka.conn.InFlightRequest(request, response_type, correlation_id, future, timestamp)
 kafka.conn.collect_hosts(hosts, randomize=True)
 kafka.conn.get_ip_port_afi(host_and_port_str)
-kafka.client_async.DelayedTaskQueue()
-kafka.client_async.DelayedTaskQueue.add(task, at)
-kafka.client_async.DelayedTaskQueue.next_at()
-kafka.client_async.DelayedTaskQueue.pop_ready()
-kafka.client_async.DelayedTaskQueue.remove(task)
+kafka.evented.client.DelayedTaskQueue()
+kafka.evented.client.DelayedTaskQueue.add(task, at)
+kafka.evented.client.DelayedTaskQueue.next_at()
+kafka.evented.client.DelayedTaskQueue.pop_ready()
+kafka.evented.client.DelayedTaskQueue.remove(task)
 kafka.cluster.ClusterMetadata(**configs)
 kafka.cluster.ClusterMetadata.add_group_coordinator(group, response)
 kafka.cluster.ClusterMetadata.add_listener(listener)
@@ -240,8 +240,8 @@ kafka.BrokerConnection.send_pending_requests()
 # Where the same thing is found too, as programs of 1.x to 3.x import it.
 OTHER_PATHS = {
     'kafka.KafkaClient': 'kafka.client.KafkaClient',
-    'kafka.client_async.KafkaClient': 'kafka.client.KafkaClient',
-    'kafka.client_async.BrokerConnection': 'kafka.BrokerConnection',
+    'kafka.evented.client.KafkaClient': 'kafka.client.KafkaClient',
+    'kafka.evented.client.BrokerConnection': 'kafka.BrokerConnection',
     'kafka.conn.BrokerConnection': 'kafka.BrokerConnection',
     'kafka.consumer.KafkaConsumer': 'kafka.KafkaConsumer',
     'kafka.consumer.group.KafkaConsumer': 'kafka.KafkaConsumer',
@@ -250,7 +250,7 @@ OTHER_PATHS = {
     ),
     'kafka.producer.KafkaProducer': 'kafka.KafkaProducer',
     'kafka.producer.kafka.KafkaProducer': 'kafka.KafkaProducer',
-    'kafka.conn.ConnectionStates': 'kafka.broker_connection.ConnectionStates',
+    'kafka.conn.ConnectionStates': 'kafka.evented.broker_connection.ConnectionStates',
     'kafka.client.SimpleClient': 'kafka.SimpleClient',
     'kafka.common.TopicPartition': 'kafka.TopicPartition',
     'kafka.structs.TopicPartition': 'kafka.TopicPartition',
@@ -328,7 +328,7 @@ MEMBERS = {
 # longer or safer. How the default client id is written, each class says itself.
 DEFAULTS = {
     'kafka.BrokerConnection': {**OF_1_2[config.CONNECTION], 'request_timeout_ms': 30000},
-    'kafka.client_async.KafkaClient': {**OF_1_2[config.CLIENT], 'request_timeout_ms': 30000},
+    'kafka.evented.client.KafkaClient': {**OF_1_2[config.CLIENT], 'request_timeout_ms': 30000},
     'kafka.KafkaProducer': {**OF_1_2[config.PRODUCER], 'acks': -1, 'retries': math.inf},
     'kafka.KafkaConsumer': {
         **OF_1_2[config.CONSUMER],
@@ -389,7 +389,7 @@ def test_a_client_is_told_by_its_call(cluster):
         old = [kafka.KafkaClient(cluster.bootstrap), kafka.KafkaClient(hosts=cluster.bootstrap)]
         evented = [
             kafka.KafkaClient(bootstrap_servers=cluster.bootstrap),
-            kafka.client_async.KafkaClient(bootstrap_servers=[cluster.bootstrap], client_id='me'),
+            kafka.evented.client.KafkaClient(bootstrap_servers=[cluster.bootstrap], client_id='me'),
         ]
     try:
         assert all(each.topics == [b'topic'] or b'topic' in each.topic_partitions for each in old)

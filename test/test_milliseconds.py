@@ -18,12 +18,12 @@ from kafka import (
     SimpleConsumer,
     SimpleProducer,
 )
-from kafka.client_async import KafkaClient as EventedClient
 from kafka.common import FetchRequest, OffsetRequest, ProduceRequest
 from kafka.config import CONSUMER, PRODUCER, resolve
 from kafka.consumer.ranges import Timestamp
 from kafka.consumer.reader import BoundedReader
 from kafka.errors import IllegalArgumentError
+from kafka.evented.client import KafkaClient as EventedClient
 from kafka.internals.validation import ArgumentTypeError, ArgumentValueError, as_milliseconds
 from kafka.producer.prepared import PreparedTransactions
 from kafka.protocol import create_message

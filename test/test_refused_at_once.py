@@ -8,9 +8,9 @@ import pytest
 
 import kafka
 from kafka import KafkaProducer
-from kafka.client_async import KafkaClient as EventedClient
 from kafka.conn import BrokerConnection, KafkaConnection
 from kafka.errors import KafkaConfigurationError
+from kafka.evented.client import KafkaClient as EventedClient
 
 SERVER = '127.0.0.1:1'
 BY_ADDRESS = {

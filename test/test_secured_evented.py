@@ -9,13 +9,13 @@ import time
 
 import pytest
 
-from kafka.client_async import KafkaClient
 from kafka.conn import BrokerConnection, ConnectionStates
 from kafka.errors import (
     KafkaConnectionError,
     SaslAuthenticationFailedError,
     UnsupportedSaslMechanismError,
 )
+from kafka.evented.client import KafkaClient
 from kafka.net import mechanisms
 from kafka.net.failures import SaslError
 from kafka.net.sasl import AbstractTokenProvider

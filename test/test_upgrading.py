@@ -62,7 +62,7 @@ HELD_BY = {
     ),
     'wrong arguments': ('test_client.py', 'test_wrong_argument_is_a_type_error_that_names_it'),
     'topics in ``client.topic_partitions`` and ``topics_to_brokers``': (
-        'test_topic_maps.py',
+        'blocking/test_topic_maps.py',
         'test_every_access_takes_both_spellings',
     ),
     'topics and groups that come back': (
@@ -70,7 +70,7 @@ HELD_BY = {
         'test_names_stay_as_given_with_a_client_of_1_x',
     ),
     '``KafkaClient(bootstrap_servers=...)``': (
-        'test_client_async.py',
+        'evented/test_client.py',
         'test_two_kinds_of_client',
     ),
     '``snappy_encode`` without ``xerial_compatible``': (
@@ -159,7 +159,7 @@ HELD_BY = {
         'test_the_truth_value_tells_whether_anything_was_marked',
     ),
     'messages an asynchronous producer could not send': (
-        'producer/test_upstream.py',
+        'blocking/test_async_worker.py',
         'test_messages_that_failed_too_often_are_counted_as_lost',
     ),
     'a process that was forked': (
@@ -228,7 +228,7 @@ HELD_BY = {
         'test_new_topic_is_loaded_though_it_is_being_created_with_a_client_of_1_x',
     ),
     'how the processes of ``MultiProcessConsumer`` start': (
-        'consumer/test_processes.py',
+        'blocking/test_worker_processes.py',
         'test_fork_is_used_unless_the_program_has_set_another_method',
         'test_a_child_knows_no_main_module_and_leaves_signals_to_its_parent',
         'test_what_cannot_be_sent_is_named',

@@ -2,7 +2,7 @@
 
 Owns what a request struct becomes on a connection, given the broker's versions or without them,
 and how its answer becomes the response struct that was asked for. Old versions are translated by
-protocol/translation.py. Does not own: the connection (broker_connection.py), the structs
+protocol/translation.py. Does not own: the connection (evented/broker_connection.py), the structs
 (protocol/struct_classes.py).
 """
 

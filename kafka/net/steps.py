@@ -1,8 +1,8 @@
 """What stands between a connected socket and the first request, as steps without a socket.
 
 Owns the order of proxy, TLS, login and the question for versions on a connection that its caller
-drives (stepped_socket.py, blocking.py): bytes in, bytes out. Does not own: the socket, time limits,
-and what any of the steps says (proxy.py, tls.py, sasl/, protocol/probe.py).
+drives (evented/stepped_socket.py, blocking.py): bytes in, bytes out. Does not own: the socket, time
+limits, and what any of the steps says (proxy.py, tls.py, sasl/, protocol/probe.py).
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ import time
 import pytest
 
 from kafka import BrokerConnection
-from kafka.client_async import KafkaClient
 from kafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError
+from kafka.evented.client import KafkaClient
 from kafka.metrics import Metrics
 from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.commit import (

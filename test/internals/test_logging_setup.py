@@ -31,7 +31,7 @@ def shown(first, name='kafka.producer.sender'):
     'first, lines',
     [
         (MODERN, ['an error']),
-        ('from kafka.client_async import KafkaClient', ['an error']),
+        ('from kafka.evented.client import KafkaClient', ['an error']),
         ('from kafka import SimpleProducer', ['a warning', 'an error']),
         (MODERN + '\nlogging.basicConfig(format="%(message)s")', ['a warning', 'an error']),
         (MODERN + '\nlogging.getLogger("kafka").addHandler(logging.NullHandler())', []),

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka import KafkaConsumer, KafkaProducer, stepped_socket
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.conn import BrokerConnection
 from kafka.errors import KafkaConnectionError, NoBrokersAvailable
+from kafka.evented import stepped_socket
 from kafka.net.link_parts import session_of
 from kafka.net.loop import Loop
 from kafka.net.poller import Poller

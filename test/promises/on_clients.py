@@ -13,7 +13,7 @@ from kafka.cluster import ClusterMetadata
 
 
 def _client(at: Asking, **options: Any) -> Any:
-    from kafka.client_async import KafkaClient
+    from kafka.evented.client import KafkaClient
 
     made = KafkaClient(bootstrap_servers=at.bootstrap, **options)
     at._open.append(_Closing(made))
@@ -189,7 +189,7 @@ def waiting_calls_of_an_evented_client(at: Asking) -> Any:
 
 @promise('M 12', until='3.0')
 def an_evented_client_without_a_broker(at: Asking) -> Any:
-    from kafka.client_async import KafkaClient
+    from kafka.evented.client import KafkaClient
 
     options = {'bootstrap_servers': '127.0.0.1:1', 'api_version_auto_timeout_ms': 300}
     found = [told(KafkaClient, **options)]

@@ -135,7 +135,7 @@ def modules_that_programs_import(at: Asking) -> Any:
 def modules_that_programs_import_up_to_2_3(at: Asking) -> Any:
     names = {
         'kafka': 'KafkaClient BrokerConnection ConsumerRebalanceListener',
-        'kafka.client_async': 'KafkaClient',
+        'kafka.evented.client': 'KafkaClient',
         'kafka.conn': 'BrokerConnection ConnectionStates collect_hosts get_ip_port_afi',
         'kafka.protocol.api': 'RequestHeader',
         'kafka.protocol.produce': 'ProduceRequest ProduceResponse',

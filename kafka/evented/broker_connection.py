@@ -24,12 +24,12 @@ from kafka.errors import (
     UnknownError,
     UnrecognizedBrokerVersion,
 )
+from kafka.evented.stepped_socket import READ_BYTES, WAIT_SECONDS, ConnectionStates, SteppedSocket
 from kafka.future import Future
 from kafka.internals.error_copies import unraised_copy
 from kafka.metrics.network_metrics import ConnectionMetrics
 from kafka.net.steps import Steps, Taking, VersionQuestion
 from kafka.protocol.release import ReleaseName, release_of
-from kafka.stepped_socket import READ_BYTES, WAIT_SECONDS, ConnectionStates, SteppedSocket
 
 __all__ = ['BrokerConnection', 'ConnectionStates', 'InFlightRequest']
 

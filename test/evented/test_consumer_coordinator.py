@@ -8,11 +8,11 @@ import time
 import pytest
 
 from kafka import errors
-from kafka.client_async import KafkaClient
 from kafka.consumer.subscription_state import ConsumerRebalanceListener, SubscriptionState
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.coordinator.protocol import ConsumerProtocolMemberMetadata
+from kafka.evented.client import KafkaClient
+from kafka.evented.consumer_coordinator import ConsumerCoordinator
 from kafka.metrics import Metrics
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka.testing import Cluster

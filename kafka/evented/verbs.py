@@ -33,7 +33,7 @@ class EventedVerbs:
     _evented_client: Any = None  # of a client of the other kind
 
     def _begin_evented(self, configs: Any) -> None:
-        client = import_late('kafka.client_async').EventedClient
+        client = import_late('kafka.evented.client').EventedClient
         self._evented_client = client(**configs)
 
     @property

@@ -7,10 +7,10 @@ import time
 import pytest
 
 from kafka import KafkaProducer, errors
-from kafka.client_async import KafkaClient
-from kafka.consumer import fetcher
-from kafka.consumer.fetcher import Fetcher
 from kafka.consumer.subscription_state import SubscriptionState
+from kafka.evented import fetcher
+from kafka.evented.client import KafkaClient
+from kafka.evented.fetcher import Fetcher
 from kafka.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
 from kafka.testing import Cluster
 from kafka.testing.errors import (

@@ -11,11 +11,11 @@ import time
 import pytest
 
 import kafka
-from kafka import client_async
 from kafka.client import KafkaClient
-from kafka.client_async import DelayedTaskQueue
-from kafka.client_async import KafkaClient as SameClient
 from kafka.errors import Cancelled, IllegalStateError, NoBrokersAvailable, NodeNotReadyError
+from kafka.evented import client as client_async
+from kafka.evented.client import DelayedTaskQueue
+from kafka.evented.client import KafkaClient as SameClient
 from kafka.metrics import MetricConfig, Metrics
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.message import Message
@@ -206,7 +206,7 @@ def nobody_there():
 @pytest.fixture
 def once(monkeypatch):
     """Let constructors ask each server once, as long as that takes."""
-    monkeypatch.setattr('kafka.client_async.REFUSED_SECONDS', 0)
+    monkeypatch.setattr('kafka.evented.client.REFUSED_SECONDS', 0)
 
 
 def test_nobody_there(nobody, once):

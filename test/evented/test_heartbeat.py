@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.coordinator import heartbeat as module
-from kafka.coordinator.heartbeat import Heartbeat
+from kafka.evented import heartbeat as module
+from kafka.evented.heartbeat import Heartbeat
 
 
 class Clock:

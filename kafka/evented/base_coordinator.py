@@ -1,0 +1,411 @@
+"""BaseCoordinator: a member of a group over the evented client, moved by its caller's calls (1.x).
+
+Owns what any kind of group needs: the look-up of the coordinator, joining, heartbeats, leaving.
+What the members of a group of consumers tell each other is kafka.evented.consumer_coordinator's.
+
+KafkaConsumer does not use it: its members live on a loop (classic_member.py). It is here for
+programs that drive kafka.evented.client.KafkaClient themselves: nothing happens but in the calls of
+this object and in ``poll()`` of the client, which sends the heartbeats too. What codes mean is the
+same table (membership_table.py).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import weakref
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+from kafka.coordinator.membership_table import Call, Verdict, error_of, verdict_of
+from kafka.errors import KafkaError, KafkaTimeoutError, for_code
+from kafka.evented.heartbeat import Heartbeat
+from kafka.protocol.find_coordinator import FindCoordinatorRequest
+from kafka.protocol.group import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+from kafka.protocol.plain_values import taker
+from kafka.protocol.wire import Message
+
+__all__ = ['BaseCoordinator', 'HeartbeatTask']
+
+log = logging.getLogger('kafka.coordinator')
+
+#: What the answer may take beyond what the group waits for.
+_GRACE_SECONDS = 5.0
+_LONGEST_WAIT_MS = 1000
+
+
+def as_struct(message: Message, version: int) -> Any:
+    """Return a request as the struct of a version, which is what the evented client sends."""
+    kind: Any = type(message)
+    take: Any = taker(kind, version)
+    return kind[version](*take(message))
+
+
+class BaseCoordinator:
+    """A member of a group (1.x).
+
+    Arguments: client: an evented KafkaClient; metrics, metric_group_prefix: not used; configs:
+        those of DEFAULT_CONFIG, others are ignored.
+
+    Attributes: config; group_id; generation: -1 without; member_id: '' without; coordinator_id: a
+    node id, None for unknown; protocol: of the group, None before joining; rejoin_needed;
+    heartbeat; heartbeat_task.
+    """
+
+    DEFAULT_CONFIG: Dict[str, Any] = {
+        'group_id': 'kafka-python-default-group',
+        'session_timeout_ms': 30000,
+        'heartbeat_interval_ms': 3000,
+        'request_timeout_ms': 40000,
+        'retry_backoff_ms': 100,
+        'api_version': (0, 9),
+    }
+
+    def __init__(
+        self, client: Any, metrics: Any = None, metric_group_prefix: str = '', **configs: Any
+    ) -> None:
+        self.config = {
+            name: configs.get(name, default) for name, default in self.DEFAULT_CONFIG.items()
+        }
+        self._client = client
+        self.group_id = self.config['group_id']
+        self.generation = -1
+        self.member_id = ''
+        self.coordinator_id: Any = None
+        self.protocol: Optional[str] = None
+        self.rejoin_needed = True
+        self._is_prepared = False
+        self.heartbeat = Heartbeat(**self.config)
+        self.heartbeat_task = HeartbeatTask(self)
+
+    def __repr__(self) -> str:
+        return '<%s of group %s, member %r, generation %d, node %r>' % (
+            type(self).__name__,
+            self.group_id,
+            self.member_id,
+            self.generation,
+            self.coordinator_id,
+        )
+
+    # ------------------------------------------------------------ of a kind of group
+
+    def protocol_type(self) -> str:
+        """Return what the kind of the group is called."""
+        raise NotImplementedError
+
+    def group_protocols(self) -> List[Tuple[str, Any]]:
+        """Return (name, metadata) of the protocols that this member knows, the best first.
+
+        Metadata are bytes, or have encode().
+        """
+        raise NotImplementedError
+
+    def _on_join_prepare(self, generation: int, member_id: str) -> None:
+        """Give up what has to be given up before joining."""
+        raise NotImplementedError
+
+    def _perform_assignment(
+        self, leader_id: str, protocol: str, members: List[Tuple[str, bytes]]
+    ) -> Dict[str, Any]:
+        """Return what each member gets, as the group's leader; values as group_protocols()."""
+        raise NotImplementedError
+
+    def _on_join_complete(
+        self, generation: int, member_id: str, protocol: str, assignment: bytes
+    ) -> None:
+        """Take over what this member got."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ the coordinator
+
+    def coordinator_unknown(self) -> bool:
+        """Tell whether the coordinator has to be looked up; also when the connection is gone."""
+        if self.coordinator_id is not None and self._client.is_disconnected(self.coordinator_id):
+            self.coordinator_dead()
+        return self.coordinator_id is None
+
+    def coordinator_dead(self, error: Any = None) -> None:
+        """Look up who coordinates when it is needed next. Arguments: error: why, for the log."""
+        if self.coordinator_id is not None:
+            log.warning(
+                'node %s coordinates group %s no longer: %s',
+                self.coordinator_id,
+                self.group_id,
+                error or 'the connection is gone',
+            )
+            self.coordinator_id = None
+
+    def ensure_coordinator_known(self) -> None:
+        """Find out who coordinates, and connect.
+
+        Raises what a broker says for good, such as GroupAuthorizationFailedError, and the last
+        error after request_timeout_ms.
+        """
+        ends_at = time.monotonic() + self.config['request_timeout_ms'] / 1000
+        while self.coordinator_unknown():
+            try:
+                node_id = self._find_coordinator()
+                self._client.await_ready(node_id)
+                self.coordinator_id = node_id
+                self.heartbeat.received_heartbeat()
+            except KafkaError as error:
+                if not error.retriable or time.monotonic() >= ends_at:
+                    raise
+                self._back_off()
+
+    def _find_coordinator(self) -> Any:
+        node_id = self._client.least_loaded_node()
+        if node_id is None:
+            raise KafkaTimeoutError('no broker can be asked for the coordinator')
+        if self.config['api_version'] < (0, 8, 2):
+            return node_id  # any broker reaches ZooKeeper
+        answer = self._ask(node_id, FindCoordinatorRequest(key=self.group_id), 0)
+        cluster = self._client.cluster
+        if answer.error_code:
+            raise for_code(answer.error_code)('the coordinator of group %s' % self.group_id)
+        if not cluster.add_group_coordinator(self.group_id, answer):
+            # Metadata say otherwise, which must be older.
+            cluster.add_broker(answer.node_id, answer.host, answer.port)
+        return answer.node_id
+
+    def _ask(
+        self, node_id: Any, message: Message, version: int, seconds: Optional[float] = None
+    ) -> Any:
+        """Return the answer to a request. Raises what it failed with, and KafkaTimeoutError."""
+        self._client.await_ready(node_id)
+        future = self._client.send(node_id, as_struct(message, version))
+        seconds = seconds or self.config['request_timeout_ms'] / 1000
+        ends_at = time.monotonic() + seconds
+        while not future.is_done and time.monotonic() < ends_at:
+            left_ms = (ends_at - time.monotonic()) * 1000
+            self._client.poll(timeout_ms=min(_LONGEST_WAIT_MS, max(0, left_ms)), future=future)
+        if not future.is_done:
+            raise KafkaTimeoutError(
+                'node %r did not answer %s of group %s within %.3g s'
+                % (node_id, type(message).__name__, self.group_id, seconds)
+            )
+        if future.failed():
+            raise future.exception
+        return future.value.declared()
+
+    def _back_off(self) -> None:
+        """Wait, while the client goes on."""
+        ends_at = time.monotonic() + self.config['retry_backoff_ms'] / 1000
+        while time.monotonic() < ends_at:
+            left = ends_at - time.monotonic()
+            self._client.poll(timeout_ms=max(0, left * 1000))
+            time.sleep(max(0.0, min(left, ends_at - time.monotonic(), 0.02)))
+
+    # ------------------------------------------------------------ joining
+
+    def need_rejoin(self) -> bool:
+        """Tell whether this member has to join, or join again."""
+        return self.rejoin_needed
+
+    def ensure_active_group(self) -> None:
+        """Join the group if need be; returns once this member has its assignment.
+
+        That takes as long as the other members do. Raises what a broker says for good, and as
+        ensure_coordinator_known().
+        """
+        if not self.need_rejoin():
+            return
+        if not self._is_prepared:
+            self._on_join_prepare(self.generation, self.member_id)
+            self._is_prepared = True
+        while self.need_rejoin():
+            self.ensure_coordinator_known()
+            try:
+                assignment = self._join()
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+                self.coordinator_dead(error)
+                assignment = None
+            if assignment is None:
+                continue
+            self._on_join_complete(self.generation, self.member_id, str(self.protocol), assignment)
+            self._is_prepared = False
+            self.heartbeat_task.reset()
+
+    def _join(self) -> Optional[bytes]:
+        """Ask once to join; return what this member got, None to ask again."""
+        session_ms = self.config['session_timeout_ms']
+        request = JoinGroupRequest(
+            group_id=self.group_id,
+            session_timeout_ms=session_ms,
+            rebalance_timeout_ms=session_ms,
+            member_id=self.member_id,
+            protocol_type=self.protocol_type(),
+            protocols=[
+                JoinGroupRequestProtocol(name=name, metadata=_encoded(metadata))
+                for name, metadata in self._protocols()
+            ],
+        )
+        version = 0 if self.config['api_version'] < (0, 10, 1) else 2
+        answer = self._ask(
+            self.coordinator_id,
+            request,
+            version,
+            max(session_ms / 1000 + _GRACE_SECONDS, self.config['request_timeout_ms'] / 1000),
+        )
+        if not self._is_good(Call.JOIN, answer.error_code):
+            return None
+        self.member_id = answer.member_id
+        self.generation = answer.generation_id
+        self.protocol = answer.protocol_name
+        self.rejoin_needed = False
+        shares: Dict[str, Any] = {}
+        if answer.leader == self.member_id:
+            members = [(each.member_id, each.metadata) for each in answer.members]
+            shares = self._perform_assignment(answer.leader, answer.protocol_name, members)
+        return self._sync(shares)
+
+    def _protocols(self) -> Iterable[Tuple[str, Any]]:
+        return self.group_protocols()
+
+    def _sync(self, shares: Dict[str, Any]) -> Optional[bytes]:
+        request = SyncGroupRequest(
+            group_id=self.group_id,
+            generation_id=self.generation,
+            member_id=self.member_id,
+            assignments=[
+                SyncGroupRequestAssignment(member_id=name, assignment=_encoded(share))
+                for name, share in shares.items()
+            ],
+        )
+        try:
+            answer = self._ask(self.coordinator_id, request, 0)
+        except KafkaError:
+            self.rejoin_needed = True
+            raise
+        if not self._is_good(Call.SYNC, answer.error_code):
+            self.rejoin_needed = True
+            return None
+        assignment: bytes = answer.assignment
+        return assignment
+
+    def _is_good(self, call: Call, code: int) -> bool:
+        """Do what a code demands; return whether it was good. Raises what cannot be cured."""
+        verdict = verdict_of(call, code)
+        if verdict is Verdict.GOOD:
+            return True
+        self._settle(verdict, code)
+        if verdict in (Verdict.FATAL, Verdict.REFUSED, Verdict.TELL):
+            raise self._error(code)
+        if verdict in (Verdict.RETRY, Verdict.REFIND):
+            self._back_off()
+        return False
+
+    def _settle(self, verdict: Verdict, code: int) -> None:
+        """Change what this member is, as an answer demands."""
+        if verdict is Verdict.REFIND:
+            self.coordinator_dead(self._error(code))
+        elif verdict in (Verdict.LOST, Verdict.LOST_ID):
+            self.generation = -1
+            if verdict is Verdict.LOST_ID:
+                self.member_id = ''
+            self.rejoin_needed = True
+        elif verdict in (Verdict.REBALANCE, Verdict.FATAL):
+            self.rejoin_needed = True
+
+    def _error(self, code: int) -> KafkaError:
+        return error_of(code, self.group_id, self.config['session_timeout_ms'] / 1000, None)
+
+    # ------------------------------------------------------------ leaving
+
+    def close(self) -> None:
+        """Leave the group; raises nothing of brokers."""
+        self.heartbeat_task.disable()
+        if self.generation >= 0 and not self.coordinator_unknown():
+            request = LeaveGroupRequest(group_id=self.group_id, member_id=self.member_id)
+            try:
+                self._ask(self.coordinator_id, request, 0)
+            except KafkaError as error:
+                log.info('group %s was not told that a member leaves: %s', self.group_id, error)
+        self.generation, self.member_id, self.rejoin_needed = -1, '', True
+
+
+class HeartbeatTask:
+    """Sends heartbeats, by the client's poll(). Arguments: coordinator: whose.
+
+    A coordinator that nobody has any more sends none.
+    """
+
+    def __init__(self, coordinator: Any) -> None:
+        self._of = weakref.ref(coordinator)
+        self._client = coordinator._client
+        self._is_on_its_way = False
+
+    @property
+    def _coordinator(self) -> Any:
+        return self._of()
+
+    def reset(self) -> None:
+        """Begin, or begin anew after a rebalance."""
+        self._coordinator.heartbeat.reset_session_timeout()
+        self._again_in(self._coordinator.heartbeat.interval)
+
+    def disable(self) -> None:
+        """Send no more."""
+        self._client.unschedule(self)
+
+    def _again_in(self, seconds: float) -> None:
+        self._client.schedule(self, time.time() + seconds)
+
+    def __call__(self) -> None:
+        """Send one if it is due."""
+        member = self._coordinator
+        if member is None or member.generation < 0 or member.need_rejoin():
+            return  # reset() comes when it has joined
+        if member.heartbeat.session_expired():
+            member.coordinator_dead('it did not answer for the session time-out')
+        if member.coordinator_unknown() or self._is_on_its_way:
+            self._again_in(member.config['retry_backoff_ms'] / 1000)
+            return
+        if not member.heartbeat.should_heartbeat():
+            self._again_in(member.heartbeat.ttl())
+            return
+        request = HeartbeatRequest(
+            group_id=member.group_id,
+            generation_id=member.generation,
+            member_id=member.member_id,
+        )
+        member.heartbeat.sent_heartbeat()
+        self._is_on_its_way = True
+        future = self._client.send(member.coordinator_id, as_struct(request, 0))
+        future.add_callback(self._answered, member.generation)
+        future.add_errback(self._failed)
+
+    def _failed(self, error: BaseException) -> None:
+        self._is_on_its_way = False
+        if self._coordinator is not None:
+            self._again_in(self._coordinator.config['retry_backoff_ms'] / 1000)
+
+    def _answered(self, generation: int, answer: Any) -> None:
+        self._is_on_its_way = False
+        member = self._coordinator
+        if member is None or member.generation != generation:
+            return
+        verdict = verdict_of(Call.HEARTBEAT, answer.error_code)
+        if verdict in (Verdict.GOOD, Verdict.REBALANCE):
+            member.heartbeat.received_heartbeat()
+        member._settle(verdict, answer.error_code)
+        if verdict is Verdict.TELL:
+            log.error('a heartbeat was refused: %s', member._error(answer.error_code))
+        backs_off = verdict in (Verdict.RETRY, Verdict.REFIND)
+        pause = member.config['retry_backoff_ms'] / 1000
+        self._again_in(pause if backs_off else member.heartbeat.ttl())
+
+
+def _encoded(value: Any) -> bytes:
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
+    encoded: bytes = value.encode()
+    return encoded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka.net.tasks import Scheduler
+from kafka.net.loop.tasks import Scheduler
 
 
 class ManualLoop(Scheduler):

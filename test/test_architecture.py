@@ -46,7 +46,7 @@ MAY_USE = {
             'kafka.net.addresses',
             'kafka.net.blocking',
             'kafka.net.idle_check',
-            'kafka.net.poller',
+            'kafka.net.loop.selector',
             'kafka.net.resolver',
             'kafka.net.transport',
             'kafka.evented.stepped_socket',
@@ -67,9 +67,9 @@ MAY_USE = {
     # Programs get it by a name of 1.3.
     'selectors': (
         set(),
-        {'kafka.net.poller', 'kafka.testing.server', 'kafka.vendor.selectors34'},
+        {'kafka.net.loop.selector', 'kafka.testing.server', 'kafka.vendor.selectors34'},
     ),
-    'select': (set(), {'kafka.net.idle_check', 'kafka.net.poller'}),
+    'select': (set(), {'kafka.net.idle_check', 'kafka.net.loop.selector'}),
     'asyncio': (set(), set()),
     # 0.9.5's own worker thread and its timer; what drives a loop that no caller drives; look-ups of
     # names, which block.
@@ -78,7 +78,7 @@ MAY_USE = {
         {
             'kafka.blocking.worker_processes',
             'kafka.metrics.metrics',
-            'kafka.net.driving',
+            'kafka.net.loop.threads',
             'kafka.net.helpers',
             'kafka.producer.base',
             'kafka.testing.server',

@@ -15,13 +15,13 @@ from kafka.metrics import MetricName, Metrics
 from kafka.metrics.dict_reporter import DictReporter
 from kafka.metrics.kafka_metric import KafkaMetric
 from kafka.metrics.measurable import AnonMeasurable
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 
 PACKAGE = os.path.dirname(os.path.abspath(kafka.__file__))
 #: Plain locks, and why nobody waits for one that his own thread has.
 PLAIN = {
-    'net/driving.py: self._turn': 'a call that finds its own thread in the turn is refused',
-    'net/driving.py: self._bell': 'slept on',
+    'net/loop/threads.py: self._turn': 'a call that finds its own thread in the turn is refused',
+    'net/loop/threads.py: self._bell': 'slept on',
     'net/parked.py: self._lock': 'slept on, for a bounded time',
     'net/sasl/oidc.py: self._asking': 'waited for a bounded time',
     'producer/kafka.py: self._has_ended': 'slept on, for a bounded time',

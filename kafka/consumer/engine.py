@@ -33,10 +33,10 @@ from kafka.coordinator.member import GroupSettings, Member
 from kafka.coordinator.offset_commits import FetchedOffsets, OffsetCommits
 from kafka.coordinator.standing import Standing
 from kafka.errors import IllegalStateError, KafkaError, TopicAuthorizationFailedError
-from kafka.net.beginning import Beginning
+from kafka.net.bootstrap import Beginning
+from kafka.net.loop.tasks import Task
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
-from kafka.net.tasks import Task
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
 __all__ = ['Engine']

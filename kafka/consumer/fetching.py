@@ -53,7 +53,7 @@ from kafka.errors import (
     error_for_code,
 )
 from kafka.net.link_parts import backoff_seconds
-from kafka.net.tasks import Alarm, Task
+from kafka.net.loop.tasks import Alarm, Task
 from kafka.protocol.api import choose_version
 from kafka.protocol.fetch import FetchRequest, FetchResponse
 from kafka.structs import TopicPartition

@@ -2,7 +2,7 @@
 
 Owns: which topics are of interest to the pool, which topics a pattern matches, what a consumer
 without membership is assigned. Does not own: the table (subscription_state.py), the asking
-(net/refreshing.py).
+(net/metadata_updater.py).
 """
 
 from __future__ import annotations

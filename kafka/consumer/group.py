@@ -40,7 +40,7 @@ from kafka.internals.cleanup import CleanUp, clean_up
 from kafka.internals.logging_setup import be_quiet
 from kafka.internals.program_errors import log_program_error
 from kafka.internals.running_calls import is_in_call
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 
 log = logging.getLogger('kafka.consumer.kafka')
 

@@ -49,7 +49,7 @@ from kafka.errors import (
     UnknownMemberIdError,
     UnsupportedVersionError,
 )
-from kafka.net.tasks import Task, Timer
+from kafka.net.loop.tasks import Task, Timer
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from kafka.errors import (
     KafkaConfigurationError,
 )
 from kafka.internals.cleanup import clean_up
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 from kafka.record.vectors import DEFAULT_COLUMNS, ArrowMaker
 from kafka.structs import TopicPartition
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional
 from kafka.config.resolution import Options
 from kafka.consumer.offsets import OffsetLookups
 from kafka.errors import IllegalStateError
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 

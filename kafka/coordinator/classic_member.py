@@ -41,8 +41,8 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.net.link_parts import backoff_seconds
+from kafka.net.loop.tasks import Alarm, Event, Task, Waiter
 from kafka.net.routes import GROUP
-from kafka.net.tasks import Alarm, Event, Task, Waiter
 from kafka.protocol.api import choose_version
 from kafka.protocol.group import JoinGroupRequest
 from kafka.structs import ConsumerGroupMetadata, TopicPartition

@@ -32,8 +32,8 @@ from kafka.errors import (
     for_code,
 )
 from kafka.net.link_parts import backoff_seconds, session_of
+from kafka.net.loop.tasks import Alarm, Task
 from kafka.net.routes import GROUP
-from kafka.net.tasks import Alarm, Task
 from kafka.protocol.api import ApiKey
 from kafka.protocol.group import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic

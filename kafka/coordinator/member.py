@@ -18,7 +18,7 @@ from typing import Any, Callable, Deque, FrozenSet, Iterable, List, Optional, Un
 from kafka.coordinator.group_settings import GroupSettings, StepKind
 from kafka.errors import KafkaError
 from kafka.future import Future
-from kafka.net.tasks import Waiter
+from kafka.net.loop.tasks import Waiter
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
 __all__ = ['GroupSettings', 'Member', 'Step', 'StepKind']

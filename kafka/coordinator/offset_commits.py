@@ -56,9 +56,9 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.net.link_parts import backoff_seconds, session_of
-from kafka.net.refreshing import metadata_request
+from kafka.net.loop.tasks import Event
+from kafka.net.metadata_updater import metadata_request
 from kafka.net.routes import GROUP
-from kafka.net.tasks import Event
 from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.wire import Message

@@ -34,7 +34,7 @@ from kafka.future import Future
 from kafka.internals.logging_setup import be_quiet
 from kafka.metrics.network_metrics import ClientMetrics
 from kafka.net.addresses import collect_hosts, get_ip_port_afi
-from kafka.net.poller import READ, Poller
+from kafka.net.loop.selector import READ, Poller
 from kafka.protocol.release import ReleaseName, release_of
 
 __all__ = ['BrokerConnection', 'DelayedTaskQueue', 'EventedClient', 'KafkaClient']

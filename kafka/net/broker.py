@@ -1,7 +1,7 @@
 """One broker: connected when it is needed, asked in a pipeline, left alone while it has to be.
 
 Owns: when it is connected and when again (back-off), which requests are in flight, time-outs,
-throttling, renewing of logins, idle closing. Does not own: the stages of a connection (opening.py),
+throttling, renewing of logins, idle closing. Does not own: the stages of a connection (connect.py),
 which broker is asked what (pool.py).
 
 The states and the moves between them are the table TRANSITIONS (link_parts.py). Whoever needs the
@@ -33,6 +33,7 @@ from kafka.errors import (
 )
 from kafka.internals.error_copies import unraised_copy
 from kafka.net.attempts import Attempt, hint_for, unreachable_text
+from kafka.net.connect import Family, Opened, Opening, prepare_again
 from kafka.net.link_parts import (
     IDLE_LONG,
     TRANSITIONS,
@@ -44,11 +45,10 @@ from kafka.net.link_parts import (
     backoff_seconds,
     closed_text,
 )
+from kafka.net.loop.tasks import Alarm, Task, Timer, Waiter
 from kafka.net.made_requests import MadeRequests
-from kafka.net.opening import Family, Opened, Opening, prepare_again
 from kafka.net.sasl import authenticate, is_step, renewal_seconds
 from kafka.net.settings import NetSettings
-from kafka.net.tasks import Alarm, Task, Timer, Waiter
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.session import (
     NEED_DATA,

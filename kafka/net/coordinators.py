@@ -10,8 +10,8 @@ from typing import Any, Dict, List, Tuple
 
 from kafka.errors import AuthorizationError, KafkaError, for_code
 from kafka.net.link_parts import backoff_seconds, session_of
+from kafka.net.loop.tasks import Task
 from kafka.net.settings import NetSettings
-from kafka.net.tasks import Task
 from kafka.protocol.find_coordinator import FindCoordinatorRequest
 
 __all__ = ['Coordinators']

@@ -1,7 +1,7 @@
 """Functions that block, run in threads of their own while the loop goes on.
 
 Owns the threads and their limits. What is run: look-ups of names (resolver.py), and logins that ask
-a third party (opening.py; steps.py, which has no loop).
+a third party (connect.py; steps.py, which has no loop).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 from typing import Any, Callable, Optional, TypeVar
 
 from kafka.errors import IllegalStateError, KafkaConnectionError, KafkaTimeoutError
-from kafka.net.tasks import Scheduler, Waiter
+from kafka.net.loop.tasks import Scheduler, Waiter
 
 __all__ = ['Helpers', 'Work', 'started']
 

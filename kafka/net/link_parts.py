@@ -10,7 +10,7 @@ import enum
 from typing import Any, Callable, Dict, List, Optional
 
 from kafka.errors import KafkaConnectionError, KafkaError
-from kafka.net.tasks import Waiter
+from kafka.net.loop.tasks import Waiter
 from kafka.protocol.session import ConnectionClosed, Session
 from kafka.protocol.wire import Message
 

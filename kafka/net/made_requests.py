@@ -13,7 +13,7 @@ from typing import Any, Deque, Optional, Protocol, Tuple
 
 from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.net.link_parts import IDLE_LONG, LinkState, Pending
-from kafka.net.tasks import Alarm
+from kafka.net.loop.tasks import Alarm
 from kafka.protocol.session import Session
 
 __all__ = ['MadeAnswer', 'MadeRequests', 'Template']

@@ -32,12 +32,12 @@ from kafka.errors import (
 )
 from kafka.net.attempts import Attempt, describe, given_up, telling
 from kafka.net.broker import WARN_EVERY, BrokerLink
+from kafka.net.connect import Family
 from kafka.net.coordinators import Coordinators
 from kafka.net.group_links import GroupLinks
 from kafka.net.link_parts import LinkState, backoff_seconds, session_of
-from kafka.net.opening import Family
+from kafka.net.metadata_updater import CAN_SPARE_FROM, Refreshing, metadata_request
 from kafka.net.racing import first_of
-from kafka.net.refreshing import CAN_SPARE_FROM, Refreshing, metadata_request
 from kafka.net.resolver import canonical_name, look_up
 from kafka.net.routes import (
     GROUP,

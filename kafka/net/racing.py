@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Coroutine, List, Sequence, TypeVar
 
 from kafka.errors import KafkaError
-from kafka.net.tasks import Event, Task
+from kafka.net.loop.tasks import Event, Task
 
 __all__ = ['first_of']
 

@@ -1,7 +1,7 @@
 """Names of hosts, and what an address is.
 
 Owns the look-up; the system's blocks, so it is made in another thread (helpers.py). Does not own:
-which address is tried when (opening.py).
+which address is tried when (connect.py).
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ from typing import (
 
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka.net.attempts import at_stage
-from kafka.net.poller import READ, WRITE, Poller
+from kafka.net.loop.selector import READ, WRITE, Poller
+from kafka.net.loop.tasks import Timer, Waiter
 from kafka.net.resolver import Address
-from kafka.net.tasks import Timer, Waiter
 
 __all__ = ['SocketOptions', 'Transport', 'open_transport']
 

@@ -2,7 +2,7 @@
 
 Owns what a program sees: the options, the calls, their errors, and the ways of send() that are not
 quick. What it sends is collected by :mod:`kafka.producer.record_accumulator` and sent by
-:mod:`kafka.producer.sender`; who runs the network is told in :mod:`kafka.net.driving`: a call that
+:mod:`kafka.producer.sender`; who runs the network is told in :mod:`kafka.net.loop.threads`: a call that
 blocks does it itself, otherwise one thread in the background.
 """
 
@@ -24,8 +24,8 @@ from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.internals.cleanup import CleanUp, clean_up
 from kafka.internals.logging_setup import be_quiet
 from kafka.internals.running_calls import is_in_call
-from kafka.net.beginning import Beginning
-from kafka.net.loop import Loop
+from kafka.net.bootstrap import Beginning
+from kafka.net.loop.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 from kafka.partitioner.adapt import adapt, is_default

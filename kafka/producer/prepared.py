@@ -27,7 +27,7 @@ from kafka.errors import (
 from kafka.internals.cleanup import clean_up
 from kafka.internals.validation import as_milliseconds
 from kafka.net.link_parts import backoff_seconds, session_of
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 from kafka.producer import transaction_calls as calls

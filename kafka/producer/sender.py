@@ -31,7 +31,7 @@ from kafka.errors import (
 )
 from kafka.net.attempts import unreachable_text
 from kafka.net.link_parts import backoff_seconds
-from kafka.net.tasks import Alarm, Task
+from kafka.net.loop.tasks import Alarm, Task
 from kafka.producer.alone import Alone
 from kafka.producer.produce_requests import (
     ProduceVersions,

@@ -25,7 +25,7 @@ from kafka.errors import (
 )
 from kafka.internals.validation import ArgumentTypeError, ArgumentValueError, as_offsets
 from kafka.net.link_parts import backoff_seconds
-from kafka.net.tasks import Task, Waiter
+from kafka.net.loop.tasks import Task, Waiter
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sequences import MOST_IN_FLIGHT
 from kafka.producer.transaction_calls import MAY_FENCE, RAISES_EPOCH, Ask, GroupMember

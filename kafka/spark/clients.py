@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 from kafka import config as options
 from kafka.consumer.reader_client import ReaderClient
 from kafka.internals.cleanup import clean_up
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 from kafka.producer import KafkaProducer
 from kafka.producer.prepared import PreparedTransactions
 

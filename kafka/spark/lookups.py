@@ -22,7 +22,7 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
 )
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 from kafka.spark.client_options import java_names
 from kafka.spark.options import Limit, SourceOptions
 from kafka.structs import OffsetAndMetadata, TopicPartition

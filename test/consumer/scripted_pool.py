@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka.cluster import ClusterMetadata
 from kafka.errors import KafkaError, UnknownBrokerIdError
-from kafka.net.tasks import Waiter
+from kafka.net.loop.tasks import Waiter
 from kafka.protocol.api import ApiKey
 from kafka.protocol.fetch import (
     EpochEndOffset,

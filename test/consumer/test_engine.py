@@ -19,7 +19,7 @@ from kafka.errors import (
     NoBrokersAvailable,
     UnsupportedVersionError,
 )
-from kafka.net.beginning import Beginning
+from kafka.net.bootstrap import Beginning
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.testing import Cluster, MemoryCluster

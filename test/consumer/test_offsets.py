@@ -17,7 +17,7 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
     UnsupportedVersionError,
 )
-from kafka.net.tasks import Waiter
+from kafka.net.loop.tasks import Waiter
 from kafka.structs import OffsetAndTimestamp
 from test.consumer.scripted_pool import MISSING, Code, ScriptedPool, questions, tp
 from test.manual_loop import ManualLoop

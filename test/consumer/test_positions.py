@@ -16,7 +16,7 @@ from kafka.errors import (
     UnstableOffsetCommitError,
     UnsupportedVersionError,
 )
-from kafka.net.tasks import Waiter
+from kafka.net.loop.tasks import Waiter
 from kafka.structs import OffsetAndMetadata
 from test.consumer.scripted_pool import Code
 from test.consumer.settling import A0, A1, B0, WALL, Consumer, without_group

@@ -11,7 +11,7 @@ from kafka.errors import (
     LogTruncationError,
     OffsetOutOfRangeError,
 )
-from kafka.net.tasks import Waiter
+from kafka.net.loop.tasks import Waiter
 from kafka.protocol.api import ApiKey
 from kafka.structs import OffsetAndMetadata
 from test.consumer.scripted_pool import Code

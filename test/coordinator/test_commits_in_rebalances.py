@@ -12,7 +12,7 @@ from kafka.coordinator.membership_table import State
 from kafka.coordinator.offset_commits import OffsetCommits
 from kafka.coordinator.standing import Standing
 from kafka.errors import CommitFailedError, CommitInRebalanceError, KafkaConnectionError
-from kafka.net.tasks import Waiter
+from kafka.net.loop.tasks import Waiter
 from kafka.structs import TopicPartition
 from kafka.testing.errors import ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS
 from kafka.testing.faults import Delay, Error

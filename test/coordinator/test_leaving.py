@@ -10,7 +10,7 @@ from kafka.coordinator.group_settings import GroupSettings
 from kafka.coordinator.leaving import say_goodbye
 from kafka.coordinator.membership import NOBODY, Who
 from kafka.errors import KafkaConnectionError
-from kafka.net.tasks import Waiter
+from kafka.net.loop.tasks import Waiter
 from kafka.protocol.negotiation import BrokerVersions
 from test.manual_loop import ManualLoop
 

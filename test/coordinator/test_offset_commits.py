@@ -18,7 +18,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedVersionError,
 )
-from kafka.net.tasks import Waiter
+from kafka.net.loop.tasks import Waiter
 from kafka.protocol import api
 from kafka.protocol.commit import (
     OffsetCommitRequest,

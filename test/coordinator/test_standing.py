@@ -16,7 +16,7 @@ from kafka.errors import (
     FencedInstanceIdError,
     KafkaTimeoutError,
 )
-from kafka.net.tasks import Waiter
+from kafka.net.loop.tasks import Waiter
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
 from test.manual_loop import ManualLoop
 

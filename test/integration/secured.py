@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.sasl import AbstractTokenProvider
 from kafka.net.settings import NetSettings, parse_servers

@@ -11,7 +11,7 @@ from kafka.errors import (
     NoBrokersAvailable,
     UnsupportedVersionError,
 )
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.protocol.admin.groups import DescribeGroupsRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from kafka.conn import BrokerConnection
 from kafka.errors import KafkaConnectionError, NoBrokersAvailable
 from kafka.evented import stepped_socket
 from kafka.net.link_parts import session_of
-from kafka.net.loop import Loop
-from kafka.net.poller import Poller
+from kafka.net.loop.loop import Loop
+from kafka.net.loop.selector import Poller
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.protocol import api

@@ -22,9 +22,9 @@ from kafka.errors import (
 )
 from kafka.net import coordinators
 from kafka.net.broker import LinkState
+from kafka.net.metadata_updater import metadata_request
 from kafka.net.pool import Pool
 from kafka.net.racing import first_of
-from kafka.net.refreshing import metadata_request
 from kafka.net.security import SecuritySettings
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.protocol.admin.groups import DescribeGroupsRequest

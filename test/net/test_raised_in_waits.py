@@ -14,7 +14,7 @@ import pytest
 
 import kafka.net
 from kafka.errors import IllegalStateError
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 from test.raising import Interruption, Raiser, needs_points, points
 
 NET = (os.path.dirname(os.path.abspath(kafka.net.__file__)) + os.sep,)

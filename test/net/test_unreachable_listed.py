@@ -12,7 +12,7 @@ from kafka.client import KafkaClient
 from kafka.errors import FailedPayloadsError, KafkaConnectionError, KafkaTimeoutError
 from kafka.net import attempts
 from kafka.net.broker import WARN_EVERY, BrokerLink
-from kafka.net.opening import Family
+from kafka.net.connect import Family
 from kafka.net.settings import NetSettings
 from test.hostile_servers import Broker
 from test.manual_loop import ManualLoop

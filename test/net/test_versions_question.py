@@ -10,10 +10,11 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.client import KafkaClient
 from kafka.conn import KafkaConnection
 from kafka.errors import KafkaError, NoBrokersAvailable
-from kafka.net import opening, steps
+from kafka.net import connect as opening
+from kafka.net import steps
 from kafka.net.broker import BrokerLink
-from kafka.net.loop import Loop
-from kafka.net.opening import Family, Opening
+from kafka.net.connect import Family, Opening
+from kafka.net.loop.loop import Loop
 from kafka.net.security import SecuritySettings
 from kafka.net.settings import NetSettings
 from kafka.protocol import probe

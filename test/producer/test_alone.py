@@ -13,7 +13,7 @@ import pytest
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
-from kafka.net.driving import NAP, Driving
+from kafka.net.loop.threads import NAP, Driving
 from kafka.net.made_requests import MadeRequests
 from kafka.producer.alone import LoneAnswer
 from kafka.testing import Cluster

@@ -16,7 +16,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedForMessageFormatError,
 )
-from kafka.net.tasks import Waiter
+from kafka.net.loop.tasks import Waiter
 from kafka.producer.producer_batch import ProducerBatch, State
 from kafka.producer.sequences import Identity
 from kafka.producer.transaction_state import TransactionState

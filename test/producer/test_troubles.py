@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaProducer
 from kafka.errors import KafkaConfigurationError, KafkaTimeoutError
 from kafka.future import Future
-from kafka.net.beginning import Beginning
+from kafka.net.bootstrap import Beginning
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.testing import Cluster, MemoryCluster

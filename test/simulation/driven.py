@@ -2,7 +2,7 @@
 
 Owns what stands for the machine: a poller that lets virtual time pass in place of a sleep, and the
 bell on which the background thread rests. Turns, their handing over and the parking of callers are
-those of kafka/net/driving.py. The threads are real, so a seed decides what is done and where
+those of kafka/net/loop/threads.py. The threads are real, so a seed decides what is done and where
 something is raised, but not always who is first.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 from test.simulation.loop import InMemory, SimTransport
 
 #: For so many seconds of the machine the background rests before virtual time passes.
@@ -107,7 +107,7 @@ class VirtualBell:
 
 
 class DrivenLoop(InMemory, Loop):
-    """A loop whose turns are run as kafka/net/driving.py divides them. Arguments: cluster."""
+    """A loop whose turns are run as kafka/net/loop/threads.py divides them. Arguments: cluster."""
 
     transport_class = DrivenTransport
 

@@ -13,7 +13,7 @@ import sys
 import kafka.consumer
 
 CONSUMER = os.path.dirname(os.path.abspath(kafka.consumer.__file__)) + os.sep
-LOOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'loop.py')
+LOOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'net/loop/loop.py')
 #: When one of these returns, the program has what it asked for.
 PUBLIC = frozenset(['poll', 'commit'])
 

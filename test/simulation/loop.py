@@ -1,10 +1,10 @@
-"""The loop of simulations: the contract of kafka.net.loop.Loop over a MemoryCluster.
+"""The loop of simulations: the contract of kafka.net.loop.loop.Loop over a MemoryCluster.
 
 Owns: the driving of coroutines by the cluster's clock and sockets, all in one thread and one order
-of events, so that a seed replays a run. Does not own: tasks (kafka/net/tasks.py, the same as in
+of events, so that a seed replays a run. Does not own: tasks (kafka/net/loop/tasks.py, the same as in
 earnest), the cluster and its faults (kafka/testing).
 
-The contract is told in kafka/net/tasks.py. Here nobody else drives: run() and wait() let virtual
+The contract is told in kafka/net/loop/tasks.py. Here nobody else drives: run() and wait() let virtual
 time pass until they have what they wait for.
 """
 
@@ -15,8 +15,8 @@ import socket
 
 from kafka.errors import IllegalStateError, KafkaConnectionError, KafkaTimeoutError
 from kafka.net.attempts import at_stage
+from kafka.net.loop.tasks import Scheduler, Waiter
 from kafka.net.resolver import Address
-from kafka.net.tasks import Scheduler, Waiter
 
 READ_BYTES = 128 * 1024
 #: So much may happen in one call; more than that is a circle.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 
-from kafka.net.driving import Driving
+from kafka.net.loop.threads import Driving
 from kafka.producer.record_accumulator import RecordAccumulator
 from test.simulation.mutations import search
 from test.simulation.worker_runs import run_workers

@@ -1,7 +1,7 @@
 """What a loop sleeps in: a selector, and a way to be woken from other threads.
 
 Owns both. Does not own: what happens when a socket is ready (transport.py), and who polls
-(driving.py). Modules are asked for their names when they are needed, so that programs patched by
+(threads.py). Modules are asked for their names when they are needed, so that programs patched by
 gevent or eventlet get theirs.
 """
 

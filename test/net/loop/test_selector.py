@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from kafka.net.poller import READ, WRITE, Poller
+from kafka.net.loop.selector import READ, WRITE, Poller
 
 KINDS = {
     'as it comes': None,

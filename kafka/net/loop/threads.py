@@ -6,7 +6,7 @@ and timers (tasks.py), what a socket does (transport.py), how a thread sleeps (p
 **The turn** is a lock. Whoever holds it runs turns: it polls, runs timers, runs what is ready. An
 exception that comes from outside, raised by a signal's handler or by another thread with
 ``PyThreadState_SetAsyncExc``, would tear whatever coroutine runs at that moment. So turns are run
-only where none comes: in the main thread, where signals are held off meanwhile (interrupts.py),
+only where none comes: in the main thread, where signals are held off meanwhile (signals.py),
 and in the background thread, which nobody else knows of. There a call that blocks takes the turn if
 it is free and runs the loop until it has what it waits for, so that a lone ``send(); get()`` needs
 no switch of threads. If another has the turn, it parks, and is called to take over.
@@ -55,10 +55,10 @@ from typing import Any, Callable, List, Optional, Tuple
 
 from kafka.errors import IllegalStateError
 from kafka.net.helpers import started
-from kafka.net.interrupts import Interrupts, main_ident
+from kafka.net.loop.selector import Poller
+from kafka.net.loop.signals import Interrupts, main_ident
+from kafka.net.loop.tasks import Scheduler
 from kafka.net.parked import Entry, Parked, discard
-from kafka.net.poller import Poller
-from kafka.net.tasks import Scheduler
 
 __all__ = ['Driving']
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafka.errors import KafkaConnectionError
 from kafka.net.broker import BrokerLink
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
 from kafka.net.settings import NetSettings
 
 

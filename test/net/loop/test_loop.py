@@ -14,8 +14,8 @@ import time
 import pytest
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
-from kafka.net import driving
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
+from kafka.net.loop.loop import threads as driving
 from kafka.net.parked import Entry, Parked
 
 
@@ -330,7 +330,7 @@ def test_the_child_of_a_fork_hears_of_ctrl_c_although_its_parent_waits(in_a_turn
     """By another thread, as that of a pool of processes; or by a callback in the turn."""
     program = """
         import os, signal, sys, threading, time, warnings
-        from kafka.net.loop import Loop
+        from kafka.net.loop.loop import Loop
 
         warnings.simplefilter('ignore')  # Python since 3.12 warns of forks beside threads
         loop, codes = Loop(), []
@@ -371,7 +371,7 @@ def test_the_child_of_a_fork_gets_an_error_at_once_and_the_parent_goes_on():
     printed = run_program("""
         import os, sys, time
         from kafka.errors import IllegalStateError
-        from kafka.net.loop import Loop
+        from kafka.net.loop.loop import Loop
 
         loop = Loop()
         loop.call_threadsafe(loop.spawn, loop.sleep(60))
@@ -403,7 +403,7 @@ def test_the_child_of_a_fork_gets_an_error_at_once_and_the_parent_goes_on():
 
 def test_the_interpreter_ends_while_work_is_pending():
     printed = run_program("""
-        from kafka.net.loop import Loop
+        from kafka.net.loop.loop import Loop
 
         loop = Loop()
         loop.call_threadsafe(loop.spawn, loop.sleep(60))
@@ -420,7 +420,7 @@ def test_ctrl_c_ends_a_blocked_call_and_the_loop_goes_on(parked):
     printed = run_program(
         """
         import os, signal, sys, threading, time
-        from kafka.net.loop import Loop
+        from kafka.net.loop.loop import Loop
 
         signal.signal(signal.SIGINT, signal.default_int_handler)
         loop = Loop()

@@ -9,7 +9,7 @@ import math
 import pytest
 
 from kafka.errors import Cancelled, IllegalStateError, KafkaTimeoutError
-from kafka.net.tasks import Alarm, Event, TaskCancelled, Waiter
+from kafka.net.loop.tasks import Alarm, Event, TaskCancelled, Waiter
 from test.manual_loop import ManualLoop
 
 

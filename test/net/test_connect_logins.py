@@ -12,8 +12,8 @@ import pytest
 from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
 from kafka.net import mechanisms, sasl
 from kafka.net.broker import BrokerLink, LinkState
+from kafka.net.connect import Family
 from kafka.net.failures import SaslError
-from kafka.net.opening import Family
 from kafka.net.sasl import Mechanism
 from kafka.net.sasl.plain import Plain
 from kafka.net.security import SecuritySettings

@@ -22,8 +22,8 @@ from kafka.errors import (
 )
 from kafka.internals.error_copies import unraised_copy
 from kafka.net.link_parts import backoff_seconds
+from kafka.net.loop.tasks import Event, Task, Waiter
 from kafka.net.settings import NetSettings
-from kafka.net.tasks import Event, Task, Waiter
 from kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
 
 __all__ = ['Refreshing', 'metadata_request']

@@ -1,7 +1,7 @@
 """The loop: coroutines, timers and sockets of one client, driven by its callers.
 
 Owns: what a client uses of the network floor (the contract is told in tasks.py). Does not own: who
-runs the turns (driving.py), how a connection is made (transport.py), names (resolver.py), other
+runs the turns (threads.py), how a connection is made (transport.py), names (resolver.py), other
 threads (helpers.py).
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any, Callable, Coroutine, Dict, List, Optional, TypeVar
 
 from kafka.errors import IllegalStateError, KafkaTimeoutError
-from kafka.net.driving import Driving
 from kafka.net.helpers import Helpers
-from kafka.net.poller import Poller
+from kafka.net.loop.selector import Poller
+from kafka.net.loop.tasks import Task
+from kafka.net.loop.threads import Driving
 from kafka.net.resolver import Address, resolve
-from kafka.net.tasks import Task
 from kafka.net.transport import SocketOptions, Transport, open_transport
 
 __all__ = ['Loop']

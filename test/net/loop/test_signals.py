@@ -9,9 +9,9 @@ import threading
 
 import pytest
 
-from kafka.net import interrupts as module
-from kafka.net.interrupts import Interrupts
-from kafka.net.loop import Loop
+from kafka.net.loop.loop import Loop
+from kafka.net.loop.loop import signals as module
+from kafka.net.loop.signals import Interrupts
 from test.raising import Interruption, Raiser, needs_points
 
 pytestmark = pytest.mark.skipif(os.name == 'nt', reason='signals of POSIX')

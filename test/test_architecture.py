@@ -79,7 +79,7 @@ MAY_USE = {
             'kafka.blocking.worker_processes',
             'kafka.metrics.metrics',
             'kafka.net.loop.threads',
-            'kafka.net.helpers',
+            'kafka.net.loop.helpers',
             'kafka.producer.base',
             'kafka.testing.server',
             'kafka.util',

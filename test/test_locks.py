@@ -22,7 +22,7 @@ PACKAGE = os.path.dirname(os.path.abspath(kafka.__file__))
 PLAIN = {
     'net/loop/threads.py: self._turn': 'a call that finds its own thread in the turn is refused',
     'net/loop/threads.py: self._bell': 'slept on',
-    'net/parked.py: self._lock': 'slept on, for a bounded time',
+    'net/loop/parked.py: self._lock': 'slept on, for a bounded time',
     'net/sasl/oidc.py: self._asking': 'waited for a bounded time',
     'producer/kafka.py: self._has_ended': 'slept on, for a bounded time',
     'spark/clients.py: self.making': 'held while a producer is made, which lends no other',

@@ -63,7 +63,7 @@ TESTED_IN = {
     'kafka/net/metadata_updater.py': 'test/net/test_pool.py',
     'kafka/net/routes.py': 'test/net/test_pool.py',
     'kafka/net/secured.py': 'test/net/test_broker.py',
-    'kafka/net/helpers.py': 'test/net/test_resolver.py',
+    'kafka/net/loop/helpers.py': 'test/net/test_resolver.py',
     'kafka/net/loop/selector.py': 'test/net/test_transport.py',
     'kafka/evented/bootstrap.py': 'test/evented/test_client.py',
     'kafka/metrics/network_metrics.py': 'test/evented/test_client.py',

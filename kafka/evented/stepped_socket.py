@@ -34,7 +34,7 @@ from kafka.internals.running_calls import is_in_call
 from kafka.net import proxy
 from kafka.net.addresses import MAX_PORT
 from kafka.net.attempts import Attempt, hint_for, stage_of, unreachable_text
-from kafka.net.helpers import Work
+from kafka.net.loop.helpers import Work
 from kafka.net.sasl.login import MOST_LOGINS, ClosedAtVersions
 from kafka.net.security import SecuritySettings
 from kafka.net.steps import Reopen, Steps, Taking, VersionQuestion

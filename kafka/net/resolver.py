@@ -12,7 +12,7 @@ from typing import Any, List, NamedTuple, Tuple
 from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.net.addresses import MAX_PORT
 from kafka.net.attempts import at_stage
-from kafka.net.helpers import Helpers
+from kafka.net.loop.helpers import Helpers
 
 __all__ = ['Address', 'canonical_name', 'literal', 'look_up', 'resolve']
 

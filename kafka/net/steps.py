@@ -13,7 +13,7 @@ from typing import Any, Callable, Generator, Optional
 
 from kafka.net import proxy, sasl
 from kafka.net.failures import TlsError
-from kafka.net.helpers import Work
+from kafka.net.loop.helpers import Work
 from kafka.net.sasl.login import LoggedIn, Login
 from kafka.net.security import SecuritySettings
 from kafka.net.tls import TlsClient

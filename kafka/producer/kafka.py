@@ -2,8 +2,8 @@
 
 Owns what a program sees: the options, the calls, their errors, and the ways of send() that are not
 quick. What it sends is collected by :mod:`kafka.producer.record_accumulator` and sent by
-:mod:`kafka.producer.sender`; who runs the network is told in :mod:`kafka.net.loop.threads`: a call that
-blocks does it itself, otherwise one thread in the background.
+:mod:`kafka.producer.sender`; who runs the network is told in :mod:`kafka.net.loop.threads`: a call
+that blocks does it itself, otherwise one thread in the background.
 """
 
 from __future__ import annotations

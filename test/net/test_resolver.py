@@ -9,7 +9,7 @@ import time
 import pytest
 
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
-from kafka.net import helpers
+from kafka.net.loop import helpers
 from kafka.net.resolver import Address, literal
 
 

@@ -15,7 +15,7 @@ from kafka.errors import (
     MessageSizeTooLargeError,
     NotEnoughReplicasError,
 )
-from kafka.net.busy_poll import BusyPoll
+from kafka.net.loop.busy_poll import BusyPoll
 from kafka.producer import sender as senders
 from kafka.record.memory_records import MemoryRecords
 from kafka.testing import Cluster

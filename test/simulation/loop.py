@@ -1,11 +1,11 @@
 """The loop of simulations: the contract of kafka.net.loop.loop.Loop over a MemoryCluster.
 
 Owns: the driving of coroutines by the cluster's clock and sockets, all in one thread and one order
-of events, so that a seed replays a run. Does not own: tasks (kafka/net/loop/tasks.py, the same as in
-earnest), the cluster and its faults (kafka/testing).
+of events, so that a seed replays a run. Does not own: tasks (kafka/net/loop/tasks.py, the same as
+in earnest), the cluster and its faults (kafka/testing).
 
-The contract is told in kafka/net/loop/tasks.py. Here nobody else drives: run() and wait() let virtual
-time pass until they have what they wait for.
+The contract is told in kafka/net/loop/tasks.py. Here nobody else drives: run() and wait() let
+virtual time pass until they have what they wait for.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Callable, Coroutine, Dict, List, Optional, TypeVar
 
 from kafka.errors import IllegalStateError, KafkaTimeoutError
-from kafka.net.helpers import Helpers
+from kafka.net.loop.helpers import Helpers
 from kafka.net.loop.selector import Poller
 from kafka.net.loop.tasks import Task
 from kafka.net.loop.threads import Driving

@@ -15,7 +15,7 @@ import socket
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from kafka.errors import KafkaConnectionError
-from kafka.net.busy_poll import BusyPoll
+from kafka.net.loop.busy_poll import BusyPoll
 
 __all__ = ['READ', 'WRITE', 'Poller']
 

@@ -54,11 +54,11 @@ from collections import deque
 from typing import Any, Callable, List, Optional, Tuple
 
 from kafka.errors import IllegalStateError
-from kafka.net.helpers import started
+from kafka.net.loop.helpers import started
+from kafka.net.loop.parked import Entry, Parked, discard
 from kafka.net.loop.selector import Poller
 from kafka.net.loop.signals import Interrupts, main_ident
 from kafka.net.loop.tasks import Scheduler
-from kafka.net.parked import Entry, Parked, discard
 
 __all__ = ['Driving']
 

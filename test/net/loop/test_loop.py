@@ -16,7 +16,7 @@ import pytest
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.net.loop.loop import Loop
 from kafka.net.loop.loop import threads as driving
-from kafka.net.parked import Entry, Parked
+from kafka.net.loop.parked import Entry, Parked
 
 
 @pytest.fixture

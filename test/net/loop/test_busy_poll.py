@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kafka.net.busy_poll import LENT, LONGEST, SHORTEST, BusyPoll
+from kafka.net.loop.busy_poll import LENT, LONGEST, SHORTEST, BusyPoll
 
 LIMIT = 0.0003
 NEWS = [(7, 1)]

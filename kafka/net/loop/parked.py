@@ -1,6 +1,6 @@
 """Sleep of a thread that waits for what happens in the turns of a loop.
 
-Made by the thread that waits, woken by whichever thread runs the turn (net/loop/threads.py). The loop holds
+Made by the thread that waits, woken by whichever thread runs the turn (threads.py). The loop holds
 only weak references: the thread may be ended by an exception at any point, and an entry that it
 left is gone with its frame. Locks: one for each thread that sleeps; it guards nothing and is slept
 on.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from kafka.net.parked import Entry, Parked, discard
+from kafka.net.loop.parked import Entry, Parked, discard
 
 
 def test_a_call_ends_the_sleep():

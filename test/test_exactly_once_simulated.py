@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from kafka.coordinator.offset_commits import OffsetCommits
+from kafka.coordinator.commits.manager import OffsetCommits
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.exactly_once import ExactlyOnce
 from kafka.structs import ConsumerGroupMetadata, TopicPartition

@@ -34,7 +34,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/consumer/group.py: KafkaConsumer._end': 'logged: the consumer is closed all the same',
     'kafka/consumer/completed_fetch.py: CompletedFetch._deserialized': 'raised by the next take()',
     'kafka/blocking/worker_processes.py: check_sendable': 'what an object raises when pickled',
-    'kafka/coordinator/member_assignors.py: _of': 'told as the failure of the assignor',
+    'kafka/coordinator/classic/assignors.py: _of': 'told as the failure of the assignor',
     'kafka/blocking/exchange.py: abandon': 'a foreign connection may fail in any way',
     'kafka/blocking/base_client.py: BlockingVerbs._send_broker_unaware_request': 'next host',
     'kafka/evented/client.py: EventedClient._run_tasks': 'a task of the program: its future fails',

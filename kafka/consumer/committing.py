@@ -2,7 +2,7 @@
 
 Owns what is committed (positions, or what was marked as done once anything was), when it is
 committed by itself, and who is told. Does not own: requests and what brokers answer
-(coordinator/offset_commits.py).
+(coordinator/commits/manager.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from kafka.consumer.call_checks import check_offsets, check_partition, seconds_of
 from kafka.consumer.shell import Shell
-from kafka.coordinator.commits import AutoCommit, AutoCommitState
+from kafka.coordinator.commits.schedule import AutoCommit, AutoCommitState
 from kafka.errors import IllegalStateError, KafkaError
 from kafka.future import Future
 from kafka.internals.cleanup import CleanUp

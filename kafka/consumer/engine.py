@@ -27,11 +27,11 @@ from kafka.consumer.offsets import OffsetLookups
 from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors.adapt import adapt_assignors
-from kafka.coordinator.classic_member import ClassicMember
-from kafka.coordinator.consumer_member import ConsumerMember
+from kafka.coordinator.classic.coordinator import ClassicMember
+from kafka.coordinator.commits.manager import FetchedOffsets, OffsetCommits
+from kafka.coordinator.commits.standing import Standing
+from kafka.coordinator.kip848.coordinator import ConsumerMember
 from kafka.coordinator.member import GroupSettings, Member
-from kafka.coordinator.offset_commits import FetchedOffsets, OffsetCommits
-from kafka.coordinator.standing import Standing
 from kafka.errors import IllegalStateError, KafkaError, TopicAuthorizationFailedError
 from kafka.net.bootstrap import Beginning
 from kafka.net.loop.tasks import Task

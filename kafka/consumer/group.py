@@ -34,7 +34,7 @@ from kafka.consumer.siblings import SiblingWatch
 from kafka.consumer.verbs import Verbs
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.coordinator.commits import AutoCommit
+from kafka.coordinator.commits.schedule import AutoCommit
 from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaError, NoBrokersAvailable
 from kafka.internals.cleanup import CleanUp, clean_up
 from kafka.internals.logging_setup import be_quiet

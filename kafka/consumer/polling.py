@@ -18,7 +18,7 @@ from kafka.consumer.partition_state import is_suspended
 from kafka.consumer.rebalancing import Rebalancing
 from kafka.consumer.shell import Course, ListedRecords
 from kafka.consumer.siblings import SiblingWatch
-from kafka.coordinator.commits import AutoCommitState
+from kafka.coordinator.commits.schedule import AutoCommitState
 from kafka.errors import (
     IllegalStateError,
     InvalidTopicError,

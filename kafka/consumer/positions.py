@@ -53,7 +53,7 @@ from kafka.net.loop.tasks import Task, Timer
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.coordinator.offset_commits import FetchedOffsets
+    from kafka.coordinator.commits.manager import FetchedOffsets
 
 __all__ = ['Positions']
 

@@ -1,6 +1,7 @@
 """What is logged of the rebalances of one member: each with its reason, a row of them once.
 
-Owns the lines and the counting. Does not own: when a rebalance begins and why (membership.py).
+Owns the lines and the counting. Does not own: when a rebalance begins and why
+(coordinator/classic/state_machine.py).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import logging
 from collections import deque
 from typing import Deque, Mapping
 
-from kafka.coordinator.membership_table import Reason
+from kafka.coordinator.classic.transitions import Reason
 from kafka.errors import KafkaError
 
 __all__ = ['RebalanceLog']

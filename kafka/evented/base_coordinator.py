@@ -3,10 +3,10 @@
 Owns what any kind of group needs: the look-up of the coordinator, joining, heartbeats, leaving.
 What the members of a group of consumers tell each other is kafka.evented.consumer_coordinator's.
 
-KafkaConsumer does not use it: its members live on a loop (classic_member.py). It is here for
-programs that drive kafka.evented.client.KafkaClient themselves: nothing happens but in the calls of
-this object and in ``poll()`` of the client, which sends the heartbeats too. What codes mean is the
-same table (membership_table.py).
+KafkaConsumer does not use it: its members live on a loop (coordinator/classic/coordinator.py). It
+is here for programs that drive kafka.evented.client.KafkaClient themselves: nothing happens but in
+the calls of this object and in ``poll()`` of the client, which sends the heartbeats too. What codes
+mean is the same table (coordinator/classic/transitions.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 import weakref
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from kafka.coordinator.membership_table import Call, Verdict, error_of, verdict_of
+from kafka.coordinator.classic.transitions import Call, Verdict, error_of, verdict_of
 from kafka.errors import KafkaError, KafkaTimeoutError, for_code
 from kafka.evented.heartbeat import Heartbeat
 from kafka.protocol.find_coordinator import FindCoordinatorRequest

@@ -2,8 +2,9 @@
 
 Owns what consumers tell their group, the offsets of the group, and commits by interval. Joining and
 heartbeats are base_coordinator.py's, where it says who uses this; the requests for offsets and what
-their codes mean are those of KafkaConsumer (offset_messages.py, offset_verdicts.py). The listeners
-of the program are called in the calls of this object.
+their codes mean are those of KafkaConsumer (coordinator/commits/messages.py,
+coordinator/commits/error_actions.py). The listeners of the program are called in the calls of this
+object.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from kafka.coordinator.assignors.adapt import adapt_assignors, decode_subscripti
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.subscriptions import decode_assignment
-from kafka.coordinator.commits import AutoCommit
-from kafka.coordinator.offset_messages import (
-    commit_request,
-    committed_codes,
-    fetch_request,
-    fetched,
-)
-from kafka.coordinator.offset_verdicts import (
+from kafka.coordinator.commits.error_actions import (
     Action,
     Trouble,
     commit_trouble,
     fetch_trouble,
 )
+from kafka.coordinator.commits.messages import (
+    commit_request,
+    committed_codes,
+    fetch_request,
+    fetched,
+)
+from kafka.coordinator.commits.schedule import AutoCommit
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError, NodeNotReadyError
 from kafka.evented.base_coordinator import BaseCoordinator, as_struct
 from kafka.future import Future

@@ -15,7 +15,7 @@ from typing import Any, Deque, Dict, Iterable, List, Optional, Tuple
 from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.fetch_answers import out_of_range
 from kafka.consumer.reset_policy import NONE, timestamp_of
-from kafka.coordinator.offset_verdicts import named
+from kafka.coordinator.commits.error_actions import named
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,

@@ -1,7 +1,7 @@
 """Heartbeat: when the next heartbeat of a member is due, as programs of 1.x found it.
 
 Owns the one clock of base_coordinator.py. The members of KafkaConsumer have a machine of their own
-(membership.py).
+(coordinator/classic/state_machine.py).
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Optional, Tuple
 
-from kafka.coordinator.offset_commits import OffsetCommits
-from kafka.coordinator.offset_messages import STABLE_FROM, fetched
-from kafka.coordinator.offset_verdicts import Action, fetch_trouble
+from kafka.coordinator.commits.error_actions import Action, fetch_trouble
+from kafka.coordinator.commits.manager import OffsetCommits
+from kafka.coordinator.commits.messages import STABLE_FROM, fetched
 from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
 from kafka.net.link_parts import session_of
 from kafka.net.routes import GROUP

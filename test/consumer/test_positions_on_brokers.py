@@ -11,7 +11,7 @@ from kafka.consumer.offsets import OffsetLookups
 from kafka.consumer.partition_state import EpochEnd, Phase
 from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import SubscriptionState
-from kafka.coordinator.offset_commits import FetchedOffsets
+from kafka.coordinator.commits.manager import FetchedOffsets
 from kafka.errors import KafkaTimeoutError, LogTruncationError, UnsupportedVersionError
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers

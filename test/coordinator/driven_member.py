@@ -6,7 +6,7 @@ import random
 import threading
 
 from kafka.consumer.subscription_state import SubscriptionState
-from kafka.coordinator.consumer_member import ConsumerMember
+from kafka.coordinator.kip848.coordinator import ConsumerMember
 from kafka.coordinator.member import GroupSettings, StepKind
 from kafka.errors import KafkaConnectionError
 from kafka.protocol.api import ApiKey

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from kafka.coordinator.group_settings import GroupSettings
-from kafka.coordinator.membership_848 import Membership
-from kafka.coordinator.membership_848_table import State
+from kafka.coordinator.kip848.state_machine import Membership
+from kafka.coordinator.kip848.transitions import State
 from kafka.structs import TopicPartition
 from test.coordinator.heartbeats import NAMES, answer
 

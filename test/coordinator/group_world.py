@@ -11,7 +11,7 @@ import threading
 from types import SimpleNamespace
 
 from kafka.coordinator.assignors.adapt import adapt_assignors
-from kafka.coordinator.classic_member import ClassicMember
+from kafka.coordinator.classic.coordinator import ClassicMember
 from kafka.coordinator.member import GroupSettings, StepKind
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from kafka.coordinator.membership_table import State
+from kafka.coordinator.classic.transitions import State
 from kafka.errors import CommitInRebalanceError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.integration.consuming import SECONDS

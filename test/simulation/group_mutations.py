@@ -19,11 +19,11 @@ from kafka.consumer.rebalancing import Rebalancing
 from kafka.consumer.shell import Shell
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors import adapt, cooperative_sticky
-from kafka.coordinator.consumer_member import ConsumerMember
+from kafka.coordinator.classic.state_machine import Membership
+from kafka.coordinator.classic.transitions import Verdict
 from kafka.coordinator.group_settings import StepKind
-from kafka.coordinator.membership import Membership
-from kafka.coordinator.membership_848 import Membership as NextMembership
-from kafka.coordinator.membership_table import Verdict
+from kafka.coordinator.kip848.coordinator import ConsumerMember
+from kafka.coordinator.kip848.state_machine import Membership as NextMembership
 from kafka.record.record_columns import RecordColumns
 from kafka.structs import OffsetAndMetadata
 from test.simulation.group_runs import run_group

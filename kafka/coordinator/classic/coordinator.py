@@ -1,0 +1,563 @@
+"""A member of a classic group: the conversations with its coordinator, in turns of the loop.
+
+Owns who is asked when, waiting, back-off, heartbeats, and the steps that are put up for the thread
+that polls. Does not own: what has to be done and what an answer means (state_machine.py), requests
+(requests.py), assigning (leader.py, assignors.py), commits (coordinator/commits/manager.py),
+LeaveGroup (leave_group.py).
+
+One coroutine goes through the rebalances; it sleeps while the member is stable. What is due later
+is one timer (heartbeats: heartbeats.py). JoinGroup and SyncGroup go over a connection of
+their own, because a broker parks them, and everything behind them (Pool.group_link()).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from typing import Any, Callable, Dict, Optional, Sequence
+
+from kafka.coordinator.assignors.adapt import Assignor
+from kafka.coordinator.classic.assignors import AssignorError, MemberAssignors, subscriptions_of
+from kafka.coordinator.classic.heartbeats import HeartbeatSender
+from kafka.coordinator.classic.leader import GroupLeader
+from kafka.coordinator.classic.leave_group import say_goodbye
+from kafka.coordinator.classic.requests import (
+    join_request,
+    join_seconds,
+    rebalance_seconds,
+    session_seconds,
+    sync_request,
+)
+from kafka.coordinator.classic.state_machine import Membership, Need, StepPlan, Who
+from kafka.coordinator.classic.transitions import Call, Reason, State, Verdict, error_of, verdict_of
+from kafka.coordinator.member import GroupSettings, Member, Step
+from kafka.coordinator.rebalance_log import RebalanceLog
+from kafka.errors import (
+    BrokerResponseError,
+    Cancelled,
+    InconsistentGroupProtocolError,
+    KafkaError,
+    ProtocolError,
+    UnsupportedVersionError,
+)
+from kafka.net.link_parts import backoff_seconds
+from kafka.net.loop.tasks import Alarm, Event, Task, Waiter
+from kafka.net.routes import GROUP
+from kafka.protocol.api import choose_version
+from kafka.protocol.group import JoinGroupRequest
+from kafka.structs import ConsumerGroupMetadata, TopicPartition
+
+__all__ = ['AssignorError', 'ClassicMember']
+
+log = logging.getLogger(__name__)
+
+_STATES = {
+    State.UNJOINED: '<unjoined>',
+    State.FAILED: '<unjoined>',
+    State.STABLE: '<stable>',
+}
+
+
+class ClassicMember(Member):
+    """One member.
+
+    Arguments: loop, pool: of the consumer; settings; subscription: a SubscriptionState, read under
+    `lock`; assignors: the best first; on_change: as Member; chance: for the jitter.
+    """
+
+    def __init__(
+        self,
+        loop: Any,
+        pool: Any,
+        settings: GroupSettings,
+        subscription: Any,
+        lock: Any,
+        assignors: Sequence[Assignor],
+        on_change: Callable[[], Any],
+        chance: Optional[random.Random] = None,
+    ) -> None:
+        super().__init__(settings, on_change)
+        self._loop = loop
+        self._pool = pool
+        self._subscription = subscription
+        self._lock = lock
+        self._assignors = MemberAssignors(assignors)
+        self._chance = chance or random.Random()
+        self._membership = Membership(settings, self._assignors.is_cooperative)
+        self._leader = GroupLeader(loop, pool, settings)
+        self._heartbeats = HeartbeatSender(
+            loop, pool, settings, self._membership, self._backoff, self._on_heartbeat
+        )
+        self._log = RebalanceLog(settings.group_id)
+        self._begun = 0  # rebalances that were logged
+        self._began_at = 0.0  # when the last of them did
+        self._failures = 0  # of calls in a row, for the back-off
+        self._foreign = 0  # assignments in a row with topics that this member does not want
+        self._task: Optional[Task[None]] = None
+        self._waiter: Optional[Waiter[None]] = None  # of the coroutine
+        self._is_woken = False
+        self._is_closed = False
+        self._parking: Any = None  # the link that JoinGroup or SyncGroup is on its way over
+        self._moved = Event()  # raised and lowered at once, for commits that wait
+        self._alarm = Alarm(loop, self._on_timer)
+        self._plan: Optional[StepPlan] = None  # of the step that is up
+        self._answer: Any = None  # to the last JoinGroup
+        self._assignor: Optional[Assignor] = None  # that the group has chosen
+
+    def __repr__(self) -> str:
+        return '<ClassicMember %r%s>' % (self._membership, ' closed' if self._is_closed else '')
+
+    # ------------------------------------------------------------ from any thread
+
+    def polled(self, now: float) -> None:
+        """See Member.polled()."""
+        self._membership.polled_at = now
+        if self._membership.waits_for_poll and not self._is_closed:
+            self._loop.call_threadsafe(self._on_poll, now)
+
+    @property
+    def is_stable(self) -> bool:
+        """See Member.is_stable."""
+        return self._membership.state is State.STABLE
+
+    @property
+    def can_commit(self) -> bool:
+        """See Member.can_commit."""
+        return self._membership.takes_commits
+
+    @property
+    def commits_held_only(self) -> bool:
+        """See Member.commits_held_only."""
+        return not self.is_stable
+
+    def identity(self) -> ConsumerGroupMetadata:
+        """See Member.identity()."""
+        who, state = self._membership.who, self._membership.state
+        return ConsumerGroupMetadata(
+            self.settings.group_id,
+            who.generation,
+            who.member_id,
+            self.settings.group_instance_id,
+            _STATES.get(state, '<rebalancing>'),
+        )
+
+    # ------------------------------------------------------------ in turns of the loop
+
+    def start(self) -> None:
+        """See Member.start()."""
+        if not self._membership.is_started:
+            self._pool.cluster.add_listener(self._on_metadata)
+        self._membership.start()
+
+    def subscription_changed(self) -> None:
+        """See Member.subscription_changed()."""
+        self._read_topics()
+        self._look_at_partitions()
+        self._changed()
+
+    def rejoin(self, reason: str) -> None:
+        """See Member.rejoin()."""
+        self._membership.rebalance(reason)
+        self._changed()
+
+    def commit_refused(
+        self, error: KafkaError, who: Optional[ConsumerGroupMetadata] = None
+    ) -> None:
+        """See Member.commit_refused()."""
+        code = getattr(error, 'errno_of_group', None)
+        if code is None:
+            code = getattr(error, 'errno', None)
+        if code is not None:
+            sender = None if who is None else Who(who.generation_id, who.member_id)
+            self._membership.on_commit(sender, code)
+            self._changed()
+
+    async def until_commits(self, refused: Optional[ConsumerGroupMetadata] = None) -> bool:
+        """See Member.until_commits()."""
+        member = self._membership
+        was = None if refused is None else Who(refused.generation_id, refused.member_id)
+        while not member.takes_commits or member.who == was:
+            if self._is_closed or not member.is_asking:
+                return False
+            await self._moved.wait()
+        return True
+
+    async def leave(self, reason: str, timeout: float) -> None:
+        """See Member.leave()."""
+        self._end_course()
+        who = self._membership.leave()
+        self._drop_step()
+        self._leader.resign(self._read_topics() or ())
+        self._show()
+        await say_goodbye(self._loop, self._pool, self.settings, who, reason, timeout)
+
+    def close(self) -> None:
+        """See Member.close()."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._end_course()
+        self._drop_step()
+        self._moved.set()
+        if self._membership.is_started:
+            self._pool.cluster.remove_listener(self._on_metadata)
+        self._alarm.cancel()
+
+    # ------------------------------------------------------------ what happens
+
+    def _on_poll(self, now: float) -> None:
+        self._read_topics()
+        self._membership.poll(now)
+        self._changed()
+
+    def _read_topics(self) -> Any:
+        with self._lock:
+            topics = self._subscription.subscription
+            topics = None if topics is None else frozenset(topics)
+        self._membership.set_topics(topics)
+        return topics
+
+    def _on_metadata(self, cluster: Any) -> None:
+        if self._look_at_partitions():
+            self._changed()
+
+    def _look_at_partitions(self) -> bool:
+        """Begin a rebalance if this member leads and the partitions have changed."""
+        is_outdated = self._leader.is_outdated()
+        if is_outdated:
+            self._membership.rebalance(Reason.PARTITIONS.value)
+        return is_outdated
+
+    def _changed(self) -> None:
+        """Let the coroutine look what is to be done."""
+        if self._is_closed:
+            return
+        self._is_woken = True
+        self._membership.begin_if_due()
+        self._show()
+        if self._task is None:
+            self._task = self._loop.spawn(self._course())
+            self._task.add_done_callback(self._on_end)
+        elif self._waiter is not None:
+            self._waiter.wake()
+
+    def _show(self) -> None:
+        """Let others see what the membership has become."""
+        member = self._membership
+        if member.begun != self._begun:
+            self._begun, self._began_at = member.begun, self._loop.time()
+            self._log.began(self._began_at, member.who.generation, member.reason)
+        if self._plan is not None and member.next_step() != self._plan:
+            if self.step is not None and self.step.withdraw():
+                self.step = None
+        self._moved.set()
+        self._moved.clear()
+        has_news = member.error is not self.error or member.adopted != self.rebalances
+        self.error, self.rebalances = member.error, member.adopted
+        self._arm()
+        if has_news:
+            self._on_change()
+
+    def _end_course(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+        link, self._parking = self._parking, None
+        if link is not None:  # nobody waits there, and brokers before 2.3 would never answer
+            link.close()
+
+    def _drop_step(self) -> None:
+        step, self.step, self._plan = self.step, None, None
+        if step is not None:
+            step.withdraw()
+
+    def _on_end(self, task: Task[None]) -> None:
+        """Let the program hear of a mistake that ended the coroutine."""
+        error = task.exception
+        if error is None or isinstance(error, Cancelled) or self._task is not task:
+            return
+        self._task = None
+        log.error('%r ends by a mistake', self, exc_info=error)
+        self._membership.fail(KafkaError('the member of the group cannot go on: %r' % error))
+        self._show()
+
+    # ------------------------------------------------------------ the course of a rebalance
+
+    async def _course(self) -> None:
+        member = self._membership
+        while True:
+            self._is_woken = False
+            member.begin_if_due()
+            self._show()
+            plan, need = member.next_step(), member.needs()
+            if plan is not None:
+                await self._take(plan)
+            elif need is Need.JOIN:
+                await self._join()
+            elif need is Need.SYNC:
+                await self._sync()
+            elif not self._is_woken:
+                self._waiter = Waiter()
+                try:
+                    await self._waiter
+                finally:
+                    self._waiter = None
+
+    async def _take(self, plan: StepPlan) -> None:
+        """Put up a step, and wait until the thread that polls has taken it or it is withdrawn."""
+        deadline = self._loop.time() + self._membership.rebalance_timeout
+        step = Step(
+            self._loop, plan.kind, plan.partitions, plan.owned, plan.commits, deadline, plan.tells
+        )
+        self.step, self._plan = step, plan
+        self._on_change()
+        await step.finished()
+        self.step = self._plan = None
+        if not step.is_withdrawn:
+            self._membership.step_done(plan)
+            if self._membership.state is State.STABLE:
+                self._log.joined(self._membership.who.generation, len(plan.owned))
+                if self.figures is not None:
+                    self.figures.rebalanced(self._loop.time() - self._began_at)
+
+    async def _link(self) -> Any:
+        """Return the link for what is parked; None if it could not be had, which is dealt with.
+
+        What is needed may be something else afterwards.
+        """
+        try:
+            link = await self._loop.within(
+                self.settings.request_timeout,
+                self._pool.group_link(self.settings.group_id, parks=True),
+            )
+        except KafkaError as error:
+            await self._on_unreachable(error)
+            return None
+        return link if link.session is not None else None
+
+    async def _on_unreachable(self, error: KafkaError) -> None:
+        """Find the coordinator again, or tell the program."""
+        member, settings = self._membership, self.settings
+        if error.retriable:
+            self._log.failed('finding the coordinator', error)
+            self._pool.forget_coordinator(GROUP, settings.group_id)
+        elif member.needs() is not Need.NOTHING:
+            code = error.errno if isinstance(error, BrokerResponseError) else None
+            if code is None or isinstance(error, UnsupportedVersionError):
+                member.refuse(error)
+            elif verdict_of(Call.JOIN, code) is Verdict.FATAL:
+                member.fail(self._error(code))
+            else:
+                member.refuse(self._error(code))
+            self._show()
+        await self._pause()
+
+    def _error(self, code: int) -> KafkaError:
+        settings = self.settings
+        return error_of(
+            code, settings.group_id, settings.session_timeout, settings.group_instance_id
+        )
+
+    async def _pause(self) -> None:
+        """Wait before the next try, longer after each that failed."""
+        self._failures += 1
+        await self._loop.sleep(self._backoff(self._failures))
+
+    def _backoff(self, failures: int) -> float:
+        base, longest = self.settings.retry_backoff, self.settings.retry_backoff_max
+        return backoff_seconds(base, longest, failures, self._chance.uniform(0.8, 1.2))
+
+    # ------------------------------------------------------------ JoinGroup
+
+    async def _join(self) -> None:
+        link = await self._link()
+        member = self._membership
+        if link is None or member.needs() is not Need.JOIN:
+            return
+        try:
+            version = choose_version(JoinGroupRequest, link.versions.ranges)
+            request = join_request(
+                self.settings, member.who, self._subscriptions(), member.reason, version
+            )
+        except (AssignorError, UnsupportedVersionError) as error:
+            if not isinstance(error, AssignorError):
+                link.close()  # who is behind it may be told wrongly, or be updated by then
+            await self._refuse(error)
+            return
+        self._leader.resign(member.topics or ())
+        self._note_times(version)
+        member.joining()
+        seconds = join_seconds(self.settings, version)
+        answer = await self._ask(link, request, seconds, version)
+        if answer is not None:
+            await self._on_join(answer)
+
+    def _note_times(self, version: int) -> None:
+        settings, member = self.settings, self._membership
+        seconds = rebalance_seconds(settings, version)
+        session = session_seconds(settings, version)
+        if session != settings.session_timeout and seconds != member.rebalance_timeout:
+            log.warning(
+                'group=%s: session_timeout_ms is %d here: brokers before 0.10.1 take no more',
+                settings.group_id,
+                round(session * 1000),
+            )
+        member.rebalance_timeout = seconds
+
+    def _subscriptions(self) -> Any:
+        member, rack = self._membership, self.settings.client_rack or None
+        topics, generation = member.topics or frozenset(), member.who.generation
+        return self._assignors.subscriptions(topics, member.owned, generation, rack)
+
+    async def _ask(self, link: Any, request: Any, seconds: float, version: Optional[int]) -> Any:
+        """Return the answer to JoinGroup or SyncGroup, None if there is none."""
+        began, self._parking = self._loop.time(), link
+        try:
+            answer = await link.request(request, seconds, version)
+            if self.figures is not None:
+                self.figures.asked(type(request).__name__, self._loop.time() - began)
+            return answer
+        except KafkaError as error:
+            self._pool.forget_coordinator(GROUP, self.settings.group_id)
+            if error.retriable:
+                self._log.failed(type(request).__name__, error)
+                self._membership.join_again()
+            else:
+                self._membership.refuse(error)
+            self._show()
+        finally:
+            if self._parking is link:
+                self._parking = None
+        await self._pause()
+        return None
+
+    async def _refuse(self, error: KafkaError) -> None:
+        """Give the try to join up; the next is made when the program has heard of it."""
+        self._membership.refuse(error)
+        self._show()
+        await self._pause()
+
+    async def _on_join(self, answer: Any) -> None:
+        member = self._membership
+        who = Who(answer.generation_id, answer.member_id)
+        verdict = member.on_join(answer.error_code, who, self._loop.time())
+        if verdict is Verdict.GOOD:
+            self._answer = answer
+            self._assignor = self._assignors.chosen(answer)
+            if self._assignor is None:
+                text = 'group %s has the protocol %s of type %s, which this member does not know'
+                told = (self.settings.group_id, answer.protocol_name, answer.protocol_type)
+                member.fail(InconsistentGroupProtocolError(text % told))
+        await self._follow(verdict, 'JoinGroup', answer.error_code)
+
+    async def _follow(self, verdict: Verdict, what: str, code: int) -> None:
+        """Do what an answer to JoinGroup or SyncGroup demands of who sends."""
+        self._show()
+        if verdict in (Verdict.GOOD, Verdict.TAKE_ID, Verdict.LOST, Verdict.LOST_ID):
+            self._failures = 0
+            return
+        if verdict is Verdict.REFIND:
+            self._pool.forget_coordinator(GROUP, self.settings.group_id)
+        if verdict in (Verdict.REFIND, Verdict.RETRY):
+            self._log.failed(what, self._error(code))
+        if verdict is not Verdict.FATAL:
+            await self._pause()
+
+    # ------------------------------------------------------------ SyncGroup
+
+    async def _sync(self) -> None:
+        member, answer, assignor = self._membership, self._answer, self._assignor
+        assert assignor is not None
+        who, given = member.who, {}
+        if answer.leader == who.member_id:
+            try:
+                given = await self._lead(assignor, answer)
+            except (AssignorError, ProtocolError) as error:
+                if self._is_still(who):
+                    await self._refuse(error)
+                return
+        link = await self._link()
+        if link is None or not self._is_still(who):
+            return
+        member.syncing()
+        request = sync_request(self.settings, who, assignor.name, given)
+        answer = await self._ask(link, request, self.settings.request_timeout, None)
+        if answer is not None:
+            await self._on_sync(assignor, answer)
+
+    def _is_still(self, who: Who) -> bool:
+        return self._membership.who == who and self._membership.needs() is Need.SYNC
+
+    async def _lead(self, assignor: Assignor, answer: Any) -> Dict[str, bytes]:
+        """Assign, or only watch the topics if the group keeps its assignment (KIP-814).
+
+        Raises AssignorError; ProtocolError for a member whose subscription cannot be read.
+        """
+        members = subscriptions_of(answer)
+        await self._leader.watch(members, self._membership.topics or ())
+        if answer.skip_assignment:
+            self._leader.kept()
+            return {}
+        self._leader.assigned()
+        return self._assignors.share(assignor, self._pool.cluster, members)
+
+    async def _on_sync(self, assignor: Assignor, answer: Any) -> None:
+        member, code = self._membership, answer.error_code
+        assigned: Sequence[TopicPartition] = ()
+        if not code:
+            try:
+                generation = member.who.generation
+                assigned = self._assignors.read(assignor, answer.assignment, generation)
+            except (AssignorError, ProtocolError) as error:
+                await self._refuse(error)
+                return
+        verdict = member.on_sync(code, set(assigned), self._loop.time())
+        is_foreign = verdict is Verdict.GOOD and member.needs() is Need.JOIN
+        self._foreign = self._foreign + 1 if is_foreign else 0
+        await self._follow(verdict, 'SyncGroup', code)
+        if self._foreign > 1:  # topics that have changed meanwhile are so once; not an assignor
+            await self._loop.sleep(self._backoff(self._foreign - 1))
+
+    # ------------------------------------------------------------ time
+
+    def _arm(self) -> None:
+        """See to it that somebody looks when something is due next."""
+        if not self._is_closed:
+            self._alarm.set(self._membership.next_time(self._loop.time()))
+
+    def _on_timer(self) -> None:
+        member, now = self._membership, self._loop.time()
+        if self._is_closed:
+            return
+        if member.poll_by <= now:
+            self._on_late(now)
+        elif member.is_beating and member.heartbeats.due <= now:
+            self._heartbeats.send(now)
+        self._arm()
+
+    def _on_heartbeat(self) -> None:
+        """Look what an answer has changed."""
+        heartbeats = self._membership.heartbeats
+        if self.figures is not None and heartbeats.took is not None:
+            self.figures.heartbeat(heartbeats.answered_at, heartbeats.took)
+            heartbeats.took = None
+        if self._membership.state is not State.STABLE or self._membership.error is not self.error:
+            self._changed()
+        self._arm()
+
+    def _on_late(self, now: float) -> None:
+        """Leave the group: the program has not polled for too long."""
+        settings = self.settings
+        text = 'no poll for %.0f s' % (now - self._membership.polled_at)
+        log.warning(
+            'group=%s: %s, so that this member leaves; poll more often, lower max_poll_records or'
+            ' raise max_poll_interval_ms=%d',
+            settings.group_id,
+            text,
+            round(settings.rebalance_timeout * 1000),
+        )
+        who = self._membership.expire()
+        self._loop.spawn(
+            say_goodbye(self._loop, self._pool, settings, who, text, settings.request_timeout)
+        )
+        self._changed()

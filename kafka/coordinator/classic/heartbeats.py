@@ -1,0 +1,115 @@
+"""Heartbeats of a member of a classic group: sent without a coroutine, repeated soon if one fails.
+
+Owns the sending and what is logged of a coordinator that does not answer. Does not own: when one is
+due and what an answer means (state_machine.py), the timer (coordinator.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any, Callable, Optional
+
+from kafka.coordinator.classic.requests import heartbeat_request
+from kafka.coordinator.classic.state_machine import Membership, Who
+from kafka.coordinator.classic.transitions import Verdict
+from kafka.coordinator.group_settings import GroupSettings
+from kafka.errors import KafkaError, UnsupportedVersionError, for_code
+from kafka.net.routes import GROUP
+
+__all__ = ['HeartbeatSender']
+
+log = logging.getLogger(__name__)
+
+
+class HeartbeatSender:
+    """Sends the heartbeats of one member.
+
+    Arguments: loop; pool; settings; membership; backoff: seconds to wait after so many failures in
+    a row; on_told: called when one was answered or has failed, unless it was of a former self.
+    """
+
+    def __init__(
+        self,
+        loop: Any,
+        pool: Any,
+        settings: GroupSettings,
+        membership: Membership,
+        backoff: Callable[[int], float],
+        on_told: Callable[[], Any],
+    ) -> None:
+        self._loop = loop
+        self._pool = pool
+        self._settings = settings
+        self._membership = membership
+        self._backoff = backoff
+        self._on_told = on_told
+        self._missed = 0  # in a row
+
+    def __repr__(self) -> str:
+        return '<HeartbeatSender of %s missed=%d>' % (self._settings.group_id, self._missed)
+
+    def send(self, now: float) -> None:
+        """Send one; without a coroutine while the coordinator is connected."""
+        who, number = self._membership.who, self._membership.heartbeats.sent(now)
+        link = self._pool.group_link_at_hand(self._settings.group_id)
+        if link is not None:
+            self._submit(link, who, number)
+        else:
+            self._loop.spawn(self._find_and_send(who, number))
+
+    async def _find_and_send(self, who: Who, number: int) -> None:
+        settings = self._settings
+        try:
+            link = await self._loop.within(
+                settings.request_timeout, self._pool.group_link(settings.group_id)
+            )
+        except KafkaError as error:
+            self._on_outcome(None, who, number, None, error)
+        else:
+            self._submit(link, who, number)
+
+    def _submit(self, link: Any, who: Who, number: int) -> None:
+        settings = self._settings
+        seconds = min(settings.request_timeout, settings.session_timeout)
+        call = partial(self._on_outcome, link, who, number)
+        link.submit(heartbeat_request(settings, who), call, seconds)
+
+    def _on_outcome(
+        self, link: Any, who: Who, number: int, response: Any, error: Optional[KafkaError]
+    ) -> None:
+        if isinstance(error, UnsupportedVersionError):
+            # It let this member in. Brokers of 0.9 do not say what they are, and are taken for
+            # older ones when a connection breaks while that is tried out.
+            link.close()
+        if who != self._membership.who or not self._membership.heartbeats.counts(number):
+            return
+        verdict = Verdict.REFIND
+        if error is None:
+            code = response.error_code
+            verdict = self._membership.on_heartbeat(who, code, self._loop.time())
+            error = for_code(code)()
+        if verdict in (Verdict.REFIND, Verdict.RETRY):
+            self._on_missed(verdict, error)
+        else:
+            self._missed = 0
+        self._on_told()
+
+    def _on_missed(self, verdict: Verdict, error: KafkaError) -> None:
+        """Try again soon: the coordinator was not reached, or is none."""
+        settings, member, now = self._settings, self._membership, self._loop.time()
+        if verdict is Verdict.REFIND:
+            self._pool.forget_coordinator(GROUP, settings.group_id)
+        self._missed += 1
+        if member.is_beating:
+            member.heartbeats.failed(now, self._backoff(self._missed))
+        silent = now - member.heartbeats.answered_at
+        level = logging.WARNING if silent > settings.session_timeout else logging.DEBUG
+        if self._missed & (self._missed - 1) == 0:
+            log.log(
+                level,
+                'group=%s: no heartbeat was answered for %.1f s, the group may have gone on: %s',
+                settings.group_id,
+                silent,
+                error,
+            )

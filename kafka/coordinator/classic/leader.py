@@ -1,0 +1,134 @@
+"""What the leader of a classic group does beside its own part: it watches the topics of all.
+
+Owns the topics of all members: they are asked about before each assignment, and another one is due
+when their partitions change, or the racks of replicas where members have racks (KIP-881). Does not
+own: the assignors (assignors/adapt.py), when there is an assignment to make (coordinator.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Dict, FrozenSet, Iterable, Mapping, Optional, Tuple
+
+from kafka.coordinator.group_settings import GroupSettings
+from kafka.errors import KafkaError, LeaderNotAvailableError
+
+__all__ = ['GroupLeader']
+
+log = logging.getLogger(__name__)
+
+#: So often a topic that is being made is asked about before it is assigned without.
+TRIES = 5
+
+#: For each topic what an assignment depends on, None for a topic that there is not.
+_Seen = Dict[str, Optional[Tuple[Any, ...]]]
+
+
+class GroupLeader:
+    """Leads, while its member does. For turns of the loop only.
+
+    Arguments: loop; pool; settings.
+    """
+
+    def __init__(self, loop: Any, pool: Any, settings: GroupSettings) -> None:
+        self._loop = loop
+        self._pool = pool
+        self._settings = settings
+        self._topics: FrozenSet[str] = frozenset()
+        self._wanted: FrozenSet[str] = frozenset()  # in addition to those of the member itself
+        self._with_racks = False
+        self._seen: Optional[_Seen] = None
+        self._assigned: Optional[_Seen] = None  # as of the last assignment this member has made
+
+    def __repr__(self) -> str:
+        return '<GroupLeader of %s topics=%d>' % (self._settings.group_id, len(self._topics))
+
+    async def watch(self, members: Mapping[str, Any], own: Iterable[str]) -> None:
+        """Ask about the topics of all members, and notice from now on when they change.
+
+        Arguments: members: GroupSubscription by member id; own: the topics of this member.
+        """
+        self._topics = frozenset(topic for each in members.values() for topic in each.topics)
+        self._with_racks = any(each.rack for each in members.values())
+        self._want(self._topics, frozenset(own))
+        if self._topics:
+            await self._refresh()
+        self._seen = self._look()
+        self._ask_on()
+
+    def _want(self, topics: FrozenSet[str], own: FrozenSet[str]) -> None:
+        for topic in sorted(topics):
+            self._pool.want_topic(topic)
+        for topic in self._wanted - topics - own:
+            self._pool.topics.forget(topic)
+        self._wanted = topics - own
+
+    async def _refresh(self) -> None:
+        topics = sorted(self._topics)
+        for attempt in range(TRIES):
+            try:
+                cluster = await self._pool.metadata(topics, self._settings.request_timeout)
+            except KafkaError as error:
+                log.warning(
+                    'group=%s: it is assigned by what was known before, because brokers could not'
+                    ' be asked about its topics: %s',
+                    self._settings.group_id,
+                    error,
+                )
+                return
+            if not self._are_made(cluster, topics):
+                return
+            await self._loop.sleep(self._settings.retry_backoff * 2**attempt)
+
+    def _are_made(self, cluster: Any, topics: Iterable[str]) -> bool:
+        """Tell whether some topics are being made just now."""
+        errors = cluster.topic_errors
+        return any(errors.get(topic) is LeaderNotAvailableError for topic in topics)
+
+    def assigned(self) -> None:
+        """Note that the group is assigned by what watch() has seen."""
+        self._assigned = self._seen
+
+    def kept(self) -> None:
+        """Note that the group keeps the assignment that it has (KIP-814).
+
+        Sequence: a static member assigns and stops polling; a partition is added; it joins again,
+        still the leader of an assignment without that partition. So what it had seen counts.
+        """
+        if self._assigned is not None:
+            self._seen = self._assigned
+
+    def resign(self, own: Iterable[str]) -> None:
+        """Watch nothing any more. Arguments: own: topics of the member, which stay of interest."""
+        self._seen = None
+        self._topics = frozenset()
+        self._want(self._topics, frozenset(own))
+
+    def is_outdated(self) -> bool:
+        """Tell whether the topics have changed since they were assigned."""
+        if self._seen is None:
+            return False
+        self._ask_on()
+        return self._look() != self._seen
+
+    def _ask_on(self) -> None:
+        """Let the topics be asked about again, soon, if one of them is still being made."""
+        if self._are_made(self._pool.cluster, self._topics):
+            self._pool.refresh()
+
+    def _look(self) -> _Seen:
+        return {topic: self._look_at(topic) for topic in self._topics}
+
+    def _look_at(self, topic: str) -> Optional[Tuple[Any, ...]]:
+        partitions = self._pool.cluster.partitions_for_topic(topic)
+        if partitions is None:
+            return None
+        if not self._with_racks:
+            return (len(partitions),)
+        return tuple(self._racks(topic, each) for each in sorted(partitions))
+
+    def _racks(self, topic: str, partition: int) -> FrozenSet[Optional[str]]:
+        cluster = self._pool.cluster
+        state = cluster.partition(topic, partition)
+        brokers = [cluster.broker_metadata(node) for node in (state.replicas if state else ())]
+        return frozenset(broker.rack for broker in brokers if broker is not None)

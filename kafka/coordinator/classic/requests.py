@@ -1,0 +1,137 @@
+"""The requests of a member of a classic group; pure.
+
+Owns how settings and a member become messages, and what depends on the version in which a broker
+gets them. Does not own: when which is sent (state_machine.py), by whom (coordinator.py).
+"""
+
+from __future__ import annotations
+
+from typing import List, Mapping, Sequence, Tuple
+
+from kafka.coordinator.classic.state_machine import Who
+from kafka.coordinator.group_settings import GroupSettings
+from kafka.errors import UnsupportedVersionError
+from kafka.protocol.group import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+
+__all__ = [
+    'PROTOCOL_TYPE',
+    'heartbeat_request',
+    'join_request',
+    'join_seconds',
+    'leave_request',
+    'rebalance_seconds',
+    'session_seconds',
+    'sync_request',
+]
+
+#: What consumers call the kind of their groups.
+PROTOCOL_TYPE = 'consumer'
+#: Brokers cut reasons there (KIP-800).
+REASON_CHARACTERS = 255
+#: JoinGroup from here on says how long the group waits (KIP-62); brokers before 0.10.1 wait for the
+#: session time-out, and take none that is longer than this many seconds.
+_HAS_REBALANCE_TIMEOUT, _LONGEST_SESSION_BEFORE = 1, 30.0
+#: From here on members can be static (KIP-345).
+_STATIC_FROM = 5
+#: LeaveGroup from here on names several members (KIP-345).
+_LEAVES_SEVERAL_FROM = 3
+#: How much longer than the group waits an answer may take.
+_GRACE = 5.0
+
+
+def session_seconds(settings: GroupSettings, version: int) -> float:
+    """Return the session time-out for a broker that gets JoinGroup in some version."""
+    if version < _HAS_REBALANCE_TIMEOUT:
+        return min(settings.session_timeout, _LONGEST_SESSION_BEFORE)
+    return settings.session_timeout
+
+
+def rebalance_seconds(settings: GroupSettings, version: int) -> float:
+    """Return how long the group waits for this member to join again."""
+    if version < _HAS_REBALANCE_TIMEOUT:
+        return session_seconds(settings, version)
+    return settings.rebalance_timeout
+
+
+def join_seconds(settings: GroupSettings, version: int) -> float:
+    """Return how long to wait for the answer to JoinGroup, which the broker parks."""
+    return max(settings.request_timeout, rebalance_seconds(settings, version) + _GRACE)
+
+
+def join_request(
+    settings: GroupSettings,
+    who: Who,
+    protocols: Sequence[Tuple[str, bytes]],
+    reason: str,
+    version: int,
+) -> JoinGroupRequest:
+    """Return what asks to join. Arguments: protocols: names and subscriptions, the best first.
+
+    Raises UnsupportedVersionError for a static member where brokers know none.
+    """
+    if settings.group_instance_id is not None and version < _STATIC_FROM:
+        raise UnsupportedVersionError(
+            'group %s: the brokers know no static members: group_instance_id needs 2.3'
+            % settings.group_id
+        )
+    return JoinGroupRequest(
+        group_id=settings.group_id,
+        session_timeout_ms=_ms(session_seconds(settings, version)),
+        rebalance_timeout_ms=_ms(rebalance_seconds(settings, version)),
+        member_id=who.member_id,
+        group_instance_id=settings.group_instance_id,
+        protocol_type=PROTOCOL_TYPE,
+        protocols=[JoinGroupRequestProtocol(name=name, metadata=data) for name, data in protocols],
+        reason=reason[:REASON_CHARACTERS],
+    )
+
+
+def sync_request(
+    settings: GroupSettings, who: Who, protocol: str, assignments: Mapping[str, bytes]
+) -> SyncGroupRequest:
+    """Return what asks for the assignment. Arguments: assignments: of all, from the leader."""
+    given: List[SyncGroupRequestAssignment] = [
+        SyncGroupRequestAssignment(member_id=name, assignment=data)
+        for name, data in assignments.items()
+    ]
+    return SyncGroupRequest(
+        group_id=settings.group_id,
+        generation_id=who.generation,
+        member_id=who.member_id,
+        group_instance_id=settings.group_instance_id,
+        protocol_type=PROTOCOL_TYPE,
+        protocol_name=protocol,
+        assignments=given,
+    )
+
+
+def heartbeat_request(settings: GroupSettings, who: Who) -> HeartbeatRequest:
+    """Return what says that a member lives."""
+    return HeartbeatRequest(
+        group_id=settings.group_id,
+        generation_id=who.generation,
+        member_id=who.member_id,
+        group_instance_id=settings.group_instance_id,
+    )
+
+
+def leave_request(
+    settings: GroupSettings, who: Who, reason: str, version: int
+) -> LeaveGroupRequest:
+    """Return what says that a dynamic member leaves."""
+    if version < _LEAVES_SEVERAL_FROM:
+        return LeaveGroupRequest(group_id=settings.group_id, member_id=who.member_id)
+    leaver = MemberIdentity(member_id=who.member_id, reason=reason[:REASON_CHARACTERS])
+    return LeaveGroupRequest(group_id=settings.group_id, members=[leaver])
+
+
+def _ms(seconds: float) -> int:
+    return min(round(seconds * 1000), 2**31 - 1)

@@ -116,7 +116,7 @@ def encode(magic: int, codec: int, per_batch: Optional[int], records: List[Field
 
 def lists_of_ours(data: bytes) -> Iterator[List[Any]]:
     """Yield lists of records, as our consumer hands them out."""
-    from kafka.consumer.completed_fetch import CompletedFetch
+    from kafka.consumer.fetch.completed_fetch import CompletedFetch
     from kafka.protocol.fetch import PartitionData
     from kafka.structs import TopicPartition
 

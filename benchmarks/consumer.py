@@ -133,7 +133,7 @@ class Ours:
     def arrow_reader(self, count: int) -> int:
         """Read record batches of Arrow by a reader of its own, where there is one."""
         try:
-            from kafka.consumer.reader import BoundedReader
+            from kafka.consumer.bounded.reader import BoundedReader
         except ImportError:
             return self.arrow(count)
         self.consumer.unsubscribe()

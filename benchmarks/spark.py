@@ -213,7 +213,7 @@ class Bench:
 
     def length(self, topic: str) -> int:
         """Return how many records a topic has."""
-        from kafka.consumer.reader import BoundedReader
+        from kafka.consumer.bounded.reader import BoundedReader
 
         with BoundedReader(topic, bootstrap_servers=self.cluster.bootstrap) as reader:
             return sum(each.length for each in reader.ranges())

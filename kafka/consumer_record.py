@@ -1,8 +1,8 @@
 """What a consumer hands out for each record, and how many are made at once.
 
-Owns the tuple; what is in it is read by ``kafka.consumer.completed_fetch``. Programs import it from
-:mod:`kafka.structs` or ``kafka.evented.fetcher``. The fields stand in the order of 1.4.4 to 2.0,
-with the leader epoch that 2.1 added at the end.
+Owns the tuple; what is in it is read by ``kafka.consumer.fetch.completed_fetch``. Programs import
+it from :mod:`kafka.structs` or ``kafka.consumer.fetcher``. The fields stand in the order of 1.4.4
+to 2.0, with the leader epoch that 2.1 added at the end.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ALIASES = {
     'kafka.client_async': 'kafka.evented.client',
     'kafka.consumer.fetcher': 'kafka.evented.fetcher',
+    'kafka.consumer.reader': 'kafka.consumer.bounded.reader',
     'kafka.coordinator.base': 'kafka.evented.base_coordinator',
     'kafka.coordinator.consumer': 'kafka.evented.consumer_coordinator',
     'kafka.coordinator.heartbeat': 'kafka.evented.heartbeat',

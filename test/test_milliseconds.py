@@ -20,8 +20,8 @@ from kafka import (
 )
 from kafka.common import FetchRequest, OffsetRequest, ProduceRequest
 from kafka.config import CONSUMER, PRODUCER, resolve
-from kafka.consumer.ranges import Timestamp
-from kafka.consumer.reader import BoundedReader
+from kafka.consumer.bounded.ranges import Timestamp
+from kafka.consumer.bounded.reader import BoundedReader
 from kafka.errors import IllegalArgumentError
 from kafka.evented.client import KafkaClient as EventedClient
 from kafka.internals.validation import ArgumentTypeError, ArgumentValueError, as_milliseconds

@@ -123,11 +123,11 @@ HELD_BY = {
         'test_a_process_that_is_started_again_goes_on_behind_what_it_has_sent',
     ),
     'automatic commits of ``KafkaConsumer``': (
-        'consumer/test_dialect_09_commit.py',
+        'consumer/test_kafka_09_commit.py',
         'test_marks_are_committed_in_time_though_nothing_more_comes',
     ),
     '``fetch_wait_max_ms`` above ``socket_timeout_ms``': (
-        'consumer/test_dialect_09_fetch.py',
+        'consumer/test_kafka_09_fetch.py',
         'test_brokers_wait_less_long_than_sockets',
     ),
     'transactions': (
@@ -199,18 +199,18 @@ HELD_BY = {
         'test_host_and_port_may_come_apart',
     ),
     '``set_topic_partitions`` or ``configure`` of ``KafkaConsumer`` that fails': (
-        'consumer/test_dialect_09.py',
+        'consumer/test_kafka_09.py',
         'test_configure_that_fails_changes_nothing',
         'test_setting_partitions_that_fails_keeps_the_former_ones',
     ),
     'an error in one partition of ``KafkaConsumer``': (
-        'consumer/test_dialect_09_fetch.py',
+        'consumer/test_kafka_09_fetch.py',
         'test_each_round_begins_with_another_partition',
         'test_a_message_that_never_deserializes_holds_up_its_partition_only',
         'test_a_message_that_is_too_large_names_itself_and_the_option',
     ),
     'a partition of ``KafkaConsumer`` that has lost its leader': (
-        'consumer/test_dialect_09_fetch.py',
+        'consumer/test_kafka_09_fetch.py',
         'test_a_partition_without_leader_does_not_keep_the_others_waiting',
         'test_a_partition_without_leader_is_waited_for_as_long_as_the_program_says',
     ),

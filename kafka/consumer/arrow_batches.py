@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Deque, List, Optional
 
-from kafka.consumer.range_fetcher import Parked
+from kafka.consumer.bounded.fetcher import Parked
 from kafka.errors import KafkaError, ProtocolError
 from kafka.record.record_columns import RecordColumns
 from kafka.record.vectors import ArrowMaker, has_numpy

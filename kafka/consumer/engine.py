@@ -19,11 +19,10 @@ from collections import deque
 from typing import Any, Callable, Coroutine, Deque, Iterable, List, Optional, TypeVar
 
 from kafka import config as options
-from kafka.consumer.completed_fetch import CompletedFetch
-from kafka.consumer.fetching import Fetching, FetchSettings
+from kafka.consumer.fetch.completed_fetch import CompletedFetch
+from kafka.consumer.fetch.manager import Fetching, FetchSettings
 from kafka.consumer.figures import figures_of
 from kafka.consumer.following import Following
-from kafka.consumer.offsets import OffsetLookups
 from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors.adapt import adapt_assignors
@@ -37,6 +36,7 @@ from kafka.net.bootstrap import Beginning
 from kafka.net.loop.tasks import Task
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
+from kafka.offsets.lookups import OffsetLookups
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
 __all__ = ['Engine']

@@ -22,11 +22,11 @@ from kafka import config
 from kafka.blocking.topic_maps import TopicDict
 from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG, DEPRECATED_CONFIG_KEYS
 from kafka.consumer.call_checks import ConsumerClosedError, seconds_of
-from kafka.consumer.completed_fetch import CompletedFetch
 from kafka.consumer.deserializers import LentDeserializer, adapt_deserializer
-from kafka.consumer.dialect_09 import Verbs09
 from kafka.consumer.engine import Engine
+from kafka.consumer.fetch.completed_fetch import CompletedFetch
 from kafka.consumer.hand_out import KEEPS_FRAMES, has_lost
+from kafka.consumer.kafka_09 import Verbs09
 from kafka.consumer.reading_verbs import ReadingVerbs
 from kafka.consumer.rebalancing import is_of_3_0
 from kafka.consumer.shell import NOTHING, Shell

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kafka.client import KafkaClient as KafkaClient  # the one that is used: replaced by programs
 from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG, DEPRECATED_CONFIG_KEYS
-from kafka.consumer.dialect_09 import OffsetsStruct
 from kafka.consumer.group import KafkaConsumer
+from kafka.consumer.kafka_09 import OffsetsStruct
 
 __all__ = ['DEFAULT_CONSUMER_CONFIG', 'DEPRECATED_CONFIG_KEYS', 'KafkaConsumer', 'OffsetsStruct']

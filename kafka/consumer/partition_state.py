@@ -2,8 +2,8 @@
 
 Owns the phases of a partition and what may follow what (TRANSITIONS), the two places in the log
 (what was handed out, what was fetched), and which late answers still count. Does not own: which
-partitions are read (subscription_state.py), the asking (positions.py, fetching.py). Follows KIP-320
-and the Java client in what a change of leaders demands.
+partitions are read (subscription_state.py), the asking (positions.py, consumer/fetch/manager.py).
+Follows KIP-320 and the Java client in what a change of leaders demands.
 
 What was asked for a partition carries its token. The token changes whenever the position moves by
 anything but handing out, so that what was asked before cannot be taken for an answer any more.

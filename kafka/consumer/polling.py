@@ -2,7 +2,8 @@
 
 Owns the one place where records are handed out: what is owed before that (steps of a rebalance,
 errors, callbacks, automatic commits), how many records are taken from which fetch, and how long is
-waited. Does not own: fetching (fetching.py), decoding (completed_fetch.py).
+waited. Does not own: fetching (consumer/fetch/manager.py), decoding
+(consumer/fetch/completed_fetch.py).
 """
 
 from __future__ import annotations

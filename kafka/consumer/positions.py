@@ -28,8 +28,7 @@ from typing import (
 )
 
 from kafka.cluster import NO_ID
-from kafka.consumer.fetch_answers import out_of_range
-from kafka.consumer.offsets import OffsetLookups, is_final, is_final_of_topic
+from kafka.consumer.fetch.error_actions import out_of_range
 from kafka.consumer.partition_state import (
     EpochEnd,
     Phase,
@@ -50,6 +49,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.net.loop.tasks import Task, Timer
+from kafka.offsets.lookups import OffsetLookups, is_final, is_final_of_topic
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:

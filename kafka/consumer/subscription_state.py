@@ -2,8 +2,8 @@
 
 Owns the kinds of subscription and which of them go together, the assigned partitions and the order
 in which they are served. Does not own: a partition's own state (partition_state.py), the asking
-(positions.py, fetching.py), membership (coordinator/). Pure: no clock, no broker. What is here is
-guarded by the consumer's lock. The names are those of 1.x to 3.x.
+(positions.py, consumer/fetch/manager.py), membership (coordinator/). Pure: no clock, no broker.
+What is here is guarded by the consumer's lock. The names are those of 1.x to 3.x.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Owns the fetching of programs that drive the KafkaClient of client.py themselves: nothing happens
 but in the calls of this object and in ``poll()`` of the client. KafkaConsumer has another one
-(fetching.py), which asks ahead and in newer versions; decoding is the same (completed_fetch.py).
+(consumer/fetch/manager.py), which asks ahead and in newer versions; decoding is the same
+(consumer/fetch/completed_fetch.py).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import time
 from collections import deque
 from typing import Any, Deque, Dict, Iterable, List, Optional, Tuple
 
-from kafka.consumer.completed_fetch import CompletedFetch
-from kafka.consumer.fetch_answers import out_of_range
+from kafka.consumer.fetch.completed_fetch import CompletedFetch
+from kafka.consumer.fetch.error_actions import out_of_range
 from kafka.consumer.reset_policy import NONE, timestamp_of
 from kafka.coordinator.commits.error_actions import named
 from kafka.errors import (

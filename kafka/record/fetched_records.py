@@ -5,7 +5,7 @@ Owns the way through the batches: where the next fetch has to begin, what must n
 (control batches; batches of aborted transactions, engine-semantics 4.4), and what to do where one
 cannot be read. What is inside of a batch belongs to :mod:`kafka.record.default_records` and
 :mod:`kafka.record.legacy_records`; whose partition it is, and from which offset on records are
-wanted, to ``kafka.consumer.completed_fetch``.
+wanted, to ``kafka.consumer.fetch.completed_fetch``.
 """
 
 from __future__ import annotations

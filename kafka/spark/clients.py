@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from kafka import config as options
-from kafka.consumer.reader_client import ReaderClient
+from kafka.consumer.bounded.client import ReaderClient
 from kafka.internals.cleanup import clean_up
 from kafka.net.loop.loop import Loop
 from kafka.producer import KafkaProducer

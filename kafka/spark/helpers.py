@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Optional
 
-from kafka.consumer.ranges import Bound
-from kafka.consumer.reader import BoundedReader
+from kafka.consumer.bounded.ranges import Bound
+from kafka.consumer.bounded.reader import BoundedReader
 from kafka.record.vectors import pyarrow
 from kafka.spark import rows
 from kafka.spark.reading import as_rows

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple, TypeVar
 
 from kafka import config as client_options
+from kafka.consumer.bounded.client import ReaderClient
 from kafka.consumer.group import KafkaConsumer
-from kafka.consumer.reader_client import ReaderClient
 from kafka.errors import (
     KafkaConfigurationError,
     KafkaError,

@@ -1,7 +1,7 @@
 """What an executor does for a range: fetch it, and give it to Spark as Arrow batches.
 
 Owns the columns as Spark wants them. Fetching and decoding are the bounded reader's
-(kafka/consumer/reader.py), connections clients.py's.
+(kafka/consumer/bounded/reader.py), connections clients.py's.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import logging
 from contextlib import closing
 from typing import Any, Dict, Generator, List, Optional, Sequence, Tuple
 
-from kafka.consumer.range_fetcher import HINT
-from kafka.consumer.ranges import OffsetRange
-from kafka.consumer.reader import BoundedReader
+from kafka.consumer.bounded.fetcher import HINT
+from kafka.consumer.bounded.ranges import OffsetRange
+from kafka.consumer.bounded.reader import BoundedReader
 from kafka.errors import KafkaTimeoutError, OffsetOutOfRangeError, ProtocolError
 from kafka.record.vectors import WITHOUT_TIMES, pyarrow
 from kafka.spark import rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka.consumer.reader import BoundedReader
+from kafka.consumer.bounded.reader import BoundedReader
 from kafka.record.default_records import encode_batch
 from kafka.structs import TopicPartition
 from kafka.testing.logs.partition_log import Batch

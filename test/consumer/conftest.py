@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.consumer import dialect_09, simple
 from kafka.consumer import kafka as names_09
+from kafka.consumer import kafka_09 as dialect_09
+from kafka.consumer import simple
 from test.consumer.helpers import Clock
 from test.consumer.helpers_09 import Factory, TopicsClient
 

@@ -6,8 +6,8 @@ import random
 import threading
 from functools import partial
 
-from kafka.consumer.completed_fetch import CompletedFetch
-from kafka.consumer.fetching import Fetching, FetchSettings
+from kafka.consumer.fetch.completed_fetch import CompletedFetch
+from kafka.consumer.fetch.manager import Fetching, FetchSettings
 from kafka.consumer.partition_state import EpochEnd
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.net.pool import Pool

@@ -10,8 +10,8 @@ import random
 import threading
 
 from kafka.cluster import ClusterMetadata
-from kafka.consumer.completed_fetch import CompletedFetch
-from kafka.consumer.fetching import Fetching, FetchSettings
+from kafka.consumer.fetch.completed_fetch import CompletedFetch
+from kafka.consumer.fetch.manager import Fetching, FetchSettings
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import Cancelled, KafkaConnectionError, KafkaError, UnknownBrokerIdError
 from kafka.net.link_parts import Answer

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import threading
 
-from kafka.consumer.offsets import OffsetLookups
 from kafka.consumer.partition_state import Phase
 from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.commits.manager import FetchedOffsets
+from kafka.offsets.lookups import OffsetLookups
 from kafka.protocol.api import ApiKey
 from test.consumer.scripted_pool import ScriptedPool, questions, tp
 from test.manual_loop import ManualLoop

@@ -6,7 +6,10 @@ import itertools
 
 import pytest
 
-from kafka.consumer import arrow_batches, completed_fetch, range_fetcher, reader
+from kafka.consumer import arrow_batches
+from kafka.consumer.bounded import fetcher as range_fetcher
+from kafka.consumer.bounded import reader
+from kafka.consumer.fetch import completed_fetch
 from kafka.errors import KafkaTimeoutError
 from test.consumer.bounded import NOW, Stage, numbered
 from test.raising import Interruption, Raiser, needs_points, points

@@ -7,7 +7,8 @@ import itertools
 import pytest
 
 from kafka import KafkaClient, KafkaConsumer, SimpleConsumer
-from kafka.consumer import base, dialect_09, group, partition_table_09, simple
+from kafka.consumer import base, group, partition_table_09, simple
+from kafka.consumer import kafka_09 as dialect_09
 from kafka.testing import Cluster
 from test.consumer.modern import write
 from test.raising import Interruption, Raiser, needs_points, points

@@ -9,7 +9,7 @@ import pytest
 
 from kafka import KafkaClient, KafkaProducer, SimpleConsumer
 from kafka.consumer import arrow_polling
-from kafka.consumer.reader import BoundedReader
+from kafka.consumer.bounded.reader import BoundedReader
 from kafka.structs import TopicPartition
 from kafka.testing import Cluster
 from test.consumer.bounded import write

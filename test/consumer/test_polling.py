@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from kafka.consumer.completed_fetch import CompletedFetch
+from kafka.consumer.fetch.completed_fetch import CompletedFetch
 from kafka.errors import IllegalStateError, WakeupError
 from kafka.testing import Cluster
 from test.consumer.modern import FIRST, SECOND, consumer_of, poll_until, values, write

@@ -7,7 +7,6 @@ import threading
 
 import pytest
 
-from kafka.consumer.offsets import OffsetLookups
 from kafka.consumer.partition_state import EpochEnd, Phase
 from kafka.consumer.positions import Positions
 from kafka.consumer.subscription_state import SubscriptionState
@@ -15,6 +14,7 @@ from kafka.coordinator.commits.manager import FetchedOffsets
 from kafka.errors import KafkaTimeoutError, LogTruncationError, UnsupportedVersionError
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
+from kafka.offsets.lookups import OffsetLookups
 from kafka.protocol.admin.topics import DeleteTopicsRequest, DeleteTopicState
 from kafka.protocol.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafka.protocol.wire import ZERO_UUID

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.consumer.offsets import EpochEnd
 from kafka.consumer.partition_state import Phase
 from kafka.errors import (
     KafkaTimeoutError,
@@ -12,6 +11,7 @@ from kafka.errors import (
     OffsetOutOfRangeError,
 )
 from kafka.net.loop.tasks import Waiter
+from kafka.offsets.lookups import EpochEnd
 from kafka.protocol.api import ApiKey
 from kafka.structs import OffsetAndMetadata
 from test.consumer.scripted_pool import Code

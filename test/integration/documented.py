@@ -226,11 +226,11 @@ KafkaConsumer | nothing without servers
 KafkaConsumer.commit | needs a server that stores offsets
     integration/test_kafka_consumer_09.py::test_the_release_that_stores_no_offsets_says_so
 KafkaConsumer.close | closes its client
-    consumer/test_dialect_09.py::test_close_closes_the_client_and_commits_nothing
+    consumer/test_kafka_09.py::test_close_closes_the_client_and_commits_nothing
 configure | client_id, socket_timeout_ms
-    consumer/test_dialect_09.py::test_the_client_gets_servers_name_and_the_timeout_in_seconds
+    consumer/test_kafka_09.py::test_the_client_gets_servers_name_and_the_timeout_in_seconds
 configure | refresh_leader_backoff_ms, more or less
-    consumer/test_dialect_09_fetch.py::test_a_leader_that_moved_costs_a_pause_and_new_metadata
+    consumer/test_kafka_09_fetch.py::test_a_leader_that_moved_costs_a_pause_and_new_metadata
 configure | bootstrap_servers need not be all
     integration/test_three_brokers.py::test_one_of_three_brokers_is_enough_to_consume_from_all
 configure | fetch_message_max_bytes bounds a fetch
@@ -252,11 +252,11 @@ configure | group_id: offsets are fetched for it
 configure | consumer_timeout_ms
     test_iteration_is_next_and_ends_in_a_timeout
 fetch_messages | a generator over one round of requests
-    consumer/test_dialect_09_fetch.py::test_fetch_messages_is_a_generator_over_one_round
+    consumer/test_kafka_09_fetch.py::test_fetch_messages_is_a_generator_over_one_round
 fetch_messages | refreshes metadata on errors
-    consumer/test_dialect_09_fetch.py::test_a_leader_that_moved_costs_a_pause_and_new_metadata
+    consumer/test_kafka_09_fetch.py::test_a_leader_that_moved_costs_a_pause_and_new_metadata
 next | waits for ever without consumer_timeout_ms
-    consumer/test_dialect_09_fetch.py::test_without_a_timeout_next_waits_for_the_message
+    consumer/test_kafka_09_fetch.py::test_without_a_timeout_next_waits_for_the_message
 get_partition_offsets | -1 the next offset, -2 the earliest, descending
     test_offsets_of_a_partition_newest_first
 offsets | a copy of one group or of all four
@@ -266,7 +266,7 @@ set_topic_partitions | {topic: [partitions]} and (partitions,)
 set_topic_partitions | a partition must be there
     test_a_partition_that_is_not_there
 task_done | not True for a partition that is not consumed
-    consumer/test_dialect_09_commit.py::test_a_message_of_a_partition_that_is_not_consumed_is_not_marked
+    consumer/test_kafka_09_commit.py::test_a_message_of_a_partition_that_is_not_consumed_is_not_marked
 task_done | True
     test_one_message_at_a_time
 OffsetsStruct | four fields; copied and pickled
@@ -292,21 +292,21 @@ Producer | sync_fail_on_error True raises them
 Producer | every option of the asynchronous mode
     test_every_option_of_the_asynchronous_mode
 Producer | async_retry_limit, None without end
-    producer/test_upstream.py::test_without_a_limit_it_goes_on_until_it_works
+    blocking/test_async_worker.py::test_without_a_limit_it_goes_on_until_it_works
 Producer | async_retry_limit
-    producer/test_upstream.py::test_a_request_is_sent_at_most_once_more_than_the_limit
+    blocking/test_async_worker.py::test_a_request_is_sent_at_most_once_more_than_the_limit
 Producer | async_retry_backoff_ms
-    producer/test_upstream.py::test_failed_payloads_pause_and_do_not_refresh
+    blocking/test_async_worker.py::test_failed_payloads_pause_and_do_not_refresh
 Producer | async_retry_on_timeouts
-    producer/test_upstream.py::test_time_outs_are_retried_where_that_was_asked_for
+    blocking/test_async_worker.py::test_time_outs_are_retried_where_that_was_asked_for
 Producer | async_queue_maxsize; a full queue fails at once
     test_a_full_queue_fails_at_once_and_tells_what_was_not_queued
 Producer | async_queue_put_timeout
     producer/test_async.py::test_a_full_queue_reports_the_messages_from_the_failing_one_on
 Producer | async_log_messages_on_error: messages or hashes
-    producer/test_upstream.py::test_failed_messages_are_logged_themselves_or_by_a_hash
+    blocking/test_async_worker.py::test_failed_messages_are_logged_themselves_or_by_a_hash
 Producer | async_stop_timeout
-    producer/test_upstream.py::test_giving_up_after_the_stop_timeout_logs_what_is_lost
+    blocking/test_async_worker.py::test_giving_up_after_the_stop_timeout_logs_what_is_lost
 Producer.send_messages | key is null
     test_the_base_producer_sends_without_key_to_the_partition_it_is_told
 Producer.stop | blocks until the thread is done

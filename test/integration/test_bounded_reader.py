@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.consumer.ranges import OffsetRange, Timestamp
-from kafka.consumer.reader import BoundedReader
+from kafka.consumer.bounded.ranges import OffsetRange, Timestamp
+from kafka.consumer.bounded.reader import BoundedReader
 from kafka.structs import TopicPartition
 from test.integration.consuming import offsets, values
 from test.integration.oracles import Confluent

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafka import KafkaConsumer, KafkaProducer, SimpleClient, SimpleConsumer, TopicPartition
-from kafka.consumer.reader import BoundedReader
+from kafka.consumer.bounded.reader import BoundedReader
 
 pytestmark = [pytest.mark.integration, pytest.mark.releases(some=('4.4.0',), since='0.8.1')]
 

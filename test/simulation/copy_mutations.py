@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from kafka.consumer.completed_fetch import CompletedFetch
+from kafka.consumer.fetch.completed_fetch import CompletedFetch
 from kafka.consumer.partition_state import TopicPartitionState
 from kafka.coordinator.commits.schedule import manager as offset_commits
 from kafka.exactly_once import ExactlyOnce, _State

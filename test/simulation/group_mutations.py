@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 
-from kafka.consumer.completed_fetch import CompletedFetch
-from kafka.consumer.fetch_session import FetchSession, Outcome, Plan
-from kafka.consumer.fetching import Fetching
+from kafka.consumer.fetch.completed_fetch import CompletedFetch
+from kafka.consumer.fetch.manager import Fetching
+from kafka.consumer.fetch.session import FetchSession, Outcome, Plan
 from kafka.consumer.hand_out import HandOut
 from kafka.consumer.partition_state import TopicPartitionState
 from kafka.consumer.partition_state import Verdict as Judgement

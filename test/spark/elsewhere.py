@@ -6,7 +6,7 @@ own (``Apart``), the brokers are embedded, and what is there is written and read
 
 from __future__ import annotations
 
-from kafka.consumer.reader import BoundedReader
+from kafka.consumer.bounded.reader import BoundedReader
 from kafka.producer import KafkaProducer
 from test.spark.embedded import fill
 from test.spark.oracle import OURS

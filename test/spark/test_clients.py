@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from kafka.consumer.reader import BoundedReader
+from kafka.consumer.bounded.reader import BoundedReader
 from kafka.errors import KafkaConfigurationError
 from kafka.producer import KafkaProducer
 from kafka.spark import clients

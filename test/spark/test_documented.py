@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka.consumer.reader import BoundedReader
+from kafka.consumer.bounded.reader import BoundedReader
 from kafka.testing import Cluster
 from test.spark.conftest import SETTINGS, environment
 from test.spark.embedded import fill

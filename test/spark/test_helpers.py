@@ -6,7 +6,7 @@ import pytest
 
 import kafka.spark
 from kafka import KafkaConsumer, KafkaProducer, SimpleClient, SimpleProducer
-from kafka.consumer.reader import BoundedReader
+from kafka.consumer.bounded.reader import BoundedReader
 from kafka.errors import KafkaConfigurationError
 from kafka.spark import clients
 from kafka.spark.rows import COLUMNS

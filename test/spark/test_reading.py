@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from kafka.consumer.ranges import OffsetRange
+from kafka.consumer.bounded.ranges import OffsetRange
 from kafka.errors import KafkaTimeoutError, ProtocolError
 from kafka.spark import clients, reading
 from kafka.spark.progress import DataLossError

@@ -1,0 +1,1 @@
+"""Ranges of offsets: readers that end, for programs and for Spark."""

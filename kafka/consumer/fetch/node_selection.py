@@ -1,0 +1,270 @@
+"""Which broker is asked for which partition: its leader, a replica that is nearer, or nobody now.
+
+Owns: where each assigned partition is asked for, and since when one that failed is left alone. Does
+not own: positions and leaders themselves (partition_state.py, cluster.py), what a broker was told
+(session.py), requests (manager.py). Follows KIP-320 and KIP-392, and KIP-516 for topics that
+were made anew. Pure; whatever reads the subscription runs under the consumer's lock.
+
+Partitions are looked at when something about them has changed, all of them only after Metadata.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+
+from kafka.cluster import NO_ID, PartitionState
+from kafka.consumer.fetch.session import FetchSession, Wanted
+from kafka.consumer.partition_state import TopicPartitionState
+from kafka.consumer.subscription_state import SubscriptionState
+from kafka.structs import TopicPartition
+
+__all__ = ['Places']
+
+
+class _Trouble(NamedTuple):
+    """Why a partition is left alone: until then, unless it was moved by a seek."""
+
+    token: int
+    failures: int
+    until: float
+
+
+class Places:
+    """Where each assigned partition is asked for.
+
+    Arguments: subscription; cluster: a ClusterMetadata; max_partition_bytes: asked for at once;
+    uses_sessions: as FetchSession.
+
+    Attributes: sessions: what each node is asked for.
+    """
+
+    def __init__(
+        self,
+        subscription: SubscriptionState,
+        cluster: Any,
+        max_partition_bytes: int,
+        uses_sessions: bool = True,
+    ) -> None:
+        self.sessions: Dict[int, FetchSession] = {}
+        self._leaderless: Set[str] = set()
+        self._expected: Set[int] = set()
+        self._subscription = subscription
+        self._cluster = cluster
+        self._max_partition_bytes = max_partition_bytes
+        self._uses_sessions = uses_sessions
+        self._at: Dict[TopicPartition, int] = {}
+        self._troubles: Dict[TopicPartition, _Trouble] = {}
+        self._grown: Dict[TopicPartition, int] = {}
+        self._topic_ids: Dict[str, bytes] = {}
+        # When a partition has to be looked at again; some entries are older than what they tell of.
+        self._alarms: List[Tuple[float, TopicPartition]] = []
+
+    def __repr__(self) -> str:
+        return '<Places of %d partitions at %d nodes>' % (len(self._at), len(self.sessions))
+
+    @property
+    def next_alarm(self) -> Optional[float]:
+        """When a partition has to be looked at again, None if none has."""
+        return self._alarms[0][0] if self._alarms else None
+
+    def is_due(self, now: float) -> bool:
+        """Tell whether there is anything to do or to tell although nothing has changed."""
+        if self._leaderless or self._expected:
+            return True
+        return bool(self._alarms) and self._alarms[0][0] <= now
+
+    # ------------------------------------------------------------ looking at partitions
+
+    def review(self, partitions: Iterable[TopicPartition], now: float) -> None:
+        """Look at what has changed, and at what was to be left alone until now."""
+        due: Dict[TopicPartition, None] = dict.fromkeys(partitions)
+        while self._alarms and self._alarms[0][0] <= now:
+            due[heapq.heappop(self._alarms)[1]] = None
+        for partition in due:
+            self._place(partition, now)
+
+    def review_all(self, now: float) -> None:
+        """Look at all partitions: the leaders may be others."""
+        assignment = self._subscription.assignment
+        recreated = self._take_topic_ids()
+        for partition, state in list(assignment.items()):
+            if partition.topic in recreated and state.has_valid_position:
+                # What is at the old position of the new log is anything but what comes next.
+                self._subscription.need_offset_reset(partition)
+            self._place(partition, now)
+
+    def take_leaderless(self) -> Set[str]:
+        """Return topics with partitions that nobody leads, seen since this was called last."""
+        found, self._leaderless = self._leaderless, set()
+        return found
+
+    def take_expected(self) -> Set[int]:
+        """Return nodes that will be asked once a position is found, since this was called last."""
+        found, self._expected = self._expected, set()
+        return found
+
+    def _take_topic_ids(self) -> Set[Any]:
+        """Note the ids of topics; return those whose id has changed: their logs begin anew."""
+        found: Dict[str, bytes] = {}
+        for topic in {str(partition.topic) for partition in self._subscription.assignment}:
+            topic_id = self._cluster.topic_id(topic)
+            found[topic] = self._topic_ids.get(topic, NO_ID) if topic_id == NO_ID else topic_id
+        before, self._topic_ids = self._topic_ids, found
+        return {
+            topic
+            for topic, topic_id in found.items()
+            if before.get(topic, NO_ID) not in (NO_ID, topic_id)
+        }
+
+    def _place(self, partition: TopicPartition, now: float) -> None:
+        """Ask whoever is to be asked for a partition now, and nobody else."""
+        state = self._subscription.assignment.get(partition)
+        if state is None:
+            self._troubles.pop(partition, None)
+            self._grown.pop(partition, None)
+        known = self._cluster.partition(partition.topic, partition.partition)
+        node = None if state is None else self._node_for(partition, state, known, now)
+        before = self._at.get(partition)
+        if before is not None and before != node:
+            self.sessions[before].drop(partition)
+            del self._at[partition]
+        if node is not None and state is not None:
+            self._at[partition] = node
+            self._ask(node, partition, state, known)
+
+    def _node_for(
+        self,
+        partition: TopicPartition,
+        state: TopicPartitionState,
+        known: Optional[PartitionState],
+        now: float,
+    ) -> Optional[int]:
+        if known is not None and known.leader >= 0:
+            before = state.current_leader
+            state.leader_changed(known.leader, known.leader_epoch)
+            if state.current_leader != before:
+                self._forgive(partition)
+        if state.is_stuck or not state.is_fetchable():
+            if (
+                known is not None
+                and known.leader >= 0
+                and not (state.paused or state.is_unsubscribed)
+            ):
+                self._expected.add(known.leader)
+            return None
+        if self._is_left_alone(partition, state, now):
+            return None
+        if known is None or known.leader < 0:
+            self._leaderless.add(str(partition.topic))
+            return None
+        preferred = state.preferred_replica
+        if preferred is None:
+            return known.leader
+        is_there = self._cluster.broker_metadata(preferred) is not None
+        if now >= state.preferred_until or preferred in known.offline_replicas or not is_there:
+            state.prefer(None)
+            return known.leader
+        return preferred
+
+    def _forgive(self, partition: TopicPartition) -> None:
+        """Let a new leader be asked at once; but not for what no leader can make readable."""
+        trouble = self._troubles.get(partition)
+        if trouble is not None and trouble.until < math.inf:
+            del self._troubles[partition]
+
+    def _is_left_alone(
+        self, partition: TopicPartition, state: TopicPartitionState, now: float
+    ) -> bool:
+        trouble = self._troubles.get(partition)
+        return trouble is not None and trouble.token == state.token and now < trouble.until
+
+    def _ask(
+        self,
+        node: int,
+        partition: TopicPartition,
+        state: TopicPartitionState,
+        known: Optional[PartitionState],
+    ) -> None:
+        session = self.sessions.get(node)
+        if session is None:
+            session = self.sessions[node] = FetchSession(self._uses_sessions)
+        assert state.fetch_offset is not None
+        session.want(
+            partition,
+            Wanted(
+                state.fetch_offset,
+                self._grown.get(partition, self._max_partition_bytes),
+                -1 if known is None else known.leader_epoch,
+                self._cluster.topic_id(partition.topic),
+                state.token,
+            ),
+        )
+
+    # ------------------------------------------------------------ what answers change
+
+    def advance(self, node: int, partition: TopicPartition, state: TopicPartitionState) -> None:
+        """Ask for what comes behind records that a node gave; the others have their turn first."""
+        self._troubles.pop(partition, None)
+        if self._at.get(partition) != node:
+            return  # it is asked for elsewhere by now, or not at all: somebody will look
+        session = self.sessions[node]
+        session.served(partition)
+        before = session.latest(partition)
+        if before is not None and state.fetch_offset is not None:
+            session.want(partition, before._replace(offset=state.fetch_offset, token=state.token))
+
+    def leave_alone(self, partition: TopicPartition, token: int, now: float, seconds: Any) -> None:
+        """Ask nobody for a partition for a while.
+
+        Arguments: seconds: a function of the number of failures in a row that returns for how long.
+        """
+        before = self._troubles.get(partition)
+        # Success is not told of partitions without news: what is long ago does not count.
+        is_new = before is None or before.token != token or now > before.until + seconds(99)
+        failures = 1 if is_new or before is None else before.failures + 1
+        trouble = _Trouble(token, failures, now + seconds(failures))
+        self._troubles[partition] = trouble
+        self._look_again(partition, trouble.until, now)
+
+    def prefer(
+        self, partition: TopicPartition, state: TopicPartitionState, node: int, until: float
+    ) -> None:
+        """Ask a replica that is nearer, until a time; naming it again does not prolong it."""
+        if state.preferred_replica == node:
+            return
+        state.prefer(node, until)
+        heapq.heappush(self._alarms, (until, partition))
+
+    def _look_again(self, partition: TopicPartition, when: float, now: float) -> None:
+        heapq.heappush(self._alarms, (when, partition))
+        self._place(partition, now)
+
+    def leader_told(self, partition: TopicPartition, now: float) -> None:
+        """Ask a new leader at once, whom a broker has named in its refusal (KIP-951)."""
+        self._place(partition, now)
+
+    def is_follower(self, partition: TopicPartition, node: int) -> bool:
+        """Tell whether a node that answered is not the leader."""
+        leader = self._cluster.leader_for_partition(partition)
+        return leader is not None and leader != node
+
+    def avoid(self, node: int) -> None:
+        """Ask the leaders for what a node was preferred for: it does not answer."""
+        session = self.sessions.get(node)
+        for partition in [] if session is None else session.wanted():
+            state = self._subscription.assignment.get(partition)
+            if state is not None and state.preferred_replica == node:
+                state.prefer(None)
+
+    def grow(self, partition: TopicPartition, asked: int, most: int) -> bool:
+        """Ask for twice as much of a partition; False if it was asked for the most already."""
+        if asked >= most:
+            return False
+        self._grown[partition] = min(most, max(1, 2 * asked))
+        return True
+
+    def grown(self, partition: TopicPartition) -> Optional[int]:
+        """Return how much is asked for since a message was cut off; None: as usual."""
+        return self._grown.get(partition)

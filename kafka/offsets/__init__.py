@@ -1,0 +1,1 @@
+"""Questions about offsets, for consumers, readers and Spark."""

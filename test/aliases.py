@@ -20,6 +20,7 @@ ALIASES = {
     'kafka.consumer.reader': 'kafka.consumer.bounded.reader',
     'kafka.coordinator.base': 'kafka.evented.base_coordinator',
     'kafka.coordinator.consumer': 'kafka.evented.consumer_coordinator',
+    'kafka.producer.prepared': 'kafka.producer.two_phase_commit',
     'kafka.coordinator.heartbeat': 'kafka.evented.heartbeat',
 }
 

@@ -25,7 +25,7 @@ from kafka.consumer.bounded.reader import BoundedReader
 from kafka.errors import IllegalArgumentError
 from kafka.evented.client import KafkaClient as EventedClient
 from kafka.internals.validation import ArgumentTypeError, ArgumentValueError, as_milliseconds
-from kafka.producer.prepared import PreparedTransactions
+from kafka.producer.two_phase_commit import PreparedTransactions
 from kafka.protocol import create_message
 from kafka.simple_client import SimpleClient
 from kafka.structs import ListOffsetRequestPayload, OffsetAndTimestamp, TopicPartition

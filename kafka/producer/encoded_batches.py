@@ -14,8 +14,8 @@ from operator import attrgetter
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from kafka.errors import IllegalStateError
-from kafka.producer.boxes import Boxes
 from kafka.producer.buffer import Ticket
+from kafka.producer.fire_and_forget import Boxes
 from kafka.producer.future import Placed
 from kafka.producer.producer_batch import BATCH_BYTES, ProducerBatch
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue

@@ -34,7 +34,7 @@ from kafka.producer.collected import close_collected
 from kafka.producer.figures import figures_of
 from kafka.producer.placing import OVERHEAD, Placing
 from kafka.producer.plain_state import PlainState
-from kafka.producer.produce_requests import SenderSettings
+from kafka.producer.produce_request import SenderSettings
 from kafka.producer.producer_batch import compression_of
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.producer.record_checks import (
@@ -303,7 +303,7 @@ class KafkaProducer(Placing):
         """Send what is pending, wait for it, and leave the end to whoever is told of it (KIP-939).
 
         Nothing can be sent then. This producer may commit or abort, or be closed and leave that to
-        a kafka.producer.prepared.PreparedTransactions in another process, until
+        a kafka.producer.two_phase_commit.PreparedTransactions in another process, until
         transaction_timeout_ms is over. Beyond 3.0.
         Raises: as commit_transaction(), but what took longer than delivery_timeout_ms has failed;
         IllegalStateError when nothing was sent.

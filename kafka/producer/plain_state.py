@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Optional, Sequence
 
 from kafka.errors import KafkaError
-from kafka.producer.sequences import Batch, where
-from kafka.producer.verdicts import Action, Kind, Verdict, lost_verdict, plain_verdict
+from kafka.producer.produce_errors import Action, Kind, Verdict, lost_verdict, plain_verdict
+from kafka.producer.sequence_numbers import Batch, where
 from kafka.protocol.produce import PartitionProduceResponse
 
 #: Every version of Produce may carry these batches.

@@ -34,7 +34,7 @@ from typing import (
 from kafka import codec as codecs
 from kafka.errors import IllegalStateError, KafkaError, UnsupportedForMessageFormatError
 from kafka.producer.future import FutureRecordMetadata, RecordMetadata
-from kafka.producer.sequences import place_of
+from kafka.producer.sequence_numbers import place_of
 from kafka.record import default_records
 from kafka.record.crc32c import crc32c
 from kafka.record.legacy_records import encode_message_set

@@ -27,10 +27,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.producer.bounded_lock import LockBusyError, bounded, try_lock
-from kafka.producer.boxes import restore_box
 from kafka.producer.buffer import AGAIN, BufferMemory, Ticket
 from kafka.producer.deferred import DeferredRecord, DeferredRecords
 from kafka.producer.encoded_batches import EncodedBatches
+from kafka.producer.fire_and_forget import restore_box
 from kafka.producer.future import Placed
 from kafka.producer.many_records import Group, Many, ends_of, padded, single
 from kafka.producer.plans import Limits, Plan

@@ -1,10 +1,10 @@
 """The driver of a producer: from batches that are ready to produce requests, and from answers back.
 
 Owns the look, whenever there is news, at which batches may go, and what is done with the answers.
-It decides nothing about errors (:mod:`kafka.producer.verdicts`), sequence numbers and transactions
-(the producer's *state*: :mod:`kafka.producer.plain_state` or
+It decides nothing about errors (:mod:`kafka.producer.produce_errors`), sequence numbers and
+transactions (the producer's *state*: :mod:`kafka.producer.plain_state` or
 :mod:`kafka.producer.transaction_state`), nor when a batch is ready (the accumulator); what a
-request looks like is told in :mod:`kafka.producer.produce_requests`; how a broker is reached is the
+request looks like is told in :mod:`kafka.producer.produce_request`; how a broker is reached is the
 pool's. Everything here runs in turns of the loop.
 
 For each broker there is one request with at most one batch of each partition at a time, and several
@@ -32,8 +32,9 @@ from kafka.errors import (
 from kafka.net.attempts import unreachable_text
 from kafka.net.link_parts import backoff_seconds
 from kafka.net.loop.tasks import Alarm, Task
-from kafka.producer.alone import Alone
-from kafka.producer.produce_requests import (
+from kafka.producer.in_flight_batches import Unanswered
+from kafka.producer.produce_errors import Action, Verdict
+from kafka.producer.produce_request import (
     ProduceVersions,
     SenderSettings,
     answers_of,
@@ -42,10 +43,9 @@ from kafka.producer.produce_requests import (
 )
 from kafka.producer.producer_batch import ProducerBatch, State
 from kafka.producer.record_accumulator import Plan, RecordAccumulator
+from kafka.producer.single_batch_path import Alone
 from kafka.producer.stalls import Stalls
 from kafka.producer.topic_queue import PartitionQueue
-from kafka.producer.unanswered import Unanswered
-from kafka.producer.verdicts import Action, Verdict
 from kafka.protocol.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 from kafka.protocol.wire import ZERO_UUID
 

@@ -13,7 +13,7 @@ from typing import Any, Callable, Collection, Deque, Dict, List, Optional, Seque
 from kafka.partitioner.keys import HotKeys
 from kafka.partitioner.sticky import UniformSticky
 from kafka.producer.producer_batch import ProducerBatch, State
-from kafka.producer.sequences import place_of
+from kafka.producer.sequence_numbers import place_of
 from kafka.structs import TopicPartition
 
 
@@ -31,7 +31,7 @@ class PartitionQueue:
 
     Attributes: waiting: closed batches; open: the one that takes records, or NO_BATCH; in_flight:
     how many are on the wire; muted: nothing may be sent before the one in flight is answered; made:
-    the sender's, see kafka.producer.alone.
+    the sender's, see kafka.producer.single_batch_path.
     """
 
     __slots__ = ('in_flight', 'made', 'muted', 'open', 'topic_partition', 'waiting')

@@ -2,15 +2,15 @@
 
 Owns how the state of a producer becomes messages and back (KIP-98, KIP-360, KIP-447, KIP-890);
 pure. When which is sent is decided by :mod:`kafka.producer.transaction_state`, what a code means by
-:mod:`kafka.producer.transaction_verdicts`.
+:mod:`kafka.producer.transaction_errors`.
 """
 
 from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
-from kafka.producer.sequences import NOBODY, Identity
-from kafka.producer.transaction_verdicts import CallKind
+from kafka.producer.sequence_numbers import NOBODY, Identity
+from kafka.producer.transaction_errors import CallKind
 from kafka.protocol.transaction import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,

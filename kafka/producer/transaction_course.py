@@ -5,7 +5,7 @@ Owns the moves of the table in :mod:`kafka.producer.transaction_table`: both par
 ("version 1"); abortable and fatal errors; and what follows when nobody knows whether a call was
 carried out.
 Requests are those of :mod:`kafka.producer.transaction_calls`, outcomes those of
-:mod:`kafka.producer.transaction_verdicts`; batches are :mod:`kafka.producer.transaction_state`'s.
+:mod:`kafka.producer.transaction_errors`; batches are :mod:`kafka.producer.transaction_state`'s.
 Pure.
 
 What follows from an unknown outcome: the same call again, until it is answered. A commit never
@@ -22,11 +22,10 @@ from typing import Any, Callable, Deque, Dict, Mapping, NamedTuple, Optional, Se
 from kafka import errors
 from kafka.errors import BrokerResponseError, IllegalStateError, KafkaError, ProtocolError
 from kafka.producer import transaction_calls as calls
-from kafka.producer.sequences import NOBODY, Identity, Sequences, place_of
+from kafka.producer.produce_errors import Kind
+from kafka.producer.sequence_numbers import NOBODY, Identity, Sequences, place_of
 from kafka.producer.transaction_calls import Ask, Caller, GroupMember, Offsets
-from kafka.producer.transaction_operations import OffsetsOperation, Operation, PreparedTxnState
-from kafka.producer.transaction_table import Event, State, following
-from kafka.producer.transaction_verdicts import (
+from kafka.producer.transaction_errors import (
     SET_BACK,
     CallKind,
     Outcome,
@@ -34,7 +33,8 @@ from kafka.producer.transaction_verdicts import (
     outcome_of,
     outcome_of_end,
 )
-from kafka.producer.verdicts import Kind
+from kafka.producer.transaction_operations import OffsetsOperation, Operation, PreparedTxnState
+from kafka.producer.transaction_table import Event, State, following
 from kafka.structs import TopicPartition
 
 CONCURRENT_TRANSACTIONS = 51

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Optional, Tuple
 
 from kafka.errors import IllegalStateError
-from kafka.producer.sequences import NOBODY, Identity
+from kafka.producer.sequence_numbers import NOBODY, Identity
 from kafka.producer.transaction_state import TransactionState
 
 __all__ = ['ProducerIdAndEpoch', 'TransactionManager']

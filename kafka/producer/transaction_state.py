@@ -1,9 +1,10 @@
 """The state of an idempotent or transactional producer: what its sender may do, and what it must.
 
 Owns what the sender asks before a batch goes, and what it reports afterwards; the sequence numbers
-are :mod:`kafka.producer.sequences`', the transactions :mod:`kafka.producer.transaction_course`'s.
-Pure: no clock, no lock, no thread. Whoever uses it does so in one turn of the loop at a time; only
-``check_send()`` and ``refuses_send`` may be used anywhere.
+are :mod:`kafka.producer.sequence_numbers`', the transactions
+:mod:`kafka.producer.transaction_course`'s. Pure: no clock, no lock, no thread. Whoever uses it does
+so in one turn of the loop at a time; only ``check_send()`` and ``refuses_send`` may be used
+anywhere.
 
 Three parties use it. The *caller* begins and ends transactions and waits for an ``Operation``. The
 *sender* asks ``may_send(batch)``, calls ``stamp(batch)`` and reports by ``on_produced()``,
@@ -18,12 +19,7 @@ from typing import Optional, Sequence
 from kafka import errors
 from kafka.errors import IllegalStateError, KafkaError
 from kafka.producer import transaction_calls as calls
-from kafka.producer.sequences import Batch, where
-from kafka.producer.transaction_calls import Versions
-from kafka.producer.transaction_course import TransactionCourse
-from kafka.producer.transaction_table import SENDING, Event, State
-from kafka.producer.transaction_verdicts import SET_BACK
-from kafka.producer.verdicts import (
+from kafka.producer.produce_errors import (
     STORED_ALL_THE_SAME,
     Action,
     Reaction,
@@ -33,6 +29,11 @@ from kafka.producer.verdicts import (
     reaction_to,
     verdict_of,
 )
+from kafka.producer.sequence_numbers import Batch, where
+from kafka.producer.transaction_calls import Versions
+from kafka.producer.transaction_course import TransactionCourse
+from kafka.producer.transaction_errors import SET_BACK
+from kafka.producer.transaction_table import SENDING, Event, State
 from kafka.protocol.produce import PartitionProduceResponse
 from kafka.structs import TopicPartition
 

@@ -20,7 +20,7 @@ from kafka.consumer.bounded.client import ReaderClient
 from kafka.internals.cleanup import clean_up
 from kafka.net.loop.loop import Loop
 from kafka.producer import KafkaProducer
-from kafka.producer.prepared import PreparedTransactions
+from kafka.producer.two_phase_commit import PreparedTransactions
 
 __all__ = ['ProducerLoan', 'close_all', 'prepared', 'producer', 'reader_client']
 

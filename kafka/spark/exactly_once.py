@@ -32,8 +32,8 @@ from kafka.errors import (
     ProducerFencedError,
 )
 from kafka.producer import KafkaProducer
-from kafka.producer.prepared import PreparedTransactions, is_over
 from kafka.producer.transaction_operations import PreparedTxnState
+from kafka.producer.two_phase_commit import PreparedTransactions, is_over
 from kafka.spark import clients
 from kafka.spark.decisions import (
     Course,

@@ -16,7 +16,7 @@ from kafka.coordinator.commits.messages import STABLE_FROM, fetched
 from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
 from kafka.net.link_parts import session_of
 from kafka.net.routes import GROUP
-from kafka.producer.prepared import PreparedTransactions
+from kafka.producer.two_phase_commit import PreparedTransactions
 from kafka.protocol.commit import OffsetFetchRequest, OffsetFetchRequestGroup
 from kafka.structs import OffsetAndMetadata, TopicPartition
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka.producer.transaction_calls import GroupMember
+from kafka.producer.transaction_errors import CallKind
 from kafka.producer.transaction_state import TransactionState
-from kafka.producer.transaction_verdicts import CallKind
 from kafka.protocol.transaction import (
     AddOffsetsToTxnResponse,
     AddPartitionsToTxnPartitionResult,

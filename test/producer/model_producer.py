@@ -9,8 +9,8 @@ fails but for what it is. Who lets things happen is not owned: tests by hypothes
 from __future__ import annotations
 
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+from kafka.producer.produce_errors import Action
 from kafka.producer.transaction_state import TransactionState
-from kafka.producer.verdicts import Action
 from kafka.protocol.transaction import InitProducerIdResponse
 from test.producer.model_broker import Connection, Partition, Sent
 from test.producer.numbered import Batch, answer

@@ -12,7 +12,7 @@ from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.net.link_parts import Answer
 from kafka.producer.future import future_of
 from kafka.producer.plain_state import PlainState
-from kafka.producer.produce_requests import SenderSettings
+from kafka.producer.produce_request import SenderSettings
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.protocol.negotiation import BrokerVersions

@@ -8,8 +8,8 @@ import pytest
 
 from kafka.errors import KafkaError
 from kafka.producer.plain_state import PlainState
+from kafka.producer.produce_errors import Action
 from kafka.producer.transaction_state import TransactionState
-from kafka.producer.verdicts import Action
 from test.producer.numbered import Batch, answer
 
 ASKED_BY_SENDERS = [name for name in vars(PlainState) if name[0] != '_']

@@ -15,7 +15,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     PurgedError,
 )
-from kafka.producer.sequences import Identity
+from kafka.producer.sequence_numbers import Identity
 from kafka.producer.transaction_state import TransactionState
 from kafka.producer.transaction_table import State
 from kafka.testing import Cluster

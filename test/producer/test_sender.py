@@ -18,7 +18,7 @@ from kafka.errors import (
 )
 from kafka.net.loop.tasks import Waiter
 from kafka.producer.producer_batch import ProducerBatch, State
-from kafka.producer.sequences import Identity
+from kafka.producer.sequence_numbers import Identity
 from kafka.producer.transaction_state import TransactionState
 from kafka.protocol.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
 from test.producer.sending_by_hand import NODE, Rig, new_topic_id

@@ -15,9 +15,9 @@ from kafka.errors import (
 )
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.producer.transaction_driver import GROUP, TRANSACTION, TransactionDriver
+from kafka.producer.transaction_errors import CallKind
 from kafka.producer.transaction_state import TransactionState
 from kafka.producer.transaction_table import State
-from kafka.producer.transaction_verdicts import CallKind
 from kafka.protocol.api import ApiKey
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.structs import OffsetAndMetadata, TopicPartition

@@ -7,8 +7,8 @@ import pytest
 from kafka import errors
 from kafka.errors import IllegalStateError
 from kafka.producer.transaction_course import FIRST_BACKOFF_MS
+from kafka.producer.transaction_errors import CallKind
 from kafka.producer.transaction_table import State
-from kafka.producer.transaction_verdicts import CallKind
 from kafka.protocol.transaction import AddPartitionsToTxnResponse
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.producer.answered import MEMBER, OFFSETS, OTHER, old, v1, v2

@@ -8,10 +8,10 @@ import pytest
 
 from kafka import errors
 from kafka.errors import IllegalStateError, KafkaConnectionError, KafkaError, KafkaTimeoutError
+from kafka.producer.produce_errors import Action
+from kafka.producer.transaction_errors import CallKind
 from kafka.producer.transaction_state import TransactionState
 from kafka.producer.transaction_table import State
-from kafka.producer.transaction_verdicts import CallKind
-from kafka.producer.verdicts import Action
 from test.producer.answered import MEMBER, OFFSETS, OTHER, Producer, old, v1, v2
 from test.producer.numbered import PLACE, Batch, answer
 

@@ -17,7 +17,7 @@ from kafka.errors import KafkaTimeoutError
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.producer.future import future_of
-from kafka.producer.produce_requests import SenderSettings
+from kafka.producer.produce_request import SenderSettings
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_driver import TransactionDriver

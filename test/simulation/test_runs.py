@@ -15,14 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from kafka.producer import sequences, transaction_course, transaction_state
+from kafka.producer import sequence_numbers as sequences
+from kafka.producer import transaction_course, transaction_state
+from kafka.producer.produce_errors import Action, Reaction, Verdict
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sender import Sender
-from kafka.producer.sequences import Sequences
+from kafka.producer.sequence_numbers import Sequences
 from kafka.producer.transaction_course import TransactionCourse
+from kafka.producer.transaction_errors import CallKind, Outcome
 from kafka.producer.transaction_state import TransactionState
-from kafka.producer.transaction_verdicts import CallKind, Outcome
-from kafka.producer.verdicts import Action, Reaction, Verdict
 from kafka.protocol.produce_template import ProduceTemplate
 from test.producer.test_sequences_by_model import walk
 from test.raising import Interruption

@@ -15,7 +15,7 @@ from kafka.errors import (
     ProducerFencedError,
 )
 from kafka.producer import KafkaProducer
-from kafka.producer.prepared import PreparedTransactions
+from kafka.producer.two_phase_commit import PreparedTransactions
 from kafka.spark import clients, exactly_once
 from kafka.spark.decisions import UndecidableError
 from kafka.spark.exactly_once import Place, TransactionOutlet

@@ -15,7 +15,7 @@ pytest.importorskip('pyspark', reason='no pyspark: install the extra spark')
 
 from kafka.errors import KafkaError
 from kafka.producer import KafkaProducer
-from kafka.producer.prepared import PreparedTransactions
+from kafka.producer.two_phase_commit import PreparedTransactions
 from test.spark.committed import is_open, values_of, wait_until
 from test.spark.conftest import ROOT
 from test.spark.held_writes import HeldSource, wait_for

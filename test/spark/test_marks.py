@@ -15,7 +15,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.producer import KafkaProducer
-from kafka.producer.prepared import PreparedTransactions
+from kafka.producer.two_phase_commit import PreparedTransactions
 from kafka.spark.marks import Mark, read_mark, write_mark
 from kafka.testing import Cluster
 from kafka.testing.faults import Error

@@ -2,7 +2,7 @@
 
 Owns the table and what follows from a row alone: the error a caller gets, and which records it is
 about. It does not own what follows from the order of batches: rows that say ``SEQUENCE`` are judged
-by :mod:`kafka.producer.sequences`, and what an error does to a transaction by
+by :mod:`kafka.producer.sequence_numbers`, and what an error does to a transaction by
 :mod:`kafka.producer.transaction_state`. Follows the error codes of the protocol guide, KIP-98,
 KIP-360, KIP-467 and KIP-890; pure.
 

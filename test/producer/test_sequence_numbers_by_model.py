@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from kafka.producer.sequences import LAST_EPOCH, SEQUENCES
+from kafka.producer.sequence_numbers import LAST_EPOCH, SEQUENCES
 from test.producer.model_producer import APPLIED, NOT_APPLIED, Producer
 
 FIRST = [0, SEQUENCES - 3]

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from kafka.errors import UnsupportedVersionError
-from kafka.producer.produce_requests import (
+from kafka.producer.produce_request import (
     ProduceVersions,
     SenderSettings,
     answers_of,

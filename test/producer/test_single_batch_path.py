@@ -15,7 +15,7 @@ from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka.net.loop.threads import NAP, Driving
 from kafka.net.made_requests import MadeRequests
-from kafka.producer.alone import LoneAnswer
+from kafka.producer.single_batch_path import LoneAnswer
 from kafka.testing import Cluster
 from kafka.testing.faults import DropRequest, DropResponse, Error, Hang
 from test.stored import stored, stored_records

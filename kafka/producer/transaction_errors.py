@@ -1,7 +1,7 @@
 """What a producer does about each error code of the calls that transactions are made of.
 
 Owns the one table of it (KIP-98, KIP-360, KIP-447, KIP-588, KIP-890); pure. What a Produce response
-says is in :mod:`kafka.producer.verdicts`.
+says is in :mod:`kafka.producer.produce_errors`.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ import math
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from kafka.errors import KafkaError
-from kafka.producer.produce_requests import LAST_WITH_NAMES, ProduceVersions, SenderSettings
+from kafka.producer.produce_errors import Kind, Verdict
+from kafka.producer.produce_request import LAST_WITH_NAMES, ProduceVersions, SenderSettings
 from kafka.producer.producer_batch import ProducerBatch, State
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.topic_queue import PartitionQueue
-from kafka.producer.verdicts import Kind, Verdict
 from kafka.protocol.produce import PartitionProduceResponse, ProduceResponse
 from kafka.protocol.produce_template import FIRST_VERSION, ProduceTemplate, Stored
 from kafka.protocol.wire import ZERO_UUID

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import IllegalStateError
-from kafka.producer.sequences import (
+from kafka.producer.produce_errors import Reaction
+from kafka.producer.sequence_numbers import (
     LAST_EPOCH,
     MOST_IN_FLIGHT,
     NOBODY,
@@ -14,7 +15,6 @@ from kafka.producer.sequences import (
     advance,
     is_after,
 )
-from kafka.producer.verdicts import Reaction
 from kafka.structs import TopicPartition
 from test.producer.numbered import Batch, answer
 

@@ -4,7 +4,7 @@ Owns, for each partition, the batches that have a number and no final answer yet
 that was acknowledged, and renumbering under a new epoch (KIP-98, KIP-360). It owns no batch: it
 gives them their numbers by ``restamp()``. What an error does to a transaction is the business of
 :mod:`kafka.producer.transaction_state`; which codes come here at all says
-:mod:`kafka.producer.verdicts`. Pure.
+:mod:`kafka.producer.produce_errors`. Pure.
 
 Five rules keep each record stored once and in order:
 
@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from kafka.errors import IllegalStateError
-from kafka.producer.verdicts import Reaction
+from kafka.producer.produce_errors import Reaction
 from kafka.protocol.produce import PartitionProduceResponse
 from kafka.structs import TopicPartition
 

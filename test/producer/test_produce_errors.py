@@ -6,7 +6,7 @@ import pytest
 
 from kafka import errors
 from kafka.errors import KafkaError
-from kafka.producer.verdicts import (
+from kafka.producer.produce_errors import (
     ROWS,
     Action,
     Kind,

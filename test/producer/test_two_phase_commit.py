@@ -17,7 +17,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.producer import KafkaProducer
-from kafka.producer.prepared import PreparedTransactions, is_over
+from kafka.producer.two_phase_commit import PreparedTransactions, is_over
 from kafka.testing import Cluster
 from kafka.testing.faults import Error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka import errors
-from kafka.producer.transaction_verdicts import (
+from kafka.producer.transaction_errors import (
     CallKind,
     Outcome,
     error_of_call,

@@ -1,0 +1,351 @@
+"""Ends transactions that other producers have prepared, from any process.
+
+Owns the calls that need nothing but a transactional id and what prepare_transaction() told: whether
+a transaction is still open, EndTxn, taking an id away from whoever has it, and which ids have open
+transactions, or may soon. Does not own: producing, and who may end what when. Follows KIP-98,
+KIP-664, KIP-890 and, in its names, KIP-939, whose two-phase commit only brokers of the future have:
+here the transaction time-out goes on, and what was prepared longer ago is aborted by its
+coordinator.
+
+Everything may be repeated: an EndTxn with the same outcome is answered as the first was, until the
+id is used again; what is answered then, or after a time-out, is an error of the id.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Callable, Coroutine, Dict, Iterable, List, Mapping, Optional, TypeVar
+
+from kafka import config as options
+from kafka.errors import (
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    UnsupportedVersionError,
+    for_code,
+)
+from kafka.internals.cleanup import clean_up
+from kafka.internals.validation import as_milliseconds
+from kafka.net.link_parts import backoff_seconds, session_of
+from kafka.net.loop.loop import Loop
+from kafka.net.pool import Pool
+from kafka.net.settings import NetSettings
+from kafka.producer import transaction_calls as calls
+from kafka.producer.sequence_numbers import NOBODY, Identity
+from kafka.producer.transaction_calls import Ask, Caller
+from kafka.producer.transaction_driver import API_KEYS, TRANSACTION
+from kafka.producer.transaction_errors import (
+    CallKind,
+    Outcome,
+    error_of_call,
+    outcome_of,
+    outcome_of_end,
+)
+from kafka.producer.transaction_operations import PreparedTxnState
+from kafka.protocol.api import ApiKey
+from kafka.protocol.transaction import ListTransactionsRequest
+
+__all__ = ['PreparedTransactions', 'is_over']
+
+T = TypeVar('T')
+Transactions = Mapping[str, PreparedTxnState]
+Errors = Dict[str, KafkaError]
+
+#: Codes of EndTxn that say that the transaction is over, or the id in other hands: INVALID_EPOCH,
+#: INVALID_TXN_STATE, INVALID_PRODUCER_ID_MAPPING, UNKNOWN_PRODUCER_ID, PRODUCER_FENCED.
+_OVER = frozenset([47, 48, 49, 59, 90])
+#: The states in which a transaction keeps readers of committed records waiting for its producer.
+_OPEN = ['Ongoing']
+#: That, and the one in which a producer has the id and has not begun yet.
+_HELD = ['Ongoing', 'Empty']
+#: What ends is written into partitions next, for which a repeated call waits a little.
+_FIRST_PAUSE = 0.02
+#: How long a broker is waited for that is just becoming the coordinator of ids.
+_LOADING_SECONDS = 5.0
+
+
+def is_over(error: Optional[KafkaError]) -> bool:
+    """Tell whether an error means that the transaction has ended, by whomever and however."""
+    return getattr(error, 'errno', None) in _OVER
+
+
+class PreparedTransactions:
+    """Asks the coordinators of transactional ids. For one thread; connects when it is first used.
+
+    Arguments: configs: options of KafkaProducer: where the brokers are, security, time-outs.
+    max_block_ms bounds each call. Raises: KafkaConfigurationError.
+
+    Methods that take several ids ask about all at once, and return {id: error} of those that did
+    not do. Raises, of all methods: NoBrokersAvailable and what else brokers cannot be reached with.
+    """
+
+    def __init__(self, **configs: Any) -> None:
+        self.config = options.resolve(options.PRODUCER, configs)
+        self._settings = NetSettings.from_options(self.config)
+        self._max_block = self.config['max_block_ms'] / 1000
+        self._chance = random.Random()
+        self._loop: Optional[Loop] = None
+        self._pool: Any = None
+        self._is_found = False
+        self._is_closed = False
+
+    def __repr__(self) -> str:
+        state = 'closed' if self._is_closed else 'new' if self._loop is None else 'connected'
+        return '<PreparedTransactions %s>' % state
+
+    # ------------------------------------------------------------ what can be asked
+
+    def commit(self, transactions: Transactions) -> Errors:
+        """Commit; also again, if that was done before."""
+        return self._end(transactions, True)
+
+    def abort(self, transactions: Transactions) -> Errors:
+        """Abort; also again, if that was done before."""
+        return self._end(transactions, False)
+
+    def _end(self, transactions: Transactions, commits: bool) -> Errors:
+        asks = {
+            name: calls.end(_caller(name, state), commits) for name, state in transactions.items()
+        }
+        return self._ask_all(asks, lambda _, code: outcome_of_end(code, commits))
+
+    def check(self, transactions: Transactions) -> Errors:
+        """Find out whether transactions are still open, as far as records are in them.
+
+        By adding a partition to each that is in it already, which changes nothing.
+        """
+        asks = {
+            name: calls.add_partitions(_caller(name, state)._replace(is_v2=False), [place])
+            for name, state in transactions.items()
+            for place in [state.partition]
+            if place is not None
+        }
+        return self._ask_all(asks, outcome_of)
+
+    def fence(self, transactional_ids: Iterable[str], timeout_ms: float = 60000) -> Errors:
+        """Take ids away from their producers, aborting what is open; wait until it is aborted.
+
+        Arguments: timeout_ms: transaction_timeout_ms that the ids have from then on.
+        """
+        timeout = as_milliseconds('timeout_ms', timeout_ms)
+        asks = {
+            name: calls.init_producer_id(Caller(name, NOBODY, False), timeout, raises=False)
+            for name in transactional_ids
+        }
+        return self._ask_all(asks, outcome_of)
+
+    def open_ids(self, prefix: str) -> Optional[List[str]]:
+        """Return the ids with a prefix that have an open transaction; None before Kafka 3.0.
+
+        Of those only that this user may describe. Brokers that cannot be reached are passed over,
+        and those that have not read their log of transactions within 5 s, or max_block_ms.
+        """
+        return self.run(lambda: self._list(prefix, _OPEN))
+
+    def held_ids(self, prefix: str) -> Optional[List[str]]:
+        """Return the ids of open_ids(), and those whose producers have not begun a transaction.
+
+        Who asked for a producer id before this call, and has had no transaction since, is found: to
+        fence that id keeps its producer from ever beginning one. Those that were fenced are found.
+        """
+        return self.run(lambda: self._list(prefix, _HELD))
+
+    # ------------------------------------------------------------ for whoever asks more
+
+    def run(self, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine when the cluster is found; it may use ``loop`` and ``pool``.
+
+        Raises: KafkaTimeoutError after max_block_ms, if it does not end by itself before.
+        """
+        loop = self._connected()
+        return loop.run(ask(), self._max_block + self._settings.request_timeout)
+
+    @property
+    def loop(self) -> Any:
+        """The loop, once it was connected."""
+        return self._loop
+
+    @property
+    def pool(self) -> Any:
+        """The brokers, once it was connected."""
+        return self._pool
+
+    def _connected(self) -> Loop:
+        if self._is_closed:
+            raise IllegalStateError('the PreparedTransactions is closed')
+        if self._loop is None:
+            self._loop = Loop(name='kafka-prepared-transactions')
+            self._pool = Pool(self._loop, self._settings)
+        if not self._is_found:
+            self._loop.run(self._pool.bootstrap(self._max_block), None)
+            self._is_found = True
+        return self._loop
+
+    def close(self) -> None:
+        """Close the connections; may be called again. No transaction is ended."""
+        self._is_closed = True
+        loop, self._loop = self._loop, None
+        if loop is None:
+            return
+        try:
+            loop.call_threadsafe(self._pool.close)
+        except IllegalStateError:  # of another process, or closed already
+            return
+        loop.close()
+
+    def __enter__(self) -> PreparedTransactions:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        clean_up(self.close, error)
+
+    # ------------------------------------------------------------ one call, until it is answered
+
+    def _ask_all(
+        self, asks: Mapping[str, Ask], decide: Callable[[CallKind, int], Outcome]
+    ) -> Errors:
+        if not asks:
+            return {}
+
+        async def ask_all() -> List[Optional[KafkaError]]:
+            return await self._loop_at_hand.gather(
+                *(self._ask(ask, decide) for ask in asks.values())
+            )
+
+        found = self.run(ask_all)
+        return {name: error for name, error in zip(asks, found) if error is not None}
+
+    @property
+    def _loop_at_hand(self) -> Loop:
+        assert self._loop is not None
+        return self._loop
+
+    async def _ask(
+        self, ask: Ask, decide: Callable[[CallKind, int], Outcome]
+    ) -> Optional[KafkaError]:
+        """Ask until there is an answer that counts; return the error that it is, if it is one."""
+        loop = self._loop_at_hand
+        deadline = loop.time() + self._max_block
+        failures = 0
+        while True:
+            last: Optional[KafkaError] = None
+            refinds = True
+            try:
+                code = _code_of(ask, await self._once(ask))
+            except KafkaError as error:
+                if not error.retriable:
+                    return error
+                last = error
+            else:
+                outcome = decide(ask.kind, code)
+                if outcome is Outcome.DONE:
+                    return None
+                last = error_of_call(ask.kind, code, ask.about)
+                if outcome not in (Outcome.RETRY, Outcome.REFIND):
+                    return last
+                refinds = outcome is Outcome.REFIND
+            if refinds and ask.key is not None:
+                self._pool.forget_coordinator(TRANSACTION, ask.key)
+            failures += 1
+            pause = self._pause(failures)
+            if loop.time() + pause >= deadline:
+                return _late(ask, self._max_block, last)
+            await loop.sleep(pause)
+
+    def _pause(self, failures: int) -> float:
+        settings = self._settings
+        longest = max(settings.retry_backoff, settings.retry_backoff_max)
+        part = self._chance.uniform(0.8, 1.2)
+        return backoff_seconds(_FIRST_PAUSE, longest, failures, part)
+
+    async def _once(self, ask: Ask) -> Any:
+        seconds = self._settings.request_timeout
+        return await self._loop_at_hand.within(seconds, self._exchange(ask, seconds))
+
+    async def _exchange(self, ask: Ask, seconds: float) -> Any:
+        assert ask.key is not None
+        seen = self._pool.seen_versions
+        if seen is not None and ApiKey.INIT_PRODUCER_ID not in seen.ranges:
+            raise UnsupportedVersionError(
+                '%s for %s: transactions need brokers of Kafka 0.11 or later'
+                % (ask.kind.value, ask.about)
+            )
+        link = self._pool.link(await self._pool.coordinator(TRANSACTION, ask.key))
+        await link.ready()
+        lowest, highest = session_of(link).versions.ranges.get(API_KEYS[ask.kind], (0, -1))
+        if highest < ask.lowest or lowest > ask.highest:
+            raise UnsupportedVersionError(
+                '%s for %s needs version %d to %d; the broker has %s'
+                % (
+                    ask.kind.value,
+                    ask.about,
+                    ask.lowest,
+                    ask.highest,
+                    '%d to %d' % (lowest, highest) if highest >= 0 else 'none',
+                )
+            )
+        return await link.request(ask.request, seconds, highest=ask.highest)
+
+    # ------------------------------------------------------------ all brokers
+
+    async def _list(self, prefix: str, states: List[str]) -> Optional[List[str]]:
+        nodes = [broker.nodeId for broker in self._pool.cluster.brokers()]
+        answers = await self._loop_at_hand.gather(*(self._list_of(node, states) for node in nodes))
+        found = [each for each in answers if each is not None]
+        if not found:
+            return None
+        return sorted({name for some in found for name in some if name.startswith(prefix)})
+
+    async def _list_of(self, node: int, states: List[str]) -> Optional[List[str]]:
+        """Return the ids in some states of one broker, None if it does not tell."""
+        deadline = self._loop_at_hand.time() + min(_LOADING_SECONDS, self._max_block)
+        failures = 0
+        while True:
+            try:
+                answer = await self._list_once(node, states)
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+                return []
+            if answer is None:
+                return None
+            if not answer.error_code:
+                return [each.transactional_id for each in answer.transaction_states]
+            kind = for_code(answer.error_code)
+            if not kind.retriable:
+                raise kind('ListTransactions')
+            failures += 1
+            pause = self._pause(failures)
+            if self._loop_at_hand.time() + pause >= deadline:
+                return []
+            await self._loop_at_hand.sleep(pause)
+
+    async def _list_once(self, node: int, states: List[str]) -> Any:
+        seconds = self._settings.request_timeout
+        link = self._pool.link(node)
+        await self._loop_at_hand.within(seconds, link.ready())
+        if ApiKey.LIST_TRANSACTIONS not in session_of(link).versions.ranges:
+            return None
+        request = ListTransactionsRequest(state_filters=states, producer_id_filters=[])
+        return await link.request(request, seconds)
+
+
+def _caller(name: str, state: PreparedTxnState) -> Caller:
+    return Caller(name, Identity(state.producer_id, state.epoch), state.is_v2)
+
+
+def _code_of(ask: Ask, answer: Any) -> int:
+    if ask.kind is CallKind.ADD_PARTITIONS:
+        codes = set(calls.added_partitions(answer).values())
+        return max(codes) if codes else 0
+    code: int = answer.error_code
+    return code
+
+
+def _late(ask: Ask, seconds: float, last: Optional[KafkaError]) -> KafkaError:
+    error = KafkaTimeoutError(
+        '%s for %s took longer than %.3g s (max_block_ms): %s'
+        % (ask.kind.value, ask.about, seconds, last)
+    )
+    error.__cause__ = last
+    return error

@@ -135,7 +135,7 @@ MAY_USE = {
             'kafka.consumer',
             'kafka.internals.lazy_imports',
             # The class queue.Queue where gevent or eventlet has replaced it.
-            'kafka.producer.message_queue',
+            'kafka.blocking.message_queue',
         },
     ),
 }

@@ -25,7 +25,7 @@ from kafka.testing import Cluster
 from kafka.testing.faults import Hang
 from kafka.testing.security.sasl.oauthbearer import unsigned_token
 from test.hostile_servers import Server
-from test.net.test_opening_logins import Old, Tickets
+from test.net.test_connect_logins import Old, Tickets
 
 MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER']
 #: Longer than anything here takes.

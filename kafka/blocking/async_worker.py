@@ -13,6 +13,8 @@ import threading
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from kafka.blocking.message_queue import Empty, MessageQueue
+from kafka.blocking.message_set import message_set
 from kafka.errors import (
     RETRY_BACKOFF_ERROR_TYPES,
     RETRY_ERROR_TYPES,
@@ -23,8 +25,6 @@ from kafka.errors import (
     RequestTimedOutError,
     error_for_code,
 )
-from kafka.producer.message_queue import Empty, MessageQueue
-from kafka.producer.message_set import message_set
 from kafka.protocol import create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
 

@@ -19,14 +19,14 @@ import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
 from kafka.blocking.async_worker import STOP, SendOptions, Tally, Upstream
+from kafka.blocking.message_queue import End, Full, MessageQueue
+from kafka.blocking.message_set import message_set
 from kafka.errors import (
     AsyncProducerQueueFull,
     IllegalStateError,
     UnknownTopicOrPartitionError,
     UnsupportedCodecError,
 )
-from kafka.producer.message_queue import End, Full, MessageQueue
-from kafka.producer.message_set import message_set
 from kafka.protocol import ALL_CODECS, CODEC_NONE, create_message_set
 from kafka.structs import ProduceRequest, RetryOptions, TopicAndPartition
 from kafka.util import check_number, load_topic, name_for, text_bytes, whole_ms, whole_number

@@ -13,7 +13,7 @@ from kafka.errors import (
 )
 from kafka.record.legacy_records import encode_message_set
 from kafka.testing.logs.partition_log import Batch
-from test.consumer.bounded import T0, Stage, flip_last, numbered
+from test.consumer.written_logs import T0, Stage, flip_last, numbered
 
 pa = pytest.importorskip('pyarrow')
 #: The first time in ms that is too late for a timestamp in ns.

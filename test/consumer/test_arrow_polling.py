@@ -13,7 +13,7 @@ from kafka.errors import (
     ProtocolError,
 )
 from kafka.testing import Cluster
-from test.consumer.bounded import flip_last, numbered, write
+from test.consumer.written_logs import flip_last, numbered, write
 
 pytest.importorskip('pyarrow')
 T0, T1 = TopicPartition('t', 0), TopicPartition('t', 1)

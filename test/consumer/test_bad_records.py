@@ -10,8 +10,8 @@ import pytest
 
 from kafka.errors import CorruptRecordError, IllegalStateError
 from kafka.testing import Cluster, MemoryCluster
-from test.consumer.bounded import flip_last, numbered, offsets, write
 from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until
+from test.consumer.written_logs import flip_last, numbered, offsets, write
 from test.simulation.reader import SimConsumer
 
 pytestmark = pytest.mark.once

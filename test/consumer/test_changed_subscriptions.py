@@ -6,7 +6,7 @@ import pytest
 
 from kafka import ConsumerRebalanceListener, TopicPartition
 from kafka.testing import MemoryCluster
-from test.consumer.bounded import write
+from test.consumer.written_logs import write
 from test.simulation.reader import SimConsumer
 
 pytestmark = pytest.mark.once

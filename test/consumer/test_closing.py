@@ -13,7 +13,7 @@ from kafka.errors import IllegalStateError
 from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 from kafka.testing import MemoryCluster
 from kafka.testing.faults import Delay, Error
-from test.consumer.bounded import numbered, write
+from test.consumer.written_logs import numbered, write
 from test.simulation.reader import SimConsumer
 
 #: What tells the group, in each protocol.

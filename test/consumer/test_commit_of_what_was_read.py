@@ -8,8 +8,8 @@ import pytest
 
 from kafka import OffsetAndMetadata
 from kafka.testing import MemoryCluster
-from test.consumer.bounded import write
 from test.consumer.modern import FIRST, SECOND
+from test.consumer.written_logs import write
 from test.simulation.reader import SimConsumer
 from test.simulation.truncation import lose_the_end
 

@@ -14,8 +14,8 @@ from kafka.consumer.committing import _is_stored
 from kafka.errors import CommitFailedError, UnknownTopicOrPartitionError
 from kafka.internals.validation import ArgumentTypeError
 from kafka.testing import Cluster, MemoryCluster
-from test.consumer.bounded import write as write_to
 from test.consumer.modern import FIRST, SECOND, SECONDS, consumer_of, poll_until, values, write
+from test.consumer.written_logs import write as write_to
 from test.raising import Interruption, Raiser, needs_points
 from test.simulation.reader import SimConsumer
 

@@ -25,8 +25,8 @@ from kafka.net.settings import NetSettings, parse_servers
 from kafka.testing import Cluster, MemoryCluster
 from kafka.testing.errors import LEADER_NOT_AVAILABLE
 from kafka.testing.faults import Cut, Error
-from test.consumer.bounded import write as write_to
 from test.consumer.modern import FIRST, consumer_of, poll_until, write
+from test.consumer.written_logs import write as write_to
 from test.simulation.loop import SimLoop
 from test.simulation.reader import SimConsumer
 

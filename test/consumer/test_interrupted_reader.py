@@ -11,7 +11,7 @@ from kafka.consumer.bounded import fetcher as range_fetcher
 from kafka.consumer.bounded import reader
 from kafka.consumer.fetch import completed_fetch
 from kafka.errors import KafkaTimeoutError
-from test.consumer.bounded import NOW, Stage, numbered
+from test.consumer.written_logs import NOW, Stage, numbered
 from test.raising import Interruption, Raiser, needs_points, points
 
 pytestmark = [pytest.mark.once, needs_points]

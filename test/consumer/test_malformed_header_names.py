@@ -12,8 +12,8 @@ from kafka.consumer import arrow_polling
 from kafka.consumer.bounded.reader import BoundedReader
 from kafka.structs import TopicPartition
 from kafka.testing import Cluster
-from test.consumer.bounded import write
 from test.consumer.modern import SECONDS, consumer_of, poll_until
+from test.consumer.written_logs import write
 from test.record.batches import AnyBytes
 
 FIRST = TopicPartition('t', 0)

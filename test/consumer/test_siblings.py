@@ -11,7 +11,7 @@ import pytest
 from kafka import TopicPartition
 from kafka.consumer import siblings
 from kafka.testing import MemoryCluster
-from test.consumer.bounded import numbered, write
+from test.consumer.written_logs import numbered, write
 from test.simulation.reader import SimConsumer
 
 

@@ -10,7 +10,7 @@ import sys
 
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
 from kafka.consumer.partition_state import TopicPartitionState
-from kafka.coordinator.commits.schedule import manager as offset_commits
+from kafka.coordinator.commits import manager as offset_commits
 from kafka.exactly_once import ExactlyOnce, _State
 from kafka.producer.kafka import KafkaProducer
 from kafka.structs import ConsumerGroupMetadata

@@ -25,7 +25,7 @@ from kafka.producer.transaction_course import TransactionCourse
 from kafka.producer.transaction_errors import CallKind, Outcome
 from kafka.producer.transaction_state import TransactionState
 from kafka.protocol.produce_template import ProduceTemplate
-from test.producer.test_sequences_by_model import walk
+from test.producer.test_sequence_numbers_by_model import walk
 from test.raising import Interruption
 from test.simulation import loop
 from test.simulation.__main__ import main

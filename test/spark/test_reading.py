@@ -14,7 +14,7 @@ from kafka.spark.ranges import TaskRange
 from kafka.spark.reading import read_at_most, read_range
 from kafka.spark.rows import COLUMNS
 from kafka.testing import Cluster
-from test.consumer.bounded import write
+from test.consumer.written_logs import write
 from test.record.batches import AnyBytes
 from test.spark.embedded import fill, options_of
 

@@ -10,7 +10,7 @@ from kafka import config as options
 from kafka.consumer.bounded.client import ReaderClient
 from kafka.consumer.bounded.reader import BoundedReader
 from kafka.errors import IllegalStateError, KafkaConfigurationError, NoBrokersAvailable
-from test.consumer.bounded import Stage, values
+from test.consumer.written_logs import Stage, values
 from test.simulation.loop import SimLoop
 
 

@@ -26,7 +26,7 @@ from kafka.protocol.fetch import (
 )
 from kafka.record.legacy_records import encode_message_set
 from kafka.testing.logs.partition_log import Batch
-from test.consumer.bounded import T0, Stage, flip_last, numbered, offsets, values
+from test.consumer.written_logs import T0, Stage, flip_last, numbered, offsets, values
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from kafka.errors import (
 )
 from kafka.structs import TopicPartition
 from kafka.testing import Cluster
-from test.consumer.bounded import NOW, T0, Stage, flip_last, numbered, offsets, values
+from test.consumer.written_logs import NOW, T0, Stage, flip_last, numbered, offsets, values
 
 RELEASES = ['0.9', '0.10.2', '0.11', '2.8', '4.4']
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafka.coordinator.classic.state_machine import Heartbeats, Who
 from kafka.coordinator.classic.transitions import State, Verdict
-from test.coordinator.test_membership import FIRST, Hand, parts, stable
+from test.coordinator.classic.test_state_machine import FIRST, Hand, parts, stable
 
 SECOND = Who(2, 'me')
 

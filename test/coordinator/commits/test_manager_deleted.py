@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka import errors
-from test.coordinator.test_offset_commits import P0, P1, Rig, at
+from test.coordinator.commits.test_manager import P0, P1, Rig, at
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from kafka.net.loop.tasks import Waiter
 from kafka.structs import TopicPartition
 from kafka.testing.errors import ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS
 from kafka.testing.faults import Delay, Error
+from test.coordinator.commits.test_manager import P0, P1, Rig, at
+from test.coordinator.commits.test_standing import NEW, OLD, Scripted
 from test.coordinator.group_world import World
-from test.coordinator.test_offset_commits import P0, P1, Rig, at
-from test.coordinator.test_standing import NEW, OLD, Scripted
 
 # ---------------------------------------------------------------- scripted
 

@@ -14,8 +14,8 @@ import time
 import pytest
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
+from kafka.net.loop import threads as driving
 from kafka.net.loop.loop import Loop
-from kafka.net.loop.loop import threads as driving
 from kafka.net.loop.parked import Entry, Parked
 
 

@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
+from kafka.net.loop import signals as module
 from kafka.net.loop.loop import Loop
-from kafka.net.loop.loop import signals as module
 from kafka.net.loop.signals import Interrupts
 from test.raising import Interruption, Raiser, needs_points
 

@@ -6,10 +6,10 @@ import pytest
 
 import kafka.protocol
 import kafka.protocol.legacy
+from kafka.blocking.message_set import message_set
 from kafka.client import KafkaClient
 from kafka.codec import has_snappy
 from kafka.errors import UnsupportedCodecError
-from kafka.producer.message_set import message_set
 from kafka.protocol import create_message_set
 from kafka.protocol.later import MessagesLater
 from test.fake_client import FakeClient
@@ -67,7 +67,7 @@ def test_a_level_that_is_none_is_refused_at_once(level):
 
 
 def test_a_codec_that_is_missing_is_refused_at_once(monkeypatch):
-    monkeypatch.setattr('kafka.producer.message_set.has_snappy', lambda: False)
+    monkeypatch.setattr('kafka.blocking.message_set.has_snappy', lambda: False)
     monkeypatch.setattr('kafka.codec._helper', lambda *names: None)
     with pytest.raises(NotImplementedError):
         made(codec=2)

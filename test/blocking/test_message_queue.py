@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka.producer.message_queue import End, MessageQueue
+from kafka.blocking.message_queue import End, MessageQueue
 
 STOP = -1
 ITEMS = [('t', number) for number in range(5)]

@@ -10,7 +10,6 @@ TESTED_IN = {
     'kafka/net/sasl/__init__.py': 'test/net/sasl/test_mechanism.py',
     'kafka/consumer/following.py': 'test/consumer/test_verbs.py',
     'kafka/consumer/shell.py': 'test/consumer/test_polling.py',
-    'kafka/net/bootstrap.py': 'test/consumer/test_engine.py',
     'kafka/net/sasl/plain.py': 'test/net/sasl/test_mechanism.py',
     'kafka/net/addresses.py': 'test/test_conn.py',
     'kafka/protocol/abstract.py': 'test/protocol/test_types.py',

@@ -32,10 +32,8 @@ from kafka.coordinator.commits.standing import Standing
 from kafka.coordinator.kip848.coordinator import ConsumerMember
 from kafka.coordinator.member import GroupSettings, Member
 from kafka.errors import IllegalStateError, KafkaError, TopicAuthorizationFailedError
-from kafka.net.bootstrap import Beginning
+from kafka.net.client import NetworkClient
 from kafka.net.loop.tasks import Task
-from kafka.net.pool import Pool
-from kafka.net.settings import NetSettings
 from kafka.offsets.lookups import OffsetLookups
 from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
@@ -57,14 +55,17 @@ _GROUPS_SINCE, _KAFKA_SINCE, _ZOOKEEPER_SINCE = (0, 9), (0, 8, 2), (0, 8, 1)
 class Engine:
     """The parts of one consumer.
 
-    Arguments: config: its Options; make: makes a CompletedFetch of an answer of a partition; loop.
+    Arguments: config: its Options; make: makes a CompletedFetch of an answer of a partition;
+    client: the network.
 
-    Attributes: lock; loop; pool; subscription; fetcher; positions; lookups; commits: None without
-    group, or on brokers that store no offsets; member: None without membership; errors: what the
-    next poll has to raise; figures: None without metrics.
+    Attributes: lock; client; loop and pool: its own; subscription; fetcher; positions; lookups;
+    commits: None without group, or on brokers that store no offsets; member: None without
+    membership; errors: what the next poll has to raise; figures: None without metrics.
     """
 
-    def __init__(self, config: Any, make: Callable[..., CompletedFetch], loop: Any) -> None:
+    def __init__(
+        self, config: Any, make: Callable[..., CompletedFetch], client: NetworkClient
+    ) -> None:
         # Until the parts are built. It has objects of the program, which may refer to the consumer.
         self._config = config
         # Guards the subscription and what is parked of fetches; no other is taken under it.
@@ -74,12 +75,11 @@ class Engine:
         self.subscription = SubscriptionState(config['auto_offset_reset'])
         self._group_id = config['group_id']
         self._request_timeout = config['request_timeout_ms'] / 1000
-        self.loop = loop
-        self.pool = Pool(self.loop, NetSettings.from_options(config))
+        self.client = client
+        self.loop, self.pool = client.loop, client.pool
         self.figures: Any = None
         self.commits: Optional[OffsetCommits] = None
         self.member: Optional[Member] = None
-        self._beginning = Beginning(self.loop, self.pool)
         self._search: Optional[Task[None]] = None
         self._make = make
         self._is_built = False
@@ -99,8 +99,8 @@ class Engine:
         config = self._config
         self.loop.start()
         if config['api_version'] is None:
-            self.loop.run(self._beginning.begin(self._limit() if limit is None else limit), None)
-            options.settle_release(config, self._beginning.release())
+            self.client.connect(self._limit() if limit is None else limit)
+            options.settle_release(config, self.client.release())
         self._build()
 
     def _limit(self) -> Optional[float]:
@@ -111,7 +111,7 @@ class Engine:
     @property
     def has_begun(self) -> bool:
         """Whether the cluster was found."""
-        return self._beginning.has_begun
+        return self.client.is_bootstrapped
 
     def search(self) -> None:
         """See to it, in a turn, that the cluster is being looked for until it is found."""
@@ -121,7 +121,7 @@ class Engine:
     async def _find(self) -> None:
         while not self.has_begun:
             try:
-                await self._beginning.begin(None)
+                await self.client.bootstrap(None)
             except KafkaError as error:
                 if not error.retriable:
                     self.errors.append(error)
@@ -321,7 +321,7 @@ class Engine:
     async def _after_beginning(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
         try:
             if not self.has_begun:
-                await self._beginning.begin(seconds)
+                await self.client.bootstrap(seconds)
         except BaseException:
             coroutine.close()
             raise

@@ -40,7 +40,8 @@ from kafka.internals.cleanup import CleanUp, clean_up
 from kafka.internals.logging_setup import be_quiet
 from kafka.internals.program_errors import log_program_error
 from kafka.internals.running_calls import is_in_call
-from kafka.net.loop.loop import Loop
+from kafka.net.client import NetworkClient
+from kafka.net.settings import NetSettings
 
 log = logging.getLogger('kafka.consumer.kafka')
 
@@ -167,6 +168,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
     Attributes: config: all options, api_version as a tuple; DEFAULT_CONFIG.
     """
 
+    _new_client = NetworkClient  # where the simulation puts its own
     DEFAULT_CONFIG = {**copy.deepcopy(DEFAULT_CONSUMER_CONFIG), **config.defaults(config.CONSUMER)}
     DEFAULT_CONFIG['partition_assignment_strategy'] = (
         RangePartitionAssignor,
@@ -363,7 +365,7 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             key_deserializer=key,
             value_deserializer=value,
         )
-        self._engine = engine = Engine(options, make, self._new_loop(options['client_id']))
+        self._engine = engine = Engine(options, make, self._new_engine_client())
         try:
             self._begin(engine, configs)
             self._client = engine.pool
@@ -378,9 +380,9 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             engine.close(0.5)
             raise
 
-    def _new_loop(self, client_id: str) -> Any:
-        """Return a loop; where the simulation puts its own."""
-        return Loop(name='%s-network-thread' % client_id)
+    def _new_engine_client(self) -> NetworkClient:
+        settings = NetSettings.from_options(self.config)
+        return self._new_client(settings, '%s-network-thread' % self.config['client_id'])
 
     def _begin(self, engine: Engine, configs: Mapping[str, Any]) -> None:
         is_configured = bool(self._topics or configs)

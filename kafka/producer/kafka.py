@@ -24,8 +24,7 @@ from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.internals.cleanup import CleanUp, clean_up
 from kafka.internals.logging_setup import be_quiet
 from kafka.internals.running_calls import is_in_call
-from kafka.net.bootstrap import Beginning
-from kafka.net.loop.loop import Loop
+from kafka.net.client import NetworkClient
 from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 from kafka.partitioner.adapt import adapt, is_default
@@ -90,6 +89,7 @@ class KafkaProducer(Placing):
     or for their answers.
     """
 
+    _new_client = NetworkClient  # where the simulation puts its own
     DEFAULT_CONFIG = {**options.defaults(options.PRODUCER), 'partitioner': DefaultPartitioner()}
     #: Options that a program had better not give; 3.0 has none either.
     DEPRECATED_CONFIGS: Tuple[str, ...] = ()
@@ -120,9 +120,12 @@ class KafkaProducer(Placing):
         self._max_block = config['max_block_ms'] / 1000
         self._largest = min(config['max_request_size'], config['buffer_memory'])
         self._forked = False
-        self._loop = self._new_loop(config['client_id'])
-        self._pool = Pool(self._loop, NetSettings.from_options(config))
-        self._cluster = Beginning(self._loop, self._pool)
+        self._client = self._new_client(
+            NetSettings.from_options(config),
+            '%s-network-thread' % config['client_id'],
+            config['busy_poll_us'] / 1e6,
+        )
+        self._loop, self._pool = self._client.loop, self._client.pool
         try:
             self._begin()
             self._build()
@@ -136,10 +139,6 @@ class KafkaProducer(Placing):
         )
         self._closed = False
         _open.add(self)
-
-    def _new_loop(self, client_id: str) -> Any:
-        """Return a loop; where the simulation puts its own."""
-        return Loop('%s-network-thread' % client_id, self.config['busy_poll_us'] / 1e6)
 
     def _begin(self) -> None:
         """Start the thread; find out what the brokers are unless that was said."""
@@ -155,8 +154,8 @@ class KafkaProducer(Placing):
             ),
             None,
         )
-        self._loop.run(self._cluster.begin(limit), None)
-        options.settle_release(config, self._cluster.release())
+        self._client.connect(limit)
+        options.settle_release(config, self._client.release())
         check_codec(config)
 
     def _build(self) -> None:
@@ -205,7 +204,7 @@ class KafkaProducer(Placing):
                 settings.request_timeout,
                 settings.retry_backoff,
                 settings.retry_backoff_max,
-                begin=self._cluster.begin,
+                begin=self._client.bootstrap,
             )
         loop.call_threadsafe(sender.start)
         self._update = _Update(accumulator, self._pool, self._figures, config)

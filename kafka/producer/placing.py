@@ -62,7 +62,7 @@ class Placing(Sending):
     config: Any
     _loop: Any
     _pool: Any
-    _cluster: Any
+    _client: Any
     _state: Any
     _key_serializer: Any
     _value_serializer: Any
@@ -291,7 +291,7 @@ class Placing(Sending):
     def _find(self, topic: str, deadline: float) -> None:
         seconds = max(0.001, deadline - time.monotonic())
         try:
-            self._loop.run(self._cluster.topic(topic, seconds), seconds + 1.0)
+            self._loop.run(self._client.wait_for_topic(topic, seconds), seconds + 1.0)
         except KafkaTimeoutError as error:
             raise KafkaTimeoutError(
                 'the partitions of topic %s are not known after %.3g s (max_block_ms): %s'

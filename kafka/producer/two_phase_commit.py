@@ -26,9 +26,9 @@ from kafka.errors import (
 )
 from kafka.internals.cleanup import clean_up
 from kafka.internals.validation import as_milliseconds
+from kafka.net.client import NetworkClient
 from kafka.net.link_parts import backoff_seconds, session_of
 from kafka.net.loop.loop import Loop
-from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 from kafka.producer import transaction_calls as calls
 from kafka.producer.sequence_numbers import NOBODY, Identity
@@ -84,13 +84,11 @@ class PreparedTransactions:
         self._settings = NetSettings.from_options(self.config)
         self._max_block = self.config['max_block_ms'] / 1000
         self._chance = random.Random()
-        self._loop: Optional[Loop] = None
-        self._pool: Any = None
-        self._is_found = False
+        self._network: Optional[NetworkClient] = None
         self._is_closed = False
 
     def __repr__(self) -> str:
-        state = 'closed' if self._is_closed else 'new' if self._loop is None else 'connected'
+        state = 'closed' if self._is_closed else 'new' if self._network is None else 'connected'
         return '<PreparedTransactions %s>' % state
 
     # ------------------------------------------------------------ what can be asked
@@ -163,35 +161,29 @@ class PreparedTransactions:
     @property
     def loop(self) -> Any:
         """The loop, once it was connected."""
-        return self._loop
+        return self._network and self._network.loop
 
     @property
     def pool(self) -> Any:
         """The brokers, once it was connected."""
-        return self._pool
+        return self._network and self._network.pool
 
     def _connected(self) -> Loop:
         if self._is_closed:
             raise IllegalStateError('the PreparedTransactions is closed')
-        if self._loop is None:
-            self._loop = Loop(name='kafka-prepared-transactions')
-            self._pool = Pool(self._loop, self._settings)
-        if not self._is_found:
-            self._loop.run(self._pool.bootstrap(self._max_block), None)
-            self._is_found = True
-        return self._loop
+        network = self._network
+        if network is None:
+            network = NetworkClient(self._settings, 'kafka-prepared-transactions')
+            self._network = network
+        network.connect(self._max_block)
+        return network.loop
 
     def close(self) -> None:
         """Close the connections; may be called again. No transaction is ended."""
         self._is_closed = True
-        loop, self._loop = self._loop, None
-        if loop is None:
-            return
-        try:
-            loop.call_threadsafe(self._pool.close)
-        except IllegalStateError:  # of another process, or closed already
-            return
-        loop.close()
+        network, self._network = self._network, None
+        if network is not None:
+            network.close()
 
     def __enter__(self) -> PreparedTransactions:
         return self
@@ -217,8 +209,8 @@ class PreparedTransactions:
 
     @property
     def _loop_at_hand(self) -> Loop:
-        assert self._loop is not None
-        return self._loop
+        assert self._network is not None
+        return self._network.loop
 
     async def _ask(
         self, ask: Ask, decide: Callable[[CallKind, int], Outcome]
@@ -245,7 +237,7 @@ class PreparedTransactions:
                     return last
                 refinds = outcome is Outcome.REFIND
             if refinds and ask.key is not None:
-                self._pool.forget_coordinator(TRANSACTION, ask.key)
+                self.pool.forget_coordinator(TRANSACTION, ask.key)
             failures += 1
             pause = self._pause(failures)
             if loop.time() + pause >= deadline:
@@ -264,13 +256,13 @@ class PreparedTransactions:
 
     async def _exchange(self, ask: Ask, seconds: float) -> Any:
         assert ask.key is not None
-        seen = self._pool.seen_versions
+        seen = self.pool.seen_versions
         if seen is not None and ApiKey.INIT_PRODUCER_ID not in seen.ranges:
             raise UnsupportedVersionError(
                 '%s for %s: transactions need brokers of Kafka 0.11 or later'
                 % (ask.kind.value, ask.about)
             )
-        link = self._pool.link(await self._pool.coordinator(TRANSACTION, ask.key))
+        link = self.pool.link(await self.pool.coordinator(TRANSACTION, ask.key))
         await link.ready()
         lowest, highest = session_of(link).versions.ranges.get(API_KEYS[ask.kind], (0, -1))
         if highest < ask.lowest or lowest > ask.highest:
@@ -289,7 +281,7 @@ class PreparedTransactions:
     # ------------------------------------------------------------ all brokers
 
     async def _list(self, prefix: str, states: List[str]) -> Optional[List[str]]:
-        nodes = [broker.nodeId for broker in self._pool.cluster.brokers()]
+        nodes = [broker.nodeId for broker in self.pool.cluster.brokers()]
         answers = await self._loop_at_hand.gather(*(self._list_of(node, states) for node in nodes))
         found = [each for each in answers if each is not None]
         if not found:
@@ -322,7 +314,7 @@ class PreparedTransactions:
 
     async def _list_once(self, node: int, states: List[str]) -> Any:
         seconds = self._settings.request_timeout
-        link = self._pool.link(node)
+        link = self.pool.link(node)
         await self._loop_at_hand.within(seconds, link.ready())
         if ApiKey.LIST_TRANSACTIONS not in session_of(link).versions.ranges:
             return None

@@ -18,7 +18,6 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 from kafka import config as options
 from kafka.consumer.bounded.client import ReaderClient
 from kafka.internals.cleanup import clean_up
-from kafka.net.loop.loop import Loop
 from kafka.producer import KafkaProducer
 from kafka.producer.two_phase_commit import PreparedTransactions
 
@@ -81,7 +80,7 @@ def reader_client(config: Mapping[str, Any]) -> Iterator[ReaderClient]:
 
     def make() -> ReaderClient:
         resolved = options.resolve(options.CONSUMER, config)
-        return ReaderClient(resolved, lambda: Loop(name='kafka-spark-reader'))
+        return ReaderClient(resolved, 'kafka-spark-reader')
 
     with _lent(('reader', _key(config)), make) as client:
         yield client

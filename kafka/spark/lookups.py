@@ -22,7 +22,6 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
 )
-from kafka.net.loop.loop import Loop
 from kafka.spark.client_options import java_names
 from kafka.spark.options import Limit, SourceOptions
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -235,7 +234,7 @@ class Lookups:
     def _connected(self) -> ReaderClient:
         if self._client is None:
             config = client_options.resolve(client_options.CONSUMER, self.options.config)
-            self._client = ReaderClient(config, lambda: Loop(name='kafka-spark-driver'))
+            self._client = ReaderClient(config, 'kafka-spark-driver')
         self._client.connected()
         return self._client
 

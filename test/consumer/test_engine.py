@@ -15,19 +15,14 @@ import pytest
 from kafka import KafkaConsumer, OffsetAndMetadata
 from kafka.errors import (
     IllegalStateError,
-    KafkaConnectionError,
     NoBrokersAvailable,
     UnsupportedVersionError,
 )
-from kafka.net.bootstrap import Beginning
-from kafka.net.pool import Pool
-from kafka.net.settings import NetSettings, parse_servers
 from kafka.testing import Cluster, MemoryCluster
 from kafka.testing.errors import LEADER_NOT_AVAILABLE
-from kafka.testing.faults import Cut, Error
+from kafka.testing.faults import Error
 from test.consumer.modern import FIRST, consumer_of, poll_until, write
 from test.consumer.written_logs import write as write_to
-from test.simulation.loop import SimLoop
 from test.simulation.reader import SimConsumer
 
 pytestmark = pytest.mark.once
@@ -66,33 +61,6 @@ def test_brokers_of_all_ages_are_read(release):
             if group:
                 made.commit()
                 assert made.committed(FIRST) == 3
-
-
-@pytest.fixture
-def begun():
-    """Return what finds a cluster of 0.9 in memory, that cluster, a loop and a pool."""
-    with MemoryCluster(version='0.9', seed=1, topics={'t': 1}) as cluster:
-        loop = SimLoop(cluster)
-        pool = Pool(loop, NetSettings(servers=parse_servers(cluster.bootstrap)))
-        yield Beginning(loop, pool), cluster, loop, pool
-        pool.close()
-        loop.close()
-
-
-@pytest.mark.parametrize('question', ['Heartbeat', 'ListGroups'])
-def test_a_connection_that_breaks_while_a_release_is_found_out_makes_it_no_older(begun, question):
-    beginning, cluster, loop, _ = begun
-    fault = cluster.faults.add(Cut(0), question, times=1)
-    loop.run(beginning.begin(30), 60)
-    assert beginning.release()[:2] == (0, 9) and fault.hits == 1
-
-
-def test_the_release_is_known_when_all_connections_are_lost_by_then(begun):
-    beginning, _, loop, pool = begun
-    loop.run(beginning.begin(30), 60)
-    for link in pool.candidates():
-        link._lose(KafkaConnectionError('gone'))
-    assert not pool.is_connected and beginning.release()[:2] == (0, 9)
 
 
 def test_options_that_the_brokers_cannot_serve_are_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafka.consumer.bounded.reader import BoundedReader
+from kafka.net.client import NetworkClient
 from kafka.record.default_records import encode_batch
 from kafka.structs import TopicPartition
 from kafka.testing.logs.partition_log import Batch
@@ -52,8 +53,9 @@ class Stage:
         cluster = self.cluster
 
         class SimReader(BoundedReader):
-            def _new_loop(self):
-                return SimLoop(cluster)
+            @staticmethod
+            def _new_client(settings, name):
+                return NetworkClient(settings, loop=SimLoop(cluster))
 
         options.setdefault('bootstrap_servers', cluster.bootstrap)
         self.readers.append(SimReader(what, *bounds, **options))

@@ -12,6 +12,7 @@ import contextlib
 
 import pytest
 
+from kafka.net.client import NetworkClient
 from kafka.producer import record_accumulator
 from kafka.producer.future import FutureRecords
 from kafka.producer.producer_batch import State
@@ -30,8 +31,8 @@ pytestmark = [pytest.mark.once, needs_points]
 
 
 class Producer(SimProducer):
-    def _new_loop(self, client_id):
-        return UntracedLoop(*self._world)
+    def _new_client(self, settings, *arguments):
+        return NetworkClient(settings, loop=UntracedLoop(*self._world))
 
 
 class Model:

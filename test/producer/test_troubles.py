@@ -8,14 +8,9 @@ import threading
 import pytest
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaConfigurationError, KafkaTimeoutError
+from kafka.errors import KafkaConfigurationError
 from kafka.future import Future
-from kafka.net.bootstrap import Beginning
-from kafka.net.pool import Pool
-from kafka.net.settings import NetSettings, parse_servers
-from kafka.testing import Cluster, MemoryCluster
-from kafka.testing.faults import Delay
-from test.simulation.loop import SimLoop
+from kafka.testing import Cluster
 
 
 @pytest.fixture
@@ -59,18 +54,6 @@ def test_transactions_find_the_cluster_when_nothing_else_did(cluster):
         future = producer.send('t', b'v')
         producer.commit_transaction()
         assert future.succeeded()
-
-
-def test_finding_the_cluster_and_a_topic_have_one_time_limit():
-    with MemoryCluster(version='4.4', seed=3, auto_create_topics=False) as cluster:
-        cluster.faults.add(Delay(8.0), 'ApiVersions')
-        loop = SimLoop(cluster)
-        pool = Pool(loop, NetSettings(servers=parse_servers(cluster.bootstrap)))
-        with pytest.raises(KafkaTimeoutError):
-            loop.run(Beginning(loop, pool).topic('nope', 10.0), 60.0)
-        assert 9.9 < loop.time() < 11.0
-        pool.close()
-        loop.close()
 
 
 # --- what cannot be waited for ------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.exactly_once import ExactlyOnce
+from kafka.net.client import NetworkClient
 from kafka.producer import kafka as producers
 from test.simulation.loop import SimLoop
 from test.simulation.reader import SimConsumer
@@ -27,8 +28,8 @@ class SimProducer(KafkaProducer):
     _world = None  # the cluster, and the loops of all
     after_offsets = staticmethod(lambda: None)
 
-    def _new_loop(self, client_id):
-        return SimLoop(*self._world)
+    def _new_client(self, settings, *arguments):
+        return NetworkClient(settings, loop=SimLoop(*self._world))
 
     def send_offsets_to_transaction(self, *arguments):
         super().send_offsets_to_transaction(*arguments)

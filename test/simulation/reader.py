@@ -16,6 +16,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     UnreleasedInstanceIdError,
 )
+from kafka.net.client import NetworkClient
 from test.simulation.interruption import Interrupting
 from test.simulation.loop import SimLoop
 
@@ -42,8 +43,8 @@ class SimConsumer(KafkaConsumer):
     _world = None  # of the run: cluster, and the loops of all
     steps = 0  # of rebalances, that it has taken
 
-    def _new_loop(self, client_id):
-        return SimLoop(*self._world)
+    def _new_client(self, settings, *arguments):
+        return NetworkClient(settings, loop=SimLoop(*self._world))
 
     def _do(self, step):
         self.steps += 1

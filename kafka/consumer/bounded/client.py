@@ -11,8 +11,8 @@ from typing import Any, Callable, Optional
 
 from kafka.config.resolution import Options
 from kafka.errors import IllegalStateError
+from kafka.net.client import NetworkClient
 from kafka.net.loop.loop import Loop
-from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 from kafka.offsets.lookups import OffsetLookups
 
@@ -22,60 +22,67 @@ __all__ = ['ReaderClient']
 class ReaderClient:
     """Connects when it is first used. Not safe for use by several threads at once.
 
-    Arguments: config: resolved options of a consumer; new_loop: makes the loop.
+    Arguments: config: resolved options of a consumer; name: of the background thread; new_client:
+    makes the network client.
+
+    Attributes: config; network: None before the first use; pool; lookups.
     """
 
-    def __init__(self, config: Options, new_loop: Callable[[], Loop]) -> None:
+    def __init__(
+        self,
+        config: Options,
+        name: str,
+        new_client: Callable[..., NetworkClient] = NetworkClient,
+    ) -> None:
         self.config = config
-        self.loop: Optional[Loop] = None
+        self.network: Optional[NetworkClient] = None
         self.pool: Any = None
         self.lookups: Any = None
-        self._new_loop = new_loop
-        self._is_found = False  # whether the cluster is
+        self._name = name
+        self._new_client = new_client
         self._is_closed = False
 
     def __repr__(self) -> str:
-        state = 'closed' if self._is_closed else 'new' if self.loop is None else 'connected'
+        state = 'closed' if self._is_closed else 'new' if self.network is None else 'connected'
         return '<ReaderClient %s>' % state
+
+    @property
+    def loop(self) -> Optional[Loop]:
+        """The loop; None before the first use, and after close()."""
+        return None if self.network is None else self.network.loop
 
     def connected(self) -> Loop:
         """Return the loop, with the cluster found. Raises as Pool.bootstrap()."""
         if self._is_closed:
             raise IllegalStateError('the client is closed')
-        if self.loop is None:
-            self._make()
-        assert self.loop is not None
-        if not self._is_found:
+        network = self.network or self._make()
+        if not network.is_bootstrapped:
             seconds = self.config['request_timeout_ms'] / 1000
             if 'bootstrap_timeout_ms' in self.config.given:
                 seconds = self.config['bootstrap_timeout_ms'] / 1000
-            self.loop.run(self.pool.bootstrap(seconds), None)
-            self._is_found = True
-        return self.loop
+            network.connect(seconds)
+        return network.loop
 
-    def _make(self) -> None:
+    def _make(self) -> NetworkClient:
         config = self.config
-        settings = NetSettings.from_options(config)
-        self.loop = self._new_loop()
         # A reader makes no topics.
-        self.pool = Pool(self.loop, settings._replace(allow_auto_create_topics=False))
+        settings = NetSettings.from_options(config)._replace(allow_auto_create_topics=False)
+        network = self._new_client(settings, self._name)
+        self.pool = network.pool
         self.lookups = OffsetLookups(
-            self.loop,
-            self.pool,
+            network.loop,
+            network.pool,
             config['isolation_level'] == 'read_committed',
             config['request_timeout_ms'] / 1000,
             config['retry_backoff_ms'] / 1000,
             config['retry_backoff_max_ms'] / 1000,
         )
+        self.network = network
+        return network
 
     def close(self) -> None:
         """Close the connections; may be called again."""
         self._is_closed = True
-        loop, self.loop = self.loop, None
-        if loop is None:
-            return
-        try:
-            loop.call_threadsafe(self.pool.close)
-        except IllegalStateError:  # of another process, or closed already
-            return
-        loop.close()
+        network, self.network = self.network, None
+        if network is not None:
+            network.close()

@@ -28,6 +28,7 @@ from kafka.errors import (
     KafkaConfigurationError,
 )
 from kafka.internals.cleanup import clean_up
+from kafka.net.client import NetworkClient
 from kafka.net.loop.loop import Loop
 from kafka.record.vectors import DEFAULT_COLUMNS, ArrowMaker
 from kafka.structs import TopicPartition
@@ -73,6 +74,8 @@ class BoundedReader:
     Raises: KafkaConfigurationError for options; IllegalArgumentError for bounds.
     """
 
+    _new_client = NetworkClient  # where the simulation puts its own
+
     def __init__(
         self,
         what: Any,
@@ -116,7 +119,7 @@ class BoundedReader:
             'value_deserializer', config['value_deserializer']
         )
         self._is_borrowed = client is not None
-        self._client = client or ReaderClient(config, self._new_loop)
+        self._client = client or ReaderClient(config, _thread_name(config), self._new_client)
         self._fetcher: Optional[RangeFetcher] = None
         self._ranges: Optional[List[OffsetRange]] = None
         self._is_closed = False
@@ -171,9 +174,6 @@ class BoundedReader:
         if self._is_closed:
             raise IllegalStateError('the reader is closed')
         return self._client.connected()
-
-    def _new_loop(self) -> Loop:
-        return Loop(name='%s-reader' % (self.config['client_id'] or 'kafka-python'))
 
     @property
     def _loop(self) -> Any:
@@ -510,3 +510,7 @@ def _settings(config: Any, more: Dict[str, Any]) -> ReadSettings:
 
 def _remake(cls: Any, what: Any, given: Dict[str, Any]) -> Any:
     return cls(what, **given)
+
+
+def _thread_name(config: Mapping[str, Any]) -> str:
+    return '%s-reader' % (config['client_id'] or 'kafka-python')

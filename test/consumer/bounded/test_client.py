@@ -10,6 +10,7 @@ from kafka import config as options
 from kafka.consumer.bounded.client import ReaderClient
 from kafka.consumer.bounded.reader import BoundedReader
 from kafka.errors import IllegalStateError, KafkaConfigurationError, NoBrokersAvailable
+from kafka.net.client import NetworkClient
 from test.consumer.written_logs import Stage, values
 from test.simulation.loop import SimLoop
 
@@ -25,7 +26,11 @@ def stage():
 def client(stage):
     with_servers = {'bootstrap_servers': stage.cluster.bootstrap, 'request_timeout_ms': 2000}
     config = options.resolve(options.CONSUMER, with_servers)
-    made = ReaderClient(config, lambda: SimLoop(stage.cluster))
+    made = ReaderClient(
+        config,
+        'reader',
+        lambda settings, name: NetworkClient(settings, loop=SimLoop(stage.cluster)),
+    )
     yield made
     made.close()
 

@@ -1,0 +1,119 @@
+"""The network side of one client: an event loop, the brokers of a cluster, and the bootstrap.
+
+Every client that speaks through the event loop makes one: producers, consumers, bounded readers,
+prepared transactions, the Spark connector. Its methods that block are for the client's own threads;
+its coroutines run in turns of the loop. Making one opens no socket and starts no thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Coroutine, Optional, Tuple, TypeVar
+
+from kafka.cluster import ClusterMetadata
+from kafka.errors import KafkaTimeoutError, NoBrokersAvailable
+from kafka.net.loop.loop import Loop
+from kafka.net.pool import Pool
+from kafka.net.settings import NetSettings
+from kafka.protocol.release import release_of
+
+__all__ = ['NetworkClient']
+
+T = TypeVar('T')
+
+# Seconds of a bootstrap without limit where every server refuses, and again where one is silent.
+_REFUSED_SECONDS, _SILENT_SECONDS = 2.0, 28.0
+
+
+class NetworkClient:
+    """An event loop and the brokers that are reached through it.
+
+    Arguments:
+        settings: of the connections.
+        name: of the background thread.
+        busy_poll: seconds for which a thread that waits for one response may poll the socket before
+            it sleeps.
+        loop: another loop to run in, such as one without thread and clock; None to make one.
+
+    Attributes: loop; pool: the brokers; is_bootstrapped: whether the cluster was found.
+    """
+
+    def __init__(
+        self,
+        settings: NetSettings,
+        name: str = 'kafka-network-thread',
+        busy_poll: float = 0.0,
+        loop: Optional[Loop] = None,
+    ) -> None:
+        self.loop: Loop = Loop(name, busy_poll) if loop is None else loop
+        self.pool = Pool(self.loop, settings)
+        self.is_bootstrapped = False
+
+    def __repr__(self) -> str:
+        return '<NetworkClient %r>' % self.pool
+
+    @property
+    def cluster(self) -> ClusterMetadata:
+        """What is known of the cluster."""
+        return self.pool.cluster
+
+    # ------------------------------------------------------------ in turns of the loop
+
+    async def bootstrap(self, limit: Optional[float] = None) -> None:
+        """Find the cluster, unless it was found before.
+
+        Arguments: limit: seconds; None for 2 where all servers refuse, 30 where one is silent.
+        Raises: NoBrokersAvailable, with ``attempts``; and as Pool.bootstrap().
+        """
+        if self.is_bootstrapped:
+            return
+        try:
+            await self.pool.bootstrap(_REFUSED_SECONDS if limit is None else limit)
+        except NoBrokersAvailable as error:
+            attempts = getattr(error, 'attempts', ())
+            is_silent = not attempts or any(
+                isinstance(each.error, KafkaTimeoutError) for each in attempts
+            )
+            if limit is not None or not is_silent:
+                raise
+            await self.pool.bootstrap(_SILENT_SECONDS)
+        self.is_bootstrapped = True
+
+    async def wait_for_topic(self, name: str, seconds: float) -> None:
+        """Wait until the partitions of a topic are known; bootstrap first.
+
+        Raises: KafkaTimeoutError after so many seconds; and as bootstrap().
+        """
+        deadline = self.loop.time() + seconds
+        await self.bootstrap(seconds)
+        await self.pool.wait_for_topic(name, max(0.001, deadline - self.loop.time()))
+
+    def release(self) -> Tuple[int, ...]:
+        """Return the release of the brokers, by the API versions that the last one has shown."""
+        pool = self.pool
+        found = [pool.versions(broker.node_id) for broker in pool.cluster.brokers()]
+        for versions in (*found, pool.seen_versions):  # connections may be lost by now
+            if versions is not None:
+                return release_of(versions.ranges)
+        return (0, 8, 0)
+
+    # ------------------------------------------------------------ blocking
+
+    def connect(self, limit: Optional[float] = None) -> None:
+        """Block until the cluster is found. Arguments and errors: as bootstrap()."""
+        if not self.is_bootstrapped:
+            self.loop.run(self.bootstrap(limit), None)
+
+    def run(self, coroutine: Coroutine[Any, Any, T], seconds: Optional[float]) -> T:
+        """Run a coroutine in the loop and return its result; as Loop.run()."""
+        return self.loop.run(coroutine, seconds)
+
+    def wait(self, is_done: Callable[[], Any], seconds: Optional[float]) -> bool:
+        """Block until a condition holds; return False after so many seconds; as Loop.wait()."""
+        return self.loop.wait(is_done, seconds)
+
+    def close(self, seconds: float = 5.0) -> None:
+        """Close the connections and end the background thread, within so many seconds.
+
+        May be called again, and in the child of a fork, where it does nothing.
+        """
+        self.loop.close(seconds)

@@ -44,7 +44,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/future.py: Future._tell': 'logged: a callback must not end the thread of the network',
     'kafka/net/sasl/login.py: prepare': 'told as a failure of the mechanism',
     'kafka/net/sasl/login.py: _step': 'told as a failure of the mechanism',
-    'kafka/net/connect.py: Opening._open_again': 'a failed try, with back-off, whatever it was',
+    'kafka/net/opening.py: Opening._open_again': 'a failed try, with back-off, whatever it was',
     'kafka/net/broker.py: BrokerLink._renew': 'ends the connection, as a refused login does',
     'kafka/net/metadata_updater.py: Refreshing._keep_up': 'logged: the upkeep has to go on',
     'kafka/net/sasl/oauth.py: _provided': 'told as the failure of the provider of tokens',

@@ -33,7 +33,7 @@ from kafka.errors import (
 )
 from kafka.internals.error_copies import unraised_copy
 from kafka.net.attempts import Attempt, hint_for, unreachable_text
-from kafka.net.connect import Family, Opened, Opening, prepare_again
+from kafka.net.connect import AskBroker, Family, SendBytes, Steps, log_in
 from kafka.net.link_parts import (
     IDLE_LONG,
     TRANSITIONS,
@@ -47,6 +47,7 @@ from kafka.net.link_parts import (
 )
 from kafka.net.loop.tasks import Alarm, Task, Timer, Waiter
 from kafka.net.made_requests import MadeRequests
+from kafka.net.opening import Opened, Opening, prepare_again
 from kafka.net.sasl import authenticate, is_step, renewal_seconds
 from kafka.net.settings import NetSettings
 from kafka.protocol.negotiation import BrokerVersions
@@ -529,7 +530,8 @@ class BrokerLink(MadeRequests):
             self._move(LinkState.RENEWING)
             transport.expecting = True
             lifetime_ms = await self._loop.within(
-                self._settings.request_timeout, self._walk(session, authenticate(session, login))
+                self._settings.request_timeout,
+                self._drive_login(log_in(authenticate(session, login))),
             )
         except Exception as error:  # also what a mechanism that the program registered raises
             if self._transport is transport:
@@ -545,19 +547,24 @@ class BrokerLink(MadeRequests):
             self._renew_in(lifetime_ms)
             self._pump()
 
-    async def _walk(self, session: Session, steps: Any) -> int:
-        answer: Optional[Event] = None
+    async def _drive_login(self, steps: Steps[int]) -> int:
+        """Log in on the session of the link, which goes on taking responses to requests."""
+        event: Optional[Event] = None
         while True:
             try:
-                data = steps.send(answer)
+                action = steps.send(event)
             except StopIteration as done:
-                if done.value.unsent:
-                    self._transport.write([done.value.unsent])
-                lifetime_ms: int = done.value.lifetime_ms
+                lifetime_ms: int = done.value
                 return lifetime_ms
-            self._steps = Waiter()
-            self._transport.write([data])
-            answer = await self._steps
+            event = None
+            if isinstance(action, SendBytes):
+                self._transport.write([action.data])
+                continue
+            assert isinstance(action, AskBroker)
+            response: Waiter[Optional[Event]] = Waiter()
+            self._steps = response
+            self._transport.write([action.data])
+            event = await response
 
     # ------------------------------------------------------------ the end of a connection
 

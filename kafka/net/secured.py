@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, Tuple
 
 from kafka.errors import KafkaConnectionError
-from kafka.net.failures import TlsError
 from kafka.net.tls import TlsClient
 
-__all__ = ['SecuredTransport', 'start_tls']
+__all__ = ['SecuredTransport']
 
 
 class SecuredTransport:
@@ -114,27 +113,6 @@ class SecuredTransport:
             % ' '.join(map(str, error.args))
         )
 
-    async def handshake(self) -> None:
-        """Agree on the encryption. Raises TlsError."""
-        try:
-            while not self._tls.handshake():
-                self._tls.receive(await self._answer())
-        except TlsError:
-            self._flush_if_open()  # an alert tells the broker why
-            raise
-        self._flush()
-
-    async def _answer(self) -> bytes:
-        """Send what is to be sent and return what comes; a reset is as good as closing."""
-        try:
-            self._flush()
-            data: bytes = await self._inner.recv()
-        except KafkaConnectionError as error:
-            if not isinstance(error.__cause__, ConnectionError):
-                raise
-            data = b''
-        return data
-
     def _flush_if_open(self) -> None:
         try:
             self._flush()
@@ -152,10 +130,3 @@ class SecuredTransport:
             self._tls.close()
             self._flush_if_open()
             self._inner.close()
-
-
-async def start_tls(transport: Any, context: Any, host: str) -> SecuredTransport:
-    """Return a transport that encrypts over one that does not. Raises TlsError."""
-    secured = SecuredTransport(transport, TlsClient(context, host))
-    await secured.handshake()
-    return secured

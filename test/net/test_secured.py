@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import KafkaConnectionError
-from kafka.net.failures import TlsError
-from kafka.net.secured import SecuredTransport, start_tls
+from kafka.net.secured import SecuredTransport
 from kafka.net.security import TlsSettings
 from kafka.net.tls import TlsClient, make_context
 from kafka.testing.security.certificates import local_tls
@@ -53,26 +52,6 @@ def run(coroutine):
     except StopIteration as done:
         return done.value
     raise AssertionError('it waits')
-
-
-@pytest.mark.parametrize(
-    'inner',
-    [
-        Inner(writes=[broken(BrokenPipeError())]),
-        Inner(reads=[broken(ConnectionResetError())]),
-        Inner(reads=[b'']),
-    ],
-    ids=['writing', 'reading', 'closing'],
-)
-def test_however_a_listener_without_tls_ends_it_that_is_told(inner):
-    with pytest.raises(TlsError, match='So does a listener without TLS'):
-        run(start_tls(inner, context(), 'localhost'))
-
-
-def test_what_is_no_end_of_the_peer_is_raised_as_it_is():
-    with pytest.raises(KafkaConnectionError, match='it broke') as caught:
-        run(start_tls(Inner(reads=[broken()]), context(), 'localhost'))
-    assert not isinstance(caught.value, TlsError)
 
 
 def test_a_reset_before_anything_was_read_may_mean_a_missing_certificate():

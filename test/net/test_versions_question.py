@@ -13,8 +13,9 @@ from kafka.errors import KafkaError, NoBrokersAvailable
 from kafka.net import connect as opening
 from kafka.net import steps
 from kafka.net.broker import BrokerLink
-from kafka.net.connect import Family, Opening
+from kafka.net.connect import Family
 from kafka.net.loop.loop import Loop
+from kafka.net.opening import Opening
 from kafka.net.security import SecuritySettings
 from kafka.net.settings import NetSettings
 from kafka.protocol import probe

@@ -8,6 +8,8 @@ from kafka.net import mechanisms
 from kafka.net.failures import SaslError
 from kafka.net.sasl.gssapi import Gssapi
 from kafka.net.sasl.login import (
+    MOST_LOGINS,
+    ClosedAtVersions,
     LoggedIn,
     Login,
     authenticate,
@@ -25,7 +27,9 @@ from kafka.net.sasl.scram import ScramSha256, ScramSha512
 from kafka.net.security import SaslSettings
 
 __all__ = [
+    'MOST_LOGINS',
     'AbstractTokenProvider',
+    'ClosedAtVersions',
     'Exchange',
     'LoggedIn',
     'Login',

@@ -1,25 +1,46 @@
-"""Secured connections for those who block: by way of a proxy, behind TLS, logged in.
+"""Secured connections of blocking clients: through a proxy, in TLS, logged in.
 
-Owns the driving of the steps of steps.py over a blocking socket, within one time limit for all of
-them, and which of their failures another connection may mend. What is said on the connection
-afterwards is its user's business.
+open_secured() drives the connect conversation (connect.py) over a blocking socket, within one time
+limit for all of it, and opens other connections where those may get further. kafka/conn.py calls it
+and uses the SecuredSocket as its socket.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import time
-from typing import Any, Optional
+from typing import Any, Optional, TypeVar
 
-from kafka.errors import KafkaError, SaslAuthenticationFailedError
+from kafka.errors import KafkaError
 from kafka.net import proxy
+from kafka.net.connect import (
+    Action,
+    ConnectConversation,
+    Established,
+    Family,
+    OpenConnection,
+    ReceiveBytes,
+    ResolveHost,
+    RunBlocking,
+    SendBytes,
+    StartTls,
+    Steps,
+    VersionsAsked,
+)
 from kafka.net.failures import ProxyError, SaslError, TlsError
 from kafka.net.idle_check import is_at_end
-from kafka.net.sasl.login import MOST_LOGINS, ClosedAtVersions
+from kafka.net.loop.helpers import Work
+from kafka.net.sasl import renewal_seconds
+from kafka.net.secured import TransportLayer
 from kafka.net.security import SecuritySettings
-from kafka.net.steps import Steps, Taking
+from kafka.net.settings import NetSettings
+from kafka.protocol.negotiation import BrokerVersions
 
 __all__ = ['SecuredSocket', 'open_secured']
+
+T = TypeVar('T')
 
 READ_BYTES = 64 * 1024
 
@@ -27,31 +48,36 @@ READ_BYTES = 64 * 1024
 class SecuredSocket:
     """What a blocking connection uses as its socket.
 
-    Arguments: sock: connected; security; host, port: of the broker, as they were given; client_id;
-    ends_at: until when the steps of connecting may take, in monotonic seconds; None for ever.
+    Arguments: conversation: with the broker, which connect() holds; url: of the proxy, None to
+    connect to host and port themselves; ends_at: until when connecting may take, in monotonic
+    seconds; None for ever.
 
     Errors of TLS are OSErrors here, as those of the socket below.
     """
 
     def __init__(
         self,
-        sock: Any,
-        security: SecuritySettings,
+        conversation: ConnectConversation,
+        url: Optional[str],
         host: str,
         port: int,
-        client_id: Optional[str],
         ends_at: Optional[float],
     ) -> None:
         self.host = host
-        self._sock = sock
-        self._steps = Steps(security, host, port, client_id, sock.sendall)
+        self._conversation = conversation
+        self._url = url
+        self._port = port
+        self._sock: Any = None
+        self._layer = TransportLayer(_not_connected)
         self._timeout: Optional[float] = None
         self._ends_at = ends_at
         self._opened = b''  # decrypted, and not asked for yet
         self._has_read = False
+        self._versions: Optional[BrokerVersions] = None  # as the login asked for them
+        self._renew_at: Optional[float] = None  # when to log in again, None: never
 
     def __repr__(self) -> str:
-        told = 'TLS' if self._steps.is_encrypted else 'without TLS'
+        told = 'TLS' if self._layer.is_encrypted else 'without TLS'
         return '<SecuredSocket host=%s %s>' % (self.host, told)
 
     # ------------------------------------------------------------ as a socket
@@ -59,7 +85,7 @@ class SecuredSocket:
     def sendall(self, data: Any) -> None:
         """Send everything. Raises OSError."""
         try:
-            self._steps.write(data)
+            self._layer.write(data)
         except TlsError as error:
             raise ConnectionAbortedError(words(error)) from error
         except ConnectionError as error:
@@ -67,12 +93,12 @@ class SecuredSocket:
 
     def recv(self, size: int) -> bytes:
         """Return what has come, at most `size` bytes; empty at the end. Raises OSError."""
-        if not self._steps.is_encrypted:
+        if not self._layer.is_encrypted:
             data: bytes = self._sock.recv(size)
             return data
         try:
-            while not self._opened and not self._steps.is_ended:
-                self._opened = self._steps.opened(self._sock.recv(READ_BYTES))
+            while not self._opened and not self._layer.is_ended:
+                self._opened = self._layer.decrypt(self._sock.recv(READ_BYTES))
         except TlsError as error:
             raise ConnectionAbortedError(words(error)) from error
         except ConnectionError as error:
@@ -86,24 +112,25 @@ class SecuredSocket:
 
         No answer may be awaited. Behind TLS what came may be a session ticket, which ends nothing.
         """
-        if not self._steps.is_encrypted:
+        if not self._layer.is_encrypted:
             return is_at_end(self._sock)
         try:
-            self._opened += self._steps.opened(self._sock.recv(READ_BYTES))
+            self._opened += self._layer.decrypt(self._sock.recv(READ_BYTES))
         except (OSError, TlsError):
             return True
-        return self._steps.is_ended
+        return self._layer.is_ended
 
     def shutdown(self, how: int) -> None:
         """End the conversation. Raises OSError."""
-        if self._steps.is_encrypted:
+        if self._layer.is_encrypted:
             self._sock.setblocking(False)  # a goodbye is not worth waiting for
-            self._steps.say_goodbye()
+            self._layer.close()
         self._sock.shutdown(how)
 
     def close(self) -> None:
         """Close the socket."""
-        self._sock.close()
+        if self._sock is not None:
+            self._sock.close()
 
     def settimeout(self, timeout: Optional[float]) -> None:
         """Limit each call."""
@@ -117,7 +144,7 @@ class SecuredSocket:
 
     def _explained(self, error: OSError) -> OSError:
         """Say what it may mean that a connection breaks before anything was read from it."""
-        if self._has_read or not self._steps.is_encrypted:
+        if self._has_read or not self._layer.is_encrypted:
             return error
         return ConnectionResetError(
             '%s; so does a broker that demands a certificate, see ssl_certfile' % error
@@ -125,55 +152,87 @@ class SecuredSocket:
 
     # ------------------------------------------------------------ connecting
 
-    def take_steps(self, address: str, is_bare: bool) -> None:
+    def connect(self) -> None:
         """Pass the proxy, begin TLS, log in, as far as that is wanted.
 
-        Arguments: as those of Steps.take(). Raises OSError; KafkaError with ``stage``.
+        Raises OSError; KafkaError with ``stage``.
         """
-        self._drive(self._steps.take(address, is_bare, None))
+        established: Established = self._drive(self._conversation.connect())
+        self._versions = established.versions
+        self._renew_later(established.lifetime_ms)
 
     def renew_login(self) -> None:
         """Log in once more if it is time; no answer may be outstanding (KIP-368).
 
         Raises KafkaError.
         """
-        renew_at = self._steps.renew_at
-        if renew_at is None or time.monotonic() < renew_at:
+        if self._renew_at is None or time.monotonic() < self._renew_at:
             return
+        assert self._versions is not None
         self._ends_at = None if self._timeout is None else time.monotonic() + self._timeout
         try:
-            self._drive(self._steps.log_in())
+            self._renew_later(self._drive(self._conversation.renew_login(self._versions)))
         except OSError as error:
             raise SaslError(
                 'the connection broke while the login was renewed: %s' % error
             ) from error
         self._sock.settimeout(self._timeout)
 
-    def _drive(self, steps: Taking) -> None:
-        """Take steps to their end, within the time limit."""
-        self._limit()
+    def _renew_later(self, lifetime_ms: int) -> None:
+        seconds = renewal_seconds(lifetime_ms)
+        self._renew_at = None if seconds is None else time.monotonic() + seconds
+
+    def _drive(self, steps: Steps[T]) -> T:
+        """Do the actions of a conversation to its end, within the time limit."""
         try:
-            work = next(steps)
+            action = next(steps)
             while True:
-                if work is not None:
-                    if not work.wait(self._limit()):
-                        raise socket.timeout('timed out')
-                    work = next(steps)
-                    continue
-                received = self._received()
-                self._limit()
-                work = steps.send(received)
-        except StopIteration:
-            return
+                try:
+                    result = self._do(action)
+                except (OSError, KafkaError) as error:
+                    action = steps.throw(error)
+                else:
+                    action = steps.send(result)
+        except StopIteration as done:
+            made: T = done.value
+            return made
+
+    def _do(self, action: Action) -> Any:
+        """Do an action and return its result. Raises OSError, KafkaError."""
+        if isinstance(action, OpenConnection):
+            self._sock = _connected(self._url, self.host, self._port, self._ends_at)
+            self._layer = TransportLayer(self._sock.sendall)
+            return None
+        left = self._limit()
+        if isinstance(action, ReceiveBytes):
+            return self._received()
+        if isinstance(action, SendBytes):
+            self._layer.write(action.data)
+        elif isinstance(action, StartTls):
+            self._layer.start_tls(action.client)
+        elif isinstance(action, RunBlocking):
+            work = Work(action.function)
+            if not work.wait(left):
+                raise socket.timeout('timed out')
+            work.check()
+        else:
+            assert isinstance(action, ResolveHost)
+            found = socket.getaddrinfo(self.host, self._port, 0, socket.SOCK_STREAM)
+            return str(found[0][4][0])
+        return None
 
     def _received(self) -> bytes:
-        """Return what has come; a broken connection says as much as a closed one, to the steps."""
-        self._limit()
-        try:
-            data: bytes = self._sock.recv(READ_BYTES)
-        except ConnectionError:
-            return b''
-        return data
+        """Return what the broker has sent; b'' where it has closed or broken the connection."""
+        while True:
+            self._limit()
+            try:
+                raw: bytes = self._sock.recv(READ_BYTES)
+            except ConnectionError:
+                raw = b''
+            self._limit()
+            data = self._layer.decrypt(raw)
+            if data or not raw:
+                return data
 
     def _limit(self) -> Optional[float]:
         """Give the next call what is left of the time, and return it: seconds, None for ever."""
@@ -198,49 +257,33 @@ def open_secured(
     Raises OSError where there is no connection; KafkaError with ``stage`` for what comes after.
     """
     ends_at = None if timeout is None else time.monotonic() + timeout
-    is_bare = False
-    for _ in range(MOST_LOGINS - 1):
+    conversation = ConnectConversation(
+        NetSettings(client_id=client_id, security=security),
+        host,
+        port,
+        Family(),
+        time.time,
+        VersionsAsked.BY_LOGIN,
+    )
+    while True:
+        sock = SecuredSocket(conversation, security.proxy, host, port, ends_at)
         try:
-            return _opened(security, host, port, ends_at, timeout, client_id, is_bare)
-        except ClosedAtVersions:
-            if not security.uses_gssapi:
-                raise
-            is_bare = True
-        except SaslAuthenticationFailedError as error:
-            if not error.login_again:
-                raise
-    return _opened(security, host, port, ends_at, timeout, client_id, is_bare)
+            sock.connect()
+            sock.settimeout(timeout)
+        except KafkaError as error:
+            sock.close()
+            if conversation.may_try_again(error):
+                continue
+            error.args = ('%s:%s: %s' % (host, port, words(error)),)
+            raise
+        except BaseException:
+            sock.close()
+            raise
+        return sock
 
 
-def _opened(
-    security: SecuritySettings,
-    host: str,
-    port: int,
-    ends_at: Optional[float],
-    timeout: Optional[float],
-    client_id: Optional[str],
-    is_bare: bool,
-) -> SecuredSocket:
-    raw = _connected(security.proxy, host, port, ends_at)
-    sock = SecuredSocket(raw, security, host, int(port), client_id, ends_at)
-    try:
-        sock.take_steps(_address_of(security.proxy, host, port), is_bare)
-        sock.settimeout(timeout)
-    except KafkaError as error:
-        sock.close()
-        error.args = ('%s:%s: %s' % (host, port, words(error)),)
-        raise
-    except BaseException:
-        sock.close()
-        raise
-    return sock
-
-
-def _address_of(url: Optional[str], host: str, port: int) -> str:
-    """Return what a proxy is told of a broker: an address if it looks up no names."""
-    if url is None or proxy.resolves_names(url):
-        return host
-    return str(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0][4][0])
+def _not_connected(_: bytes) -> None:
+    raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
 
 
 def _connected(url: Optional[str], host: str, port: int, ends_at: Optional[float]) -> Any:

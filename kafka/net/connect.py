@@ -426,7 +426,7 @@ class ConnectConversation:
         host = self._host
         if not proxy.resolves_names(url):
             host = yield ResolveHost()
-        steps = proxy.handshake(url, host, self._port)
+        steps = proxy.handshake(url, host, int(self._port))  # blocking clients take text too
         try:
             data = next(steps)
             while True:

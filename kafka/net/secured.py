@@ -1,16 +1,17 @@
-"""TLS over a transport: the same calls, the bytes encrypted.
+"""TLS after its handshake: the same calls, the bytes encrypted.
 
-Owns the moving of bytes between a transport and tls.TlsClient. Does not own: either of them.
+SecuredTransport is a transport of the event loop; TransportLayer moves the bytes of a socket that
+blocking.py or the evented clients drive. The handshake is a part of the connect conversation.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Tuple
+from typing import Any, Callable, Iterable, Optional, Tuple
 
 from kafka.errors import KafkaConnectionError
 from kafka.net.tls import TlsClient
 
-__all__ = ['SecuredTransport']
+__all__ = ['SecuredTransport', 'TransportLayer']
 
 
 class SecuredTransport:
@@ -130,3 +131,65 @@ class SecuredTransport:
             self._tls.close()
             self._flush_if_open()
             self._inner.close()
+
+
+class TransportLayer:
+    """The bytes of one socket on their way to and from the broker, through TLS once it has started.
+
+    Arguments: write: takes bytes for the socket. Not for several threads at once.
+    """
+
+    def __init__(self, write: Callable[[bytes], Any]) -> None:
+        self._write = write
+        self._tls: Optional[TlsClient] = None
+
+    def __repr__(self) -> str:
+        return '<TransportLayer %s>' % ('TLS' if self.is_encrypted else 'without TLS')
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether bytes go through TLS."""
+        return self._tls is not None
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the peer has ended the encrypted conversation."""
+        return self._tls is not None and self._tls.is_ended
+
+    def start_tls(self, client: TlsClient) -> None:
+        """Encrypt from now on; the handshake is done."""
+        self._tls = client
+
+    def write(self, data: bytes) -> None:
+        """Send bytes. Raises TlsError; what writing to the socket raises."""
+        if self._tls is not None:
+            self._tls.write(data)
+            data = self._tls.outgoing()
+        self._write(data)
+
+    def decrypt(self, received: bytes) -> bytes:
+        """Return what the broker has sent, maybe nothing, from bytes that were received.
+
+        Raises TlsError.
+        """
+        tls = self._tls
+        if tls is None:
+            return received
+        tls.receive(received)
+        pieces = list(iter(tls.read, b''))
+        self._flush(tls)
+        return b''.join(pieces)
+
+    def close(self) -> None:
+        """Send the end of the encrypted conversation, if there is one; that of the peer may come.
+
+        Raises what writing to the socket raises.
+        """
+        if self._tls is not None:
+            self._tls.close()
+            self._flush(self._tls)
+
+    def _flush(self, tls: TlsClient) -> None:
+        data = tls.outgoing()
+        if data:
+            self._write(data)

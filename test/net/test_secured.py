@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import KafkaConnectionError
-from kafka.net.secured import SecuredTransport
+from kafka.net.failures import TlsError
+from kafka.net.secured import SecuredTransport, TransportLayer
 from kafka.net.security import TlsSettings
 from kafka.net.tls import TlsClient, make_context
 from kafka.testing.security.certificates import local_tls
@@ -76,3 +77,16 @@ def test_closing_says_goodbye():
     inner.write, inner.close = said.append, lambda: said.append('closed')
     SecuredTransport(inner, tls).close()
     assert said == [b'goodbye', [b'goodbye'], 'closed']
+
+
+def test_a_layer_passes_bytes_until_tls_starts():
+    written = []
+    layer = TransportLayer(written.append)
+    layer.write(b'plain')
+    assert layer.decrypt(b'answer') == b'answer' and not layer.is_encrypted and not layer.is_ended
+    layer.close()
+    assert written == [b'plain']
+    layer.start_tls(TlsClient(context(), 'localhost'))
+    assert layer.is_encrypted
+    with pytest.raises(TlsError):
+        layer.decrypt(b'no TLS')

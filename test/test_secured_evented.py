@@ -228,13 +228,13 @@ def test_a_login_is_renewed_behind_what_is_in_flight(short, mechanism):
     conn = connection(short.bootstrap, **options_of(short, mechanism, **more))
     assert conn._connect_within(SECONDS)
     seconds = 600 if mechanism == 'OAUTHBEARER' else 3600
-    assert 0.7 * seconds < conn._steps.renew_at - time.monotonic() < 0.96 * seconds
+    assert 0.7 * seconds < conn._socket.renew_at - time.monotonic() < 0.96 * seconds
     first = [conn.send(MetadataRequest[0](['t'])) for _ in range(3)]
-    conn._steps.renew_at = 0
+    conn._socket.renew_at = 0
     last = conn.send(MetadataRequest[0](['t']))
     assert [each.value.topics[0][1] for each in first] == ['t'] * 3
     assert received(conn, last).topics and logins(short) == 2
-    assert conn._steps.renew_at > time.monotonic()
+    assert conn._socket.renew_at > time.monotonic()
     assert set(provider.threads) <= {'kafka-helper'}
     assert len({each.connection for each in short.requests}) == 1
     conn.close()
@@ -244,7 +244,7 @@ def test_programs_of_1_3_get_all_answers_from_recv(short):
     conn = connection(short.bootstrap, **options_of(short, 'PLAIN'))
     assert conn.connect_blocking(SECONDS)
     sent = [conn.send(MetadataRequest[0](['t'])) for _ in range(3)]
-    conn._steps.renew_at = 0
+    conn._socket.renew_at = 0
     sent.append(conn.send(MetadataRequest[0](['t'])))
     assert not any(future.is_done for future in sent)
     conn.check_version(timeout=SECONDS)
@@ -261,7 +261,7 @@ def test_a_renewal_that_is_refused_fails_the_request_and_closes(short):
         short.bootstrap, **options_of(short, 'OAUTHBEARER', sasl_oauth_token_provider=provider)
     )
     assert conn._connect_within(SECONDS)
-    conn._steps.renew_at = 0
+    conn._socket.renew_at = 0
     provider.errors.append(SaslError('no more tokens'))
     future = conn.send(MetadataRequest[0](['t']))
     assert isinstance(future.exception, SaslError) and conn.disconnected()
@@ -276,7 +276,7 @@ def test_answers_that_do_not_come_end_the_wait_for_a_renewal(short):
     assert conn._connect_within(SECONDS)
     short.faults.add(Hang(), 'Metadata', times=1)
     hanging = conn.send(MetadataRequest[0](['t']))
-    conn._steps.renew_at = 0
+    conn._socket.renew_at = 0
     conn.config['request_timeout_ms'] = 50
     future = conn.send(MetadataRequest[0](['t']))
     assert isinstance(future.exception, KafkaConnectionError) and conn.disconnected()
@@ -290,7 +290,7 @@ def test_a_login_that_is_due_behind_an_answer_that_does_not_come():
         assert conn._connect_within(SECONDS)
         cluster.faults.add(Hang(), 'Metadata', times=None)
         waits = conn.send(MetadataRequest[1]([]))
-        conn._steps.renew_at = 0.0
+        conn._socket.renew_at = 0.0
         refused = conn.send(ListGroupsRequest[0]())
         assert 'login cannot be renewed' in str(waits.exception)
         assert refused.failed() and conn.disconnected()

@@ -1,16 +1,24 @@
 """BrokerConnection: a connection to one broker that moves only when its caller calls (1.x, 2.x).
 
-Owns: the requests in flight and their futures, time-outs of answers, the question for the broker's
-version. It has no thread and waits for nothing but for what it writes, and in the calls that say
-so. Does not own: the socket and how it is opened (stepped_socket.py), how a request travels in
-another version than its struct says (blocking/request_frames.py).
+It has no thread and waits for nothing but for what it writes, and in the calls that say so. The
+socket and the conversation that makes it ready are a SteppedSocket; how a request travels in
+another version than its struct says is blocking/request_frames.py.
+
+The states and what moves them::
+
+    DISCONNECTED -connect()-> CONNECTING -connect()-> [HANDSHAKE -connect()->] CONNECTED
+    any -close(), or an error-> DISCONNECTING -> DISCONNECTED
 """
 
 from __future__ import annotations
 
+import inspect
+import logging
+import math
+import random
 import time
 from collections import deque, namedtuple
-from typing import Any, Deque, Dict, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from kafka import config as options
 from kafka.blocking.request_frames import Expected, Framing
@@ -20,24 +28,65 @@ from kafka.errors import (
     KafkaError,
     NodeNotReadyError,
     RequestTimedOutError,
+    SaslAuthenticationFailedError,
     TooManyInFlightRequests,
     UnknownError,
     UnrecognizedBrokerVersion,
 )
-from kafka.evented.stepped_socket import READ_BYTES, WAIT_SECONDS, ConnectionStates, SteppedSocket
+from kafka.evented.stepped_socket import NameNotResolved, Progress, SteppedSocket
 from kafka.future import Future
 from kafka.internals.error_copies import unraised_copy
+from kafka.internals.running_calls import is_in_call
 from kafka.metrics.network_metrics import ConnectionMetrics
-from kafka.net.steps import Steps, Taking, VersionQuestion
+from kafka.net.attempts import Attempt, hint_for, stage_of, unreachable_text
+from kafka.net.sasl import ClosedAtVersions
+from kafka.net.tls import as_ssl_error
+from kafka.protocol.frames import FrameReader
+from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.release import ReleaseName, release_of
 
 __all__ = ['BrokerConnection', 'ConnectionStates', 'InFlightRequest']
 
+log = logging.getLogger('kafka.conn')
+
+MOST_ATTEMPTS = 10  # that are remembered
+WAIT_SECONDS = 0.005  # between two looks at a connection that is being made
+NEVER_MS = 999999999
+WARN_SECONDS = 60.0  # between two warnings that a broker cannot be reached
+
 _COORDINATOR = 10  # API key
+
+
+class ConnectionStates:
+    """The states of a connection; compare by identity."""
+
+    DISCONNECTING = '<disconnecting>'
+    DISCONNECTED = '<disconnected>'
+    CONNECTING = '<connecting>'
+    HANDSHAKE = '<handshake>'
+    CONNECTED = '<connected>'
+    # Of 1.4 to 2.3, for programs that ask for them: a login is part of HANDSHAKE here.
+    AUTHENTICATING = '<authenticating>'
+    API_VERSIONS_SEND = '<checking_api_versions_send>'
+    API_VERSIONS_RECV = '<checking_api_versions_recv>'
+
 
 InFlightRequest = namedtuple(
     'InFlightRequest', ['request', 'response_type', 'correlation_id', 'future', 'timestamp']
 )
+
+
+def _telling(callback: Any) -> Callable[[Any], Any]:
+    """Return what tells a program of a connection's new state.
+
+    That of 2.x takes node id, socket and connection, that of 1.x the connection alone.
+    """
+    try:
+        inspect.signature(callback).bind(None, None, None)
+    except (TypeError, ValueError):
+        told: Callable[[Any], Any] = callback
+        return told
+    return lambda conn: callback(conn.config['node_id'], conn.sock, conn)
 
 
 def _remade(cls: Any, host: str, port: int, afi: int, configs: Dict[str, Any]) -> Any:
@@ -45,7 +94,7 @@ def _remade(cls: Any, host: str, port: int, afi: int, configs: Dict[str, Any]) -
     return cls(host, port, afi, **configs)
 
 
-class BrokerConnection(SteppedSocket):
+class BrokerConnection:
     """A connection to one broker, driven by its caller.
 
     Arguments: host, port: the broker; afi: the address family, ``socket.AF_UNSPEC`` to try all
@@ -56,7 +105,9 @@ class BrokerConnection(SteppedSocket):
     state: one of ConnectionStates, may be assigned; in_flight_requests: deque of InFlightRequest;
     last_attempt, last_failure: epoch seconds, 0 for never; node_id: the option of that name (1.4);
     versions: {API key: (lowest, highest version)} of the broker on this connection, None as long as
-    nobody asked: check_version() does.
+    nobody asked: check_version() does; attempts: those to connect that failed since the last one
+    that went well, as kafka.net.attempts.Attempt, the latest at the end; asks_versions: whether
+    connect() asks for the versions; sock: the socket, None without one.
 
     A request struct in a version that the broker does not serve is translated once its versions are
     known, and its response comes as the struct asked for.
@@ -68,7 +119,23 @@ class BrokerConnection(SteppedSocket):
     DEFAULT_CONFIG: Dict[str, Any] = dict(options.resolve(options.CONNECTION, {}))
 
     def __init__(self, host: str, port: int, afi: int, **configs: Any) -> None:
-        super().__init__(host, port, afi, **configs)
+        self.host = self.hostname = host
+        self.port = port
+        self.afi = afi
+        self.config = options.resolve(options.CONNECTION, configs)
+        self._socket = SteppedSocket(host, port, afi, self.config)
+        self.state: Any = ConnectionStates.DISCONNECTED
+        self.last_attempt: float = 0
+        self.last_failure: float = 0
+        self.attempts: Deque[Attempt] = deque(maxlen=MOST_ATTEMPTS)
+        self.asks_versions = False
+        self._failures = 0  # one after the other
+        self._warned_at = -math.inf
+        self._pause_ms: float = 0  # before the next attempt
+        callback = self.config['state_change_callback']
+        self._tell = None if callback is None else _telling(callback)
+        self._is_asked = False  # whether the conversation asks for the versions
+        self._forget()
         self.in_flight_requests: Deque[Any] = deque()
         self._expected: Deque[Tuple[Any, Expected]] = deque()
         self._correlation_id = 0
@@ -83,6 +150,18 @@ class BrokerConnection(SteppedSocket):
             prefix = self.config['metric_group_prefix']
             self._metrics = ConnectionMetrics(metrics, prefix, self.node_id)
 
+    #: Mark of the call that connects, sends or reads now, or was ended by an exception within.
+    _busy: Any = None
+
+    def _forget(self) -> None:
+        """Forget what belongs to one socket."""
+        self._frames = FrameReader(self.config['receive_message_max_bytes'])
+        self._framing: Optional[Framing] = None
+
+    def __repr__(self) -> str:
+        where = self.hostname, self.host, self.port
+        return '<BrokerConnection host=%s/%s port=%s>' % where
+
     def __reduce__(self) -> Tuple[Any, ...]:
         kept = {
             name: value
@@ -92,6 +171,43 @@ class BrokerConnection(SteppedSocket):
         return _remade, (type(self), self.hostname, self.port, self.afi, kept)
 
     # ------------------------------------------------------------ looking
+
+    @property
+    def sock(self) -> Any:
+        """The socket, None without one."""
+        return self._socket.sock
+
+    def connected(self) -> bool:
+        """Return True if requests can be sent."""
+        return self.state is ConnectionStates.CONNECTED
+
+    def connecting(self) -> bool:
+        """Return True if connect() has begun and is not done."""
+        return self.state in (ConnectionStates.CONNECTING, ConnectionStates.HANDSHAKE)
+
+    def disconnected(self) -> bool:
+        """Return True if there is no connection and none under way."""
+        return self.state is ConnectionStates.DISCONNECTED
+
+    def blacked_out(self) -> bool:
+        """Return True if it is disconnected and too early for another attempt."""
+        return self.disconnected() and self._backoff_ms() > 0
+
+    def connection_delay(self) -> float:
+        """Return how many ms to wait before it is worth calling (1.3)."""
+        if self.disconnected():
+            return self._backoff_ms()
+        return 0 if self.connecting() else NEVER_MS
+
+    def _backoff_ms(self) -> float:
+        passed_ms = (time.time() - self.last_attempt) * 1000
+        left: float = max(0, (self._pause_ms or self.config['reconnect_backoff_ms']) - passed_ms)
+        return left
+
+    @property
+    def addresses_left(self) -> int:
+        """How many addresses of the name have not been tried in this round."""
+        return self._socket.addresses_left
 
     def can_send_more(self) -> bool:
         """Tell whether fewer requests are in flight than may be."""
@@ -128,6 +244,197 @@ class BrokerConnection(SteppedSocket):
         self._gives_lists = True
         return self._connect_within(timeout)
 
+    def _note_failure(self, error: BaseException, stage: str) -> None:
+        """Remember an attempt that failed; the next one is made later each time (KIP-144)."""
+        stage = stage_of(error, stage)
+        ip = None if stage == 'DNS' else self.host
+        seconds = max(0.0, time.time() - self.last_attempt)
+        where = '%s:%s' % (self.hostname, self.port)
+        self.attempts.append(Attempt(where, ip, stage, seconds, error, hint_for(stage, error)))
+        now, node_id = time.monotonic(), self.config['node_id']
+        is_listed = isinstance(node_id, int)  # by a broker: those of the program are told otherwise
+        if is_listed and now >= self._warned_at + WARN_SECONDS:
+            self._warned_at = now
+            log.warning('%s', unreachable_text(node_id, self.attempts, error))
+        first, most = self.config['reconnect_backoff_ms'], self.config['reconnect_backoff_max_ms']
+        self._pause_ms = first
+        if self._failures:
+            grown = min(most, first * 2 ** min(self._failures, 20))
+            self._pause_ms = grown * random.uniform(0.8, 1.2)
+        self._failures += 1
+
+    def _is_late(self, since: float) -> bool:
+        late: bool = time.time() > since + self.config['request_timeout_ms'] / 1000
+        return late
+
+    def _become(self, state: Any) -> None:
+        self.state = state
+        if state is ConnectionStates.CONNECTED:
+            self._failures = 0
+            self._pause_ms = 0
+            self._warned_at = -math.inf
+            self.attempts.clear()
+        if self._tell is not None:
+            busy, self._busy = self._busy, None  # what the program raises there parts no step
+            self._tell(self)
+            self._busy = busy
+
+    # ------------------------------------------------------------ connecting
+
+    def connect(self) -> Any:
+        """Begin to connect, or go on with it; return the state.
+
+        One step a call, without waiting, but for names that have to be looked up. Raises
+        socket.gaierror for a name that cannot be; ssl.SSLError for a TLS handshake that fails;
+        SaslAuthenticationFailedError and its kin for a login that is refused. A broker that closes
+        leaves it disconnected.
+        """
+        self.leave_parent()
+        self.check_whole()
+        busy = self._busy = object()
+        try:
+            if self.state is ConnectionStates.DISCONNECTED:
+                self._open()
+            if self.state is ConnectionStates.CONNECTING:
+                self._try_to_connect()
+            elif self.state is ConnectionStates.HANDSHAKE:
+                self._go_on()
+        except (OSError, KafkaError):
+            self._busy = None
+            raise
+        if self._busy is busy:
+            self._busy = None
+        return self.state
+
+    def check_whole(self) -> None:
+        """Close a connection on which an exception from outside has left a step half done.
+
+        Then what waits for an answer fails, and the next connect() begins again.
+        """
+        mark = self._busy
+        if mark is not None and not is_in_call('busy', mark):
+            self._busy = None
+            self.close(KafkaConnectionError('%s: the last call was interrupted' % self))
+
+    def _connect_within(self, timeout: Optional[float]) -> bool:
+        if timeout is None or timeout == float('inf'):
+            timeout = self.config['request_timeout_ms'] / 1000
+        ends_at = time.monotonic() + timeout
+        tries = 0
+        while not self.connected() and time.monotonic() < ends_at:
+            if self.disconnected():
+                if tries and tries >= self.addresses_left + 1:
+                    break
+                tries += 1
+            self.connect()
+            if self.connecting():
+                time.sleep(min(WAIT_SECONDS, max(0, ends_at - time.monotonic())))
+        return self.connected()
+
+    def _open(self) -> None:
+        self.last_attempt = time.time()
+        self._is_asked = self.asks_versions
+        self._forget()
+        try:
+            self._socket.begin(self._is_asked)
+        except NameNotResolved as error:
+            self.last_failure = time.time()
+            self._note_failure(error.__cause__ or error, 'DNS')
+            raise
+        except KafkaConnectionError as error:
+            self.host = self._socket.host
+            failure = KafkaConnectionError('%s: %s' % (self, ' '.join(map(str, error.args))))
+            self.last_failure = time.time()
+            self._note_failure(failure, 'TCP')
+            raise failure from error.__cause__
+        self._opened()
+
+    def _opened(self) -> None:
+        self.host = self._socket.host
+        log.debug('%s: connecting', self)
+        self._become(ConnectionStates.CONNECTING)
+
+    def _try_to_connect(self) -> None:
+        try:
+            is_connected = self._socket.is_tcp_connected()
+        except NameNotResolved as error:
+            self.close(KafkaConnectionError('%s: %s' % (self, error.__cause__)))
+            raise
+        except OSError as error:
+            self.close(KafkaConnectionError('%s: %s' % (self, error.strerror)))
+            return
+        if is_connected:
+            if self._socket.is_secured or self._is_asked:
+                self._become(ConnectionStates.HANDSHAKE)
+            self._take(self._socket.start)
+        elif self._is_late(self.last_attempt):
+            self.close(KafkaConnectionError('%s: not connected in time' % self))
+
+    def _go_on(self) -> None:
+        """Take a step if bytes have come."""
+        if not self._socket.is_talking:  # the state was assigned
+            self._become(ConnectionStates.CONNECTED)
+        else:
+            self._take(self._socket.step)
+
+    def _take(self, step: Callable[[], Progress]) -> None:
+        """Take a step of the conversation, which may end it or the connection."""
+        try:
+            progress = step()
+        except OSError as error:
+            self.close(KafkaConnectionError('%s: %s' % (self, error)))
+        except (ClosedAtVersions, SaslAuthenticationFailedError) as error:
+            self.close(error)
+            raise
+        except KafkaError as error:
+            has_ended = self._socket.peer_ended
+            self.close(error)
+            if not has_ended:
+                told = as_ssl_error(error)
+                raise told from (error.__cause__ if told is error else error)
+        else:
+            self._note_progress(progress)
+
+    def _note_progress(self, progress: Progress) -> None:
+        if progress is Progress.DONE:
+            if self._socket.versions is not None:
+                self._learn(self._socket.versions)
+            self._become(ConnectionStates.CONNECTED)
+        elif progress is Progress.REOPENED:
+            self._forget()
+            self._opened()
+        elif progress is Progress.IDLE and self._is_late(self.last_attempt):
+            self.close(KafkaConnectionError('%s: no answer in time while connecting' % self))
+
+    def _learn(self, versions: BrokerVersions) -> None:
+        self._framing = Framing(versions.ranges)
+
+    # ------------------------------------------------------------ closing
+
+    def close(self, error: Optional[BaseException] = None) -> None:
+        """Close the connection and fail every future that waits, with `error` or ConnectionError.
+
+        The next connect() connects again.
+        """
+        if error is None:
+            error = KafkaConnectionError('%s was closed' % self)
+        elif self.connecting():
+            is_open = self.state is ConnectionStates.HANDSHAKE
+            self._note_failure(error, 'ApiVersions' if is_open else 'TCP')
+        if not self.disconnected():
+            log.debug('%s: closing: %s', self, error)
+            self._become(ConnectionStates.DISCONNECTING)
+            self._socket.close()
+            self._forget()
+            self.last_failure = time.time()
+            self._become(ConnectionStates.DISCONNECTED)
+        self._fail_all(error)
+
+    def leave_parent(self) -> None:
+        """Give up a socket that came with a fork: its answers belong to the parent."""
+        if self._socket.is_inherited:
+            self.close(KafkaConnectionError('%s belongs to the process that forked' % self))
+
     # ------------------------------------------------------------ sending
 
     def send(
@@ -146,7 +453,7 @@ class BrokerConnection(SteppedSocket):
         the system has taken the bytes, as long as a request may take.
         """
         self._gives_lists = self._gives_lists or blocking is not None
-        self._leave_parent()
+        self.leave_parent()
         self.check_whole()
         future = Future()
         if self.connecting():
@@ -172,7 +479,7 @@ class BrokerConnection(SteppedSocket):
         busy = self._busy = object()  # noqa: F841 - found by check_whole()
         self._correlation_id = correlation_id
         try:
-            self._write(data)
+            self._socket.write(data)
         except (OSError, KafkaConnectionError) as error:
             self._busy = None
             failure = KafkaConnectionError('%s: %s' % (self, error))
@@ -197,9 +504,9 @@ class BrokerConnection(SteppedSocket):
         return self.connected()
 
     def _renew_login(self) -> None:
-        """Log in once more if it is time, behind the answers that are outstanding (KIP-368)."""
-        steps = self._steps
-        if steps is None or steps.renew_at is None or time.monotonic() < steps.renew_at:
+        """Log in once more if it is time, after the answers that are outstanding (KIP-368)."""
+        renew_at = self._socket.renew_at
+        if renew_at is None or time.monotonic() < renew_at:
             return
         limit = self.config['request_timeout_ms'] / 1000
         self._take_answers(time.monotonic() + limit)
@@ -208,7 +515,7 @@ class BrokerConnection(SteppedSocket):
         if not self.connected():
             raise KafkaConnectionError(str(self))
         try:
-            self._drive(steps.log_in(), limit)
+            self._socket.renew_login(limit)
         except OSError as error:
             failure = KafkaConnectionError('%s: renewing the login: %s' % (self, error))
             self.close(failure)
@@ -227,25 +534,6 @@ class BrokerConnection(SteppedSocket):
                 self._early.append(answer)
             else:
                 answer[1].success(answer[0])
-
-    def _drive(self, taking: Taking, limit: float) -> None:
-        """Take steps to their end, waiting for what the broker says, each so many seconds."""
-        data: Any = None
-        while True:
-            try:
-                work = taking.send(data)
-            except StopIteration:
-                return
-            if work is not None:
-                data = None
-                if not work.wait(limit):
-                    raise KafkaConnectionError('%s: the login is not ready in time' % self)
-                continue
-            self._set_waiting(limit)
-            try:
-                data = self._sock.recv(READ_BYTES)
-            finally:
-                self._sock.setblocking(False)
 
     # ------------------------------------------------------------ receiving
 
@@ -280,7 +568,7 @@ class BrokerConnection(SteppedSocket):
             answers.append(answer)
 
     def _recv_one(self) -> Optional[Tuple[Any, Future]]:
-        self._leave_parent()
+        self.leave_parent()
         if self._early:
             return self._early.popleft()
         if not self.connected():
@@ -308,26 +596,20 @@ class BrokerConnection(SteppedSocket):
         return answer
 
     def _read_some(self) -> bool:
-        steps = self._steps
-        is_plain = steps is None or not steps.is_encrypted
-        try:
-            raw = self._sock.recv(self._frames.missing_bytes if is_plain else READ_BYTES)
-            data = raw if steps is None else steps.opened(raw)
-        except (BlockingIOError, InterruptedError):
+        if self._socket.sock is None:  # the state was assigned
+            self.close(KafkaConnectionError('%s has no socket' % self))
             return False
+        try:
+            data = self._socket.receive(self._frames.missing_bytes)
         except (OSError, KafkaError) as error:
             self.close(KafkaConnectionError('%s: %s' % (self, error)))
             return False
-        except AttributeError:
-            if self._sock is not None:
-                raise
-            self.close(KafkaConnectionError('%s has no socket' % self))  # the state was assigned
+        if data is None:
             return False
-        if data:
-            self._frames.receive_data(data)
-        if not raw or (steps is not None and steps.is_ended and not data):
+        if not data:
             self.close(KafkaConnectionError('%s: the broker closed the connection' % self))
             return False
+        self._frames.receive_data(data)
         return True
 
     def _next_answer(self) -> Optional[Tuple[Any, Future]]:
@@ -336,9 +618,9 @@ class BrokerConnection(SteppedSocket):
         except KafkaError as error:
             self.close(error)
             return None
-        return None if frame is None else self._take(frame)
+        return None if frame is None else self._take_frame(frame)
 
-    def _take(self, frame: bytes) -> Optional[Tuple[Any, Future]]:
+    def _take_frame(self, frame: bytes) -> Optional[Tuple[Any, Future]]:
         if not self._expected:
             self.close(CorrelationIdError('%s: an answer that nobody waits for' % self))
             return None
@@ -434,7 +716,7 @@ class BrokerConnection(SteppedSocket):
             if self.connected():
                 self._ask_on_this()
             while not self.connected() and time.monotonic() < ends_at:
-                if self.disconnected() and (was_connected or self._question is not None):
+                if self.disconnected() and (was_connected or self._is_asked):
                     break
                 self.connect()
                 if self.connecting():
@@ -451,10 +733,6 @@ class BrokerConnection(SteppedSocket):
 
     def _ask_on_this(self) -> None:
         self.last_attempt = time.time()
-        self._question = VersionQuestion(self.config['client_id'])
-        steps = self._steps or Steps(
-            None, self.hostname, self.port, self.config['client_id'], self._write_raw
-        )
-        self._steps = steps
+        self._is_asked = True
         self._become(ConnectionStates.HANDSHAKE)
-        self._advance(steps.ask(self._question))
+        self._take(self._socket.ask_versions)

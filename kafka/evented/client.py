@@ -226,7 +226,7 @@ class EventedClient:
             if self._metrics is not None:
                 self._metrics.disconnected()
         if conn.connected():
-            sock = conn._sock
+            sock = conn.sock
             self._poller.register(sock, READ, lambda events: None)
             self._registered[node_id] = sock
             if self._metrics is not None:
@@ -243,7 +243,7 @@ class EventedClient:
         self._registered.clear()
         inherited.close()
         for conn in self._conns.values():
-            conn._leave_parent()
+            conn.leave_parent()
         self._search = self._refreshing = None
 
     def maybe_connect(self, node_id: Any) -> bool:

@@ -1,59 +1,49 @@
-"""A socket that is opened step by step, each time its user calls; the base of BrokerConnection.
+"""A socket that is connected step by step, each time its BrokerConnection is called.
 
-Owns: the socket and the states of a connection, addresses tried one after the other, the steps up
-to the first request (net/steps.py) and what their failures mean, closing. Does not own: requests
-and their answers (broker_connection.py).
-
-The states and who moves them::
-
-    DISCONNECTED -connect()-> CONNECTING -connect()-> [HANDSHAKE -connect()->] CONNECTED
-    any -close(), or an error-> DISCONNECTING -> DISCONNECTED
+It drives the connect conversation (net/connect.py) without waiting, tries the addresses of the
+broker one after the other, and carries bytes. What it waits for is names that are looked up, the
+system that takes bytes, and the responses of a login that is renewed. One thread at a time.
 """
 
 from __future__ import annotations
 
+import enum
 import errno
-import inspect
-import logging
-import math
 import os
-import random
 import socket
 import time
-from collections import deque
-from typing import Any, Callable, Deque, List, Optional, Tuple
+from typing import Any, List, Mapping, Optional, Tuple
 
-from kafka import config as options
-from kafka.blocking.request_frames import Framing
-from kafka.errors import (
-    KafkaConnectionError,
-    KafkaError,
-    SaslAuthenticationFailedError,
-)
-from kafka.internals.running_calls import is_in_call
+from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.net import proxy
 from kafka.net.addresses import MAX_PORT
-from kafka.net.attempts import Attempt, hint_for, stage_of, unreachable_text
+from kafka.net.connect import (
+    Action,
+    ConnectConversation,
+    Established,
+    Family,
+    OpenConnection,
+    ReceiveBytes,
+    ResolveHost,
+    RunBlocking,
+    SendBytes,
+    StartTls,
+    Steps,
+    VersionsAsked,
+)
 from kafka.net.loop.helpers import Work
-from kafka.net.sasl.login import MOST_LOGINS, ClosedAtVersions
+from kafka.net.sasl import renewal_seconds
+from kafka.net.secured import TransportLayer
 from kafka.net.security import SecuritySettings
-from kafka.net.steps import Reopen, Steps, Taking, VersionQuestion
-from kafka.net.tls import as_ssl_error
-from kafka.protocol.frames import FrameReader
+from kafka.net.settings import NetSettings
 from kafka.protocol.negotiation import BrokerVersions
 
-__all__ = ['ConnectionStates', 'NameNotResolved', 'SteppedSocket']
+__all__ = ['NameNotResolved', 'Progress', 'SteppedSocket']
 
-#: What connect() raises for a name that cannot be looked up.
+#: What SteppedSocket.begin() raises for a name that cannot be looked up.
 NameNotResolved = socket.gaierror
 
-log = logging.getLogger('kafka.conn')
-
 READ_BYTES = 256 * 1024  # at once, of encrypted bytes
-MOST_ATTEMPTS = 10  # that are remembered
-WAIT_SECONDS = 0.005  # between two looks at a connection that is being made
-NEVER_MS = 999999999
-WARN_SECONDS = 60.0  # between two warnings that a broker cannot be reached
 
 # What connect_ex() says while it goes on; 10022 is Windows'.
 _UNDER_WAY = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK, 10022)
@@ -61,410 +51,306 @@ _UNDER_WAY = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK, 10022)
 Address = Tuple[int, str, int]
 
 
-class ConnectionStates:
-    """The states of a connection; compare by identity."""
+class Progress(enum.Enum):
+    """What a step of SteppedSocket came to."""
 
-    DISCONNECTING = '<disconnecting>'
-    DISCONNECTED = '<disconnected>'
-    CONNECTING = '<connecting>'
-    HANDSHAKE = '<handshake>'
-    CONNECTED = '<connected>'
-    # Of 1.4 to 2.3, for programs that ask for them: a login is part of HANDSHAKE here.
-    AUTHENTICATING = '<authenticating>'
-    API_VERSIONS_SEND = '<checking_api_versions_send>'
-    API_VERSIONS_RECV = '<checking_api_versions_recv>'
-
-
-def _telling(callback: Any) -> Callable[[Any], Any]:
-    """Return what tells a program of a connection's new state.
-
-    That of 2.x takes node id, socket and connection, that of 1.x the connection alone.
-    """
-    try:
-        inspect.signature(callback).bind(None, None, None)
-    except (TypeError, ValueError):
-        told: Callable[[Any], Any] = callback
-        return told
-    return lambda conn: callback(conn.config['node_id'], conn._sock, conn)
+    IDLE = 'nothing has come'
+    MOVED = 'waits for more'
+    REOPENED = 'goes on once another socket is connected'
+    DONE = 'ready for requests'
 
 
 class SteppedSocket:
-    """A connection to one broker up to the point where requests can be sent.
+    """The socket of one BrokerConnection, and the conversation that makes it ready for requests.
 
-    Attributes: attempts: those to connect that failed since the last one that went well, as
-    kafka.net.attempts.Attempt, the latest at the end.
+    Arguments: host, port: the broker; afi: the address family, ``socket.AF_UNSPEC`` to try all
+    addresses of the name, one at each begin(); config: the options of the connection, read when
+    they are needed.
+
+    Attributes: host: the address in use; sock: the socket, None without one; versions: of the
+    broker, as its login or a question told them, None: not known; renew_at: when to log in again,
+    monotonic seconds, None: never; is_secured; peer_ended: whether the last step was about a broker
+    that closed the connection or said nothing for too long.
     """
 
-    def __init__(self, host: str, port: int, afi: int, **configs: Any) -> None:
-        self.host = self.hostname = host
-        self.port = port
-        self.afi = afi
-        self.config = options.resolve(options.CONNECTION, configs)
-        security = SecuritySettings.from_options(self.config)
+    def __init__(self, host: str, port: int, afi: int, config: Mapping[str, Any]) -> None:
+        self.host = self._hostname = host
+        self.sock: Any = None
+        self.versions: Optional[BrokerVersions] = None
+        self.renew_at: Optional[float] = None
+        self.peer_ended = False
+        self._port = port
+        self._afi = afi
+        self._config = config
+        security = SecuritySettings.from_options(config)
         if security.tls is not None:
             security.context()  # what cannot be used is told now
-        self._security = None if security.is_plain else security
-        self.state: Any = ConnectionStates.DISCONNECTED
-        self.last_attempt: float = 0
-        self.last_failure: float = 0
-        self.attempts: Deque[Attempt] = deque(maxlen=MOST_ATTEMPTS)
-        self._failures = 0  # one after the other
-        self._warned_at = -math.inf
-        self._pause_ms: float = 0  # before the next attempt
-        callback = self.config['state_change_callback']
-        self._tell = None if callback is None else _telling(callback)
-        self.asks_versions = False  # whether that is one of the steps of connecting
+        self._security = security
+        self.is_secured = not security.is_plain
         self._addresses: List[Address] = []
-        self._sock: Any = None
         self._process = 0  # whose the socket is
         self._target: Any = None  # what the socket connects to
-        self._question: Optional[VersionQuestion] = None
-        self._logins = 0
-        self._is_bare = False
+        self._family = Family()
+        self._conversation: Optional[ConnectConversation] = None
         self._forget()
 
-    #: Mark of the call that connects, sends or reads now, or was ended by an exception within.
-    _busy: Any = None
+    def __repr__(self) -> str:
+        return '<SteppedSocket host=%s/%s port=%s>' % (self._hostname, self.host, self._port)
 
     def _forget(self) -> None:
-        """Forget what belongs to one socket."""
-        self._steps: Optional[Steps] = None
-        self._taking: Optional[Taking] = None
-        self._work: Optional[Work] = None  # what the steps wait for, besides bytes
-        self._frames = FrameReader(self.config['receive_message_max_bytes'])
-        self._framing: Optional[Framing] = None
-
-    def __repr__(self) -> str:
-        where = self.hostname, self.host, self.port
-        return '<BrokerConnection host=%s/%s port=%s>' % where
+        """Forget what belongs to one connection."""
+        self.versions = None
+        self.renew_at = None
+        self._steps: Optional[Steps[Any]] = None  # of the conversation that is under way
+        self._work: Optional[Work] = None  # what they wait for, besides bytes
+        self._silent_at: Optional[float] = None  # when the broker counts as silent
+        self._layer = TransportLayer(self._write_raw)
 
     # ------------------------------------------------------------ looking
-
-    def connected(self) -> bool:
-        """Tell whether requests can be sent."""
-        return self.state is ConnectionStates.CONNECTED
-
-    def connecting(self) -> bool:
-        """Tell whether connect() has begun and is not done."""
-        return self.state in (ConnectionStates.CONNECTING, ConnectionStates.HANDSHAKE)
-
-    def disconnected(self) -> bool:
-        """Tell whether there is no connection and none under way."""
-        return self.state is ConnectionStates.DISCONNECTED
-
-    def blacked_out(self) -> bool:
-        """Tell whether it is disconnected and too early for another attempt."""
-        return self.disconnected() and self._backoff_ms() > 0
-
-    def connection_delay(self) -> float:
-        """Return how many ms to wait before it is worth calling (1.3)."""
-        if self.disconnected():
-            return self._backoff_ms()
-        return 0 if self.connecting() else NEVER_MS
-
-    def _backoff_ms(self) -> float:
-        passed_ms = (time.time() - self.last_attempt) * 1000
-        left: float = max(0, (self._pause_ms or self.config['reconnect_backoff_ms']) - passed_ms)
-        return left
 
     @property
     def addresses_left(self) -> int:
         """How many addresses of the name have not been tried in this round."""
         return len(self._addresses)
 
-    def _note_failure(self, error: BaseException, stage: str) -> None:
-        """Remember an attempt that failed; the next one is made later each time (KIP-144)."""
-        stage = stage_of(error, stage)
-        ip = None if stage == 'DNS' else self.host
-        seconds = max(0.0, time.time() - self.last_attempt)
-        where = '%s:%s' % (self.hostname, self.port)
-        self.attempts.append(Attempt(where, ip, stage, seconds, error, hint_for(stage, error)))
-        now, node_id = time.monotonic(), self.config['node_id']
-        is_listed = isinstance(node_id, int)  # by a broker: those of the program are told otherwise
-        if is_listed and now >= self._warned_at + WARN_SECONDS:
-            self._warned_at = now
-            log.warning('%s', unreachable_text(node_id, self.attempts, error))
-        first, most = self.config['reconnect_backoff_ms'], self.config['reconnect_backoff_max_ms']
-        self._pause_ms = first
-        if self._failures:
-            grown = min(most, first * 2 ** min(self._failures, 20))
-            self._pause_ms = grown * random.uniform(0.8, 1.2)
-        self._failures += 1
+    @property
+    def is_talking(self) -> bool:
+        """Whether a conversation is under way."""
+        return self._steps is not None
 
-    def _is_late(self, since: float) -> bool:
-        late: bool = time.time() > since + self.config['request_timeout_ms'] / 1000
-        return late
-
-    def _become(self, state: Any) -> None:
-        self.state = state
-        if state is ConnectionStates.CONNECTED:
-            self._failures = 0
-            self._pause_ms = 0
-            self._warned_at = -math.inf
-            self.attempts.clear()
-        if self._tell is not None:
-            busy, self._busy = self._busy, None  # what the program raises there parts no step
-            self._tell(self)
-            self._busy = busy
+    @property
+    def is_inherited(self) -> bool:
+        """Whether the socket came with a fork: its answers belong to the parent."""
+        return self.sock is not None and self._process != os.getpid()
 
     # ------------------------------------------------------------ connecting
 
-    def connect(self) -> Any:
-        """Begin to connect, or go on with it; return the state.
+    def begin(self, asks: bool) -> None:
+        """Begin to connect to the next address.
 
-        One step a call, without waiting, but for names that have to be looked up. Raises
-        socket.gaierror for a name that cannot be; ssl.SSLError for a TLS handshake that fails;
-        SaslAuthenticationFailedError and its kin for a login that is refused. A broker that closes
-        leaves it disconnected.
+        Arguments: asks: whether the broker is asked for its versions, where no login does that.
+        Raises NameNotResolved; KafkaConnectionError where the system has no socket.
         """
-        self._leave_parent()
-        self.check_whole()
-        busy = self._busy = object()
-        try:
-            if self.state is ConnectionStates.DISCONNECTED:
-                self._open()
-            if self.state is ConnectionStates.CONNECTING:
-                self._try_to_connect()
-            elif self.state is ConnectionStates.HANDSHAKE:
-                self._go_on()
-        except (OSError, KafkaError):
-            self._busy = None
-            raise
-        if self._busy is busy:
-            self._busy = None
-        return self.state
-
-    def check_whole(self) -> None:
-        """Close a connection on which an exception from outside has left a step half done.
-
-        Then what waits for an answer fails, and the next connect() begins again.
-        """
-        mark = self._busy
-        if mark is not None and not is_in_call('busy', mark):
-            self._busy = None
-            self.close(KafkaConnectionError('%s: the last call was interrupted' % self))
-
-    def _connect_within(self, timeout: Optional[float]) -> bool:
-        if timeout is None or timeout == float('inf'):
-            timeout = self.config['request_timeout_ms'] / 1000
-        ends_at = time.monotonic() + timeout
-        tries = 0
-        while not self.connected() and time.monotonic() < ends_at:
-            if self.disconnected():
-                if tries and tries >= self.addresses_left + 1:
-                    break
-                tries += 1
-            self.connect()
-            if self.connecting():
-                time.sleep(min(WAIT_SECONDS, max(0, ends_at - time.monotonic())))
-        return self.connected()
-
-    def _open(self) -> None:
-        self.last_attempt = time.time()
-        self._logins = 0
-        self._question = None
-        if self.asks_versions:
-            self._question = VersionQuestion(self.config['client_id'])
+        self.close()
+        self._converse(VersionsAsked.WITHOUT_LOGIN if asks else VersionsAsked.BY_LOGIN)
+        self._steps = self._connecting()
+        next(self._steps)  # OpenConnection
         self._open_socket()
+
+    def ask_versions(self) -> Progress:
+        """Begin to ask for the versions on a connection that is ready; goes on as begin()."""
+        self.peer_ended = False
+        self._converse(VersionsAsked.WITHOUT_LOGIN)
+        self._steps = self._asking()
+        return self._go_on(None)
+
+    def _converse(self, asks: VersionsAsked) -> None:
+        if self._family.lists_versions:
+            self._family = Family()  # an older broker may have taken the place of this one
+        self._conversation = ConnectConversation(
+            NetSettings(client_id=self._config['client_id'], security=self._security),
+            self._hostname,
+            self._port,
+            self._family,
+            time.time,
+            asks,
+        )
+
+    def _connecting(self) -> Steps[None]:
+        assert self._conversation is not None
+        established: Established = yield from self._conversation.connect()
+        self.versions = established.versions
+        self._renew_later(established.lifetime_ms)
+
+    def _asking(self) -> Steps[None]:
+        assert self._conversation is not None
+        self.versions = yield from self._conversation.ask_versions()
+
+    def _renew_later(self, lifetime_ms: int) -> None:
+        seconds = renewal_seconds(lifetime_ms)
+        self.renew_at = None if seconds is None else time.monotonic() + seconds
+
+    def is_tcp_connected(self) -> bool:
+        """Return True once start() may be called. Raises OSError, NameNotResolved."""
+        try:
+            code = self.sock.connect_ex(self._target)
+        except socket.gaierror as error:
+            told = 'the name of %s:%s cannot be resolved' % (self._hostname, self._port)
+            raise socket.gaierror(error.args[0], told) from error
+        except OSError as error:
+            code = error.errno
+        if code in (0, errno.EISCONN):
+            return True
+        if code not in _UNDER_WAY:
+            raise OSError(code, os.strerror(code) if isinstance(code, int) else code)
+        return False
+
+    def start(self) -> Progress:
+        """Take the first steps on a socket that is connected. Raises as step()."""
+        self.peer_ended = False
+        return self._go_on(None)
+
+    def step(self) -> Progress:
+        """Take the next steps if the broker has sent something. Raises OSError, KafkaError."""
+        if self._work is not None:
+            if not self._work.is_done:
+                return Progress.IDLE
+            return self._end_work(self._work)
+        try:
+            raw = self.sock.recv(READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            if self._silent_at is None or time.monotonic() < self._silent_at:
+                return Progress.IDLE
+            self.peer_ended = True
+            return self._go_on(None)
+        except OSError:
+            raw = b''
+        self.peer_ended = not raw
+        try:
+            data = self._layer.decrypt(raw)
+        except (OSError, KafkaError) as error:
+            return self._go_on(None, error)
+        return self._go_on(data) if data or not raw else Progress.MOVED
+
+    def _end_work(self, work: Work) -> Progress:
+        self.peer_ended = False
+        self._work = None
+        try:
+            work.check()
+        except (OSError, KafkaError) as error:
+            return self._go_on(None, error)
+        return self._go_on(None)
+
+    def _go_on(self, result: Any, error: Optional[Exception] = None) -> Progress:
+        """Give the conversation a result or an error, and do what it wants until it has to wait."""
+        assert self._steps is not None
+        try:
+            action = self._steps.send(result) if error is None else self._steps.throw(error)
+            while not self._waits_for(action):
+                if isinstance(action, OpenConnection):
+                    return self._reopen()
+                action = self._do(self._steps, action)
+        except StopIteration:
+            self._steps = None
+            return Progress.DONE
+        except KafkaError as failure:
+            assert self._conversation is not None
+            if not self._conversation.may_try_again(failure):
+                raise
+            self._steps = self._connecting()
+            next(self._steps)  # OpenConnection
+            return self._reopen()
+        return Progress.MOVED
+
+    def _waits_for(self, action: Action) -> bool:
+        """Return True for what step() goes on with, after it has begun to wait for it."""
+        if isinstance(action, RunBlocking):
+            self._work = Work(action.function)
+            return True
+        seconds = action.silent_seconds if isinstance(action, ReceiveBytes) else None
+        if seconds is None:
+            self._silent_at = None
+        elif self._silent_at is None:
+            self._silent_at = time.monotonic() + seconds
+        return isinstance(action, ReceiveBytes)
+
+    def _do(self, steps: Steps[Any], action: Action) -> Action:
+        """Do an action that needs no waiting; return the next one."""
+        result = None
+        try:
+            if isinstance(action, SendBytes):
+                self._layer.write(action.data)
+            elif isinstance(action, StartTls):
+                self._layer.start_tls(action.client)
+            else:
+                assert isinstance(action, ResolveHost)
+                result = self.host
+        except (OSError, KafkaError) as error:
+            return steps.throw(error)
+        return steps.send(result)
+
+    # ------------------------------------------------------------ sockets and addresses
+
+    def _reopen(self) -> Progress:
+        """Open another socket to the same address; the conversation goes on once it is connected.
+
+        Raises KafkaConnectionError where the system has no socket.
+        """
+        self._drop()
+        if self._afi == socket.AF_UNSPEC and not self._names_stay():
+            family = socket.AF_INET6 if ':' in self.host else socket.AF_INET
+            self._addresses.insert(0, (family, self.host, self._port))
+        self._layer = TransportLayer(self._write_raw)
+        self._open_socket()
+        return Progress.REOPENED
 
     def _open_socket(self) -> None:
         family, self.host, port = self._next_address()
-        log.debug('%s: connecting', self)
-        self._forget()
         try:
-            self._sock = sock = socket.socket(family, socket.SOCK_STREAM)
+            self.sock = sock = socket.socket(family, socket.SOCK_STREAM)
         except OSError as error:
-            failure = KafkaConnectionError('%s: cannot create a socket: %s' % (self, error))
-            self.last_failure = time.time()
-            self._note_failure(failure, 'TCP')
-            raise failure from error
+            raise KafkaConnectionError('cannot create a socket: %s' % error) from error
         self._process = os.getpid()
         for option in self._socket_options():
             sock.setsockopt(*option)
         sock.setblocking(False)
         self._target = self._at_proxy() or (self.host, port)
-        self._become(ConnectionStates.CONNECTING)
 
     def _socket_options(self) -> List[Any]:
-        chosen = list(self.config['socket_options'] or ())
+        chosen = list(self._config['socket_options'] or ())
         for name, number in (
             ('receive_buffer_bytes', socket.SO_RCVBUF),
             ('send_buffer_bytes', socket.SO_SNDBUF),
         ):
-            if self.config[name] is not None:
-                chosen.append((socket.SOL_SOCKET, number, self.config[name]))
+            if self._config[name] is not None:
+                chosen.append((socket.SOL_SOCKET, number, self._config[name]))
         return chosen
 
     def _at_proxy(self) -> Optional[Tuple[str, int]]:
-        if self._security is None or self._security.proxy is None:
+        if self._security.proxy is None:
             return None
         address = proxy.parse(self._security.proxy)
         return address.host, address.port
 
     def _next_address(self) -> Address:
-        if not 0 <= int(self.port) <= MAX_PORT:  # which the system would take modulo 65536
-            told = '%s:%s: ports end at %d' % (self.hostname, self.port, MAX_PORT)
-            error = socket.gaierror(socket.EAI_SERVICE, told)
-            self.last_failure = time.time()
-            self._note_failure(error, 'DNS')
-            raise error
-        if self.afi != socket.AF_UNSPEC or self._names_stay():
+        if not 0 <= int(self._port) <= MAX_PORT:  # which the system would take modulo 65536
+            told = '%s:%s: ports end at %d' % (self._hostname, self._port, MAX_PORT)
+            raise socket.gaierror(socket.EAI_SERVICE, told)
+        if self._afi != socket.AF_UNSPEC or self._names_stay():
             return (
-                socket.AF_INET if self.afi == socket.AF_UNSPEC else self.afi,
-                self.hostname,
-                self.port,
+                socket.AF_INET if self._afi == socket.AF_UNSPEC else self._afi,
+                self._hostname,
+                self._port,
             )
         if not self._addresses:
             try:
-                found = socket.getaddrinfo(self.hostname, self.port, 0, socket.SOCK_STREAM)
+                found = socket.getaddrinfo(self._hostname, self._port, 0, socket.SOCK_STREAM)
             except socket.gaierror as error:
-                self.last_failure = time.time()
-                self._note_failure(error, 'DNS')
-                raise socket.gaierror(
-                    error.args[0],
-                    'the name of %s:%s cannot be resolved: %s'
-                    % (self.hostname, self.port, error.args[-1]),
-                ) from error
+                where = self._hostname, self._port, error.args[-1]
+                told = 'the name of %s:%s cannot be resolved: %s' % where
+                raise socket.gaierror(error.args[0], told) from error
             self._addresses = [(each[0], str(each[4][0]), int(each[4][1])) for each in found]
         return self._addresses.pop(0)
 
     def _names_stay(self) -> bool:
-        """Tell whether the name of the broker is for a proxy to look up."""
-        security = self._security
-        return (
-            security is not None
-            and security.proxy is not None
-            and proxy.resolves_names(security.proxy)
-        )
-
-    def _try_to_connect(self) -> None:
-        try:
-            code = self._sock.connect_ex(self._target)
-        except socket.gaierror as error:
-            self.close(KafkaConnectionError('%s: %s' % (self, error)))
-            raise socket.gaierror(
-                error.args[0], 'the name of %s:%s cannot be resolved' % (self.hostname, self.port)
-            ) from error
-        except OSError as error:
-            code = error.errno
-        if code in (0, errno.EISCONN):
-            self._start_steps()
-        elif code not in _UNDER_WAY:
-            reason = os.strerror(code) if isinstance(code, int) else code
-            self.close(KafkaConnectionError('%s: %s' % (self, reason)))
-        elif self._is_late(self.last_attempt):
-            self.close(KafkaConnectionError('%s: not connected in time' % self))
-
-    def _start_steps(self) -> None:
-        client_id = self.config['client_id']
-        self._steps = Steps(self._security, self.hostname, self.port, client_id, self._write_raw)
-        if self._security is None and self._question is None:
-            self._become(ConnectionStates.CONNECTED)
-            return
-        self._become(ConnectionStates.HANDSHAKE)
-        self._advance(self._steps.take(self.host, self._is_bare, self._question))
-
-    def _advance(self, taking: Taking) -> None:
-        """Take the first steps, as far as they go without anything from the broker."""
-        self._taking = taking
-        self._step(None)
-
-    def _go_on(self) -> None:
-        """Take a step if bytes have come."""
-        if self._taking is None:  # the state was assigned
-            self._become(ConnectionStates.CONNECTED)
-            return
-        if self._work is not None:
-            if self._work.is_done:
-                self._step(None)
-            else:
-                self._look_at_the_clock()
-            return
-        try:
-            data = self._sock.recv(READ_BYTES)
-        except (BlockingIOError, InterruptedError):
-            self._look_at_the_clock()
-            return
-        except OSError as error:
-            log.debug('%s: %s', self, error)
-            data = b''
-        self._step(data)
-
-    def _look_at_the_clock(self) -> None:
-        silent_at = None if self._question is None else self._question.silent_at
-        if silent_at is not None and time.monotonic() >= silent_at:
-            self._step(b'')  # which counts as an answer; another connection follows
-        elif self._is_late(self.last_attempt):
-            self.close(KafkaConnectionError('%s: no answer in time while connecting' % self))
-
-    def _step(self, data: Optional[bytes]) -> None:
-        """Take a step. Arguments: data: that has come; None for another reason to go on."""
-        assert self._taking is not None
-        try:
-            self._work = self._taking.send(data)  # type: ignore[arg-type]  # None starts it
-        except StopIteration:
-            self._be_connected()
-        except Reopen:
-            self._reopen()
-        except OSError as error:
-            self.close(KafkaConnectionError('%s: %s' % (self, error)))
-        except (ClosedAtVersions, SaslAuthenticationFailedError) as error:
-            self._log_in_again(error)
-        except KafkaError as error:
-            self.close(error)
-            if data != b'':
-                told = as_ssl_error(error)
-                raise told from (error.__cause__ if told is error else error)
-
-    def _be_connected(self) -> None:
-        assert self._steps is not None
-        self._taking = None
-        found = self._steps.versions
-        if found is None and self._question is not None:
-            found = self._question.versions
-        if found is not None:
-            self._learn(found)
-        self._become(ConnectionStates.CONNECTED)
-
-    def _learn(self, versions: BrokerVersions) -> None:
-        self._framing = Framing(versions.ranges)
-
-    def _reopen(self) -> None:
-        """Go on with the steps on another socket, to the same address."""
-        self._drop_socket()
-        if self.afi == socket.AF_UNSPEC and not self._names_stay():
-            family = socket.AF_INET6 if ':' in self.host else socket.AF_INET
-            self._addresses.insert(0, (family, self.host, self.port))
-        self._open_socket()
-
-    def _log_in_again(self, error: KafkaError) -> None:
-        """Try another login where the refusal says that it may go otherwise."""
-        is_old = isinstance(error, ClosedAtVersions) and self._uses_gssapi()
-        self._logins += 1
-        if self._logins < MOST_LOGINS and (is_old or getattr(error, 'login_again', False)):
-            self._is_bare = self._is_bare or is_old
-            self._reopen()
-            return
-        self.close(error)
-        raise error
-
-    def _uses_gssapi(self) -> bool:
-        return self._security is not None and self._security.uses_gssapi
+        """Return True if the name of the broker is for a proxy to look up."""
+        url = self._security.proxy
+        return url is not None and proxy.resolves_names(url)
 
     # ------------------------------------------------------------ bytes
 
-    def _write(self, data: bytes) -> None:
-        if self._steps is None:
-            self._write_raw(data)
-        else:
-            self._steps.write(data)
+    def write(self, data: bytes) -> None:
+        """Write all bytes, waiting for the system at most as long as a request may take.
+
+        Raises OSError, KafkaConnectionError.
+        """
+        self._layer.write(data)
 
     def _write_raw(self, data: bytes) -> None:
-        """Write all bytes, waiting for the system at most as long as a request may take."""
-        sock = self._sock
+        sock = self.sock
         if sock is None:
             raise KafkaConnectionError('there is no socket')
-        self._set_waiting(self.config['request_timeout_ms'] / 1000)
+        self._set_waiting(self._config['request_timeout_ms'] / 1000)
         try:
             rest = memoryview(data)
             while rest:
@@ -477,46 +363,80 @@ class SteppedSocket:
 
     def _set_waiting(self, seconds: float) -> None:
         """Let calls of the socket wait; one that a program brought may know no limits."""
-        limit = getattr(self._sock, 'settimeout', None)
+        limit = getattr(self.sock, 'settimeout', None)
         if limit is None:
-            self._sock.setblocking(True)
+            self.sock.setblocking(True)
         else:
             limit(seconds)
 
+    def receive(self, most: int) -> Optional[bytes]:
+        """Return bytes that have come, b'' at the end of the stream, None if there are none.
+
+        Arguments: most: how many, of a connection without TLS. Raises OSError, KafkaError.
+        """
+        layer = self._layer
+        if not layer.is_encrypted:
+            try:
+                plain: bytes = self.sock.recv(most)
+            except (BlockingIOError, InterruptedError):
+                return None
+            return plain
+        while True:
+            try:
+                raw = self.sock.recv(READ_BYTES)
+            except (BlockingIOError, InterruptedError):
+                return None
+            data = layer.decrypt(raw)
+            if data or not raw or layer.is_ended:
+                return data
+
+    # ------------------------------------------------------------ renewing a login
+
+    def renew_login(self, seconds: float) -> None:
+        """Log in once more, waiting for each response so many seconds (KIP-368).
+
+        No response may be outstanding. Raises OSError, KafkaError.
+        """
+        assert self._conversation is not None and self.versions is not None
+        steps = self._conversation.renew_login(self.versions)
+        try:
+            action = next(steps)
+            while True:
+                if isinstance(action, RunBlocking):
+                    work = Work(action.function)
+                    if not work.wait(seconds):
+                        raise KafkaConnectionError('the login is not ready in time')
+                    work.check()
+                    action = steps.send(None)
+                elif isinstance(action, ReceiveBytes):
+                    action = steps.send(self._await_bytes(seconds))
+                else:
+                    action = self._do(steps, action)
+        except StopIteration as done:
+            self._renew_later(done.value)
+
+    def _await_bytes(self, seconds: float) -> bytes:
+        while True:
+            self._set_waiting(seconds)
+            try:
+                raw: bytes = self.sock.recv(READ_BYTES)
+            finally:
+                self.sock.setblocking(False)
+            data = self._layer.decrypt(raw)
+            if data or not raw:
+                return data
+
     # ------------------------------------------------------------ closing
 
-    def close(self, error: Optional[BaseException] = None) -> None:
-        """Close the connection and fail every future that waits, with `error` or ConnectionError.
+    def close(self) -> None:
+        """Close the socket and forget the conversation. Raises nothing."""
+        self._drop()
+        self._forget()
 
-        The next connect() connects again.
-        """
-        if error is None:
-            error = KafkaConnectionError('%s was closed' % self)
-        elif self.connecting():
-            is_open = self.state is ConnectionStates.HANDSHAKE
-            self._note_failure(error, 'ApiVersions' if is_open else 'TCP')
-        if not self.disconnected():
-            log.debug('%s: closing: %s', self, error)
-            self._become(ConnectionStates.DISCONNECTING)
-            self._drop_socket()
-            self._forget()
-            self.last_failure = time.time()
-            self._become(ConnectionStates.DISCONNECTED)
-        self._fail_all(error)
-
-    def _fail_all(self, error: BaseException) -> None:
-        """Tell what waits for answers that none will come."""
-        raise NotImplementedError
-
-    def _drop_socket(self) -> None:
-        sock, self._sock = self._sock, None
+    def _drop(self) -> None:
+        sock, self.sock = self.sock, None
         if sock is not None:
             try:
                 sock.close()
-            except OSError as error:
-                log.debug('%s: closing the socket: %s', self, error)
-
-    def _leave_parent(self) -> None:
-        """Give up a socket that came with a fork: its answers belong to the parent."""
-        if self._sock is not None and self._process != os.getpid():
-            self.close(KafkaConnectionError('%s belongs to the process that forked' % self))
+            except OSError:
+                pass  # it was broken already

@@ -10,8 +10,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.client import KafkaClient
 from kafka.conn import KafkaConnection
 from kafka.errors import KafkaError, NoBrokersAvailable
-from kafka.net import connect as opening
-from kafka.net import steps
+from kafka.net import connect as conversation
 from kafka.net.broker import BrokerLink
 from kafka.net.connect import Family
 from kafka.net.loop.loop import Loop
@@ -28,8 +27,7 @@ SILENT = None
 
 @pytest.fixture(autouse=True)
 def short_silence(monkeypatch):
-    for module in (opening, steps):
-        monkeypatch.setattr(module, 'SILENT_SECONDS', 0.05)
+    monkeypatch.setattr(conversation, 'SILENT_SECONDS', 0.05)
     monkeypatch.setattr('kafka.conn.SILENT_SECONDS', 0.05)
 
 

@@ -1,7 +1,7 @@
 """Functions that block, run in threads of their own while the loop goes on.
 
 Owns the threads and their limits. What is run: look-ups of names (resolver.py), and logins that ask
-a third party (connect.py; steps.py, which has no loop).
+a third party (connect.py).
 """
 
 from __future__ import annotations

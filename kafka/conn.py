@@ -40,15 +40,9 @@ from kafka.net.arguments import check_types, security_of
 from kafka.net.idle_check import IdleCheck
 from kafka.protocol.api import ApiKey
 from kafka.protocol.frames import DEFAULT_MAX_FRAME_BYTES, FrameReader
+from kafka.protocol.frames import frame as framed
 from kafka.protocol.negotiation import BrokerVersions, Ranges
-from kafka.protocol.probe import (
-    SILENCE,
-    SILENT_SECONDS,
-    VERSIONS_TRIED,
-    ProbeResult,
-    ProbeStep,
-    probe_versions,
-)
+from kafka.protocol.probe import VERSIONS_TRIED, Probe, ProbeResult, probe_versions
 from kafka.protocol.session import ResponseReceived, Role, Session, is_answered
 from kafka.protocol.translation import (
     OldRequest,
@@ -61,6 +55,7 @@ from kafka.protocol.unwritten import Unwritten
 
 if TYPE_CHECKING:
     from kafka.evented.broker_connection import BrokerConnection, ConnectionStates, InFlightRequest
+    from kafka.net.connect import Steps
     from kafka.net.security import SecuritySettings
 
 __all__ = [
@@ -567,63 +562,81 @@ class KafkaConnection(threading.local):
     def _probe(self) -> BrokerVersions:
         self._is_busy = True
         probe = probe_versions(self._client_id, highest=self._versions_version)
-        answer: Optional[bytes] = None
-        result: Optional[ProbeResult] = None
-        while result is None:
-            try:
-                step = probe.send(answer)
-            except StopIteration as done:
-                result = done.value
-            except KafkaError as error:
-                self._fail_probe(error)
-            else:
-                answer = self._answer_to(step)
+        # Late: a client whose requests all brokers serve never asks.
+        connect: Any = import_late('kafka.net.connect')
+        try:
+            versions = self._drive(connect, connect.ask_versions(self._noting(probe))).versions
+        except KafkaConnectionError:
+            self.close()
+            raise
+        except KafkaError as error:
+            self._fail_frame(error)
+        except OSError as error:
+            self._raise_connection_error(error)
+        self._is_busy = False
+        return versions
+
+    def _noting(self, probe: Probe) -> Probe:
+        """Remember what a probe finds, before a connection that follows may fail."""
+        result = yield from probe
         if result.release is not None:
             self._inferred = result.versions
         else:
             self._versions_version = result.asked_version
-        if not result.connected:
-            self._reconnect()
-        self._is_busy = False
-        return result.versions
+        return result
 
-    def _fail_probe(self, error: KafkaError) -> NoReturn:
-        if isinstance(error, KafkaConnectionError):
-            self.close()
-            raise error
-        self._fail_frame(error)
+    def _drive(self, connect: Any, steps: Steps[ProbeResult]) -> ProbeResult:
+        """Do the actions of a conversation to its end. Raises OSError, KafkaError."""
+        action = next(steps)
+        while True:
+            # Apart, because a stand-in for the socket may raise StopIteration too.
+            try:
+                result = self._do(connect, action)
+            except (OSError, KafkaError) as error:
+                try:
+                    action = steps.throw(error)
+                except StopIteration as done:
+                    return _found(done)
+                continue
+            try:
+                action = steps.send(result)
+            except StopIteration as done:
+                return _found(done)
 
-    def _answer_to(self, step: ProbeStep) -> Optional[bytes]:
-        """Do one step of the probe; None if the broker closes the connection."""
-        if step.reconnect:
+    def _do(self, connect: Any, action: Any) -> Optional[bytes]:
+        """Do an action and return its result. Raises OSError, KafkaError."""
+        if isinstance(action, connect.ReceiveBytes):
+            return self._probe_response(action.silent_seconds)
+        if isinstance(action, connect.SendBytes):
+            self._sock.sendall(action.data)
+        else:
+            assert isinstance(action, connect.OpenConnection)
             self._reconnect()
-        if step.may_be_silent:
-            seconds = SILENT_SECONDS if self.timeout is None else self.timeout / 4
-            self._sock.settimeout(min(SILENT_SECONDS, seconds))
+        return None
+
+    def _probe_response(self, silent_seconds: Optional[float]) -> Optional[bytes]:
+        """Return the next response to the probe as it was received, None for silence."""
+        if silent_seconds is not None:
+            limit = silent_seconds if self.timeout is None else self.timeout / 4
+            self._sock.settimeout(min(silent_seconds, limit))
         try:
-            if step.data:
-                self._sock.sendall(step.data)
             while True:
-                frame = self._read_frame(self.ahead_bytes)
+                data = self._read_frame(self.ahead_bytes)
                 # The answers to earlier requests, which nobody has read yet, come first.
-                if len(self._read_early) < len(self._waiting) and frame[:1] < b'\x80':
-                    self._read_early.append(frame)
+                if len(self._read_early) < len(self._waiting) and data[:1] < b'\x80':
+                    self._read_early.append(data)
                 else:
-                    return frame
-        except ConnectionError:
+                    return framed(data)
+        except socket.timeout:
+            if silent_seconds is None:
+                raise
             return None
-        except socket.timeout as error:
-            if step.may_be_silent:
-                return SILENCE
-            self._raise_connection_error(error)
-        except OSError as error:
-            self._raise_connection_error(error)
         finally:
-            if step.may_be_silent and self._sock is not None:
+            if silent_seconds is not None and self._sock is not None:
                 self._sock.settimeout(self.timeout)
 
     def _reconnect(self) -> None:
-        """Connect anew and keep the answers that had come; those that had not never will."""
+        """Connect again and keep the answers that had come; those that had not never will."""
         early = self._read_early
         waiting = list(self._waiting)[: len(early)]
         self.reinit()
@@ -637,6 +650,11 @@ def __getattr__(name: str) -> object:
     if name in ('BrokerConnection', 'ConnectionStates', 'InFlightRequest'):
         return getattr(import_late('kafka.evented.broker_connection'), name)
     raise AttributeError('module %r has no attribute %r' % (__name__, name))
+
+
+def _found(done: StopIteration) -> ProbeResult:
+    result: ProbeResult = done.value
+    return result
 
 
 def _stage_of(error: Exception) -> str:

@@ -28,7 +28,6 @@ SILENT = None
 @pytest.fixture(autouse=True)
 def short_silence(monkeypatch):
     monkeypatch.setattr(conversation, 'SILENT_SECONDS', 0.05)
-    monkeypatch.setattr('kafka.conn.SILENT_SECONDS', 0.05)
 
 
 class Picky(Broker):

@@ -267,7 +267,7 @@ class BrokerConnection:
         late: bool = time.time() > since + self.config['request_timeout_ms'] / 1000
         return late
 
-    def _become(self, state: Any) -> None:
+    def _become(self, state: str) -> None:
         self.state = state
         if state is ConnectionStates.CONNECTED:
             self._failures = 0

@@ -7,7 +7,7 @@ logins that end. For turns of the loop only.
 from __future__ import annotations
 
 import logging
-from typing import Any, List, NamedTuple, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional, TypeVar, Union
 
 from kafka.errors import (
     KafkaConnectionError,
@@ -37,6 +37,10 @@ from kafka.net.secured import SecuredTransport
 from kafka.net.settings import NetSettings
 from kafka.protocol.session import Session
 
+if TYPE_CHECKING:
+    from kafka.net.loop.loop import Loop
+    from kafka.net.transport import Transport
+
 __all__ = ['Opened', 'Opening', 'prepare_again']
 
 log = logging.getLogger('kafka.net.connect')  # the name that programs may have configured
@@ -50,14 +54,14 @@ LEAST_PAUSE = 0.05
 class Opened(NamedTuple):
     """A connection that is ready for requests."""
 
-    transport: Any
+    transport: Union[Transport, SecuredTransport]
     session: Session
     ip: str
     login_lifetime_ms: int  # 0: for ever, or no login
     is_unasked: bool  # whether the broker was not asked for its versions, after it did not answer
 
 
-async def _prepare(loop: Any, settings: NetSettings, host: str) -> Mechanism:
+async def _prepare(loop: Loop, settings: NetSettings, host: str) -> Mechanism:
     steps = prepare_login(settings, host, loop.wall())
     while True:
         try:
@@ -69,11 +73,11 @@ async def _prepare(loop: Any, settings: NetSettings, host: str) -> Mechanism:
         await _run_blocking(loop, settings, action)
 
 
-async def _run_blocking(loop: Any, settings: NetSettings, action: RunBlocking) -> None:
+async def _run_blocking(loop: Loop, settings: NetSettings, action: RunBlocking) -> None:
     await loop.blocking(action.function, settings.setup_timeout, 'the login')
 
 
-async def prepare_again(loop: Any, settings: NetSettings, host: str, ends_at: float) -> Mechanism:
+async def prepare_again(loop: Loop, settings: NetSettings, host: str, ends_at: float) -> Mechanism:
     """Return what renews a login; tries until that login ends. Raises KafkaError."""
     pause = max(settings.reconnect_backoff, LEAST_PAUSE)
     longest = max(pause, settings.reconnect_backoff_max)
@@ -96,7 +100,7 @@ class Opening:
     """
 
     def __init__(
-        self, loop: Any, settings: NetSettings, host: str, port: int, family: Family
+        self, loop: Loop, settings: NetSettings, host: str, port: int, family: Family
     ) -> None:
         self.attempts: List[Attempt] = []
         self._loop = loop
@@ -105,7 +109,7 @@ class Opening:
         self._port = port
         self._family = family
         self._conversation = self._begin()
-        self._transport: Any = None
+        self._transport: Union[Transport, SecuredTransport, None] = None
         self._began: Optional[float] = None  # the attempt that is under way
         self._ip: Optional[str] = None
         self._silent_at: Optional[float] = None  # when a broker counts as silent
@@ -115,9 +119,11 @@ class Opening:
         return '<Opening %s:%s stage=%s>' % (self._host, self._port, stage)
 
     def _begin(self) -> ConnectConversation:
-        return ConnectConversation(
-            self._settings, self._host, self._port, self._family, self._loop.wall
-        )
+        where = self._host, self._port
+        return ConnectConversation(self._settings, *where, self._family, self._wall)
+
+    def _wall(self) -> float:
+        return self._loop.wall()
 
     async def run(self, seconds: float) -> Opened:
         """Return a connection that is ready.
@@ -164,7 +170,7 @@ class Opening:
                 opening = self._drive(steps, address, seconds)
                 established: Established = await self._loop.within(seconds, opening)
                 session, _, lifetime_ms, is_unasked = established
-                return Opened(self._transport, session, address.ip, lifetime_ms, is_unasked)
+                return Opened(self._connection, session, address.ip, lifetime_ms, is_unasked)
             except KafkaError as error:
                 self._drop()
                 self._note(began, address.ip, error)
@@ -181,6 +187,11 @@ class Opening:
             except BaseException:
                 self._drop()
                 raise
+
+    @property
+    def _connection(self) -> Union[Transport, SecuredTransport]:
+        assert self._transport is not None
+        return self._transport
 
     def _drop(self) -> None:
         if self._transport is not None:
@@ -222,13 +233,13 @@ class Opening:
             return await self._receive(action.silent_seconds, seconds)
         self._silent_at = None
         if isinstance(action, SendBytes):
-            self._transport.write([action.data])
+            self._connection.write([action.data])
         elif isinstance(action, OpenConnection):
             self._drop()
             self._transport = await self._loop.connect(address, seconds, self._settings.socket)
             self._transport.expecting = True
         elif isinstance(action, StartTls):
-            self._transport = SecuredTransport(self._transport, action.client)
+            self._transport = SecuredTransport(self._connection, action.client)
         elif isinstance(action, RunBlocking):
             await _run_blocking(self._loop, self._settings, action)
         else:
@@ -241,13 +252,13 @@ class Opening:
         received: bytes
         if silent_seconds is None:
             self._silent_at = None
-            received = await self._transport.recv()
+            received = await self._connection.recv()
             return received
         now = self._loop.time()
         if self._silent_at is None:
             self._silent_at = now + min(silent_seconds, seconds / 4)
         try:
-            received = await self._loop.within(self._silent_at - now, self._transport.recv())
+            received = await self._loop.within(self._silent_at - now, self._connection.recv())
         except KafkaTimeoutError:
             return None
         return received

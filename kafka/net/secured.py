@@ -6,10 +6,13 @@ blocking.py or the evented clients drive. The handshake is a part of the connect
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Tuple, Union
 
 from kafka.errors import KafkaConnectionError
 from kafka.net.tls import TlsClient
+
+if TYPE_CHECKING:
+    from kafka.net.transport import Transport
 
 __all__ = ['SecuredTransport', 'TransportLayer']
 
@@ -20,7 +23,7 @@ class SecuredTransport:
     #: What can be read of the socket is not what was sent: nobody but this may read it.
     descriptor = None
 
-    def __init__(self, inner: Any, tls: TlsClient) -> None:
+    def __init__(self, inner: Union[Transport, SecuredTransport], tls: TlsClient) -> None:
         self._inner = inner
         self._tls = tls
         self._has_read = False

@@ -350,7 +350,7 @@ class KafkaConnection(threading.local):
     # ------------------------------------------------------------ the socket
 
     def _is_inherited(self) -> bool:
-        """Tell whether the socket came with a fork: two processes would mix up their answers."""
+        """Return True if the socket came with a fork: two processes would mix up their answers."""
         return self._sock is not None and self._process != os.getpid()
 
     def _is_ended(self) -> bool:

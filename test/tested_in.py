@@ -18,7 +18,6 @@ TESTED_IN = {
     'kafka/evented/base_coordinator.py': 'test/evented/test_consumer_coordinator.py',
     'kafka/evented/verbs.py': 'test/evented/test_client.py',
     'kafka/blocking/request_frames.py': 'test/evented/test_broker_connection.py',
-    'kafka/evented/stepped_socket.py': 'test/evented/test_broker_connection.py',
     'kafka/__main__.py': 'test/cli/test_run.py',
     'kafka/blocking/base_client.py': 'test/test_client_sending.py',
     'kafka/broker_errors.py': 'test/test_errors.py',

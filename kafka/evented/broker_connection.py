@@ -210,7 +210,7 @@ class BrokerConnection:
         return self._socket.addresses_left
 
     def can_send_more(self) -> bool:
-        """Tell whether fewer requests are in flight than may be."""
+        """Return True if fewer requests are in flight than may be."""
         most: int = self.config['max_in_flight_requests_per_connection']
         return len(self.in_flight_requests) < most
 
@@ -229,14 +229,14 @@ class BrokerConnection:
         return self.versions
 
     def requests_timed_out(self) -> bool:
-        """Tell whether the oldest request waits for too long (1.3)."""
+        """Return True if the oldest request waits for too long (1.3)."""
         for entry in list(self.in_flight_requests)[:1]:
             sent_at = getattr(entry, 'timestamp', None)
             return sent_at is not None and self._is_late(sent_at)
         return False
 
     def connect_blocking(self, timeout: Optional[float] = float('inf')) -> bool:
-        """Connect, within so many seconds; tell whether that went well (1.4).
+        """Connect, within so many seconds; return True if that went well (1.4).
 
         Without end: as long as an attempt may take, once through all addresses of the name.
         Raises as connect().
@@ -499,7 +499,7 @@ class BrokerConnection:
         return future
 
     def send_pending_requests(self) -> bool:
-        """Tell whether everything was written (1.4): send() writes at once."""
+        """Return True if everything was written (1.4): send() writes at once."""
         self._gives_lists = True
         return self.connected()
 

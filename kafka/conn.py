@@ -1,10 +1,10 @@
-"""KafkaConnection: one blocking connection to one broker.
+"""KafkaConnection: one blocking connection to one broker, the socket of the 0.9.5 client.
 
-Owns: the socket of the 0.9.5 client and what happens on it: connecting, framing, time-outs,
-closing; asking a broker for its versions when first needed. Does not own: what requests mean.
-Requests of old versions are recognised and translated by protocol/translation.py where a broker
-dropped those versions; everything else passes untouched. What secures a connection is kafka/net's;
-lists of hosts are read in net/addresses.py.
+Connects, cuts frames, limits times, closes; asks the broker for its versions when they are first
+needed, by the connect conversation (kafka/net/connect.py). Requests of old versions are recognised
+and translated by protocol/translation.py where a broker dropped those versions; all other bytes
+pass as they are. A secured connection is a SecuredSocket (kafka/net/blocking.py). Local to each
+thread.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Waiting(NamedTuple):
 
 
 class _Closer:
-    """Closes the socket of a connection that is collected, or that a thread leaves behind.
+    """Closes the socket of a connection that is collected, or that a thread leaves open at its end.
 
     Nobody else can in the latter case: the socket belongs to that thread's view of the connection,
     and a timer that commits, say, does not know that it made one.
@@ -261,7 +261,7 @@ class KafkaConnection(threading.local):
     def ask(self, request_id: int, request: Union[bytes, Unwritten]) -> Union[bytes, Unread]:
         """Send one request and read its answer, as send() or send_unwritten() and recv_unread() do.
 
-        Who is interrupted has to close the connection: an answer may still come.
+        A caller that is interrupted has to close the connection: an answer may still come.
         """
         if isinstance(request, Unwritten):
             self.send_unwritten(request_id, request)

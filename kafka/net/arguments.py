@@ -1,6 +1,6 @@
-"""What the blocking connections and clients are made with: time-outs, ports, security; checked.
+"""Checks of what blocking connections and clients are made with: host, port, time-out, security.
 
-Owns the checks that say which argument is wrong before anything is connected.
+They name the wrong argument before anything is connected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The names of SASL mechanisms: those that there are always, and those that a program adds.
+"""The names of SASL mechanisms: built-in ones, and those that a program registers.
 
-Owns the names, so that a wrong one is told where options are read, before any mechanism is
-imported. What they do: ``kafka.net.sasl``.
+Apart from ``kafka.net.sasl``, so that security.py refuses a wrong name without importing any
+mechanism.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""The way through a proxy: SOCKS5 (RFC 1928, RFC 1929) and HTTP CONNECT (RFC 9110).
+"""Handshakes with proxies: SOCKS5 (RFC 1928, RFC 1929) and HTTP CONNECT (RFC 9110).
 
-Owns what is said to a proxy before the bytes belong to the broker. A handshake is a generator: it
-yields bytes to send (none: only wait) and is sent what was received, in pieces as they come, b''
-when the proxy has closed; when it returns the connection is the broker's. Does not own: sockets,
-time-outs.
+A handshake is a generator: it yields bytes to send (none: only wait) and is sent what was received,
+in pieces as they come, b'' when the proxy has closed; when it returns the connection is the
+broker's. The connect conversation (connect.py) runs it.
 
-With ``socks5`` the client looks up the broker's name and tells the proxy an address, with
-``socks5h`` and ``http`` the proxy does; which it is, :func:`resolves_names` tells.
+With ``socks5`` the client looks up the broker's name and gives the proxy an address, with
+``socks5h`` and ``http`` the proxy does: see :func:`resolves_names`.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ def shown(url: str) -> str:
 
 
 def resolves_names(url: str) -> bool:
-    """Tell whether the proxy looks up names; otherwise handshake() gets an address as host."""
+    """Return True if the proxy looks up names; otherwise handshake() gets an address as host."""
     return parse(url).scheme != 'socks5'
 
 

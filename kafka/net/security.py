@@ -1,9 +1,9 @@
-"""How a client secures its connections, as its options say it: TLS, SASL, a proxy.
+"""Settings of secured connections, from options: TLS, SASL, a proxy.
 
-Owns the values and their checks; nothing is read, connected or imported here. What is done with
-them: tls.py, sasl/, proxy.py. The options and their names are those of 1.x to 3.x, the same for
-every client of every era. Secrets are never shown; they are part of a pickle, which carries the
-configuration to other processes. The names stand in the one table of all options (kafka/config).
+Values and their checks; nothing is read, connected or imported here. tls.py, sasl/ and proxy.py
+follow them. The options and their names are those of 1.x to 3.x, the same for every client of every
+era; they stand in the one table of all options (kafka/config). Secrets are never shown, but are
+part of a pickle, which carries the configuration to other processes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What the network floor goes by: addresses, times and limits, in seconds and bytes.
+"""NetSettings: addresses, times and limits of the network classes, in seconds and bytes.
 
-Owns the values, and how they follow from options. Does not own: names, types and defaults of
-options, which are those of the option table; what secures connections (security.py).
+Made from options, whose names, types and defaults are those of the option table (kafka/config).
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ class NetSettings(NamedTuple):
 
     ``release`` is a key of ``probe.OLD_RELEASES`` for brokers that cannot be asked, None to find
     out; ``api_version`` the release that the program names; ``rebootstraps`` is whether the client
-    ever begins anew with the bootstrap servers, and ``rebootstrap_after`` for how long nobody may
-    answer to Metadata before it does.
+    may begin again with the bootstrap servers (KIP-899), and ``rebootstrap_after`` how long
+    Metadata may stay unanswered before it does (KIP-1102).
     """
 
     servers: Tuple[Server, ...] = (('localhost', DEFAULT_PORT),)

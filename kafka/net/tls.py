@@ -1,8 +1,8 @@
-"""TLS for a client: the context from its settings, and a connection's end without a socket.
+"""TLS of a client (RFC 8446): the SSLContext of its settings, and a connection without a socket.
 
-Owns the reading of certificates and keys (files or PEM text), the encryption of bytes, and the
-words for what goes wrong in a handshake. Does not own: sockets, time-outs, the settings
-(security.py). Follows RFC 8446 as far as the standard library does; nothing below TLS 1.2.
+security.py makes the context; the connect conversation (connect.py) does the handshake by a
+TlsClient, and secured.py encrypts with it afterwards. Errors of OpenSSL become TlsError here, with
+what to do about them. Nothing below TLS 1.2.
 """
 
 from __future__ import annotations

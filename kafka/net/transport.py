@@ -1,6 +1,6 @@
-"""One TCP connection of a loop: bytes out, bytes in, awaited where they are not ready.
+"""A TCP connection of the event loop: bytes out, bytes in, awaited where they are not ready.
 
-Owns: the socket. Does not own: what the bytes mean, TLS, time-outs of requests (broker.py).
+Only for turns of its loop. secured.py puts TLS above it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ['SocketOptions', 'Transport', 'open_transport']
 
 Bytes = Union[bytes, bytearray, memoryview]
 
-#: So many bytes are read at once; memory for 128 KiB and more would be mapped anew each time.
+#: So many bytes are read at once; memory for 128 KiB and more would be mapped again each time.
 READ_BYTES = 120 * 1024
 #: A system call takes so many pieces at most; POSIX promises 16, everybody has 1024.
 MAX_PIECES = 512
@@ -106,7 +106,7 @@ class Transport:
 
     @property
     def expecting(self) -> bool:
-        """Whether an answer is due. Whoever sends says so: only then somebody waits for it."""
+        """Whether an answer is due, as its sender says: without one no thread waits for it."""
         return self._expecting
 
     @expecting.setter
@@ -166,7 +166,7 @@ class Transport:
                 break
             except OSError as error:
                 raise self._break(error) from error
-            rest = _behind(rest, sent)
+            rest = _unsent_of(rest, sent)
         return rest
 
     def _send_some(self, pieces: List[Bytes]) -> int:
@@ -310,8 +310,8 @@ def _view(data: Bytes) -> memoryview:
     return data if isinstance(data, memoryview) else memoryview(data)
 
 
-def _behind(pieces: List[Bytes], sent: int) -> List[Bytes]:
-    """Return what is left of the pieces behind so many bytes."""
+def _unsent_of(pieces: List[Bytes], sent: int) -> List[Bytes]:
+    """Return what is left of the pieces after so many bytes."""
     for position, piece in enumerate(pieces):
         if sent < len(piece):
             rest = pieces[position:]
@@ -346,7 +346,7 @@ async def open_transport(
     except OSError as error:
         sock.close()
         raise _unreachable(address, error.errno or 0) from error
-    except OverflowError as error:  # a port that is none
+    except OverflowError as error:  # a port out of range
         sock.close()
         raise _unreachable(address, errno.EADDRNOTAVAIL) from error
     except BaseException:

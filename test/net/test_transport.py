@@ -12,7 +12,7 @@ import pytest
 
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka.net.resolver import Address
-from kafka.net.transport import SocketOptions, _behind
+from kafka.net.transport import SocketOptions, _unsent_of
 
 #: Seconds that a busy machine takes for what takes none.
 BUSY = 30
@@ -243,5 +243,5 @@ def test_socket_options_are_set(loop, listener):
 
 
 @pytest.mark.parametrize('sent', range(7))
-def test_what_is_left_behind_a_part(sent):
-    assert b''.join(_behind([b'ab', b'c', b'def'], sent)) == b'abcdef'[sent:]
+def test_what_is_left_unsent_of_a_part(sent):
+    assert b''.join(_unsent_of([b'ab', b'c', b'def'], sent)) == b'abcdef'[sent:]

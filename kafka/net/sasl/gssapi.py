@@ -1,7 +1,7 @@
 """SASL GSSAPI (RFC 4752): Kerberos, by the optional package gssapi (extra ``gssapi``).
 
-Owns the way from a Kerberos ticket to the tokens. Tickets, key tables and the KDC's address are the
-system's business (krb5.conf, kinit, KRB5_CLIENT_KTNAME).
+Makes the tokens from a Kerberos ticket. Tickets, key tables and the address of the KDC are up to
+the system (krb5.conf, kinit, KRB5_CLIENT_KTNAME).
 """
 
 from __future__ import annotations

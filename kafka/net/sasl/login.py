@@ -1,12 +1,10 @@
-"""A login over SASL on a session: which steps follow each other, and what refusals mean.
+"""A login over SASL on a session: the order of its requests, and what refusals mean.
 
-Owns the way of the tokens: SaslHandshake, then SaslAuthenticate (KIP-152) or, to brokers before
-1.0, bare frames (KIP-43); the same once more before a login ends (KIP-368). Does not own: what the
-tokens say (the mechanisms), the bytes' way (whoever drives it).
+SaslHandshake, then SaslAuthenticate (KIP-152) or, to brokers before 1.0, bare frames (KIP-43); the
+same again before a login ends (KIP-368). The mechanisms make the tokens; the connect conversation
+(kafka/net/connect.py) runs the generators here::
 
-A driver holds back other requests and moves bytes::
-
-    prepare(mechanism)                                     # may take time
+    prepare(mechanism)                                     # may block
     steps = authenticate(session, mechanism)
     data = next(steps)
     while True:
@@ -14,8 +12,8 @@ A driver holds back other requests and moves bytes::
         event = ...                                        # the session's next of is_step(event)
         data = steps.send(event)                           # None if the broker has closed
 
-StopIteration carries what came of it, a LoggedIn, whose ``unsent`` is to be written still. Answers
-to earlier requests come in between where a login is renewed; they are whose they are.
+StopIteration carries the result, a LoggedIn, whose ``unsent`` has to be written. No other request
+may be sent meanwhile; responses to earlier ones may come in between where a login is renewed.
 """
 
 from __future__ import annotations
@@ -79,7 +77,7 @@ Login = Generator[bytes, Optional[Event], LoggedIn]
 
 
 def is_step(event: Event) -> bool:
-    """Tell whether an event is the answer that a login waits for."""
+    """Return True if an event is the response that a login waits for."""
     return isinstance(event, (LoginAnswered, VersionsNegotiated))
 
 
@@ -107,7 +105,7 @@ def prepare(mechanism: Mechanism) -> None:
 
 
 def takes_time(mechanism: Mechanism) -> bool:
-    """Tell whether prepare() does anything."""
+    """Return True if prepare() does anything, and may block."""
     return type(mechanism).prepare is not Mechanism.prepare
 
 

@@ -1,7 +1,6 @@
-"""What a SASL mechanism is: a generator of the client's tokens that is sent the broker's.
+"""The interface of a SASL mechanism: a generator of the client's tokens, sent the broker's.
 
-Owns the base class, the registry of names, and the way a class in the shape of 2.3 becomes a
-mechanism. The mechanisms are the neighbours here; what carries the tokens is login.py's business.
+Also how a class in the shape of 2.3 becomes a mechanism. login.py carries the tokens.
 """
 
 from __future__ import annotations
@@ -86,11 +85,11 @@ class SaslMechanism:
         raise NotImplementedError
 
     def is_done(self) -> bool:
-        """Tell whether there are no more tokens."""
+        """Return True if there are no more tokens."""
         raise NotImplementedError
 
     def is_authenticated(self) -> bool:
-        """Tell whether it went well."""
+        """Return True if it went well."""
         raise NotImplementedError
 
     def auth_details(self) -> str:

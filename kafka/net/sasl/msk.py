@@ -1,7 +1,7 @@
 """AWS_MSK_IAM: logging in to Amazon MSK with the keys of AWS, by the optional package botocore.
 
-Owns the token: a request to connect, signed by Signature Version 4, as JSON. The keys are those
-that botocore finds (environment, profile, role).
+The token is a request to connect, signed by Signature Version 4, as JSON. The keys are those that
+botocore finds (environment, profile, role).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""SASL OAUTHBEARER (RFC 7628, KIP-255, KIP-342): a token that somebody else made out.
+"""SASL OAUTHBEARER (RFC 7628, KIP-255, KIP-342): a token that an identity provider has issued.
 
-Owns the mechanism and the shape of what provides tokens. Where they come from is the provider's
-business; one that asks an identity provider is in oidc.py.
+The mechanism, and the interface of token providers; one that asks an identity provider is in
+oidc.py.
 """
 
 from __future__ import annotations

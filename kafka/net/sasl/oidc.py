@@ -1,8 +1,8 @@
 """Tokens of an identity provider for OAUTHBEARER: client credentials of OAuth 2 (RFC 6749, 4.4).
 
-Owns the request for a token, what is believed of the answer, and how long a token is kept. Only
-https, no redirects, an answer of at most 64 KiB within a time limit: an endpoint is no more trusted
-than it has to be.
+Requests a token, checks the answer, and keeps the token until shortly before it ends. Only https,
+no redirects, an answer of at most 64 KiB within a time limit: an endpoint is no more trusted than
+it has to be.
 """
 
 from __future__ import annotations

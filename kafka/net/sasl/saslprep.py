@@ -1,8 +1,8 @@
 """SASLprep (RFC 4013): one form for names and passwords that look the same.
 
-Owns the profile; the tables of stringprep (RFC 3454) are the standard library's module of that
-name, which is exact (Unicode 3.2), needs nothing to be installed and stays as long as the codec
-``idna``, which is built on it. Packages that offer SASLprep use the same tables.
+The tables of stringprep (RFC 3454) are the standard library's module of that name, which is exact
+(Unicode 3.2), needs nothing to be installed and stays as long as the codec ``idna``, which is built
+on it. Packages that offer SASLprep use the same tables.
 """
 
 from __future__ import annotations

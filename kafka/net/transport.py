@@ -323,7 +323,7 @@ def _unsent_of(pieces: List[Bytes], sent: int) -> List[Bytes]:
 
 
 async def open_transport(
-    loop: Any, address: Address, options: SocketOptions, timeout: float
+    loop: SocketLoop, address: Address, options: SocketOptions, timeout: float
 ) -> Transport:
     """Connect to an address.
 

@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from kafka.producer.future import FutureRecords, future_of  # noqa: E402
+from kafka.producer.kafka import KafkaProducer  # noqa: E402
 from kafka.producer.producer_batch import State  # noqa: E402
 from kafka.producer.record_accumulator import Limits, RecordAccumulator  # noqa: E402
-from kafka.producer.sending import Sending  # noqa: E402
 
 PARTITIONS = 6
 KEYS = 1000
@@ -33,7 +33,7 @@ VALUES = [b'%0100d' % number for number in range(AT_A_TIME)]
 HOT = [b'key-%d' % (number % KEYS) for number in range(AT_A_TIME)]
 
 
-class Producer(Sending):
+class Producer(KafkaProducer):
     """The quick ways, and the shortest slow ones."""
 
     def __init__(self, batch_size: int, codec: int) -> None:

@@ -163,7 +163,7 @@ OPTIONAL = {
 STANDARD = getattr(sys, 'stdlib_module_names', None)  # since Python 3.10
 FOR_TYPES = {'typing_extensions'}  # read by type checkers, which bring it; never loaded
 
-MAX_FILE, MAX_FUNCTION, MAX_METHODS = 900, 60, 30
+MAX_FILE, MAX_FUNCTION, MAX_METHODS = 1400, 60, 30
 
 TOP_LEVEL = {
     # the rooms

@@ -194,7 +194,7 @@ def test_who_is_thrown_out_while_it_transforms_commits_nothing_and_joins_anew(st
             leave = LeaveGroupRequest(
                 group_id='g', members=[MemberIdentity(member_id=thrown[0].member_id)]
             )
-            program.producer._loop.run(program.producer._pool.send(leave), 10)
+            program.producer._loop.run(program.producer._engine.pool.send(leave), 10)
         return Program.copy(records)
 
     with Program(cluster) as program:

@@ -24,7 +24,7 @@ from test.stored import stored
 ROOM = os.path.dirname(os.path.abspath(kafka.__file__)) + os.sep
 NET = ROOM + 'net' + os.sep
 WAITING = (NET, os.path.join(ROOM, 'producer', 'future.py'))
-ENDING = (NET, os.path.join(ROOM, 'producer', 'kafka.py'))
+ENDING = (NET, *(os.path.join(ROOM, 'producer', name) for name in ('kafka.py', 'engine.py')))
 READING = (NET, os.path.join(ROOM, 'consumer', 'engine.py'))
 #: Seconds within which everything goes on.
 SOON = 10

@@ -8,8 +8,8 @@ from __future__ import annotations
 LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {
     'kafka/record/batch_decoder.py: _full_strides': 'run for each record: each call inside costs',
-    'kafka/producer/record_accumulator.py: RecordAccumulator.append': 'as sending.py: Sending.send',
-    'kafka/producer/sending.py: Sending.send': 'made for each record: each call inside costs',
+    'kafka/producer/record_accumulator.py: RecordAccumulator.append': 'as KafkaProducer.send',
+    'kafka/producer/kafka.py: KafkaProducer.send': 'made for each record: each call inside costs',
 }
 MANY_METHODS: dict[str, str] = {}
 LATE_IMPORTS: dict[str, str] = {
@@ -40,7 +40,8 @@ BROAD_EXCEPTS: dict[str, str] = {
     'kafka/evented/client.py: EventedClient._run_tasks': 'a task of the program: its future fails',
     'kafka/future.py: Future._run': 'logged: nobody waits for a callback',
     'kafka/future.py: drive_coroutine': 'thrown into the coroutine, which awaits it',
-    'kafka/producer/placing.py: _tell_refused': 'logged: the error of the record is raised',
+    'kafka/producer/record_preparation.py: ProducerInterceptors.on_send_error': 'logged: the error'
+    ' of the record is raised',
     'kafka/future.py: Future._tell': 'logged: a callback must not end the thread of the network',
     'kafka/net/sasl/login.py: prepare': 'told as a failure of the mechanism',
     'kafka/net/sasl/login.py: _step': 'told as a failure of the mechanism',

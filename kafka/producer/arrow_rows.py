@@ -1,11 +1,11 @@
-"""Rows of Arrow on their way into batches, without an object of Python for each of them.
+"""Rows of Arrow on their way into batches, without a Python object for each of them.
 
-Owns which rows may go this way, and how they are put in order and cut into batches; they are
-encoded by :mod:`kafka.record.vector_encoder`, and queued by :mod:`kafka.producer.encoded_batches`.
-All rows of a call are sorted by partition at once, so that what is paid for a call of numpy is
-paid for all batches together; few rows are cheaper by the way of :mod:`kafka.producer.rows`, which
-also does what is not done here: rows some of which have no partition and no key, and headers
-without a name, which are nobody's.
+Decides which rows can be sent like this, and sorts them and cuts them into batches; they are
+encoded by :mod:`kafka.record.vector_encoder` and queued by the accumulator. All rows of a call are
+sorted by partition at once, so that the price of a call of numpy is paid once for all batches. Few
+rows are cheaper in :mod:`kafka.producer.rows`. Rows some of which have neither partition nor key,
+and headers without a name, are left to it as well. Called by :mod:`kafka.spark`, in the thread that
+writes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 
 from kafka.internals.validation import check_topic
 from kafka.producer.encoded_batches import Encoded, ManyEncoded
+from kafka.producer.engine import OVERHEAD, ProducerEngine
 from kafka.producer.future import FutureRecords
-from kafka.producer.placing import OVERHEAD, Placing
-from kafka.producer.rows import RowRefusedError, check_producer, find_partitions, too_large
+from kafka.producer.kafka import KafkaProducer
+from kafka.producer.rows import RowRefusedError, find_partitions, too_large
 from kafka.producer.topic_queue import TopicQueue
 from kafka.record.vector_encoder import encode_headers, encode_rows, hash_keys, sizes_of
 from kafka.record.vectors import has_numpy, numpy, pyarrow
@@ -43,7 +44,9 @@ class ArrowRows(NamedTuple):
     headers: Optional[Any] = None
 
 
-def send_arrow_rows(producer: Placing, topic: str, rows: ArrowRows) -> Optional[FutureRecords]:
+def send_arrow_rows(
+    producer: KafkaProducer, topic: str, rows: ArrowRows
+) -> Optional[FutureRecords]:
     """Send rows to one topic, or return None where send_rows() has to.
 
     Returns, raises: as kafka.producer.rows.send_rows().
@@ -54,15 +57,15 @@ def send_arrow_rows(producer: Placing, topic: str, rows: ArrowRows) -> Optional[
         return None
     if producer.config['api_version'] < _BATCHES_SINCE:
         return None
-    deadline = time.monotonic() + producer._max_block
-    check_producer(producer)
+    engine = producer.plain_engine()
+    deadline = time.monotonic() + engine.max_block
     check_topic(topic)
-    queue = producer._queue(topic, deadline)
+    queue = engine.wait_for_queue(topic, deadline)
     if rows.keys is not None or rows.partitions is not None:
         if len(rows.values) < _FEWEST_EACH * len(queue.partitions):
             return None
     if rows.partitions is not None:
-        _find_partitions(producer, queue, rows.partitions, deadline)
+        _find_partitions(engine, queue, rows.partitions, deadline)
     if rows.headers is not None:
         rows = rows._replace(headers=encode_headers(rows.headers))
         if rows.headers is None:
@@ -74,21 +77,25 @@ def send_arrow_rows(producer: Placing, topic: str, rows: ArrowRows) -> Optional[
         sizes = sizes + key_sizes
     if rows.headers is not None:
         sizes = sizes + sizes_of(rows.headers)
-    if sizes.max() + OVERHEAD > producer._largest:
+    if sizes.max() + OVERHEAD > engine.largest_record:
         raise too_large(producer, topic, sizes.tolist())
-    accumulator = producer._accumulator
+    accumulator = engine.accumulator
     many = ManyEncoded(queue, int(time.time() * 1000))
     _encode(many, rows, sizes + accumulator.overhead, accumulator.batch_room(queue))
-    producer._append(lambda now, ticket: accumulator.append_encoded(many, now, ticket), deadline)
+    engine.append_waiting(
+        lambda now, ticket: accumulator.append_encoded(many, now, ticket), deadline
+    )
     return FutureRecords(
         many.placed, value_sizes.tolist(), None if key_sizes is None else key_sizes.tolist()
     )
 
 
-def _find_partitions(producer: Placing, queue: TopicQueue, column: Any, deadline: float) -> None:
+def _find_partitions(
+    engine: ProducerEngine, queue: TopicQueue, column: Any, deadline: float
+) -> None:
     wanted = column.unique().to_pylist()
     try:
-        find_partitions(producer, queue, wanted, deadline)
+        find_partitions(engine, queue, wanted, deadline)
     except RowRefusedError as refused:
         row = column.index(wanted[refused.index]).as_py()
         raise RowRefusedError(row, refused.reason) from refused.reason

@@ -1,9 +1,20 @@
-"""KafkaProducer: sends records to a cluster, the same class for programs of 1.x to 3.x.
+"""KafkaProducer: sends records to a cluster, for programs of 1.x to 3.x.
 
-Owns what a program sees: the options, the calls, their errors, and the ways of send() that are not
-quick. What it sends is collected by :mod:`kafka.producer.record_accumulator` and sent by
-:mod:`kafka.producer.sender`; who runs the network is told in :mod:`kafka.net.loop.threads`: a call
-that blocks does it itself, otherwise one thread in the background.
+A face of :class:`kafka.producer.engine.ProducerEngine`: it has the options, the calls that programs
+make, their errors, and which of them wait. What is done to a record by objects of the program is in
+:mod:`kafka.producer.record_preparation`. A call that blocks runs the network itself where it may,
+otherwise the thread in the background does (:mod:`kafka.net.loop.threads`).
+
+send(), send_and_forget() and send_many() are called millions of times. Their first lines take
+records that need nothing but a place in a batch: bytes for a topic in ``fast`` of the accumulator.
+A topic is there only while the producer is open and has no serializer, interceptor or partitioner
+of the program, no transaction is to be checked, and no record is deferred, which nothing may
+overtake. There nothing is done for a record that can be done for a batch, and nothing is called
+that can be written out (benchmarks/producer_path.py has the figures). No lock is waited for there.
+The other way, ``_send()`` and its like, is taken where a change of the accumulator is under way: in
+another thread; in this one, where a finalizer or signal handler sends in the middle of it; or an
+exception has ended it, and it is repaired first. It is also taken while the box of the topic has
+records, which may be of the same thread and go into batches first.
 """
 
 from __future__ import annotations
@@ -17,38 +28,57 @@ import os
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from kafka import config as options
-from kafka.errors import IllegalStateError, KafkaTimeoutError
+from kafka.cluster import ClusterMetadata
+from kafka.errors import (
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    TopicAuthorizationFailedError,
+)
 from kafka.internals.cleanup import CleanUp, clean_up
 from kafka.internals.logging_setup import be_quiet
 from kafka.internals.running_calls import is_in_call
 from kafka.net.client import NetworkClient
-from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
-from kafka.partitioner.adapt import adapt, is_default
 from kafka.partitioner.default import DefaultPartitioner
-from kafka.producer.collected import close_collected
-from kafka.producer.figures import figures_of
-from kafka.producer.placing import OVERHEAD, Placing
-from kafka.producer.plain_state import PlainState
-from kafka.producer.produce_request import SenderSettings
-from kafka.producer.producer_batch import compression_of
-from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.bounded_lock import LockBusyError
+from kafka.producer.buffer import Ticket
+from kafka.producer.engine import OVERHEAD, ProducerEngine
+from kafka.producer.future import (
+    FutureOfMore,
+    FutureRecordMetadata,
+    FutureRecords,
+    Placed,
+    future_of,
+    header_size,
+)
+from kafka.producer.producer_batch import FailedBatch, Headers
+from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.record_checks import (
     FlushTimeoutError,
     ProducerClosedError,
+    ProducerRecord,
     RecordTypeError,
-    adapt_serializer,
+    RecordValueError,
     check_codec,
+    check_column,
+    check_headers,
+    check_partition,
+    check_release,
     check_timeout,
+    check_timestamp,
     check_topic,
 )
-from kafka.producer.sender import Sender
+from kafka.producer.record_preparation import ProducerInterceptors, RecordPreparation
+from kafka.producer.sender import Sender as Sender  # by which 1.x to 3.x have it here
+from kafka.producer.topic_queue import TopicQueue
 from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_operations import PreparedTxnState
-from kafka.producer.transaction_state import TransactionState
+from kafka.structs import TopicPartition
 
 log = logging.getLogger(__name__)
 be_quiet()
@@ -57,19 +87,28 @@ be_quiet()
 _CLOSING_SECONDS = 5.0
 # How long the end of the interpreter waits for records that were not sent.
 _EXIT_SECONDS = 5.0
-# How long it is waited for them when a producer is collected that was not closed, as in 2.x.
+# How long records may take when a producer is collected that was not closed, as in 2.x; and the
+# pause between two looks whether they all have an outcome.
 _COLLECTED_SECONDS = 1.0
-# How often it is looked whether another thread that closes a producer still does.
+_COLLECTED_LOOK_SECONDS = 0.01
+# The pause between two looks whether another thread is still closing a producer.
 _LOOK_SECONDS = 0.1
+
+# Looked up as attributes of modules these would cost more than all of what they do.
+_wall = time.time
+_now = time.monotonic
+_Future = FutureRecordMetadata
+_ONLY_BYTES = {bytes}
+_LISTS = (list, tuple)
 
 _numbers = itertools.count(1)
 # Producers whose close() has not ended, for the end of the interpreter and for forks.
-_open: weakref.WeakSet[Any] = weakref.WeakSet()
-# What futures that are still there belong to, producers that are just being closed included.
+_open: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()
+# Those that futures may still refer to, of producers that are just being closed as well.
 _accumulators: weakref.WeakSet[RecordAccumulator] = weakref.WeakSet()
 
 
-class KafkaProducer(Placing):
+class KafkaProducer:
     """Publish records to a Kafka cluster (1.x to 3.x; the options of each release are taken).
 
     Safe to be shared by threads. ``send()`` puts a record into a batch and returns a future; full
@@ -105,42 +144,33 @@ class KafkaProducer(Placing):
         check_codec(config)
         if config['client_id'] is None:
             config['client_id'] = 'kafka-python-producer-%d' % next(_numbers)
-        self._key_serializer = adapt_serializer('key_serializer', config['key_serializer'])
-        self._value_serializer = adapt_serializer('value_serializer', config['value_serializer'])
-        self._partitioner = adapt(config['partitioner'])
-        self._interceptors = [
-            each() if isinstance(each, type) else each for each in config['interceptors']
-        ]
-        self._told = [
-            each.on_acknowledgement
-            for each in self._interceptors
-            if hasattr(each, 'on_acknowledgement')
-        ]
-        self._is_default = is_default(config['partitioner'])
+        self._preparation = RecordPreparation(
+            config['key_serializer'], config['value_serializer'], config['partitioner']
+        )
+        interceptors = config['interceptors']
+        self._interceptors = ProducerInterceptors(interceptors) if interceptors else None
         self._max_block = config['max_block_ms'] / 1000
-        self._largest = min(config['max_request_size'], config['buffer_memory'])
         self._forked = False
-        self._client = self._new_client(
+        network = self._new_client(
             NetSettings.from_options(config),
             '%s-network-thread' % config['client_id'],
             config['busy_poll_us'] / 1e6,
         )
-        self._loop, self._pool = self._client.loop, self._client.pool
+        self._loop = network.loop
         try:
-            self._begin()
-            self._build()
+            self._find_release(network)
+            self._engine = ProducerEngine(network, config)
+            self._accumulator = self._engine.accumulator
+            _accumulators.add(self._accumulator)
+            self._engine.begin()
         except BaseException:
             self._loop.close(1.0)
             raise
-        self._is_plain = (
-            self._key_serializer is self._value_serializer is None
-            and self._is_default
-            and not self._interceptors
-        )
+        self._is_plain = self._preparation.is_plain and self._interceptors is None
         self._closed = False
         _open.add(self)
 
-    def _begin(self) -> None:
+    def _find_release(self, network: NetworkClient) -> None:
         """Start the thread; find out what the brokers are unless that was said."""
         config = self.config
         self._loop.start()
@@ -154,73 +184,14 @@ class KafkaProducer(Placing):
             ),
             None,
         )
-        self._client.connect(limit)
-        options.settle_release(config, self._client.release())
+        network.connect(limit)
+        options.settle_release(config, network.release())
         check_codec(config)
 
-    def _build(self) -> None:
-        """Make the parts that send. None knows the producer, so that it can be collected."""
-        config, loop = self.config, self._loop
-        limits = Limits(
-            batch_size=config['batch_size'],
-            linger=config['linger_ms'] / 1000,
-            buffer_memory=config['buffer_memory'],
-            delivery_timeout=config['delivery_timeout_ms'] / 1000,
-            ordered=config['max_in_flight_requests_per_connection'] == 1,
-            compressed=config['compression_type'] is not None,
-            adaptive=config['partitioner_adaptive_partitioning_enable'],
-            record_size=min(config['max_request_size'], config['buffer_memory']) - OVERHEAD,
-        )
-        settings = _settings_of(config, limits)
-
-        def wait(done: Callable[[], bool], timeout: Optional[float]) -> bool:
-            if accumulator.is_mine():
-                accumulator.check_outside()
-            return bool(loop.wait(done, timeout, sender.begin))
-
-        self._accumulator = accumulator = RecordAccumulator(
-            limits, lambda: loop.call_lazily(sender.look), wait
-        )
-        _accumulators.add(accumulator)
-        self._state = self._new_state()
-        if config['transactional_id'] is not None:
-            accumulator.check_send = self._state.check_send
-        self._figures = None
-        if config['metrics_enabled']:
-            cluster = self._pool.cluster
-            self._figures = figures_of(
-                config, lambda: sender.in_flight, lambda: loop.time() - cluster.refreshed_at
-            )
-        sender = Sender(loop, self._pool, accumulator, self._state, settings, self._figures)
-        self._sender = sender
-        if config['enable_idempotence']:
-            self._transactions = TransactionDriver(
-                loop,
-                self._pool,
-                self._state,
-                accumulator,
-                sender.poke,
-                self._max_block,
-                settings.request_timeout,
-                settings.retry_backoff,
-                settings.retry_backoff_max,
-                begin=self._client.bootstrap,
-            )
-        loop.call_threadsafe(sender.start)
-        self._update = _Update(accumulator, self._pool, self._figures, config)
-        self._pool.cluster.add_listener(self._update)
-
-    def _new_state(self) -> Any:
-        if not self.config['enable_idempotence']:
-            return PlainState()
-        # Brokers take whole milliseconds; programs may give fractions.
-        timeout_ms = int(self.config['transaction_timeout_ms'])
-        return TransactionState(self.config['transactional_id'], timeout_ms)
-
     @property
-    def _metadata(self) -> Any:
+    def _metadata(self) -> ClusterMetadata:
         """What is known of the cluster, by the name under which programs of 1.x to 3.x found it."""
-        return self._pool.cluster
+        return self._engine.pool.cluster
 
     @property
     def _name(self) -> str:
@@ -239,8 +210,23 @@ class KafkaProducer(Placing):
     def __del__(self) -> None:
         if getattr(self, '_closed', True) or self._forked:
             return
-        if not close_collected(self, self._loop, self._accumulator, _COLLECTED_SECONDS):
+        # Python collects cycles in any thread that makes an object, at that place: also in a turn
+        # of this loop, where a call that waits for the loop would wait for itself, and where the
+        # lock of the accumulator is held. There the turns that follow close it.
+        if self._loop.runs_here() or self._accumulator.is_mine():
+            self._loop.call_threadsafe(self._begin_to_close, _COLLECTED_SECONDS)
             _open.add(self)  # still
+        else:
+            self.close(timeout=_COLLECTED_SECONDS)
+
+    def _begin_to_close(self, seconds: float) -> None:
+        self._loop.spawn(self._close_in_turns(self._loop.time() + seconds))
+
+    async def _close_in_turns(self, deadline: float) -> None:
+        self._accumulator.close()
+        while not self._accumulator.is_empty() and self._loop.time() < deadline:
+            await self._loop.sleep(_COLLECTED_LOOK_SECONDS)
+        self.close(timeout=0)
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickle as configuration: what comes out is a new producer with the same options."""
@@ -254,6 +240,381 @@ class KafkaProducer(Placing):
     def _max_usable_produce_magic(self) -> int:
         return self.max_usable_produce_magic(self.config['api_version'] or (0, 11))
 
+    # ------------------------------------------------------------ sending
+
+    def send(
+        self,
+        topic: Any,
+        value: Any = None,
+        key: Any = None,
+        headers: Any = None,
+        partition: Any = None,
+        timestamp_ms: Any = None,
+    ) -> FutureRecordMetadata:
+        """Send a record; return a future for where it is stored.
+
+        Arguments: value, key: bytes, or what the serializers take; headers: a list of (str, bytes
+        or None), or the partition (to 1.4.3); partition: None to have one chosen; timestamp_ms:
+        since 1970.
+        Raises: KafkaTimeoutError when topic or memory are not there within max_block_ms; ValueError
+        or TypeError, which are AssertionErrors too, for what cannot be sent; IllegalStateError when
+        closed, or outside of a transaction; what serializers and partitioners raise; ValueError for
+        a value of None before 0.8.1, UnsupportedForMessageFormatError for headers before 0.11.
+        """
+        if headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
+            accumulator = self._accumulator
+            queue = accumulator.fast.get(topic)
+            if queue is not None:
+                wall = _wall()
+                # What makes objects, where the collector may run finalizers, is before the lock.
+                size = len(value)
+                is_held = True
+                try:
+                    if key is None:
+                        future: FutureRecordMetadata = _Future()
+                        with accumulator.entry as is_held:
+                            if is_held and not accumulator.is_changing:
+                                accumulator.is_changing = True
+                                batch = queue.batch
+                                room = batch.room - size - accumulator.overhead
+                                if room > 0 and not queue.box:
+                                    future._batch = batch
+                                    future._index = index = len(batch.values)
+                                    if wall >= batch.tick:
+                                        accumulator.set_time(batch, wall)
+                                    if batch.has_columns:
+                                        batch.cut(index)
+                                    batch.room = room
+                                    future._value_size = size
+                                    batch.put(value)
+                                    accumulator.is_changing = False
+                                    return future
+                                accumulator.is_changing = False
+                    elif type(key) is bytes:
+                        place, key_size, future = queue.by_key[key], len(key), FutureOfMore()
+                        with accumulator.entry as is_held:
+                            if is_held and not accumulator.is_changing:
+                                accumulator.is_changing = True
+                                batch = place.open
+                                room = batch.room - size - key_size - accumulator.overhead
+                                if room > 0 and not queue.box:
+                                    future._batch = batch
+                                    future._index = index = len(batch.values)
+                                    if wall >= batch.tick:
+                                        accumulator.set_time(batch, wall)
+                                    keys = batch.keys
+                                    if keys is None or len(keys) != index or batch.headers:
+                                        batch.set_key(index, key)
+                                    else:
+                                        keys.append(key)
+                                    batch.room = room
+                                    future._key_size = key_size
+                                    future._header_size = -1
+                                    future._value_size = size
+                                    batch.put(value)
+                                    accumulator.is_changing = False
+                                    return future
+                                accumulator.is_changing = False
+                except RuntimeError:  # another thread has the lock: see try_lock()
+                    if is_held:
+                        raise
+        return self._send(topic, value, key, headers, partition, timestamp_ms)
+
+    def send_and_forget(self, topic: Any, value: Any, key: Any = None) -> None:
+        """Send a record that nobody will ask about: without a future. Beyond the peers.
+
+        That it could not be stored is logged. Arguments and errors: as send().
+        """
+        if key is None and type(value) is bytes:
+            queue = self._accumulator.fast.get(topic)
+            if (
+                queue is not None
+                and _now() < queue.box_until
+                and len(value) <= queue.boxed_size
+                and len(queue.box) < queue.most_boxed
+            ):
+                queue.put_in_box(value)
+                if not queue.is_watched:
+                    self._accumulator.watch_box(queue)
+                return
+        self._forget(topic, value, key)
+
+    def send_many(
+        self,
+        topic: Any,
+        values: Sequence[Any],
+        keys: Optional[Sequence[Any]] = None,
+        headers: Any = None,
+        partition: Any = None,
+        timestamp_ms: Any = None,
+    ) -> FutureRecords:
+        """Send a list of records to one topic; cheaper than one by one. Beyond the peers.
+
+        Arguments: values: of the records, serialized like those of send(); keys: as many, or None;
+        headers, partition, timestamp_ms: of all of them, as send().
+        Returns: a sequence of futures, which are made when looked at, with ``get()`` for all.
+        Raises: as send(), before anything is sent, also for a record that is too large;
+        KafkaTimeoutError when there is no memory within max_block_ms: those before it are sent.
+        """
+        if headers is None and partition is None and timestamp_ms is None:
+            queue = self._accumulator.fast.get(topic)
+            if queue is not None and _are_bytes(values):
+                if keys is None or _are_bytes(keys) and len(keys) == len(values):
+                    deadline = _now() + self._max_block
+                    return self._put_many(queue, values, keys, (), None, None, deadline)
+        return self._send_many(topic, values, keys, headers, partition, timestamp_ms)
+
+    # ------------------------------------------------------------ when a record is not that simple
+
+    def _send(
+        self, topic: Any, value: Any, key: Any, headers: Any, partition: Any, timestamp_ms: Any
+    ) -> FutureRecordMetadata:
+        """Send a record for which something has to be looked at, or a batch begun."""
+        deadline = time.monotonic() + self._max_block
+        if headers is None and partition is None and timestamp_ms is None:
+            if type(value) is bytes and (key is None or type(key) is bytes):
+                queue = self._accumulator.fast.get(topic)
+                size = OVERHEAD + len(value) + len(key or b'')
+                if queue is not None and size <= self._engine.largest_record:
+                    return self._begin_batch(queue, value, key, deadline)
+        if type(headers) is int:  # the fourth argument was the partition up to 1.4.3
+            if partition is not None:
+                timestamp_ms = partition
+            headers, partition = None, headers
+        record = ProducerRecord(topic, value, key, headers, partition, timestamp_ms)
+        self._check_open()
+        interceptors = self._interceptors
+        if interceptors is None:
+            return self._place(record, deadline)
+        record = interceptors.on_send(record)
+        try:
+            future = self._place(record, deadline)
+        except Exception as error:
+            interceptors.on_send_error(error)
+            raise
+        interceptors.watch(future)
+        return future
+
+    def _begin_batch(
+        self, queue: TopicQueue, value: bytes, key: Optional[bytes], deadline: float
+    ) -> FutureRecordMetadata:
+        """Put a record into a batch, most likely a new one, with nothing to be looked at."""
+        partition = None if key is None else queue.by_key[key].topic_partition.partition
+        accumulator = self._accumulator
+        now = deadline - self._max_block
+        try:
+            placed = accumulator.append(queue, partition, key, value, (), None, time.time(), now)
+        except BaseException:
+            accumulator.settle()
+            raise
+        if isinstance(placed, Ticket):
+            placed = self._engine.append_waiting(
+                lambda now, ticket: accumulator.append(
+                    queue, partition, key, value, (), None, time.time(), now, ticket
+                ),
+                deadline,
+                placed,
+            )
+        batch, index = placed
+        return future_of(batch, index, -1 if key is None else len(key), len(value), -1)
+
+    def _place(self, record: ProducerRecord, deadline: float) -> FutureRecordMetadata:
+        """Check and serialize a record and put it into a batch."""
+        topic, engine = record.topic, self._engine
+        preparation = self._preparation
+        key, value, headers, timestamp = preparation.prepare(record, self.config['api_version'])
+        engine.state.check_send()
+        try:
+            queue = engine.wait_for_queue(topic, deadline)
+        except TopicAuthorizationFailedError as error:
+            return self._failed(record, error)
+        partition = preparation.partition(queue, record, key, value, engine.pool.cluster)
+        size = OVERHEAD + len(key or b'') + len(value or b'') + max(header_size(headers), 0)
+        if size > engine.largest_record:
+            return self._too_large(record, size)
+        tell = preparation.on_new_batch
+        if tell is not None and record.partition is None and partition is not None:
+            needs_batch = self._accumulator.needs_batch(queue, partition, size)
+            if needs_batch and not preparation.is_default:
+                tell(topic, engine.pool.cluster, partition)
+                partition = preparation.partition(queue, record, key, value, engine.pool.cluster)
+        placed = engine.append_waiting(
+            lambda now, ticket: self._accumulator.append(
+                queue, partition, key, value, headers, timestamp, time.time(), now, ticket
+            ),
+            deadline,
+        )
+        self._allow_fast(topic, queue)
+        batch, index = placed
+        return future_of(
+            batch,
+            index,
+            -1 if key is None else len(key),
+            -1 if value is None else len(value),
+            header_size(headers),
+        )
+
+    def _allow_fast(self, topic: Any, queue: TopicQueue) -> None:
+        """Let the quick ways send to a topic now, if nothing of the program's takes part."""
+        accumulator = self._accumulator
+        # Taken first: a thread that closes, or defers a record, says so and then puts another in
+        # its place, so what is added here comes too late. The end of a transaction does it before;
+        # what is sent then is checked under the lock, or belongs to a batch of what ends.
+        fast = accumulator.fast
+        if self._is_plain and not self._closed and not self._engine.state.refuses_send:
+            if not accumulator.waiting_deferred:  # which nothing may overtake
+                fast[topic] = queue
+
+    def _failed(self, record: ProducerRecord, error: KafkaError) -> FutureRecordMetadata:
+        state = self._engine.state
+        if state.is_transactional:
+            self._loop.call_threadsafe(state.refuse, error)
+        partition = record.partition if record.partition is not None else -1
+        place = TopicPartition(record.topic, partition)
+        timestamp = record.timestamp_ms
+        if timestamp is None:
+            timestamp = int(time.time() * 1000)
+        batch = FailedBatch(place, error, timestamp)
+        return future_of(batch, 0, -1, -1, -1)
+
+    def _too_large(self, record: ProducerRecord, size: int) -> FutureRecordMetadata:
+        error = MessageSizeTooLargeError(
+            'a record of %d bytes for %s: max_request_size is %d, buffer_memory %d'
+            % (size, record.topic, self.config['max_request_size'], self.config['buffer_memory'])
+        )
+        if self.config['raise_on_too_large']:
+            raise error
+        return self._failed(record, error)
+
+    # ------------------------------------------------------------ many, and without a future
+
+    def _forget(self, topic: Any, value: Any, key: Any) -> None:
+        queue = self._accumulator.fast.get(topic) if key is None and type(value) is bytes else None
+        accumulator = self._accumulator
+        if queue is None or len(value) > queue.boxed_size:
+            self.send(topic, value, key).add_errback(_log_forgotten, topic)
+            return
+        found = queue
+        deadline = time.monotonic() + self._max_block
+        try:
+            self._engine.append_waiting(
+                lambda now, ticket: accumulator.open_box(found, time.time(), now, ticket), deadline
+            )
+        except LockBusyError:
+            self._begin_batch(found, value, None, deadline).add_errback(_log_forgotten, topic)
+            return
+        found.put_in_box(value)
+        if not found.is_watched:
+            accumulator.watch_box(found)
+
+    def _send_many(
+        self,
+        topic: Any,
+        values: Sequence[Any],
+        keys: Optional[Sequence[Any]],
+        headers: Any,
+        partition: Any,
+        timestamp_ms: Any,
+    ) -> FutureRecords:
+        """Send a list of records for which everything has to be looked at first."""
+        deadline = time.monotonic() + self._max_block
+        values = check_column('values', values)
+        keys = None if keys is None else check_column('keys', keys)
+        if keys is not None and len(keys) != len(values):
+            raise RecordValueError('%d keys for %d values' % (len(keys), len(values)))
+        self._check_open()
+        check_topic(topic)
+        timestamp = check_timestamp(timestamp_ms)
+        checked = check_headers(headers)
+        self._engine.state.check_send()
+        record = ProducerRecord(topic, None, None, headers, partition, timestamp_ms)
+        preparation = self._preparation
+        column = preparation.serialize_values(record, values)
+        key_column: Optional[List[Optional[bytes]]] = None
+        if keys is not None:
+            key_column = preparation.serialize_keys(record, keys)
+        for number, field in enumerate(column):
+            if field is None and (key_column is None or key_column[number] is None):
+                raise RecordValueError('Need at least one: key or value (record %d)' % number)
+        check_release(self.config['api_version'], None in column, checked, timestamp)
+        is_default = preparation.is_default or partition is not None
+        if self._interceptors is not None or not is_default:
+            futures = [
+                self._send(topic, value, key, headers, partition, timestamp_ms)
+                for value, key in zip(values, keys or [None] * len(values))
+            ]
+            placed = [Placed(future._batch, future._index, 1) for future in futures]
+            key_sizes = None if key_column is None else _sizes(key_column)
+            return FutureRecords(placed, _sizes(column), key_sizes, header_size(checked))
+        queue = self._engine.wait_for_queue(topic, deadline)
+        if partition is not None:
+            partition = check_partition(topic, partition, queue.partitions)
+        self._allow_fast(topic, queue)
+        return self._put_many(queue, column, key_column, checked, partition, timestamp, deadline)
+
+    def _put_many(
+        self,
+        queue: TopicQueue,
+        values: Sequence[Optional[bytes]],
+        keys: Optional[Sequence[Optional[bytes]]],
+        headers: Headers,
+        partition: Optional[int],
+        timestamp: Optional[int],
+        deadline: float,
+    ) -> FutureRecords:
+        """Put serialized records into batches."""
+        accumulator = self._accumulator
+        if not values:
+            return FutureRecords([], [])
+        value_sizes, key_sizes = _sizes(values), None if keys is None else _sizes(keys)
+        sizes = value_sizes
+        if -1 in value_sizes:
+            sizes = [max(size, 0) for size in value_sizes]
+        if key_sizes is not None:
+            more = [max(size, 0) for size in key_sizes] if -1 in key_sizes else key_sizes
+            sizes = list(map(int.__add__, sizes, more))
+        around = max(header_size(headers), 0)
+        self._check_sizes(queue.topic, sizes, OVERHEAD + around)
+        if timestamp is None:
+            timestamp = int(time.time() * 1000)
+        many = accumulator.prepare_many(queue, partition, keys, values, sizes, headers, timestamp)
+        self._engine.append_waiting(
+            lambda now, ticket: accumulator.append_many(many, now, ticket), deadline
+        )
+        return FutureRecords(many.placed, value_sizes, key_sizes, around or -1)
+
+    def _check_sizes(self, topic: Any, sizes: Sequence[int], more: int) -> None:
+        largest = max(sizes) + more
+        if largest > self._engine.largest_record:
+            raise MessageSizeTooLargeError(
+                'record %d of %d has %d bytes, for %s; max_request_size is %d, buffer_memory %d;'
+                ' none was sent'
+                % (
+                    sizes.index(max(sizes)),
+                    len(sizes),
+                    largest,
+                    topic,
+                    self.config['max_request_size'],
+                    self.config['buffer_memory'],
+                )
+            )
+
+    def plain_engine(self) -> ProducerEngine:
+        """Return the engine, for records that are sent as the bytes they are. Beyond the peers.
+
+        For connectors that have columns of records (kafka.producer.rows and arrow_rows).
+        Raises: IllegalStateError when closed, or outside of a transaction, or where the producer
+        has serializers, interceptors or a partitioner, which would not be called.
+        """
+        self._check_open()
+        if not self._is_plain:
+            raise IllegalStateError(
+                'rows are sent as they are: the producer must have no serializer, interceptor or'
+                ' partitioner'
+            )
+        self._engine.state.check_send()
+        return self._engine
+
     # ------------------------------------------------------------ topics
 
     def partitions_for(self, topic: str) -> Set[int]:
@@ -264,11 +625,12 @@ class KafkaProducer(Placing):
         self._check_open()
         self._accumulator.check_outside()
         check_topic(topic)
-        return set(self._queue(topic, time.monotonic() + self._max_block).partitions)
+        deadline = time.monotonic() + self._max_block
+        return set(self._engine.wait_for_queue(topic, deadline).partitions)
 
     def bootstrap_connected(self) -> bool:
         """Tell whether a connection to the cluster of the bootstrap servers is open (1.4.7)."""
-        return not self._closed and not self._forked and self._pool.is_connected
+        return not self._closed and not self._forked and self._engine.pool.is_connected
 
     # ------------------------------------------------------------ transactions
 
@@ -334,7 +696,9 @@ class KafkaProducer(Placing):
         self._accumulator.check_outside()
         if self.config['transactional_id'] is None:
             raise IllegalStateError('%s needs the option transactional_id' % what)
-        return self._transactions
+        transactions = self._engine.transactions
+        assert transactions is not None  # the options see to it
+        return transactions
 
     # ------------------------------------------------------------ waiting for what was sent
 
@@ -396,7 +760,7 @@ class KafkaProducer(Placing):
 
         def purge() -> None:
             try:
-                self._sender.purge(in_queue, in_flight)
+                self._engine.purge(in_queue, in_flight)
             finally:
                 purged.set()
 
@@ -423,7 +787,7 @@ class KafkaProducer(Placing):
     def _sweep(self, deadline: float) -> None:
         """Put what nobody asks about into batches, waiting for memory if need be."""
         try:
-            self._append(self._accumulator.sweep, deadline)
+            self._engine.append_waiting(self._accumulator.sweep, deadline)
         except KafkaTimeoutError as error:
             raise FlushTimeoutError('flush: %s' % error) from error
 
@@ -501,24 +865,17 @@ class KafkaProducer(Placing):
     def _settle(self, seconds: float) -> None:
         """Wait until brokers have read what they do not answer."""
         try:
-            self._loop.run(self._sender.settle(), max(0.0, seconds))
+            self._loop.run(self._engine.settle(), max(0.0, seconds))
         except KafkaTimeoutError as error:
             log.warning('%r: a broker may not have read records sent with acks=0: %s', self, error)
 
     def _end(self, seconds: float) -> None:
         """Fail what has no outcome, and let go of everything."""
-        try:
-            self._loop.close(min(seconds, _CLOSING_SECONDS) or 1.0)
-        finally:  # also where Ctrl-C ends that
-            with contextlib.suppress(KeyError):  # a call that was ended in the middle had begun
-                self._pool.cluster.remove_listener(self._update)
-            lost = self._sender.abort(
-                ProducerClosedError('the producer was closed before the record was acknowledged')
-            )
-            if lost:
-                log.error('%r: %d records were not acknowledged and may be lost', self, lost)
-            if self._figures is not None:
-                self._figures.metrics.close()
+        error = ProducerClosedError('the producer was closed before the record was acknowledged')
+        self._engine.end(seconds, error, self._log_lost)
+
+    def _log_lost(self, count: int) -> None:
+        log.error('%r: %d records were not acknowledged and may be lost', self, count)
 
     def _check_open(self) -> None:
         if self._forked:
@@ -542,32 +899,13 @@ class KafkaProducer(Placing):
         """
         if self._forked:
             raise _of_the_parent()
-        figures = self._figures
-        if figures is None:
+        recorded = self._engine.metrics
+        if recorded is None:
             return None
         if not raw:
-            return figures.snapshot()
-        figures.settle()
-        return dict(figures.metrics.metrics)
-
-
-def _settings_of(config: Any, limits: Limits) -> SenderSettings:
-    """Return what a sender is told."""
-    return SenderSettings(
-        acks=config['acks'],
-        request_timeout=config['request_timeout_ms'] / 1000,
-        delivery_timeout=limits.delivery_timeout,
-        max_request_size=config['max_request_size'],
-        max_in_flight=config['max_in_flight_requests_per_connection'],
-        retries=config['retries'],
-        retry_backoff=config['retry_backoff_ms'] / 1000,
-        retry_backoff_max=config['retry_backoff_max_ms'] / 1000,
-        batch_size=config['batch_size'],
-        codec=compression_of(config['compression_type']),
-        compresslevel=config['compression_level'],
-        availability_timeout=config['partitioner_adaptive_partitioning_enable']
-        and config['partitioner_availability_timeout_ms'] / 1000,
-    )
+            return recorded.snapshot()
+        recorded.settle()
+        return dict(recorded.metrics.metrics)
 
 
 class Closing:
@@ -615,48 +953,27 @@ class Closing:
         return True
 
 
-class _Update:
-    """Tells an accumulator what is new about the topics that it has, and forgets idle ones."""
-
-    now = staticmethod(time.monotonic)
-
-    def __init__(
-        self,
-        accumulator: RecordAccumulator,
-        pool: Pool,
-        figures: Any,
-        config: Dict[str, Any],
-    ) -> None:
-        self._accumulator = accumulator
-        self._pool = pool
-        self._figures = figures
-        self._idle = config['metadata_max_idle_ms'] / 1000
-        self._looked_at = -math.inf
-
-    def __call__(self, cluster: Any) -> None:
-        now = self.now()
-        if now >= self._looked_at + self._idle / 8:
-            self._looked_at = now
-            self._forget_idle(now)
-        for topic in self._accumulator.topics():
-            partitions = cluster.partitions_for_topic(topic.topic)
-            if partitions:
-                available = cluster.available_partitions_for_topic(topic.topic) or ()
-                self._accumulator.update(topic, partitions, available)
-
-    def _forget_idle(self, now: float) -> None:
-        for topic in self._accumulator.forget_idle(now, self._idle):
-            self._accumulator.fast.pop(topic, None)
-            self._pool.topics.forget(topic)
-            if self._figures is not None:
-                self._figures.forget_topic(topic)
-
-
 _PRISTINE = dict(KafkaProducer.DEFAULT_CONFIG)
 
 
 def _remake(cls: Any, given: Dict[str, Any]) -> Any:
     return cls(**given)
+
+
+def _are_bytes(column: Sequence[Any]) -> bool:
+    return type(column) in _LISTS and set(map(type, column)) == _ONLY_BYTES
+
+
+def _sizes(fields: Sequence[Optional[bytes]]) -> List[int]:
+    """Return the size of each field, -1 for None."""
+    try:
+        return list(map(len, fields))  # type: ignore[arg-type]
+    except TypeError:
+        return [-1 if field is None else len(field) for field in fields]
+
+
+def _log_forgotten(topic: Any, error: BaseException) -> None:
+    log.error('topic=%s: a record that nobody asks about was not stored: %s', topic, error)
 
 
 def _alive(objects: weakref.WeakSet[Any]) -> List[Any]:

@@ -1,9 +1,8 @@
 """Rows of a table on their way into batches: records with headers and partitions of their own.
 
-Owns what send_many() does not do because all of its records share one partition and one list of
-headers: sorting rows by where they go, so that the order of rows is kept in each partition, however
-its rows came by it. Who has rows anyway, as :mod:`kafka.spark` has, sends them in this way;
-programs have send().
+send_many() does not do this, because all of its records share one partition and one list of
+headers. Rows are sorted by where they go; in each partition they keep their order, whatever decided
+about it. Called by :mod:`kafka.spark`, in the thread that writes; programs have send().
 """
 
 from __future__ import annotations
@@ -11,11 +10,12 @@ from __future__ import annotations
 import time
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
-from kafka.errors import IllegalStateError, KafkaError, MessageSizeTooLargeError
+from kafka.errors import KafkaError, MessageSizeTooLargeError
 from kafka.internals.validation import check_topic
+from kafka.producer.engine import OVERHEAD, ProducerEngine
 from kafka.producer.future import FutureRecords, header_size
+from kafka.producer.kafka import KafkaProducer
 from kafka.producer.many_records import Group, Many, ends_of
-from kafka.producer.placing import OVERHEAD, Placing
 from kafka.producer.producer_batch import Headers
 from kafka.producer.record_checks import check_partition, check_release
 from kafka.producer.topic_queue import PartitionQueue, TopicQueue
@@ -42,7 +42,7 @@ class RowRefusedError(KafkaError):
         self.reason = reason
 
 
-def send_rows(producer: Placing, topic: str, rows: Rows) -> FutureRecords:
+def send_rows(producer: KafkaProducer, topic: str, rows: Rows) -> FutureRecords:
     """Send rows to one topic, bytes as they are.
 
     Rows with a partition go there, those with a key where its hash says, others to any; rows
@@ -51,49 +51,37 @@ def send_rows(producer: Placing, topic: str, rows: Rows) -> FutureRecords:
     Returns: as send_many(). Raises: RowRefusedError for a partition that the topic has not and for
     what is larger than max_request_size; KafkaTimeoutError when topic or memory are not there
     within max_block_ms, and what else send_many() raises; IllegalStateError where the producer has
-    serializers, interceptors or a partitioner of the program's, which nobody would ask.
+    serializers, interceptors or a partitioner of the program's, which would not be called.
     """
-    deadline = time.monotonic() + producer._max_block
-    check_producer(producer)
+    engine = producer.plain_engine()
+    deadline = time.monotonic() + engine.max_block
     check_topic(topic)
     has_headers = rows.headers is not None and any(rows.headers)
     check_release(producer.config['api_version'], None in rows.values, has_headers, None)
     if not rows.values:
         return FutureRecords([], [])
-    queue = producer._queue(topic, deadline)
+    queue = engine.wait_for_queue(topic, deadline)
     if rows.partitions is not None:
-        find_partitions(producer, queue, rows.partitions, deadline)
+        find_partitions(engine, queue, rows.partitions, deadline)
     key_sizes = None if rows.keys is None else _sizes(rows.keys)
     value_sizes = _sizes(rows.values)
     sizes = _together(value_sizes, key_sizes, rows.headers if has_headers else None)
-    if max(sizes) + OVERHEAD > producer._largest:
+    if max(sizes) + OVERHEAD > engine.largest_record:
         raise too_large(producer, topic, sizes)
     many = Many(queue, (), int(time.time() * 1000))
-    accumulator = producer._accumulator
+    accumulator = engine.accumulator
     _sort(many, rows, sizes, accumulator.overhead)
-    producer._append(lambda now, ticket: accumulator.append_many(many, now, ticket), deadline)
+    engine.append_waiting(lambda now, ticket: accumulator.append_many(many, now, ticket), deadline)
     return FutureRecords(many.placed, value_sizes, key_sizes)
 
 
-def check_producer(producer: Placing) -> None:
-    """Raise IllegalStateError unless rows can be sent just now."""
-    producer._check_open()
-    if not producer._is_plain:
-        raise IllegalStateError(
-            'rows are sent as they are: the producer must have no serializer, interceptor or'
-            ' partitioner'
-        )
-    producer._state.check_send()
-
-
 def find_partitions(
-    producer: Placing, queue: TopicQueue, wanted: Sequence[Optional[int]], deadline: float
+    engine: ProducerEngine, queue: TopicQueue, wanted: Sequence[Optional[int]], deadline: float
 ) -> None:
-    """Look once whether a topic has got partitions that are not known. Raises: RowRefusedError."""
+    """Ask once whether a topic has partitions that are not known yet. Raises: RowRefusedError."""
     new = {each for each in set(wanted) if each is not None and each not in queue.partitions}
     if new:
-        seconds = max(0.001, deadline - time.monotonic())
-        producer._loop.run(producer._pool.refreshed(), seconds)
+        engine.refresh(deadline)
     for partition in new:
         try:
             check_partition(queue.topic, partition, queue.partitions)
@@ -122,7 +110,7 @@ def _together(
     return sizes
 
 
-def too_large(producer: Placing, topic: str, sizes: List[int]) -> RowRefusedError:
+def too_large(producer: KafkaProducer, topic: str, sizes: List[int]) -> RowRefusedError:
     """Return what is said of the largest row. Arguments: sizes: bytes of each."""
     largest = max(sizes)
     return RowRefusedError(

@@ -184,7 +184,7 @@ def test_a_leader_that_is_killed_costs_nothing(cluster, make, new_name):
     producer = make(request_timeout_ms=5000)
     futures = [producer.send(name, b'%d' % n, partition=0) for n in range(500)]
     futures[0].get(60)
-    leader = producer._pool.cluster.leader_for_partition(TopicPartition(name, 0))
+    leader = producer._engine.pool.cluster.leader_for_partition(TopicPartition(name, 0))
     assert leader is not None, NotLeaderForPartitionError
     cluster.kill(leader)
     futures += [producer.send(name, b'%d' % n, partition=0) for n in range(500, 1000)]

@@ -308,24 +308,24 @@ def test_a_transaction_that_takes_too_long_is_aborted_by_the_coordinator(
 
 def test_the_version_is_that_of_the_brokers(cluster, make, topic):
     producer = make()
-    assert producer._state.is_v2 == (cluster.release.version >= (4, 0))
-    epoch = producer._state.sequences.identity.epoch
+    assert producer._engine.state.is_v2 == (cluster.release.version >= (4, 0))
+    epoch = producer._engine.state.sequences.identity.epoch
     transact(producer, topic, [b'v'])
-    raised = producer._state.sequences.identity.epoch - epoch
-    assert raised == (1 if producer._state.is_v2 else 0)
+    raised = producer._engine.state.sequences.identity.epoch - epoch
+    assert raised == (1 if producer._engine.state.is_v2 else 0)
 
 
 @since_4
 def test_version_1_on_brokers_that_have_both(cluster, make, topic, level):
     level(0)
     producer = make()
-    assert not producer._state.is_v2
+    assert not producer._engine.state.is_v2
     producer.begin_transaction()
     write(producer, topic, [b'aborted'])
     producer.flush(SECONDS)
     producer.abort_transaction()
     transact(producer, topic, [b'committed'])
-    assert not producer._state.is_v2
+    assert not producer._engine.state.is_v2
     assert values(cluster, topic, 1) == [b'committed']
 
 

@@ -83,9 +83,9 @@ def test_a_record_that_was_let_through_when_the_transaction_is_prepared_is_notic
             has_prepared.set()
 
     has_prepared, sender = threading.Event(), threading.Thread(target=send)
-    prepare_now = producer._transactions.prepare_transaction
+    prepare_now = producer._engine.transactions.prepare_transaction
     accumulator.check_send = check_send
-    producer._transactions.prepare_transaction = prepare
+    producer._engine.transactions.prepare_transaction = prepare
     with pytest.raises(IllegalStateError, match='records are being sent meanwhile'):
         producer.prepare_transaction()
     sender.join()

@@ -10,7 +10,7 @@ import pytest
 from kafka.errors import IllegalStateError
 from kafka.producer.buffer import Ticket
 from kafka.producer.future import future_of
-from kafka.producer.sending import Sending
+from kafka.producer.kafka import KafkaProducer
 from kafka.producer.topic_queue import NO_BATCH
 from test.producer.test_record_accumulator import VALUE, Machine
 
@@ -200,7 +200,7 @@ def test_a_box_holds_a_part_of_the_memory_at_most(memory):
     assert topic.boxed_size * topic.most_boxed <= max(memory / 8, topic.boxed_size)
 
 
-class Quick(Sending):
+class Quick(KafkaProducer):
     """The quick way alone, with a box that stays open."""
 
     def __init__(self, topic):

@@ -17,20 +17,20 @@ from types import SimpleNamespace
 import pytest
 
 from kafka.errors import KafkaTimeoutError
-from kafka.producer import record_accumulator, sending
+from kafka.producer import kafka as face
+from kafka.producer import record_accumulator
 from kafka.producer.bounded_lock import bounded
 from kafka.producer.buffer import AGAIN, Ticket
 from kafka.producer.future import future_of
-from kafka.producer.placing import Placing
+from kafka.producer.kafka import KafkaProducer
 from kafka.producer.plain_state import PlainState
 from kafka.producer.producer_batch import State
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
-from kafka.producer.sending import Sending
 
 LONG = 30.0
 
 
-class Producer(Sending):
+class Producer(KafkaProducer):
     """The quick ways, and of the slow ones what puts records into batches."""
 
     def __init__(self, **limits):
@@ -99,7 +99,7 @@ def test_a_change_that_begins_in_the_middle_of_send_is_not_waited_for(monkeypatc
         monkeypatch.undo()
         return time.time()
 
-    monkeypatch.setattr(sending, '_wall', wall)
+    monkeypatch.setattr(face, '_wall', wall)
     sends = threading.Thread(target=producer.send, args=('t', b'1', key))
     sends.start()
     sends.join(2.0)
@@ -127,9 +127,12 @@ def test_nothing_overtakes_a_deferred_record_because_another_thread_has_sent_too
 
     accumulator.fast = HeldUp()
     another = SimpleNamespace(
-        _accumulator=accumulator, _is_plain=True, _closed=False, _state=PlainState()
+        _accumulator=accumulator,
+        _is_plain=True,
+        _closed=False,
+        _engine=SimpleNamespace(state=PlainState()),
     )
-    Placing._allow_fast(another, 't', producer.topic)
+    KafkaProducer._allow_fast(another, 't', producer.topic)
     assert producer.drain() == [b'0', b'1', b'2']
 
 

@@ -326,12 +326,12 @@ def test_want_of_memory_in_a_turn_of_the_sender_loses_nothing(options):
         model.check()
         sends(model)
         with Raiser(None, within=within) as counting:
-            model.producer._sender.look()
+            model.producer._engine.sender.look()
         model.check()
         for at in points(counting.count, MOST):
             sends(model)
             with contextlib.suppress(MemoryError), Raiser(at, MemoryError, within) as raiser:
-                model.producer._sender.look()
+                model.producer._engine.sender.look()
             try:
                 model.check()
             except BaseException as error:

@@ -431,7 +431,9 @@ def test_who_waits_for_memory_goes_on_when_there_is_some():
 def test_flush_gives_up_in_time(cluster):
     with KafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
         producer.send('t', b'v').get(30)
-        producer._sender._settings = producer._sender._settings._replace(max_in_flight=0)
+        producer._engine.sender._settings = producer._engine.sender._settings._replace(
+            max_in_flight=0
+        )
         producer.send('t', b'v')
         with pytest.raises(KafkaTimeoutError) as caught:
             producer.flush(timeout=0.05)

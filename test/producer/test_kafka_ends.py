@@ -362,14 +362,14 @@ def test_a_producer_that_is_out_of_order_keeps_no_other_from_being_closed(monkey
 
 def test_a_producer_that_is_closed_in_the_middle_of_a_call_takes_nothing_more(cluster):
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap)
-    append = producer._append
+    append = producer._engine.append_waiting
 
     def append_and_close(*arguments):
         placed = append(*arguments)
         producer.close(timeout=0)
         return placed
 
-    producer._append = append_and_close
+    producer._engine.append_waiting = append_and_close
     with pytest.raises(IllegalStateError):
         producer.send('t', b'first').get(10)
     with pytest.raises(IllegalStateError):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from kafka import KafkaProducer
-from kafka.producer import kafka as face
 from kafka.producer.buffer import Ticket
-from kafka.producer.placing import Placing
+from kafka.producer.engine import ProducerEngine
 from kafka.producer.topic_queue import TopicQueue
 from kafka.testing import Cluster
 from test.producer.test_record_accumulator import Machine
@@ -128,12 +128,12 @@ def test_who_sees_the_partitions_of_a_topic_sees_which_have_a_leader(monkeypatch
     assert seen == [((0, 1, 2), (0, 2))]
 
 
-class Face(Placing):
+class Engine(ProducerEngine):
     """What asks for the queue of a topic of a cluster that is known."""
 
     def __init__(self, accumulator, cluster):
-        self._accumulator = accumulator
-        self._pool = SimpleNamespace(cluster=cluster)
+        self.accumulator = accumulator
+        self.pool = SimpleNamespace(cluster=cluster)
 
     def _find(self, topic, deadline):
         pass
@@ -162,13 +162,12 @@ def test_partitions_that_come_while_a_queue_is_told_of_the_others_are_kept(monke
         update(queue, partitions, available)
 
     monkeypatch.setattr(accumulator, 'update', update_late)
-    assert Face(accumulator, cluster)._queue('new', 0.0).partitions == (0, 1)
+    assert Engine(accumulator, cluster).wait_for_queue('new', 0.0).partitions == (0, 1)
 
 
-def test_a_producer_forgets_what_it_knew_of_idle_topics(monkeypatch):
+def test_a_producer_forgets_what_it_knew_of_idle_topics():
     """Of fifty topics that got a record each nothing is left."""
-    clock = [0.0]
-    monkeypatch.setattr(face._Update, 'now', staticmethod(lambda: clock[0]))
+    clock = [time.monotonic()]
     topics = dict.fromkeys(['last', *('topic-%d' % number for number in range(50))], 1)
     with Cluster(version='4.4', topics=topics) as cluster:
         with KafkaProducer(
@@ -178,16 +177,17 @@ def test_a_producer_forgets_what_it_knew_of_idle_topics(monkeypatch):
             retry_backoff_ms=1,
             retry_backoff_max_ms=10,
         ) as producer:
+            producer._engine.topic_updater.now = lambda: clock[0]
             for number in range(50):
                 producer.send('topic-%d' % number, b'1').get(20)
             assert len(producer._accumulator.topics()) == 50
             for _ in range(12):
                 clock[0] += 1.0
                 producer.send('last', b'1').get(20)
-                producer._loop.run(producer._pool.refreshed(), 20)
+                producer._loop.run(producer._engine.pool.refreshed(), 20)
             assert [each.topic for each in producer._accumulator.topics()] == ['last']
-            assert producer._pool.cluster.topics() == {'last'}
-            assert producer._pool.topics.topics() == ['last']
+            assert producer._engine.pool.cluster.topics() == {'last'}
+            assert producer._engine.pool.topics.topics() == ['last']
             assert list(producer._accumulator.fast) == ['last']
             groups = {group for group in producer.metrics() if 'topic-metrics' in group}
             assert groups == {'producer-topic-metrics.last'}

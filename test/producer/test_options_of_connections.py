@@ -144,15 +144,15 @@ def test_beginning_anew(cluster, make, strategy):
         metadata_max_age_ms=10,
         delivery_timeout_ms=60000,
     )
-    begun, refresh = [], producer._pool._rebootstrap
+    begun, refresh = [], producer._engine.pool._rebootstrap
 
     async def rebootstrap():
         begun.append(1)
         await refresh()
 
-    producer._pool._rebootstrap = rebootstrap
+    producer._engine.pool._rebootstrap = rebootstrap
     cluster.pause(cluster.nodes[0])  # it is silent, and there: only the trigger tells
-    topics = producer._pool.topics
+    topics = producer._engine.pool.topics
     wait(producer, lambda: begun or strategy == 'none' and topics._dull > 8)
     assert bool(begun) is (strategy == 'rebootstrap')
 
@@ -389,7 +389,7 @@ def test_names_of_kerberos(make, options, name):
     package = types.SimpleNamespace(Name=lambda *parts: parts, NameType=kinds)
     login = {'security_protocol': 'SASL_PLAINTEXT', 'sasl_mechanism': 'GSSAPI'}
     producer = make('127.0.0.1:1', api_version=(2, 8), **login, **options)
-    made = gssapi.Gssapi(producer._pool.settings.security.sasl, '127.0.0.1', 0.0)
+    made = gssapi.Gssapi(producer._engine.pool.settings.security.sasl, '127.0.0.1', 0.0)
     assert made._service(package) == name
 
 

@@ -70,12 +70,12 @@ def test_adaptive(make, enabled):
     producer.partitions_for('three')
     topic = producer._accumulator.topic('three')
     assert topic.sticky._adaptive is enabled
-    assert bool(producer._sender._stalls._limit) is enabled
+    assert bool(producer._engine.sender._stalls._limit) is enabled
 
 
 @shows('partitioner_availability_timeout_ms')
 def test_availability(make):
-    stalls = make(partitioner_availability_timeout_ms=1500)._sender._stalls
+    stalls = make(partitioner_availability_timeout_ms=1500)._engine.sender._stalls
     stalls.stuck(1, 10.0)
     assert stalls.slow([1], 11.4) == (frozenset(), 11.5)
     assert stalls.slow([1], 11.5)[0] == {1}
@@ -249,7 +249,7 @@ def test_memory(cluster, make):
 
 @shows('metadata_max_idle_ms')
 def test_idle_topics(make):
-    assert make(metadata_max_idle_ms=7000)._update._idle == 7.0
+    assert make(metadata_max_idle_ms=7000)._engine.topic_updater._idle == 7.0
     # That it forgets them then: test_known_topics.py.
 
 
@@ -262,7 +262,7 @@ def test_in_flight(cluster, make, most):
     producer.send('t', b'v').get(SECONDS)
     cluster.pause(cluster.nodes[0])
     futures = [producer.send('t', b'v') for _ in range(8)]
-    sender = producer._sender
+    sender = producer._engine.sender
     assert producer._loop.wait(lambda: sender.in_flight == most, SECONDS)
     producer._loop.wait(lambda: sender.in_flight > most, 0.05)
     assert sender.in_flight == most
@@ -317,7 +317,7 @@ def test_metrics(make):
     )
     producer.send('t', b'v').get(SECONDS)
     assert 'record-send-rate' in {metric.metric_name.name for metric in told}
-    windows = producer._figures.metrics.config
+    windows = producer._engine.metrics.metrics.config
     assert (windows.samples, windows.time_window_ms) == (7, 1500)
 
 

@@ -126,7 +126,7 @@ def test_a_partition_that_came_later_is_found(make, stored):
     send(producer, [b'0'], None, None, [0])
     grown = CreatePartitionsTopic(name='t', count=PARTITIONS + 1, assignments=None)
     request = CreatePartitionsRequest(topics=[grown], timeout_ms=1000, validate_only=False)
-    producer._loop.run(producer._pool.send(request), 10)
+    producer._loop.run(producer._engine.pool.send(request), 10)
     send(producer, [b'1'], None, None, [PARTITIONS])
     assert values(stored()[PARTITIONS]) == [b'1']
 
@@ -181,6 +181,6 @@ def test_a_producer_that_may_not_send_is_refused(make, monkeypatch):
     def check_send():
         raise IllegalStateError('fenced')
 
-    monkeypatch.setattr(producer._state, 'check_send', check_send)
+    monkeypatch.setattr(producer._engine.state, 'check_send', check_send)
     with pytest.raises(IllegalStateError, match='fenced'):
         send_rows(producer, 't', Rows([b'0']))

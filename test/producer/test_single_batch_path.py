@@ -120,7 +120,7 @@ def test_who_waits_sleeps_until_the_answer_is_there(make, cluster, slept, kind):
     assert stored(cluster, 'one')[2:] == [b'%d' % n for n in range(50)]
     # The thread in the background may be quicker than get() now and then.
     assert slept.count(True) > 30
-    assert producer._sender.in_flight == 0 and len(producer) == 0
+    assert producer._engine.sender.in_flight == 0 and len(producer) == 0
 
 
 def test_over_tls_nobody_sleeps_for_what_only_tls_can_read(slept):
@@ -273,8 +273,8 @@ def test_a_leader_that_moves_is_followed(ways):
             running.move_leader('one', 0, 1 - leader)
             assert producer.send('one', b'v').get(30).offset == 2
             # What was asked about the move is answered, and the sender has looked at that.
-            producer._loop.run(producer._pool.refreshed(), 30)
-            assert producer._loop.wait(lambda: not producer._sender._is_poked, 30)
+            producer._loop.run(producer._engine.pool.refreshed(), 30)
+            assert producer._loop.wait(lambda: not producer._engine.sender._is_poked, 30)
             del ways[:]
             assert producer.send('one', b'w').get(30).offset == 3
             assert ways == SHORT

@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
+from kafka.producer.kafka import KafkaProducer
 from kafka.producer.producer_batch import State
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
-from kafka.producer.sending import Sending
 
 HEADERS = (('h', b'1'),)
 
 
-class Producer(Sending):
+class Producer(KafkaProducer):
     """The quick ways over an accumulator; the slow one puts the record in like the real one."""
 
     def __init__(self):

@@ -39,9 +39,7 @@ class SimProducer(KafkaProducer):
     def of(cls, cluster, loops, **options):
         """Return one on a cluster."""
         made = type(cls.__name__, (cls,), {'_world': (cluster, loops)})
-        producer = made(bootstrap_servers=cluster.bootstrap, **options)
-        producer._update.now = cluster.timers.clock.monotonic
-        return producer
+        return made(bootstrap_servers=cluster.bootstrap, **options)
 
 
 class Copier:

@@ -225,7 +225,7 @@ class SimLoop(InMemory, Scheduler):
             raise KafkaTimeoutError('%s took longer than %s seconds' % (task.name, timeout))
         return task.result()
 
-    def wait(self, done, timeout):
+    def wait(self, done, timeout, begin=None):
         ask = done if callable(done) else lambda: done.is_done
         if self._is_running:
             raise IllegalStateError('a call that blocks was made in a callback')

@@ -7,15 +7,15 @@ import threading
 import pytest
 
 from kafka.errors import KafkaError
-from kafka.producer import sending
+from kafka.producer import kafka as face
 from kafka.producer.bounded_lock import LockBusyError
 from kafka.producer.future import FutureRecords, future_of
+from kafka.producer.kafka import KafkaProducer
 from kafka.producer.producer_batch import State
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
-from kafka.producer.sending import Sending
 
 
-class Producer(Sending):
+class Producer(KafkaProducer):
     """The quick ways over an accumulator whose batches a test takes; counts what is slow."""
 
     def __init__(self, partitions=3, batch_size=1000, buffer_memory=1 << 30):
@@ -38,8 +38,8 @@ class Producer(Sending):
             value,
             headers or (),
             timestamp_ms,
-            sending._wall(),
-            sending._now(),
+            face._wall(),
+            face._now(),
         )
         if not self._accumulator.deferred.waiting:  # which nothing may overtake
             self._accumulator.fast['t'] = self.topic
@@ -51,8 +51,8 @@ class Producer(Sending):
             self._send(topic, value, key, None, None, None)
             return
         try:
-            now = sending._now()
-            assert self._accumulator.open_box(self.topic, sending._wall(), now) is None
+            now = face._now()
+            assert self._accumulator.open_box(self.topic, face._wall(), now) is None
         except LockBusyError:  # where a core is not to be had for a moment
             self._send(topic, value, None, None, None, None)
         else:
@@ -63,7 +63,7 @@ class Producer(Sending):
         if keys is not None:
             sizes = [size + len(key) for size, key in zip(sizes, keys)]
         many = self._accumulator.prepare_many(queue, None, keys, values, sizes, (), 5)
-        assert self._accumulator.append_many(many, sending._now()) is None
+        assert self._accumulator.append_many(many, face._now()) is None
         return FutureRecords(many.placed, sizes)
 
     def _send_many(self, *arguments):
@@ -73,7 +73,7 @@ class Producer(Sending):
     def drain(self):
         """Return (key, value) of all records by partition, their batches stored at offset 100."""
         found = {}
-        self._accumulator.begin_flush(sending._now())
+        self._accumulator.begin_flush(face._now())
         for partition, queue in sorted(self.topic.queues.items()):
             while True:
                 batch = self._accumulator.take(queue)
@@ -143,7 +143,7 @@ def test_milliseconds_are_told_apart(monkeypatch):
     producer = Producer(partitions=1)
     producer.send('t', b'v')
     for now in (2000.0001, 2000.0002, 2000.0041, 1999.0):
-        monkeypatch.setattr(sending, '_wall', lambda now=now: now)
+        monkeypatch.setattr(face, '_wall', lambda now=now: now)
         monkeypatch.setattr(producer.topic.batch, 'tick', min(producer.topic.batch.tick, now))
         future = producer.send('t', b'v')
     times = [future._batch.timestamp_of(n) for n in range(1, 5)]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kafka import KafkaProducer
-from kafka import config as options
-from kafka.producer.figures import figures_of
 from kafka.testing import Cluster
 
 
@@ -14,14 +12,6 @@ from kafka.testing import Cluster
 def cluster():
     with Cluster(version='4.4', topics={'t': 3}) as running:
         yield running
-
-
-def test_options_make_the_registry():
-    config = options.resolve(
-        options.PRODUCER, {'metrics_num_samples': 5, 'metrics_sample_window_ms': 70}
-    )
-    found = figures_of(config, lambda: 1, lambda: 2).metrics.config
-    assert (found.samples, found.time_window_ms) == (5, 70)
 
 
 class Reporter:

@@ -1,14 +1,15 @@
-"""Ends transactions that other producers have prepared, from any process.
+"""PreparedTransactions: ends transactions that other producers have prepared, from any process.
 
-Owns the calls that need nothing but a transactional id and what prepare_transaction() told: whether
-a transaction is still open, EndTxn, taking an id away from whoever has it, and which ids have open
-transactions, or may soon. Does not own: producing, and who may end what when. Follows KIP-98,
-KIP-664, KIP-890 and, in its names, KIP-939, whose two-phase commit only brokers of the future have:
-here the transaction time-out goes on, and what was prepared longer ago is aborted by its
-coordinator.
+Has the calls that need nothing but a transactional id and what prepare_transaction() returned:
+whether a transaction is still open, EndTxn, fencing an id, and which ids have open transactions or
+may have some soon. Called by :mod:`kafka.spark` and by programs, in one thread. Who may end which
+transaction is up to them. Follows KIP-98, KIP-664, KIP-890 and, in its names, KIP-939, whose
+two-phase commit needs brokers that no release has yet: here the transaction time-out goes on, and
+the coordinator aborts what was prepared longer ago.
 
-Everything may be repeated: an EndTxn with the same outcome is answered as the first was, until the
-id is used again; what is answered then, or after a time-out, is an error of the id.
+Every call may be repeated: a broker answers an EndTxn with the same outcome as it did the first
+time, until the id is used again. After that, and after a time-out, it answers with an error for
+which is_over() is true.
 """
 
 from __future__ import annotations
@@ -19,8 +20,13 @@ from typing import Any, Callable, Coroutine, Dict, Iterable, List, Mapping, Opti
 from kafka import config as options
 from kafka.errors import (
     IllegalStateError,
+    InvalidProducerEpochError,
+    InvalidProducerIdMappingError,
+    InvalidTxnStateError,
     KafkaError,
     KafkaTimeoutError,
+    ProducerFencedError,
+    UnknownProducerIdError,
     UnsupportedVersionError,
     for_code,
 )
@@ -28,7 +34,7 @@ from kafka.internals.cleanup import clean_up
 from kafka.internals.validation import as_milliseconds
 from kafka.net.client import NetworkClient
 from kafka.net.link_parts import backoff_seconds, session_of
-from kafka.net.loop.loop import Loop
+from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings
 from kafka.producer import transaction_calls as calls
 from kafka.producer.sequence_numbers import NOBODY, Identity
@@ -51,21 +57,29 @@ T = TypeVar('T')
 Transactions = Mapping[str, PreparedTxnState]
 Errors = Dict[str, KafkaError]
 
-#: Codes of EndTxn that say that the transaction is over, or the id in other hands: INVALID_EPOCH,
-#: INVALID_TXN_STATE, INVALID_PRODUCER_ID_MAPPING, UNKNOWN_PRODUCER_ID, PRODUCER_FENCED.
-_OVER = frozenset([47, 48, 49, 59, 90])
-#: The states in which a transaction keeps readers of committed records waiting for its producer.
+#: What EndTxn answers when the transaction is over, or the id in other hands.
+_OVER = frozenset(
+    each.errno
+    for each in (
+        InvalidProducerEpochError,
+        InvalidTxnStateError,
+        InvalidProducerIdMappingError,
+        UnknownProducerIdError,
+        ProducerFencedError,
+    )
+)
+#: States of transactions that readers of committed records have to wait for.
 _OPEN = ['Ongoing']
-#: That, and the one in which a producer has the id and has not begun yet.
+#: Those, and the state of an id whose producer has not begun a transaction yet.
 _HELD = ['Ongoing', 'Empty']
-#: What ends is written into partitions next, for which a repeated call waits a little.
+#: Seconds before the first repetition: the markers of a transaction that ends are being written.
 _FIRST_PAUSE = 0.02
-#: How long a broker is waited for that is just becoming the coordinator of ids.
+#: Seconds to wait for a broker that is still loading the transactions of its ids.
 _LOADING_SECONDS = 5.0
 
 
 def is_over(error: Optional[KafkaError]) -> bool:
-    """Tell whether an error means that the transaction has ended, by whomever and however."""
+    """Return True if an error means that the transaction has ended, no matter how."""
     return getattr(error, 'errno', None) in _OVER
 
 
@@ -138,7 +152,7 @@ class PreparedTransactions:
         Of those only that this user may describe. Brokers that cannot be reached are passed over,
         and those that have not read their log of transactions within 5 s, or max_block_ms.
         """
-        return self.run(lambda: self._list(prefix, _OPEN))
+        return self.run(lambda network: self._list(network, prefix, _OPEN))
 
     def held_ids(self, prefix: str) -> Optional[List[str]]:
         """Return the ids of open_ids(), and those whose producers have not begun a transaction.
@@ -146,29 +160,15 @@ class PreparedTransactions:
         Who asked for a producer id before this call, and has had no transaction since, is found: to
         fence that id keeps its producer from ever beginning one. Those that were fenced are found.
         """
-        return self.run(lambda: self._list(prefix, _HELD))
+        return self.run(lambda network: self._list(network, prefix, _HELD))
 
-    # ------------------------------------------------------------ for whoever asks more
+    # ------------------------------------------------------------ for other calls of the kind
 
-    def run(self, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run a coroutine when the cluster is found; it may use ``loop`` and ``pool``.
+    def run(self, ask: Callable[[NetworkClient], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine, made with the network, once the cluster is found; return its result.
 
         Raises: KafkaTimeoutError after max_block_ms, if it does not end by itself before.
         """
-        loop = self._connected()
-        return loop.run(ask(), self._max_block + self._settings.request_timeout)
-
-    @property
-    def loop(self) -> Any:
-        """The loop, once it was connected."""
-        return self._network and self._network.loop
-
-    @property
-    def pool(self) -> Any:
-        """The brokers, once it was connected."""
-        return self._network and self._network.pool
-
-    def _connected(self) -> Loop:
         if self._is_closed:
             raise IllegalStateError('the PreparedTransactions is closed')
         network = self._network
@@ -176,7 +176,7 @@ class PreparedTransactions:
             network = NetworkClient(self._settings, 'kafka-prepared-transactions')
             self._network = network
         network.connect(self._max_block)
-        return network.loop
+        return network.run(ask(network), self._max_block + self._settings.request_timeout)
 
     def close(self) -> None:
         """Close the connections; may be called again. No transaction is ended."""
@@ -199,31 +199,25 @@ class PreparedTransactions:
         if not asks:
             return {}
 
-        async def ask_all() -> List[Optional[KafkaError]]:
-            return await self._loop_at_hand.gather(
-                *(self._ask(ask, decide) for ask in asks.values())
-            )
+        async def ask_all(network: NetworkClient) -> List[Optional[KafkaError]]:
+            tries = (self._ask(network, ask, decide) for ask in asks.values())
+            return await network.loop.gather(*tries)
 
         found = self.run(ask_all)
         return {name: error for name, error in zip(asks, found) if error is not None}
 
-    @property
-    def _loop_at_hand(self) -> Loop:
-        assert self._network is not None
-        return self._network.loop
-
     async def _ask(
-        self, ask: Ask, decide: Callable[[CallKind, int], Outcome]
+        self, network: NetworkClient, ask: Ask, decide: Callable[[CallKind, int], Outcome]
     ) -> Optional[KafkaError]:
         """Ask until there is an answer that counts; return the error that it is, if it is one."""
-        loop = self._loop_at_hand
+        loop = network.loop
         deadline = loop.time() + self._max_block
         failures = 0
         while True:
             last: Optional[KafkaError] = None
             refinds = True
             try:
-                code = _code_of(ask, await self._once(ask))
+                code = _code_of(ask, await self._once(network, ask))
             except KafkaError as error:
                 if not error.retriable:
                     return error
@@ -237,7 +231,7 @@ class PreparedTransactions:
                     return last
                 refinds = outcome is Outcome.REFIND
             if refinds and ask.key is not None:
-                self.pool.forget_coordinator(TRANSACTION, ask.key)
+                network.pool.forget_coordinator(TRANSACTION, ask.key)
             failures += 1
             pause = self._pause(failures)
             if loop.time() + pause >= deadline:
@@ -250,19 +244,20 @@ class PreparedTransactions:
         part = self._chance.uniform(0.8, 1.2)
         return backoff_seconds(_FIRST_PAUSE, longest, failures, part)
 
-    async def _once(self, ask: Ask) -> Any:
+    async def _once(self, network: NetworkClient, ask: Ask) -> Any:
         seconds = self._settings.request_timeout
-        return await self._loop_at_hand.within(seconds, self._exchange(ask, seconds))
+        return await network.loop.within(seconds, self._exchange(network.pool, ask, seconds))
 
-    async def _exchange(self, ask: Ask, seconds: float) -> Any:
+    @staticmethod
+    async def _exchange(pool: Pool, ask: Ask, seconds: float) -> Any:
         assert ask.key is not None
-        seen = self.pool.seen_versions
+        seen = pool.seen_versions
         if seen is not None and ApiKey.INIT_PRODUCER_ID not in seen.ranges:
             raise UnsupportedVersionError(
                 '%s for %s: transactions need brokers of Kafka 0.11 or later'
                 % (ask.kind.value, ask.about)
             )
-        link = self.pool.link(await self.pool.coordinator(TRANSACTION, ask.key))
+        link = pool.link(await pool.coordinator(TRANSACTION, ask.key))
         await link.ready()
         lowest, highest = session_of(link).versions.ranges.get(API_KEYS[ask.kind], (0, -1))
         if highest < ask.lowest or lowest > ask.highest:
@@ -280,21 +275,27 @@ class PreparedTransactions:
 
     # ------------------------------------------------------------ all brokers
 
-    async def _list(self, prefix: str, states: List[str]) -> Optional[List[str]]:
-        nodes = [broker.nodeId for broker in self.pool.cluster.brokers()]
-        answers = await self._loop_at_hand.gather(*(self._list_of(node, states) for node in nodes))
+    async def _list(
+        self, network: NetworkClient, prefix: str, states: List[str]
+    ) -> Optional[List[str]]:
+        nodes = [broker.nodeId for broker in network.cluster.brokers()]
+        asks = (self._list_of(network, node, states) for node in nodes)
+        answers = await network.loop.gather(*asks)
         found = [each for each in answers if each is not None]
         if not found:
             return None
         return sorted({name for some in found for name in some if name.startswith(prefix)})
 
-    async def _list_of(self, node: int, states: List[str]) -> Optional[List[str]]:
-        """Return the ids in some states of one broker, None if it does not tell."""
-        deadline = self._loop_at_hand.time() + min(_LOADING_SECONDS, self._max_block)
+    async def _list_of(
+        self, network: NetworkClient, node: int, states: List[str]
+    ) -> Optional[List[str]]:
+        """Return the ids in some states of one broker, None if it cannot list them."""
+        loop = network.loop
+        deadline = loop.time() + min(_LOADING_SECONDS, self._max_block)
         failures = 0
         while True:
             try:
-                answer = await self._list_once(node, states)
+                answer = await self._list_once(network, node, states)
             except KafkaError as error:
                 if not error.retriable:
                     raise
@@ -308,14 +309,14 @@ class PreparedTransactions:
                 raise kind('ListTransactions')
             failures += 1
             pause = self._pause(failures)
-            if self._loop_at_hand.time() + pause >= deadline:
+            if loop.time() + pause >= deadline:
                 return []
-            await self._loop_at_hand.sleep(pause)
+            await loop.sleep(pause)
 
-    async def _list_once(self, node: int, states: List[str]) -> Any:
+    async def _list_once(self, network: NetworkClient, node: int, states: List[str]) -> Any:
         seconds = self._settings.request_timeout
-        link = self.pool.link(node)
-        await self._loop_at_hand.within(seconds, link.ready())
+        link = network.pool.link(node)
+        await network.loop.within(seconds, link.ready())
         if ApiKey.LIST_TRANSACTIONS not in session_of(link).versions.ranges:
             return None
         request = ListTransactionsRequest(state_filters=states, producer_id_filters=[])

@@ -14,7 +14,9 @@ from kafka.coordinator.commits.error_actions import Action, fetch_trouble
 from kafka.coordinator.commits.manager import OffsetCommits
 from kafka.coordinator.commits.messages import STABLE_FROM, fetched
 from kafka.errors import KafkaError, KafkaTimeoutError, UnsupportedVersionError
+from kafka.net.client import NetworkClient
 from kafka.net.link_parts import session_of
+from kafka.net.pool import Pool
 from kafka.net.routes import GROUP
 from kafka.producer.two_phase_commit import PreparedTransactions
 from kafka.protocol.commit import OffsetFetchRequest, OffsetFetchRequestGroup
@@ -42,10 +44,10 @@ def write_mark(client: PreparedTransactions, group: str, topic: str, mark: Mark)
     place = TopicPartition(topic, 0)
     seconds = client.config['max_block_ms'] / 1000
 
-    async def write() -> None:
+    async def write(network: NetworkClient) -> None:
         commits = OffsetCommits(
-            client.loop,
-            client.pool,
+            network.loop,
+            network.pool,
             group,
             client.config['request_timeout_ms'] / 1000,
             client.config['retry_backoff_ms'] / 1000,
@@ -65,14 +67,15 @@ def read_mark(client: PreparedTransactions, group: str) -> Optional[Mark]:
     """
     seconds = client.config['max_block_ms'] / 1000
 
-    async def read() -> Optional[Mark]:
-        deadline = client.loop.time() + seconds
+    async def read(network: NetworkClient) -> Optional[Mark]:
+        loop, pool = network.loop, network.pool
+        deadline = loop.time() + seconds
         pause = 0.02
         while True:
             refinds = True
             try:
-                code, found = await client.loop.within(
-                    client.config['request_timeout_ms'] / 1000, _read_once(client, group)
+                code, found = await loop.within(
+                    client.config['request_timeout_ms'] / 1000, _read_once(pool, group)
                 )
             except KafkaError as failure:
                 if not failure.retriable:
@@ -87,21 +90,21 @@ def read_mark(client: PreparedTransactions, group: str) -> Optional[Mark]:
                 if not trouble.may_repeat:
                     raise trouble.error
             if refinds:
-                client.pool.forget_coordinator(GROUP, group)
-            if client.loop.time() + pause >= deadline:
+                pool.forget_coordinator(GROUP, group)
+            if loop.time() + pause >= deadline:
                 raise KafkaTimeoutError(
                     'the mark in group %s could not be read within %.3g s: %s'
                     % (group, seconds, error)
                 ) from error
-            await client.loop.sleep(pause)
+            await loop.sleep(pause)
             pause = min(1.0, pause * 2)
 
     return client.run(read)
 
 
-async def _read_once(client: PreparedTransactions, group: str) -> Tuple[int, List[Mark]]:
+async def _read_once(pool: Pool, group: str) -> Tuple[int, List[Mark]]:
     """Return the code that counts, and what is marked."""
-    link = client.pool.link(await client.pool.coordinator(GROUP, group))
+    link = pool.link(await pool.coordinator(GROUP, group))
     await link.ready()
     version = session_of(link).choose_version(OffsetFetchRequest(), None, _HIGHEST)
     if version < STABLE_FROM:

@@ -1,7 +1,7 @@
-"""The records of one call, or of a box, on their way into batches: sorted, and how far they are.
+"""The records of one call of send_many(), or of a box, sorted by the partitions they go to.
 
-Owns what has to be kept between two attempts to put them there; putting them is the business of
-:mod:`kafka.producer.record_accumulator`.
+Keeps what two attempts of :mod:`kafka.producer.record_accumulator` to put them into batches need:
+the groups, and how far each is. Guarded by the accumulator's lock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafka.producer.topic_queue import PartitionQueue, TopicQueue
 
 
 class Group:
-    """Records of one call for one partition, or without key: what of them is not in a batch yet."""
+    """Records of one call for one partition, or for any; those from position on are in no batch."""
 
     __slots__ = ('ends', 'headers', 'into', 'keys', 'numbers', 'position', 'queue', 'values')
 
@@ -37,7 +37,7 @@ class Group:
         self.headers = headers  # of each record; None: those of all records of the call
         self.position = 0
         # The batch that the next are put into, how many records that had before, and the position
-        # behind them: an exception may keep the position from being noted.
+        # after them: an exception may keep the position from being noted.
         self.into: Any = None
 
     def unplaced(self) -> Sequence[Optional[bytes]]:
@@ -50,7 +50,7 @@ class Group:
 
 
 class Many:
-    """The records of one call on their way into batches. Attributes: placed: what is there."""
+    """The records of one call. Attributes: placed: those that are in batches."""
 
     __slots__ = ('groups', 'headers', 'placed', 'timestamp', 'topic')
 
@@ -111,7 +111,7 @@ def _one(number: int) -> Callable[[Sequence[Any]], Sequence[Any]]:
 
 
 def ends_of(sizes: Sequence[int], more: int) -> Sequence[int]:
-    """Return where each record ends when they lie behind each other, each with so many more."""
+    """Return the sum of the sizes up to each record, with so many more bytes for each."""
     if sizes.count(sizes[0]) == len(sizes):
         size = sizes[0] + more
         return range(size, size * len(sizes) + 1, size)

@@ -1,7 +1,8 @@
-"""What a program may send: bytes, headers, times; and serializers of all eras.
+"""Checks of what programs send, and serializers of every era behind one call.
 
-Owns the checks and the errors they raise, which are AssertionErrors too, as they were before 3.0.
-Names of topics are checked by internals/validation.py.
+Called by KafkaProducer, in the thread that sends, before a record is put into a batch. The errors
+are ValueErrors or TypeErrors, and AssertionErrors too, as they were before 3.0. Names of topics are
+checked by internals/validation.py.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ _LAST_TIMESTAMP = 2**63 - 1
 
 
 class RecordValueError(ArgumentValueError):
-    """Something about a record cannot be meant."""
+    """Invalid value in a record or an argument."""
 
 
 class RecordTypeError(ArgumentTypeError):
-    """Something about a record is of a wrong type."""
+    """Wrong type in a record or an argument."""
 
 
 class ProducerClosedError(IllegalStateError, AssertionError):
@@ -47,15 +48,15 @@ class ProducerClosedError(IllegalStateError, AssertionError):
 
 
 class FlushTimeoutError(KafkaTimeoutError, AssertionError):
-    """Some records are still under way; releases before 2.0 raised an AssertionError."""
+    """Some records have no outcome yet; releases before 2.0 raised an AssertionError."""
 
 
 class MissingCodecOptionError(KafkaConfigurationError, RuntimeError, AssertionError):
-    """The package that a codec needs is not installed."""
+    """Package of a codec not installed."""
 
 
 class ProducerRecord(NamedTuple):
-    """A record as a program sends it; what interceptors get and give."""
+    """A record as a program sends it; interceptors take and return it."""
 
     topic: Any
     value: Any = None
@@ -65,12 +66,15 @@ class ProducerRecord(NamedTuple):
     timestamp_ms: Any = None
 
 
-# The first brokers that know a codec.
+# The first release of brokers that know a codec.
 _CODEC_SINCE = {'lz4': (0, 8, 2), 'zstd': (2, 1)}
 
 
 def check_codec(config: Mapping[str, Any]) -> None:
-    """Raise unless the options about compression can be had: a package, a level, brokers."""
+    """Check the options for compression: package and level of the codec, release of the brokers.
+
+    Raises: InvalidOptionError; MissingCodecOptionError.
+    """
     name, version = config['compression_type'], config['api_version']
     since = _CODEC_SINCE.get(name)
     if since and version is not None and version < since:
@@ -131,9 +135,9 @@ def _types(header: Any) -> str:
 def check_release(
     release: Tuple[int, ...], has_null: bool, headers: Any, timestamp: Optional[int]
 ) -> None:
-    """Raise unless brokers of a release store what a record has.
+    """Check that brokers of a release store what a record has; log once if they drop its timestamp.
 
-    Arguments: has_null: whether a value is None. A timestamp is told to be lost, as it always was.
+    Arguments: has_null: whether a value is None.
     Raises: RecordValueError for a null value, UnsupportedForMessageFormatError for headers.
     """
     if has_null and release < (0, 8, 1):
@@ -153,7 +157,7 @@ def check_release(
         )
 
 
-# Filled when the warning has been given: one for a process will do.
+# Not empty once the warning was logged: one in a process is enough.
 _told_of_timestamps: List[Tuple[int, ...]] = []
 
 
@@ -185,7 +189,7 @@ def check_column(name: str, column: Any) -> List[Any]:
 def check_chosen(topic: str, partition: Any, partitions: Sequence[int]) -> int:
     """Return the partition id that a partitioner of the program has chosen.
 
-    Raises: RecordValueError for what is none of the topic.
+    Raises: RecordValueError if the topic has no such partition.
     """
     try:
         return check_partition(topic, operator.index(partition), partitions)
@@ -197,7 +201,7 @@ def check_chosen(topic: str, partition: Any, partitions: Sequence[int]) -> int:
 
 
 def check_record(interceptor: Any, record: Any) -> ProducerRecord:
-    """Return the record that an interceptor wants to be sent. Raises: RecordTypeError."""
+    """Return what on_send() of an interceptor has returned. Raises: RecordTypeError."""
     if not all(hasattr(record, field) for field in ProducerRecord._fields):
         raise RecordTypeError(
             '%s.on_send() must return a record, the one it got or a changed one, not %s'
@@ -208,7 +212,7 @@ def check_record(interceptor: Any, record: Any) -> ProducerRecord:
 
 
 def check_partition(topic: str, partition: Any, partitions: Sequence[int]) -> int:
-    """Return a partition id that a topic has. Raises: RecordTypeError, RecordValueError."""
+    """Return a partition id as an int. Raises: RecordTypeError, RecordValueError if absent."""
     number = as_int('partition', partition)
     if number < 0 or number not in partitions:
         raise RecordValueError(
@@ -231,10 +235,10 @@ Serializer = Callable[[Any, List[Any], Any], Any]
 
 
 def adapt_serializer(name: str, serializer: Any) -> Optional[Serializer]:
-    """Return a serializer of any era behind one call, (topic, headers, data); None for none.
+    """Return a serializer of any era as a function of (topic, headers, data); None for None.
 
     Callables get (data), objects of 1.3 to 2.x (topic, data), those of 3.0 (topic, headers, data).
-    Raises: KafkaConfigurationError for what is none of these.
+    Raises: KafkaConfigurationError for anything else.
     """
     if serializer is None:
         return None

@@ -1,8 +1,7 @@
-"""The requests that transactions are made of, and the codes in their answers.
+"""Requests of transactions, made from the state of a producer, and the codes in their responses.
 
-Owns how the state of a producer becomes messages and back (KIP-98, KIP-360, KIP-447, KIP-890);
-pure. When which is sent is decided by :mod:`kafka.producer.transaction_state`, what a code means by
-:mod:`kafka.producer.transaction_errors`.
+Follows KIP-98, KIP-360, KIP-447 and KIP-890. :mod:`kafka.producer.transaction_state` decides when
+each is sent, :mod:`kafka.producer.transaction_errors` what a code means. Pure.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ V2_VERSIONS: Mapping[CallKind, Versions] = {
 #: Those of Produce: from 12 on a request *means* version 2.
 PRODUCE_V1: Versions = (3, 11)
 PRODUCE_V2: Versions = (12, 13)
-#: TxnOffsetCommit from here on says which member of the group commits, so that it can be fenced.
+#: TxnOffsetCommit from this version on names the member of the group, so that it can be fenced.
 MAY_FENCE = 3
-#: InitProducerId from here on can raise the epoch of an id.
+#: InitProducerId from this version on can raise the epoch of an id.
 RAISES_EPOCH = 3
 
 
 class GroupMember(NamedTuple):
-    """The consumer whose offsets are committed; only with a generation it can be fenced."""
+    """The consumer whose offsets are committed; it can only be fenced if it has a generation."""
 
     group_id: str
     generation_id: int = -1
@@ -62,10 +61,11 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
 
 class Ask(NamedTuple):
-    """A call that has to be made now.
+    """A request that has to be sent now.
 
-    lowest, highest: the versions it may have; key: whose coordinator answers it, None for any
-    broker; is_of_group: whether the key is a group and not a transactional id; about: for texts.
+    lowest, highest: the versions it may have; key: it goes to the coordinator of this key, to any
+    broker if None; is_of_group: whether the key is a group and not a transactional id; about: for
+    error texts.
     """
 
     kind: CallKind
@@ -78,7 +78,7 @@ class Ask(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """Who asks: the transactional id, None for an idempotent producer, and the producer id."""
+    """A producer: its transactional id, None if it is idempotent only, and its producer id."""
 
     transactional_id: Optional[str]
     identity: Identity
@@ -86,7 +86,7 @@ class Caller(NamedTuple):
 
     @property
     def named(self) -> Dict[str, Any]:
-        """The fields of a request that say who asks."""
+        """The fields of a request that name the producer."""
         return {
             'transactional_id': self.transactional_id or '',
             'producer_id': self.identity.producer_id,
@@ -96,7 +96,7 @@ class Caller(NamedTuple):
     def ask(
         self, kind: CallKind, request: Any, key: Optional[str], is_of_group: bool = False
     ) -> Ask:
-        """Return a call with the versions of this kind of transaction."""
+        """Return an Ask with the versions of this kind of transaction."""
         lowest, highest = (V2_VERSIONS if self.is_v2 else V1_VERSIONS)[kind]
         about = 'the producer'
         if self.transactional_id is not None:
@@ -105,9 +105,9 @@ class Caller(NamedTuple):
 
 
 def init_producer_id(caller: Caller, timeout_ms: int, raises: bool) -> Ask:
-    """Return the call for a producer id.
+    """Return InitProducerId.
 
-    Arguments: raises: whether the present one is to be kept and its epoch raised.
+    Arguments: raises: whether to keep the present producer id and raise its epoch.
     """
     identity = caller.identity if raises else NOBODY
     request = InitProducerIdRequest(
@@ -121,7 +121,7 @@ def init_producer_id(caller: Caller, timeout_ms: int, raises: bool) -> Ask:
 
 
 def add_partitions(caller: Caller, partitions: Iterable[TopicPartition]) -> Ask:
-    """Return the call that adds partitions to a transaction."""
+    """Return AddPartitionsToTxn."""
     by_topic: Dict[str, List[int]] = {}
     for topic, partition in sorted(partitions):
         by_topic.setdefault(str(topic), []).append(partition)
@@ -138,7 +138,7 @@ def add_partitions(caller: Caller, partitions: Iterable[TopicPartition]) -> Ask:
 
 
 def added_partitions(response: AddPartitionsToTxnResponse) -> Dict[TopicPartition, int]:
-    """Return the code of each partition of an answer."""
+    """Return the error code of each partition in a response."""
     return {
         TopicPartition(topic.name, each.partition_index): each.partition_error_code
         for topic in response.results_by_topic_v3_and_below
@@ -147,15 +147,15 @@ def added_partitions(response: AddPartitionsToTxnResponse) -> Dict[TopicPartitio
 
 
 def add_offsets(caller: Caller, group_id: str) -> Ask:
-    """Return the call that adds a group's offsets to a transaction."""
+    """Return AddOffsetsToTxn, which precedes commit_offsets()."""
     request = AddOffsetsToTxnRequest(**caller.named, group_id=group_id)
     return caller.ask(CallKind.ADD_OFFSETS, request, caller.transactional_id)
 
 
 def commit_offsets(caller: Caller, member: GroupMember, offsets: Offsets, may_fence: bool) -> Ask:
-    """Return the call that commits offsets as part of a transaction.
+    """Return TxnOffsetCommit.
 
-    Arguments: may_fence: whether the broker's version can be told who the member is.
+    Arguments: may_fence: whether the broker's version has fields for the member.
     """
     by_topic: Dict[str, List[TxnOffsetCommitRequestPartition]] = {}
     for (topic, partition), offset in sorted(offsets.items(), key=lambda item: item[0]):
@@ -184,7 +184,7 @@ def commit_offsets(caller: Caller, member: GroupMember, offsets: Offsets, may_fe
 
 
 def committed_offsets(response: TxnOffsetCommitResponse) -> Dict[TopicPartition, int]:
-    """Return the code of each partition of an answer."""
+    """Return the error code of each partition in a response."""
     return {
         TopicPartition(topic.name, each.partition_index): each.error_code
         for topic in response.topics
@@ -193,6 +193,6 @@ def committed_offsets(response: TxnOffsetCommitResponse) -> Dict[TopicPartition,
 
 
 def end(caller: Caller, commits: bool) -> Ask:
-    """Return the call that ends a transaction."""
+    """Return EndTxn."""
     request = EndTxnRequest(**caller.named, committed=commits)
     return caller.ask(CallKind.END, request, caller.transactional_id)

@@ -1,7 +1,7 @@
-"""The names that kafka-python 2.2 and later have for the state of an idempotent or transactional
-producer; the state itself is :mod:`kafka.producer.transaction_state`.
+"""TransactionManager and ProducerIdAndEpoch: 2.2's names for the state of a producer.
 
-Owns nothing but the translation; can be made without a broker.
+For programs that use these classes of kafka-python 2.2 and later; the producer uses
+:mod:`kafka.producer.transaction_state` itself. They can be made without a broker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ['ProducerIdAndEpoch', 'TransactionManager']
 
 
 class ProducerIdAndEpoch:
-    """A producer id and its epoch; ``is_valid`` if there is one (since 2.2)."""
+    """A producer id and its epoch (since 2.2)."""
 
     def __init__(self, producer_id: int, epoch: int) -> None:
         self.producer_id = producer_id
@@ -24,7 +24,7 @@ class ProducerIdAndEpoch:
 
     @property
     def is_valid(self) -> bool:
-        """Whether it is one that a broker can have given."""
+        """Whether a broker has given it: it is not (-1, -1)."""
         return self.producer_id > NOBODY.producer_id
 
     def __eq__(self, other: object) -> bool:
@@ -42,13 +42,13 @@ class ProducerIdAndEpoch:
 
 
 class TransactionManager:
-    """The state of a producer by its old name (since 2.2).
+    """The state of a producer, by the methods of 2.2.
 
     Arguments: transactional_id: None for a producer that is idempotent only;
         transaction_timeout_ms; retry_backoff_ms, api_version, metadata: kept as attributes, for
         programs that read them.
 
-    Attributes: state: the real one; a KafkaProducer shows its own by ``of()``.
+    Attributes: state: the TransactionState.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class TransactionManager:
 
     @classmethod
     def of(cls, state: TransactionState) -> TransactionManager:
-        """Return the view of a state that is in use."""
+        """Return a TransactionManager for the state of a producer."""
         manager = cls(state.transactional_id, state.timeout_ms)
         manager.state = state
         return manager
@@ -78,11 +78,11 @@ class TransactionManager:
 
     @property
     def producer_id_and_epoch(self) -> ProducerIdAndEpoch:
-        """The producer id and epoch, (-1, -1) before there is one."""
+        """The producer id and epoch, (-1, -1) before a broker has given one."""
         return ProducerIdAndEpoch(*self.state.sequences.identity)
 
     def set_producer_id_and_epoch(self, producer_id_and_epoch: ProducerIdAndEpoch) -> None:
-        """Go on under another identity. Raises TypeError for what is no ProducerIdAndEpoch."""
+        """Take another producer id and epoch. Raises TypeError for anything else."""
         if not isinstance(producer_id_and_epoch, ProducerIdAndEpoch):
             raise TypeError('a ProducerIdAndEpoch is needed, not %r' % (producer_id_and_epoch,))
         pair = producer_id_and_epoch
@@ -97,9 +97,9 @@ class TransactionManager:
         self.state.sequences.forget_identity()
 
     def has_producer_id(self) -> bool:
-        """Tell whether there is a producer id."""
+        """Return True if a broker has given a producer id."""
         return self.producer_id_and_epoch.is_valid
 
     def is_transactional(self) -> bool:
-        """Tell whether there is a transactional id."""
+        """Return True if there is a transactional id."""
         return self.state.is_transactional

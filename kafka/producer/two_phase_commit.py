@@ -84,13 +84,14 @@ def is_over(error: Optional[KafkaError]) -> bool:
 
 
 class PreparedTransactions:
-    """Asks the coordinators of transactional ids. For one thread; connects when it is first used.
+    """Ends transactions at the coordinators of their ids. For one thread; connects on first use.
 
     Arguments: configs: options of KafkaProducer: where the brokers are, security, time-outs.
     max_block_ms bounds each call. Raises: KafkaConfigurationError.
 
-    Methods that take several ids ask about all at once, and return {id: error} of those that did
-    not do. Raises, of all methods: NoBrokersAvailable and what else brokers cannot be reached with.
+    Methods that take several ids send all requests at once, and return {id: error} of those that
+    failed. All methods raise NoBrokersAvailable and the other errors of brokers that cannot be
+    reached.
     """
 
     def __init__(self, **configs: Any) -> None:
@@ -105,14 +106,14 @@ class PreparedTransactions:
         state = 'closed' if self._is_closed else 'new' if self._network is None else 'connected'
         return '<PreparedTransactions %s>' % state
 
-    # ------------------------------------------------------------ what can be asked
+    # ------------------------------------------------------------ transactions and ids
 
     def commit(self, transactions: Transactions) -> Errors:
-        """Commit; also again, if that was done before."""
+        """Commit; may be repeated."""
         return self._end(transactions, True)
 
     def abort(self, transactions: Transactions) -> Errors:
-        """Abort; also again, if that was done before."""
+        """Abort; may be repeated."""
         return self._end(transactions, False)
 
     def _end(self, transactions: Transactions, commits: bool) -> Errors:
@@ -122,9 +123,9 @@ class PreparedTransactions:
         return self._ask_all(asks, lambda _, code: outcome_of_end(code, commits))
 
     def check(self, transactions: Transactions) -> Errors:
-        """Find out whether transactions are still open, as far as records are in them.
+        """Find out whether transactions that have records are still open.
 
-        By adding a partition to each that is in it already, which changes nothing.
+        Adds a partition to each that is in it already, which changes nothing.
         """
         asks = {
             name: calls.add_partitions(_caller(name, state)._replace(is_v2=False), [place])
@@ -149,16 +150,17 @@ class PreparedTransactions:
     def open_ids(self, prefix: str) -> Optional[List[str]]:
         """Return the ids with a prefix that have an open transaction; None before Kafka 3.0.
 
-        Of those only that this user may describe. Brokers that cannot be reached are passed over,
-        and those that have not read their log of transactions within 5 s, or max_block_ms.
+        Only ids that this user may describe. Brokers that cannot be reached are left out, and those
+        that have not loaded their transactions within 5 s, or max_block_ms.
         """
         return self.run(lambda network: self._list(network, prefix, _OPEN))
 
     def held_ids(self, prefix: str) -> Optional[List[str]]:
         """Return the ids of open_ids(), and those whose producers have not begun a transaction.
 
-        Who asked for a producer id before this call, and has had no transaction since, is found: to
-        fence that id keeps its producer from ever beginning one. Those that were fenced are found.
+        Also an id whose producer got its producer id before this call and has had no transaction
+        since: fencing the id keeps that producer from ever beginning one. Fenced ids are returned,
+        too.
         """
         return self.run(lambda network: self._list(network, prefix, _HELD))
 
@@ -191,7 +193,7 @@ class PreparedTransactions:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         clean_up(self.close, error)
 
-    # ------------------------------------------------------------ one call, until it is answered
+    # ------------------------------------------------------------ one request, until it is answered
 
     def _ask_all(
         self, asks: Mapping[str, Ask], decide: Callable[[CallKind, int], Outcome]
@@ -209,7 +211,7 @@ class PreparedTransactions:
     async def _ask(
         self, network: NetworkClient, ask: Ask, decide: Callable[[CallKind, int], Outcome]
     ) -> Optional[KafkaError]:
-        """Ask until there is an answer that counts; return the error that it is, if it is one."""
+        """Repeat a request until the response is final; return its error, None for success."""
         loop = network.loop
         deadline = loop.time() + self._max_block
         failures = 0

@@ -107,6 +107,8 @@ class FutureRecordMetadata(Future):
     """What becomes of one record: its RecordMetadata, or the error that kept it from being stored.
 
     Attributes: is_done, value, exception; relative_offset: its place in the batch; timestamp_ms.
+    For the producer: batch and index: where the record was put at first; value_size, key_size,
+    header_size: bytes, -1 for none.
 
     Callbacks run in the thread that does the network's work, in the order in which they were added;
     one that is added to a future that is done runs at once. What one raises is logged.
@@ -116,13 +118,13 @@ class FutureRecordMetadata(Future):
     error_on_callbacks = False
 
     # Made without __init__ and without a lock: nothing per record that can be had per batch.
-    __slots__ = ('_batch', '_index', '_own_error', '_value_size')
+    __slots__ = ('batch', 'index', '_own_error', 'value_size')
 
-    _batch: ProducerBatch
-    _index: int
-    _value_size: int
-    _key_size: int = -1
-    _header_size: int = -1
+    batch: ProducerBatch
+    index: int
+    value_size: int
+    key_size: int = -1
+    header_size: int = -1
     _own_error: BaseException  # once somebody has asked
 
     __init__ = object.__init__
@@ -136,7 +138,7 @@ class FutureRecordMetadata(Future):
 
     def _place(self) -> Tuple[ProducerBatch, int]:
         """Return the batch that the record is in by now, and its place there."""
-        batch, index = self._batch, self._index
+        batch, index = self.batch, self.index
         while batch.pieces:
             batch, index = batch.piece_of(index)
         return batch, index
@@ -152,7 +154,7 @@ class FutureRecordMetadata(Future):
     @property
     def is_done(self) -> bool:  # type: ignore[override]
         """Whether the record was stored or given up."""
-        batch = self._batch  # asked in each turn of a loop that waits for it
+        batch = self.batch  # asked in each turn of a loop that waits for it
         return self._place()[0].is_done if batch.pieces else batch.is_done
 
     @property
@@ -178,7 +180,7 @@ class FutureRecordMetadata(Future):
         if place is None or place[0].error_of(place[1]) is not None:
             return None
         batch, index = place
-        return batch.metadata_of(index, self._key_size, self._value_size, self._header_size)
+        return batch.metadata_of(index, self.key_size, self.value_size, self.header_size)
 
     @property
     def relative_offset(self) -> int:
@@ -197,7 +199,7 @@ class FutureRecordMetadata(Future):
         Arguments: timeout: seconds; None waits until delivery_timeout_ms decides.
         Raises: what kept it from being stored; KafkaTimeoutError while it is still under way.
         """
-        batch, index = self._batch, self._index
+        batch, index = self.batch, self.index
         if batch.pieces:
             batch, index = self._place()
         if not batch.is_done:
@@ -215,13 +217,13 @@ class FutureRecordMetadata(Future):
         if error is not None:
             # Never one that was raised before, whose traceback and context would grow.
             raise unraised_copy(error).with_traceback(None)
-        return batch.metadata_of(index, self._key_size, self._value_size, self._header_size)
+        return batch.metadata_of(index, self.key_size, self.value_size, self.header_size)
 
     def _complete(self, value: Any, exception: Any) -> Any:
         raise AssertionError('the future of a record is completed by its batch')
 
     def _add(self, wants_error: bool, call: Callable[[Any], Any]) -> None:
-        if not self._batch.add_call(self, wants_error, call):
+        if not self.batch.add_call(self, wants_error, call):
             self._run(wants_error, call)
 
 
@@ -231,10 +233,10 @@ class FutureOfMore(FutureRecordMetadata):
     Most have none, and what their futures say of that costs nothing for each.
     """
 
-    __slots__ = ('_header_size', '_key_size')
+    __slots__ = ('header_size', 'key_size')
 
-    _key_size: int
-    _header_size: int
+    key_size: int
+    header_size: int
 
 
 def future_of(
@@ -245,11 +247,11 @@ def future_of(
         future: FutureRecordMetadata = FutureRecordMetadata()
     else:
         future = FutureOfMore()
-        future._key_size = key_size
-        future._header_size = header_size
-    future._batch = batch
-    future._index = index
-    future._value_size = value_size
+        future.key_size = key_size
+        future.header_size = header_size
+    future.batch = batch
+    future.index = index
+    future.value_size = value_size
     return future
 
 

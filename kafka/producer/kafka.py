@@ -112,25 +112,26 @@ class KafkaProducer:
     """Publish records to a Kafka cluster (1.x to 3.x; the options of each release are taken).
 
     Safe to be shared by threads. ``send()`` puts a record into a batch and returns a future; full
-    or waiting batches are sent in the background, or by whoever waits for a future.
+    or waiting batches are sent in the background, or by the thread that waits for a future.
 
-    Options: those of the option table (docs/options.rst), the partitioner's default being what the
-    Java client does: by the hash of the key; without one, to one partition for a batch, then to
-    another. Programs may give a partitioner of any era, see kafka.partitioner.adapt, serializers
-    of any era, and interceptors: objects with ``on_send(record)``, which returns the record to
-    send, and ``on_acknowledgement(metadata, exception)``.
+    Options: those of the option table (docs/options.rst). The default partitioner does what that of
+    the Java client does: a record with a key goes to the partition of the key's hash; records
+    without a key fill a batch of one partition, then one of another. A partitioner may be of any
+    era (kafka.partitioner.adapt), and so may serializers. Interceptors are objects with
+    ``on_send(record)``, which returns the record to send, and ``on_acknowledgement(metadata,
+    exception)``.
 
-    Raises: KafkaConfigurationError, which is a ValueError and an AssertionError, for options that
-    are unknown or cannot be meant; NoBrokersAvailable when no broker answers (only asked when
+    Raises: KafkaConfigurationError, which is a ValueError and an AssertionError, for an unknown
+    option or an invalid value; NoBrokersAvailable when no broker answers (they are only asked when
     api_version is None).
 
-    Attributes: config: all options. ``len()`` of a producer tells how many records wait, to be sent
-    or for their answers.
+    Attributes: config: all options. ``len()`` of a producer is the number of records without an
+    outcome: to be sent, or not acknowledged yet.
     """
 
-    _new_client = NetworkClient  # where the simulation puts its own
+    _new_client = NetworkClient  # replaced by simulations
     DEFAULT_CONFIG = {**options.defaults(options.PRODUCER), 'partitioner': DefaultPartitioner()}
-    #: Options that a program had better not give; 3.0 has none either.
+    #: Empty, as in 3.0.
     DEPRECATED_CONFIGS: Tuple[str, ...] = ()
 
     def __init__(self, **configs: Any) -> None:
@@ -190,7 +191,7 @@ class KafkaProducer:
 
     @property
     def _metadata(self) -> ClusterMetadata:
-        """What is known of the cluster, by the name under which programs of 1.x to 3.x found it."""
+        """The metadata of the cluster, by the private name that programs of 1.x to 3.x use."""
         return self._engine.pool.cluster
 
     @property
@@ -278,14 +279,14 @@ class KafkaProducer:
                                 batch = queue.batch
                                 room = batch.room - size - accumulator.overhead
                                 if room > 0 and not queue.box:
-                                    future._batch = batch
-                                    future._index = index = len(batch.values)
+                                    future.batch = batch
+                                    future.index = index = len(batch.values)
                                     if wall >= batch.tick:
                                         accumulator.set_time(batch, wall)
                                     if batch.has_columns:
                                         batch.cut(index)
                                     batch.room = room
-                                    future._value_size = size
+                                    future.value_size = size
                                     batch.put(value)
                                     accumulator.is_changing = False
                                     return future
@@ -298,8 +299,8 @@ class KafkaProducer:
                                 batch = place.open
                                 room = batch.room - size - key_size - accumulator.overhead
                                 if room > 0 and not queue.box:
-                                    future._batch = batch
-                                    future._index = index = len(batch.values)
+                                    future.batch = batch
+                                    future.index = index = len(batch.values)
                                     if wall >= batch.tick:
                                         accumulator.set_time(batch, wall)
                                     keys = batch.keys
@@ -308,9 +309,9 @@ class KafkaProducer:
                                     else:
                                         keys.append(key)
                                     batch.room = room
-                                    future._key_size = key_size
-                                    future._header_size = -1
-                                    future._value_size = size
+                                    future.key_size = key_size
+                                    future.header_size = -1
+                                    future.value_size = size
                                     batch.put(value)
                                     accumulator.is_changing = False
                                     return future
@@ -321,9 +322,9 @@ class KafkaProducer:
         return self._send(topic, value, key, headers, partition, timestamp_ms)
 
     def send_and_forget(self, topic: Any, value: Any, key: Any = None) -> None:
-        """Send a record that nobody will ask about: without a future. Beyond the peers.
+        """Send a record without a future. Beyond the peers.
 
-        That it could not be stored is logged. Arguments and errors: as send().
+        It is logged if the record could not be stored. Arguments and errors: as send().
         """
         if key is None and type(value) is bytes:
             queue = self._accumulator.fast.get(topic)
@@ -369,7 +370,7 @@ class KafkaProducer:
     def _send(
         self, topic: Any, value: Any, key: Any, headers: Any, partition: Any, timestamp_ms: Any
     ) -> FutureRecordMetadata:
-        """Send a record for which something has to be looked at, or a batch begun."""
+        """Send a record that needs more than a place in a batch that is open."""
         deadline = time.monotonic() + self._max_block
         if headers is None and partition is None and timestamp_ms is None:
             if type(value) is bytes and (key is None or type(key) is bytes):
@@ -398,7 +399,7 @@ class KafkaProducer:
     def _begin_batch(
         self, queue: TopicQueue, value: bytes, key: Optional[bytes], deadline: float
     ) -> FutureRecordMetadata:
-        """Put a record into a batch, most likely a new one, with nothing to be looked at."""
+        """Put a record that needs no preparation into a batch, most likely a new one."""
         partition = None if key is None else queue.by_key[key].topic_partition.partition
         accumulator = self._accumulator
         now = deadline - self._max_block
@@ -455,7 +456,7 @@ class KafkaProducer:
         )
 
     def _allow_fast(self, topic: Any, queue: TopicQueue) -> None:
-        """Let the quick ways send to a topic now, if nothing of the program's takes part."""
+        """Add a topic to ``fast`` if its records need nothing but a place in a batch."""
         accumulator = self._accumulator
         # Taken first: a thread that closes, or defers a record, says so and then puts another in
         # its place, so what is added here comes too late. The end of a transaction does it before;
@@ -516,7 +517,7 @@ class KafkaProducer:
         partition: Any,
         timestamp_ms: Any,
     ) -> FutureRecords:
-        """Send a list of records for which everything has to be looked at first."""
+        """Send a list of records that have to be checked and serialized."""
         deadline = time.monotonic() + self._max_block
         values = check_column('values', values)
         keys = None if keys is None else check_column('keys', keys)
@@ -543,7 +544,7 @@ class KafkaProducer:
                 self._send(topic, value, key, headers, partition, timestamp_ms)
                 for value, key in zip(values, keys or [None] * len(values))
             ]
-            placed = [Placed(future._batch, future._index, 1) for future in futures]
+            placed = [Placed(future.batch, future.index, 1) for future in futures]
             key_sizes = None if key_column is None else _sizes(key_column)
             return FutureRecords(placed, _sizes(column), key_sizes, header_size(checked))
         queue = self._engine.wait_for_queue(topic, deadline)
@@ -629,7 +630,7 @@ class KafkaProducer:
         return set(self._engine.wait_for_queue(topic, deadline).partitions)
 
     def bootstrap_connected(self) -> bool:
-        """Tell whether a connection to the cluster of the bootstrap servers is open (1.4.7)."""
+        """Return True if a connection to a broker of the cluster is open (1.4.7)."""
         return not self._closed and not self._forked and self._engine.pool.is_connected
 
     # ------------------------------------------------------------ transactions
@@ -637,13 +638,13 @@ class KafkaProducer:
     def init_transactions(self) -> None:
         """Get ready for transactions: ends what an earlier producer of the same id left open (2.2).
 
-        Raises: KafkaTimeoutError after max_block_ms, when the same call goes on with it;
-        IllegalStateError without transactional_id; ProducerFencedError and what else a broker says.
+        Raises: KafkaTimeoutError after max_block_ms: the same call continues it; IllegalStateError
+        without transactional_id; ProducerFencedError and other errors of brokers.
         """
         self._verbs('init_transactions()').init_transactions()
 
     def begin_transaction(self) -> None:
-        """Begin a transaction; asks nobody (2.2). Raises: KafkaError out of turn."""
+        """Begin a transaction, without a request (2.2). Raises: KafkaError out of turn."""
         self._verbs('begin_transaction()').begin_transaction()
 
     def send_offsets_to_transaction(
@@ -661,11 +662,11 @@ class KafkaProducer:
         self._verbs('send_offsets_to_transaction()').send_offsets_to_transaction(offsets, group)
 
     def prepare_transaction(self) -> PreparedTxnState:
-        """Send what is pending, wait for it, and leave the end to whoever is told of it (KIP-939).
+        """Send what is pending, wait for it, and close the transaction to records (KIP-939).
 
-        Nothing can be sent then. This producer may commit or abort, or be closed and leave that to
-        a kafka.producer.two_phase_commit.PreparedTransactions in another process, until
-        transaction_timeout_ms is over. Beyond 3.0.
+        Returns: what another process needs to end the transaction, by
+        kafka.producer.two_phase_commit.PreparedTransactions, until transaction_timeout_ms is over.
+        This producer may commit or abort it, too, or be closed. Beyond 3.0.
         Raises: as commit_transaction(), but what took longer than delivery_timeout_ms has failed;
         IllegalStateError when nothing was sent.
         """
@@ -677,9 +678,9 @@ class KafkaProducer:
     def commit_transaction(self) -> None:
         """Send what is pending, wait for it, and commit (2.2).
 
-        Raises: KafkaTimeoutError after max_block_ms: the same call goes on with it; the error that
-        makes a commit impossible, after which abort_transaction() is the way on; KafkaError out of
-        turn; ProducerFencedError.
+        Raises: KafkaTimeoutError after max_block_ms: the same call continues it; the error that
+        makes a commit impossible: call abort_transaction() then; KafkaError out of turn;
+        ProducerFencedError.
         """
         verbs = self._verbs('commit_transaction()')
         self._accumulator.fast = {}
@@ -747,7 +748,7 @@ class KafkaProducer:
 
         Arguments: in_queue: those that wait to be sent, the first time or again; in_flight: those
         that were sent and are not acknowledged, which may be stored or not. In a callback they
-        fail right behind it. Idempotence and order hold for what is sent next, as after
+        fail right after it. Idempotence and order hold for what is sent next, as after
         delivery_timeout_ms: the open transaction, if there is one, can only be aborted, and where
         one batch of a partition goes at a time, the next waits until the broker has answered
         the one that was given up, or request_timeout_ms is over.
@@ -774,18 +775,18 @@ class KafkaProducer:
             pass  # in a callback, which would wait for itself; or closed, when nothing is left
 
     def __len__(self) -> int:
-        """Return how many records wait: to be sent, or for their answers. Beyond 3.0."""
+        """Return the number of records without an outcome. Beyond 3.0."""
         if self._forked:
             raise _of_the_parent()
         self._accumulator.check_outside()
         return self._accumulator.records
 
     def __bool__(self) -> bool:
-        """Be true, however few records wait."""
+        """Return True: a producer without records is still one."""
         return True
 
     def _sweep(self, deadline: float) -> None:
-        """Put what nobody asks about into batches, waiting for memory if need be."""
+        """Put the records of send_and_forget() into batches; wait for memory."""
         try:
             self._engine.append_waiting(self._accumulator.sweep, deadline)
         except KafkaTimeoutError as error:
@@ -884,7 +885,7 @@ class KafkaProducer:
             raise ProducerClosedError('the producer is closed')
 
     def _abandon(self) -> None:
-        """Be of no use any more: this is the child of a fork."""
+        """Refuse every call from now on: this is the child of a fork."""
         self._forked = True
         self._accumulator.fast = {}
 
@@ -909,7 +910,7 @@ class KafkaProducer:
 
 
 class Closing:
-    """Which of the calls that close a producer does so; the others may wait until it has ended."""
+    """Decides which of several calls of close() closes; the others may wait until it has ended."""
 
     def __init__(self) -> None:
         self._calls: List[List[int]] = []
@@ -933,7 +934,7 @@ class Closing:
         return bool(self._calls) and self._calls[0][0] != threading.get_ident()
 
     def end(self) -> None:
-        """Let go on who waits."""
+        """Wake the calls that wait."""
         self._has_ended.release()
 
     def wait(self, seconds: float) -> bool:
@@ -977,7 +978,7 @@ def _log_forgotten(topic: Any, error: BaseException) -> None:
 
 
 def _alive(objects: weakref.WeakSet[Any]) -> List[Any]:
-    """Return what is in a set.
+    """Return the objects of a set.
 
     Its own iteration is code of Python, which raises RuntimeError where another thread adds to it.
     """
@@ -986,7 +987,7 @@ def _alive(objects: weakref.WeakSet[Any]) -> List[Any]:
 
 
 def _close_all() -> None:
-    """Give records that were not sent some time, for all producers together."""
+    """Close all open producers, with one time limit for the records of all of them."""
     deadline = time.monotonic() + _EXIT_SECONDS
     interrupted: Optional[BaseException] = None
     # All begin to send before any is waited for.

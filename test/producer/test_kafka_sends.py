@@ -92,7 +92,7 @@ def test_most_records_take_the_quick_way():
     futures = [producer.send('t', b'%d' % n) for n in range(500)]
     assert producer.drain() == {0: [(None, b'%d' % n) for n in range(500)]}
     assert producer.slow < 20
-    places = {(id(future._batch), future.get().offset) for future in futures}
+    places = {(id(future.batch), future.get().offset) for future in futures}
     assert len(places) == 500
     metadata = futures[3].get()
     assert (metadata.serialized_key_size, metadata.serialized_value_size) == (-1, 1)
@@ -146,7 +146,7 @@ def test_milliseconds_are_told_apart(monkeypatch):
         monkeypatch.setattr(face, '_wall', lambda now=now: now)
         monkeypatch.setattr(producer.topic.batch, 'tick', min(producer.topic.batch.tick, now))
         future = producer.send('t', b'v')
-    times = [future._batch.timestamp_of(n) for n in range(1, 5)]
+    times = [future.batch.timestamp_of(n) for n in range(1, 5)]
     assert times == [2000000, 2000000, 2000004, 1999000]
 
 
@@ -175,7 +175,7 @@ def test_many_take_one_way():
     producer = Producer(partitions=1)
     many = producer.send_many('t', [b'%d' % n for n in range(100)])
     assert producer.drain() == {0: [(None, b'%d' % n) for n in range(100)]}
-    assert len({(id(f._batch), f.get().offset) for f in many}) == 100
+    assert len({(id(f.batch), f.get().offset) for f in many}) == 100
     assert producer.send_many('t', ['text'])[1] == ['text'] and producer.slow == 1
     assert producer.send_many('t', [b'v'], [None])[2] == [None]
     assert producer.send_many('t', [b'v'], [b'k', b'l'])[2] == [b'k', b'l']
@@ -229,7 +229,7 @@ def test_threads_lose_nothing_and_keep_their_order():
 def test_batches_that_fail_fail_all_their_futures():
     producer = Producer(partitions=1)
     futures = [producer.send('t', b'v') for _ in range(5)]
-    batch = futures[0]._batch
+    batch = futures[0].batch
     producer._accumulator.take(producer.topic.queue(0))
     batch.fail(KafkaError('x'))
     assert all(future.exception == batch.error_of(0) for future in futures)

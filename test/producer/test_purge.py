@@ -133,7 +133,7 @@ def test_no_number_is_missing_where_nothing_was_sent():
     purge(rig, in_flight=False)
     answer(rig, sent)
     (behind,) = rig.go(b'z')
-    batch = behind._batch
+    batch = behind.batch
     assert (batch.producer_epoch, batch.base_sequence) == (0, 2)
     answer(rig, behind)
     assert NEVER_SENT in fate(waits)
@@ -147,7 +147,7 @@ def test_a_new_epoch_begins_behind_what_was_sent_and_is_lost():
     assert MAYBE_STORED in fate(sent) and len(rig.sent) == 2, 'its fate has to be known first'
     rig.sent[1].answer.fail(KafkaConnectionError('gone'))
     rig.loop.advance(1.0)
-    batch = behind._batch
+    batch = behind.batch
     assert (batch.producer_epoch, batch.base_sequence) == (1, 0)
     answer(rig, behind)
 
@@ -159,7 +159,7 @@ def test_the_epoch_stays_where_what_was_purged_turns_out_to_be_stored():
     (behind,) = rig.go(b'y')
     answer(rig)
     answer(rig, behind)
-    batch = behind._batch
+    batch = behind.batch
     assert (batch.producer_epoch, batch.base_sequence) == (0, 2)
 
 

@@ -68,7 +68,6 @@ TESTED_IN = {
     'kafka/producer/repair.py': 'test/producer/test_interrupted_sends.py',
     'kafka/producer/many_records.py': 'test/producer/test_record_accumulator.py',
     'kafka/producer/__init__.py': 'test/producer/test_kafka.py',
-    'kafka/producer/record_preparation.py': 'test/producer/test_kafka.py',
     'kafka/producer/record_checks.py': 'test/producer/test_kafka.py',
     'kafka/producer/topic_queue.py': 'test/producer/test_record_accumulator.py',
     'kafka/producer/transaction_calls.py': 'test/producer/test_transaction_state.py',

@@ -249,8 +249,9 @@ def test_memory_can_be_waited_for(engine):
 
 def test_a_condition_can_be_waited_for_but_not_inside_a_call(engine):
     assert engine.wait(lambda: True, 1.0) and not engine.wait(lambda: False, 1.0)
-    with engine.accumulator.lock, pytest.raises(IllegalStateError):
-        engine.wait(lambda: True, 1.0)
+    engine.accumulator.check_send = lambda: engine.wait(lambda: True, 1.0)
+    with pytest.raises(IllegalStateError, match='inside send'):
+        engine.append(engine.known_queue('t'), None, None, b'v')
 
 
 def test_refresh_returns_when_new_metadata_is_there(engine, cluster):

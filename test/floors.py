@@ -73,7 +73,6 @@ FLOOR = {
     'kafka.producer.sender': 'drivers',
     'kafka.producer.sequence_numbers': 'machines',
     'kafka.producer.transaction_calls': 'machines',
-    'kafka.producer.transaction_course': 'machines',
     'kafka.producer.transaction_manager': 'machines',
     'kafka.producer.transaction_operations': 'machines',
     'kafka.producer.transaction_state': 'machines',

@@ -71,7 +71,6 @@ TESTED_IN = {
     'kafka/producer/record_checks.py': 'test/producer/test_kafka.py',
     'kafka/producer/topic_queue.py': 'test/producer/test_record_accumulator.py',
     'kafka/producer/transaction_calls.py': 'test/producer/test_transaction_state.py',
-    'kafka/producer/transaction_course.py': 'test/producer/test_transaction_state.py',
     'kafka/producer/transaction_operations.py': 'test/producer/test_transaction_state.py',
     'kafka/protocol/__init__.py': 'test/protocol/test_legacy.py',
     'kafka/protocol/legacy_messages.py': 'test/protocol/test_legacy_message_sets.py',

@@ -29,10 +29,9 @@ from kafka.net.loop.tasks import Task, Waiter
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sequence_numbers import MOST_IN_FLIGHT
 from kafka.producer.transaction_calls import MAY_FENCE, RAISES_EPOCH, Ask, GroupMember
-from kafka.producer.transaction_course import Step
 from kafka.producer.transaction_errors import CallKind
 from kafka.producer.transaction_operations import Operation, PreparedTxnState
-from kafka.producer.transaction_state import TransactionState
+from kafka.producer.transaction_state import Step, TransactionState
 from kafka.protocol.api import ApiKey
 
 #: What FindCoordinator calls the kinds of keys.

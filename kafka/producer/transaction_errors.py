@@ -126,7 +126,9 @@ def outcome_of_end(code: int, commits: bool) -> Outcome:
 def error_of_call(call: CallKind, code: int, about: str) -> KafkaError:
     """Return the error of a code, which names the call and what it was about.
 
-    Old versions say INVALID_PRODUCER_EPOCH of a fenced producer; the error is the same for all.
+    Old versions of the calls answer INVALID_PRODUCER_EPOCH to a fenced producer. All of them raise
+    ProducerFencedError here.
     """
-    kind = errors.ProducerFencedError if code == 47 else errors.for_code(code)
+    is_fenced = code == errors.InvalidProducerEpochError.errno
+    kind = errors.ProducerFencedError if is_fenced else errors.for_code(code)
     return kind('%s for %s: %s' % (call.value, about, kind.description))

@@ -1,27 +1,36 @@
-"""The state of an idempotent or transactional producer: what its sender may do, and what it must.
+"""The state of an idempotent or transactional producer: what may be sent, and which call is next.
 
-Owns what the sender asks before a batch goes, and what it reports afterwards; the sequence numbers
-are :mod:`kafka.producer.sequence_numbers`', the transactions
-:mod:`kafka.producer.transaction_course`'s. Pure: no clock, no lock, no thread. Whoever uses it does
-so in one turn of the loop at a time; only ``check_send()`` and ``refuses_send`` may be used
-anywhere.
+Applies the table of :mod:`kafka.producer.transaction_table`: transactions of KIP-98, KIP-360 and
+both versions of KIP-890. Version 1 adds partitions by a request before they are written to; in
+version 2 a write adds the partition, and each end of a transaction raises the epoch. Sequence
+numbers are assigned by :mod:`kafka.producer.sequence_numbers`, requests built by
+:mod:`kafka.producer.transaction_calls`, error codes classified by
+:mod:`kafka.producer.transaction_errors`.
 
-Three parties use it. The *caller* begins and ends transactions and waits for an ``Operation``. The
-*sender* asks ``may_send(batch)``, calls ``stamp(batch)`` and reports by ``on_produced()``,
-``on_lost()``, ``on_split()`` or ``give_up()`` what became of it. The *driver* makes the call that
-``needs()`` returns and reports the answer.
+Three parties call it, in one turn of the loop at a time. The *caller* begins and ends transactions
+and waits for an ``Operation``. The *sender* asks ``may_send(batch)``, calls ``stamp(batch)`` and
+reports by ``on_produced()``, ``on_lost()``, ``on_split()`` or ``give_up()`` what became of it. The
+*driver* makes the call that ``needs()`` returns and reports the answer. It has no lock: only
+``check_send()`` and ``refuses_send`` may be used by other threads.
+
+A call without an answer may have been carried out, so it is repeated until it is answered: a commit
+never becomes an abort, and no transaction begins before the end of the last one is known. A lost
+request of version 1 may still arrive in the next transaction, which therefore gets a new epoch
+first where brokers support that (KIP-360). Pure.
 """
 
 from __future__ import annotations
 
-from typing import Optional, Sequence
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Mapping, NamedTuple, Optional, Sequence, Set
 
 from kafka import errors
-from kafka.errors import IllegalStateError, KafkaError
+from kafka.errors import BrokerResponseError, IllegalStateError, KafkaError, ProtocolError
 from kafka.producer import transaction_calls as calls
 from kafka.producer.produce_errors import (
     STORED_ALL_THE_SAME,
     Action,
+    Kind,
     Reaction,
     Verdict,
     failure,
@@ -29,19 +38,272 @@ from kafka.producer.produce_errors import (
     reaction_to,
     verdict_of,
 )
-from kafka.producer.sequence_numbers import Batch, where
-from kafka.producer.transaction_calls import Versions
-from kafka.producer.transaction_course import TransactionCourse
-from kafka.producer.transaction_errors import SET_BACK
-from kafka.producer.transaction_table import SENDING, Event, State
+from kafka.producer.sequence_numbers import NOBODY, Batch, Identity, Sequences, place_of, where
+from kafka.producer.transaction_calls import Ask, Caller, GroupMember, Offsets, Versions
+from kafka.producer.transaction_errors import (
+    SET_BACK,
+    CallKind,
+    Outcome,
+    error_of_call,
+    outcome_of,
+    outcome_of_end,
+)
+from kafka.producer.transaction_operations import OffsetsOperation, Operation, PreparedTxnState
+from kafka.producer.transaction_table import SENDING, Event, State, following
 from kafka.protocol.produce import PartitionProduceResponse
 from kafka.structs import TopicPartition
 
+CONCURRENT_TRANSACTIONS = errors.ConcurrentTransactionsError.errno
+INVALID_PRODUCER_EPOCH = errors.InvalidProducerEpochError.errno
+INVALID_TXN_STATE = errors.InvalidTxnStateError.errno
+OPERATION_NOT_ATTEMPTED = errors.OperationNotAttemptedError.errno
+PRODUCER_FENCED = errors.ProducerFencedError.errno
+#: What a coordinator also answers after it has aborted a transaction for its age; see _told().
+_MAY_BE_TIMED_OUT = (INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, PRODUCER_FENCED)
+#: The coordinator may still be finishing the last transaction at the first AddPartitionsToTxn.
+FIRST_BACKOFF_MS = 20
+#: The public call of each event, for error texts.
+_VERBS: Mapping[Event, str] = {
+    Event.INITIALIZE: 'init_transactions()',
+    Event.BEGIN: 'begin_transaction()',
+    Event.COMMIT: 'commit_transaction()',
+    Event.ABORT: 'abort_transaction()',
+}
+
+
+class Step(NamedTuple):
+    """What the driver does after an answer.
+
+    backoff_ms: how long to wait before the next call; 0: no wait, None: the usual back-off after an
+    error; refinds: whether to look up the coordinator again first.
+    """
+
+    backoff_ms: Optional[int] = 0
+    refinds: bool = False
+
+
+_GO_ON = Step()
 _NOTHING = Verdict(Action.IGNORE)
 
 
-class TransactionState(TransactionCourse):
-    """The state of one producer; arguments and attributes are those of TransactionCourse."""
+class TransactionState:
+    """The transactions and sequence numbers of one producer.
+
+    Arguments: transactional_id: None for a producer that is idempotent only; timeout_ms: how long a
+        transaction may be open before the coordinator aborts it.
+
+    Attributes: kind; state; error: the first one of the open transaction, or the fatal one;
+    sequences; is_v2: whether the open or next transaction is of version 2; refuses_send: whether
+    check_send() raises; on_need: called when needs() may return another call; now: returns
+    monotonic seconds.
+    """
+
+    def __init__(self, transactional_id: Optional[str] = None, timeout_ms: int = 60000) -> None:
+        self.kind = Kind.IDEMPOTENT if transactional_id is None else Kind.TRANSACTIONAL
+        self.transactional_id = transactional_id
+        self.timeout_ms = timeout_ms
+        self.state = State.UNINITIALIZED
+        self.error: Optional[KafkaError] = None
+        self.sequences = Sequences(self.is_transactional)
+        self.is_v2 = False
+        self.refuses_send = self.is_transactional
+        self.on_need: Callable[[], None] = lambda: None
+        self.now: Callable[[], float] = lambda: 0.0
+        self._operation: Optional[Operation] = None
+        self._offsets: Deque[OffsetsOperation] = deque()
+        # What brokers support, from set_brokers().
+        self._v2_is_there = False
+        self._raises_epoch = True
+        self._may_fence = True
+        self._wants_identity = False
+        self._renews = False  # the producer id is kept, and its epoch raised
+        self._forget_transaction()
+
+    def _forget_transaction(self) -> None:
+        self._wanted: Set[TopicPartition] = set()
+        self._adding: Set[TopicPartition] = set()
+        self._added: Set[TopicPartition] = set()
+        self._groups: Set[str] = set()
+        self._is_started = False  # the coordinator knows of it
+        self._may_be_started = False  # or may, from a call without an answer
+        self._needs_epoch = False
+        self._end_is_asked = False
+        self._end_was_lost = False
+        self._opened_at: Optional[float] = None  # when the coordinator may first hear of it
+
+    def __repr__(self) -> str:
+        identity = self.sequences.identity
+        return '<%s %s %s, producer %d epoch %d>' % (
+            type(self).__name__,
+            'idempotent' if self.transactional_id is None else repr(self.transactional_id),
+            self.state.value,
+            identity.producer_id,
+            identity.epoch,
+        )
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it has a transactional id."""
+        return self.kind is Kind.TRANSACTIONAL
+
+    @property
+    def is_fatal(self) -> bool:
+        """Whether nothing but closing is left."""
+        return self.state is State.FATAL_ERROR
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether a transaction is being committed or aborted."""
+        return self.state in (State.COMMITTING, State.ABORTING)
+
+    def _move(self, event: Event) -> None:
+        self.state = following(self.state, event)
+        self.refuses_send = (
+            self.state is not State.IN_TRANSACTION if self.is_transactional else self.is_fatal
+        )
+        self.on_need()
+
+    # ------------------------------------------------------------ the caller
+
+    def check_send(self) -> None:
+        """Raise unless a record may be sent now.
+
+        Raises IllegalStateError outside of a transaction; after an error KafkaError, which names
+        the cause.
+        """
+        if not self.refuses_send:
+            return
+        self._check_error('send()')
+        raise IllegalStateError('send() needs an open transaction: call begin_transaction() first')
+
+    def _check_error(self, what: str) -> None:
+        if self.is_fatal:
+            raise self._again('%s is not possible any more, close the producer: %s', what)
+        if self.state is State.ABORTABLE_ERROR:
+            raise self._again('%s is not possible, call abort_transaction(): %s', what)
+
+    def _again(self, text: str, what: str) -> KafkaError:
+        """Return the error as a new one of the same class, if that takes a text."""
+        cause = self.error
+        kind = type(cause) if isinstance(cause, BrokerResponseError) else KafkaError
+        error = kind(text % (what, cause))
+        error.__cause__ = cause
+        return error
+
+    def _resumed(self, event: Event, what: str) -> Optional[Operation]:
+        """Return the operation that a repeated call goes on with.
+
+        Raises IllegalStateError while another one is under way, or is done and its caller does not
+        know.
+        """
+        pending = self._operation
+        if pending is None or pending.is_told:
+            return None
+        if pending.event is not event:
+            raise IllegalStateError(
+                '%s is not possible: %s was called before and its outcome is not known to the'
+                ' caller yet. Call it again first' % (what, _VERBS[pending.event])
+            )
+        return pending
+
+    def _check_transactional(self, what: str) -> None:
+        if not self.is_transactional:
+            raise IllegalStateError(
+                '%s needs a transactional producer: set transactional_id' % what
+            )
+
+    def initialize(self) -> Operation:
+        """Ask for the producer id of the transactional id; done at once if there is one."""
+        what = _VERBS[Event.INITIALIZE]
+        self._check_transactional(what)
+        pending = self._resumed(Event.INITIALIZE, what)
+        if pending is not None:
+            return pending
+        if self.is_fatal:
+            self._check_error(what)
+        operation = Operation(Event.INITIALIZE)
+        if self.sequences.identity != NOBODY:
+            operation.finish()
+            operation.is_told = True
+            return operation
+        self.error = None
+        self._operation = operation
+        self._move(Event.INITIALIZE)
+        return operation
+
+    def begin(self) -> None:
+        """Begin a transaction. Raises IllegalStateError or, after an error, KafkaError."""
+        what = _VERBS[Event.BEGIN]
+        self._check_transactional(what)
+        self._resumed(Event.BEGIN, what)
+        self._check_error(what)
+        self._move(Event.BEGIN)
+        self.sequences.begins_at_zero = self.is_v2
+
+    def prepare(self, is_flushed: bool) -> PreparedTxnState:
+        """Let nothing but an end be possible, of what is stored already; tell how to end it.
+
+        Arguments: is_flushed: as for needs(). Raises as begin(); IllegalStateError for what was
+        sent meanwhile, and for a transaction that has nothing in it.
+        """
+        what = 'prepare_transaction()'
+        self._check_transactional(what)
+        self._resumed(Event.PREPARE, what)
+        self._check_error(what)
+        following(self.state, Event.PREPARE)
+        is_waiting = self._wanted or self._adding or self._offsets
+        if not is_flushed or is_waiting or self.sequences.has_outstanding:
+            raise IllegalStateError('%s: records are being sent meanwhile, stop that first' % what)
+        if not self._is_started:
+            raise IllegalStateError('%s: nothing was sent, abort the transaction instead' % what)
+        self._move(Event.PREPARE)
+        partition = self.sequences.any_partition()
+        return PreparedTxnState(*self.sequences.identity, self.is_v2, partition)
+
+    def commit(self) -> Operation:
+        """Begin to commit, or go on with it. Raises as begin()."""
+        return self._end(Event.COMMIT)
+
+    def abort(self) -> Operation:
+        """Begin to abort, or go on with it. Raises as begin(), but not after an abortable error."""
+        return self._end(Event.ABORT)
+
+    def _end(self, event: Event) -> Operation:
+        what = _VERBS[event]
+        self._check_transactional(what)
+        pending = self._resumed(event, what)
+        if pending is not None:
+            return pending
+        if self.is_fatal or event is Event.COMMIT:
+            self._check_error(what)
+        state = following(self.state, event)
+        assert state in (State.COMMITTING, State.ABORTING)
+        self._operation = Operation(event)
+        if event is Event.ABORT:
+            self._drop_asked(errors.TransactionAbortedError('the transaction is being aborted'))
+        self._move(event)
+        return self._operation
+
+    def send_offsets(self, offsets: Offsets, member: GroupMember) -> OffsetsOperation:
+        """Let offsets of a group take part in the transaction; a repeated call goes on.
+
+        Raises IllegalStateError outside of one; as begin() after an error.
+        """
+        what = 'send_offsets_to_transaction()'
+        self._check_transactional(what)
+        self._check_error(what)
+        if self.state is not State.IN_TRANSACTION:
+            raise IllegalStateError('%s needs an open transaction' % what)
+        for pending in self._offsets:
+            if pending.asked == offsets and pending.member == member:
+                return pending
+        operation = OffsetsOperation(offsets, member)
+        if offsets:
+            self._offsets.append(operation)
+            self.on_need()
+        else:
+            operation.finish()
+        return operation
 
     # ------------------------------------------------------------ the sender, before sending
 
@@ -202,6 +464,299 @@ class TransactionState(TransactionCourse):
             self.on_need()
         return verdict
 
+    # ------------------------------------------------------------ errors
+
+    def _make_abortable(self, error: Optional[KafkaError]) -> None:
+        """Let nothing but an abort be possible; the first error is the one that is told."""
+        if self.state is State.FATAL_ERROR:
+            return
+        self._needs_epoch = True
+        if self.state is State.ABORTING:
+            return
+        if self.state is not State.ABORTABLE_ERROR:
+            self.error = error
+        self._drop_asked(self.error)
+        if self._operation is not None:
+            self._operation.finish(self.error)
+        self._move(Event.ABORTABLE)
+
+    def fail(self, error: Optional[KafkaError]) -> None:
+        """End the producer."""
+        if not self.is_fatal:
+            self.error = error
+        self._drop_asked(error)
+        if self._operation is not None:
+            self._operation.finish(error)
+        self._move(Event.FATAL)
+
+    def _drop_asked(self, error: Optional[KafkaError]) -> None:
+        """Give up what was to be added to the transaction."""
+        for operation in self._offsets:
+            operation.finish(error)
+        self._offsets.clear()
+        self._wanted.clear()
+        self._adding.clear()
+
+    # ------------------------------------------------------------ the driver
+
+    def set_brokers(
+        self, v2: bool, raises_epoch: bool = True, may_fence: bool = True, remembered: int = 5
+    ) -> None:
+        """Tell what the brokers can do; it holds from the next transaction on.
+
+        Arguments: v2: the feature transaction.version is 2 or more; raises_epoch: InitProducerId v3
+            is there; may_fence: TxnOffsetCommit v3 is; remembered: batches per producer and
+            partition that leaders know again, 1 on 0.11.
+        """
+        self._v2_is_there = v2
+        self._raises_epoch = raises_epoch
+        self._may_fence = may_fence
+        self.sequences.most_in_flight = remembered
+
+    def needs(self, is_flushed: bool) -> Optional[Ask]:
+        """Return the one call to make now, the same until it is answered; None for none.
+
+        Arguments: is_flushed: whether no batch waits to be sent, or for its answer.
+        """
+        if self.state is State.INITIALIZING:
+            return calls.init_producer_id(self._caller, self.timeout_ms, self._renews)
+        if not self.is_transactional:
+            return self._needs_identity()
+        if self.state in (State.IN_TRANSACTION, State.COMMITTING):
+            if not self._adding and self._wanted:
+                self._adding, self._wanted = self._wanted, set()
+            if self._adding or self._offsets:
+                self._note_opening()
+            if self._adding:
+                return calls.add_partitions(self._caller, self._adding)
+            if self._offsets:
+                return self._offsets_ask(self._offsets[0])
+        if not self.is_ending or not is_flushed or self.sequences.has_outstanding:
+            return None
+        if self._is_started or self._may_be_started:
+            self._end_is_asked = True
+            return calls.end(self._caller, self.state is State.COMMITTING)
+        self._ended(None)
+        return self.needs(is_flushed)
+
+    def _note_opening(self) -> None:
+        """Remember when the coordinator may begin to count the time of the transaction."""
+        if self._opened_at is None:
+            self._opened_at = self.now()
+
+    def _told(self, error: KafkaError, is_newer: bool = False) -> KafkaError:
+        """Return the error of an answer; it says so if the transaction was aborted for its age.
+
+        The coordinator raises the epoch when it aborts, so the answers are those to a producer that
+        was replaced by a newer one: INVALID_PRODUCER_EPOCH to Produce and TxnOffsetCommit,
+        PRODUCER_FENCED to EndTxn and AddOffsetsToTxn, INVALID_TXN_STATE to a commit of version 2.
+        Only the time that has passed distinguishes the two.
+
+        Arguments: is_newer: whether the answer can only mean a newer producer.
+        """
+        opened_at = self._opened_at
+        code = error.errno if isinstance(error, BrokerResponseError) else None
+        if opened_at is None or is_newer or code not in _MAY_BE_TIMED_OUT:
+            return error
+        seconds = self.now() - opened_at
+        if seconds * 1000 < self.timeout_ms:
+            return error
+        return type(error)(
+            'the transaction of transactional id %r timed out after transaction_timeout_ms (%d ms;'
+            ' it has been open for %.1f s): its coordinator has aborted it, if no newer producer'
+            ' did. Raise transaction_timeout_ms, or end transactions earlier'
+            % (self.transactional_id, self.timeout_ms, seconds)
+        )
+
+    @property
+    def _caller(self) -> Caller:
+        return Caller(self.transactional_id, self.sequences.identity, self.is_v2)
+
+    def _needs_identity(self) -> Optional[Ask]:
+        is_used_up = self.sequences.needs_identity and self.sequences.identity != NOBODY
+        if self.is_fatal or not (self._wants_identity or is_used_up):
+            return None
+        if (
+            self.state not in (State.UNINITIALIZED, State.READY)
+            or not self.sequences.needs_identity
+        ):
+            return None
+        self._move(Event.INITIALIZE)
+        return calls.init_producer_id(self._caller, self.timeout_ms, raises=False)
+
+    def _offsets_ask(self, operation: OffsetsOperation) -> Ask:
+        member = operation.member
+        if self.is_v2:
+            self._is_started = True
+        elif member.group_id not in self._groups:
+            return calls.add_offsets(self._caller, member.group_id)
+        return calls.commit_offsets(self._caller, member, operation.left, self._may_fence)
+
+    def on_call_lost(self, ask: Ask) -> Step:
+        """Take note that a call got no answer: it may have been carried out."""
+        if ask.kind in (CallKind.ADD_PARTITIONS, CallKind.ADD_OFFSETS):
+            self._may_be_started = True
+        if ask.kind is CallKind.END:
+            self._end_was_lost = True
+        if ask.kind is not CallKind.INIT_PRODUCER_ID:
+            self._needs_epoch = True
+        return Step(None, refinds=True)
+
+    def on_no_coordinator(self, ask: Ask, error: KafkaError) -> Step:
+        """Take note that a broker refuses to say who answers a call (FindCoordinator)."""
+        is_fatal = error.fatal or isinstance(error, errors.TransactionalIdAuthorizationFailedError)
+        return self._conclude(ask, Outcome.FATAL if is_fatal else Outcome.ABORTABLE, error)
+
+    def on_call_refused(self, ask: Ask, error: KafkaError) -> Step:
+        """Take note that a call cannot be made at all, as by a broker that is too old."""
+        return self._conclude(ask, Outcome.FATAL, error)
+
+    def on_answer(self, ask: Ask, response: Any) -> Step:
+        """Take the answer to a call; return what to do before the next."""
+        if self.is_fatal:
+            return _GO_ON
+        if ask.kind is CallKind.ADD_PARTITIONS:
+            return self._on_added(ask, calls.added_partitions(response))
+        if ask.kind is CallKind.COMMIT_OFFSETS:
+            return self._on_offsets(ask, calls.committed_offsets(response))
+        code: int = response.error_code
+        if ask.kind is CallKind.END:
+            return self._on_end(ask, response)
+        outcome = outcome_of(ask.kind, code)
+        if outcome is not Outcome.DONE:
+            error = self._told(error_of_call(ask.kind, code, ask.about))
+            return self._conclude(ask, outcome, error)
+        if ask.kind is CallKind.ADD_OFFSETS:
+            self._groups.add(ask.request.group_id)
+            self._is_started = True
+        else:
+            self._on_identity(Identity(response.producer_id, response.producer_epoch))
+        return _GO_ON
+
+    def _conclude(self, ask: Ask, outcome: Outcome, error: KafkaError) -> Step:
+        """Do what an error of a call demands."""
+        if outcome in (Outcome.RETRY, Outcome.REFIND):
+            return Step(None, refinds=outcome is Outcome.REFIND)
+        is_out = not (self.is_v2 or self._raises_epoch)
+        if outcome is Outcome.FATAL or outcome is Outcome.ABORTABLE_OR_FATAL and is_out:
+            self.fail(error)
+        else:
+            self._make_abortable(error)
+        # An abort goes on in spite of errors, but not at once.
+        return Step(None) if self.state is State.ABORTING else _GO_ON
+
+    def _on_added(self, ask: Ask, codes: Dict[TopicPartition, int]) -> Step:
+        """Take the answer to AddPartitionsToTxn, which adds all partitions or none."""
+        outcomes = {place: outcome_of(ask.kind, code) for place, code in codes.items()}
+        missing = [place for place in self._adding if place not in codes]
+        if missing and self._adding:
+            return self._conclude(ask, Outcome.ABORTABLE, _unanswered(ask, missing))
+        for outcome in (Outcome.FATAL, Outcome.ABORTABLE_OR_FATAL, Outcome.ABORTABLE):
+            guilty = [place for place, each in outcomes.items() if each is outcome]
+            # OPERATION_NOT_ATTEMPTED: another partition failed, maybe with a retriable error.
+            own = [place for place in guilty if codes[place] != OPERATION_NOT_ATTEMPTED]
+            if own:
+                about = '%s of %s' % (place_of(own[0]), ask.about)
+                error = self._told(error_of_call(ask.kind, codes[own[0]], about))
+                return self._conclude(ask, outcome, error)
+        if all(each is Outcome.DONE for each in outcomes.values()):
+            self._added |= self._adding
+            self._adding.clear()
+            self._is_started = True
+            return _GO_ON
+        is_first = CONCURRENT_TRANSACTIONS in codes.values() and not self._is_started
+        refinds = Outcome.REFIND in outcomes.values()
+        if not refinds and Outcome.RETRY not in outcomes.values():
+            code = max(codes.values())  # OPERATION_NOT_ATTEMPTED; the others are 0
+            return self._conclude(ask, Outcome.ABORTABLE, error_of_call(ask.kind, code, ask.about))
+        return Step(FIRST_BACKOFF_MS if is_first else None, refinds)
+
+    def _on_offsets(self, ask: Ask, codes: Dict[TopicPartition, int]) -> Step:
+        """Take the answer to TxnOffsetCommit; only what failed for a while is sent again."""
+        if not self._offsets:
+            return _GO_ON  # given up meanwhile
+        operation = self._offsets[0]
+        outcomes = {place: outcome_of(ask.kind, code) for place, code in codes.items()}
+        missing = [place for place in operation.left if place not in codes]
+        if missing:
+            return self._conclude(ask, Outcome.FATAL, _unanswered(ask, missing))
+        for outcome in (Outcome.FATAL, Outcome.ABORTABLE):
+            for place, each in outcomes.items():
+                if each is outcome:
+                    about = 'group %r, %s' % (operation.member.group_id, place_of(place))
+                    error = self._told(error_of_call(ask.kind, codes[place], about))
+                    return self._conclude(ask, outcome, error)
+        for place, each in outcomes.items():
+            if each is Outcome.DONE:
+                operation.left.pop(place, None)
+        if operation.left:
+            return Step(None, refinds=Outcome.REFIND in outcomes.values())
+        self._offsets.popleft()
+        operation.finish()
+        self.on_need()
+        return _GO_ON
+
+    def _on_end(self, ask: Ask, response: Any) -> Step:
+        code: int = response.error_code
+        commits = self.state is State.COMMITTING
+        outcome = outcome_of_end(code, commits)
+        if outcome is Outcome.DONE:
+            if not self.is_v2:
+                self._ended(None)
+            elif response.producer_id < 0:
+                self.fail(ProtocolError('EndTxn for %s: no next producer id' % ask.about))
+            else:
+                self._ended(Identity(response.producer_id, response.producer_epoch))
+            return _GO_ON
+        if code == INVALID_TXN_STATE and not commits and not self._is_started:
+            self._ended(None)  # what nobody answered had not been carried out either
+            return _GO_ON
+        if outcome is Outcome.ABORTABLE_OR_FATAL and not commits and self._raises_epoch:
+            self._needs_epoch = True
+            self._ended(None)  # the coordinator has forgotten it all
+            return _GO_ON
+        # In version 2 the coordinator knows the epochs that it has raised itself.
+        is_newer = self.is_v2 and code == PRODUCER_FENCED
+        error = self._told(error_of_call(ask.kind, code, ask.about), is_newer)
+        if outcome is Outcome.FATAL and commits and self._end_was_lost:
+            error = _with_text(error, 'whether the transaction was committed is not known')
+        elif isinstance(error, errors.UnsupportedVersionError) and self.is_v2:
+            error = _with_text(error, SET_BACK)
+        return self._conclude(ask, outcome, error)
+
+    def _on_identity(self, identity: Identity) -> None:
+        if identity.producer_id < 0 or identity.epoch < 0:
+            self.fail(ProtocolError('InitProducerId: the broker gave no producer id'))
+            return
+        if self.is_transactional:
+            self.sequences.restart(identity)
+            self.is_v2 = self._v2_is_there
+        else:
+            self.sequences.begin(identity)
+        self._renews = False
+        self._move(Event.INITIALIZED)
+        if self._operation is not None:
+            self._operation.finish()
+
+    def _ended(self, identity: Optional[Identity]) -> None:
+        """Be ready for the next transaction, or ask for a new epoch first.
+
+        Arguments: identity: that the coordinator gave for the next one (version 2).
+        """
+        if identity is not None:
+            self.sequences.restart(identity)
+        is_lost = not self.is_v2 and (self._needs_epoch or self.sequences.needs_epoch)
+        changes = self._v2_is_there and not self.is_v2
+        is_nobody = self.sequences.identity == NOBODY
+        renews = is_nobody or (is_lost or changes) and self._raises_epoch
+        self._renews = renews and not is_nobody
+        self.is_v2 = self.is_v2 and self._v2_is_there
+        self.error = None
+        self._forget_transaction()
+        self._move(Event.RENEW if renews else Event.ENDED)
+        if self._operation is not None and not renews:
+            self._operation.finish()
+
 
 def _named(error: Optional[KafkaError], is_v2: bool) -> Optional[KafkaError]:
     """Return the error of a batch as users of transactions should see it."""
@@ -210,3 +765,14 @@ def _named(error: Optional[KafkaError], is_v2: bool) -> Optional[KafkaError]:
     if type(error) is errors.UnsupportedVersionError and is_v2:
         return type(error)('%s %s' % (error.args[0], SET_BACK))
     return error
+
+
+def _unanswered(ask: Ask, missing: Sequence[TopicPartition]) -> KafkaError:
+    return ProtocolError(
+        '%s for %s: the broker says nothing about %s'
+        % (ask.kind.value, ask.about, place_of(missing[0]))
+    )
+
+
+def _with_text(error: KafkaError, text: str) -> KafkaError:
+    return type(error)('%s. %s' % (error.args[0] if error.args else '', text))

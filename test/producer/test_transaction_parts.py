@@ -6,8 +6,8 @@ import pytest
 
 from kafka import errors
 from kafka.errors import IllegalStateError
-from kafka.producer.transaction_course import FIRST_BACKOFF_MS
 from kafka.producer.transaction_errors import CallKind
+from kafka.producer.transaction_state import FIRST_BACKOFF_MS
 from kafka.producer.transaction_table import State
 from kafka.protocol.transaction import AddPartitionsToTxnResponse
 from kafka.structs import OffsetAndMetadata, TopicPartition

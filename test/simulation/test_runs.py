@@ -16,12 +16,11 @@ from pathlib import Path
 import pytest
 
 from kafka.producer import sequence_numbers as sequences
-from kafka.producer import transaction_course, transaction_state
+from kafka.producer import transaction_state
 from kafka.producer.produce_errors import Action, Reaction, Verdict
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.producer.sequence_numbers import Sequences
-from kafka.producer.transaction_course import TransactionCourse
 from kafka.producer.transaction_errors import CallKind, Outcome
 from kafka.producer.transaction_state import TransactionState
 from kafka.protocol.produce_template import ProduceTemplate
@@ -145,20 +144,20 @@ def takes_every_answer_for_good(monkeypatch):
 
 def commits_before_all_is_stored(monkeypatch):
     """EndTxn does not wait for batches."""
-    needs = TransactionCourse.needs
-    monkeypatch.setattr(TransactionCourse, 'needs', lambda self, is_flushed: needs(self, True))
+    needs = TransactionState.needs
+    monkeypatch.setattr(TransactionState, 'needs', lambda self, is_flushed: needs(self, True))
 
 
 def turns_a_commit_into_an_abort(monkeypatch):
     """A commit whose answer was lost is tried again as an abort."""
-    end = transaction_course.calls.end
+    end = transaction_state.calls.end
 
     def mutated(caller, commits):
         mutated.calls += 1
         return end(caller, commits and mutated.calls % 2 == 1)
 
     mutated.calls = 0
-    monkeypatch.setattr(transaction_course.calls, 'end', mutated)
+    monkeypatch.setattr(transaction_state.calls, 'end', mutated)
 
 
 def sends_before_partitions_are_added(monkeypatch):
@@ -171,7 +170,7 @@ def sends_before_partitions_are_added(monkeypatch):
 
 def takes_a_fence_for_success(monkeypatch):
     """A newer producer is not noticed."""
-    outcome_of = transaction_course.outcome_of
+    outcome_of = transaction_state.outcome_of
 
     def mutated(call, code):
         return Outcome.DONE if code in (47, 90) else outcome_of(call, code)
@@ -179,19 +178,19 @@ def takes_a_fence_for_success(monkeypatch):
     def mutated_end(code, commits):
         return mutated(CallKind.END, code)
 
-    monkeypatch.setattr(transaction_course, 'outcome_of', mutated)
-    monkeypatch.setattr(transaction_course, 'outcome_of_end', mutated_end)
+    monkeypatch.setattr(transaction_state, 'outcome_of', mutated)
+    monkeypatch.setattr(transaction_state, 'outcome_of_end', mutated_end)
 
 
 def ends_before_the_coordinator_says_so(monkeypatch):
     """EndTxn that has to be tried again counts as carried out."""
-    outcome_of_end = transaction_course.outcome_of_end
+    outcome_of_end = transaction_state.outcome_of_end
 
     def mutated(code, commits):
         outcome = outcome_of_end(code, commits)
         return Outcome.DONE if outcome in (Outcome.RETRY, Outcome.REFIND) else outcome
 
-    monkeypatch.setattr(transaction_course, 'outcome_of_end', mutated)
+    monkeypatch.setattr(transaction_state, 'outcome_of_end', mutated)
 
 
 def takes_each_answer_for_the_expected(monkeypatch):

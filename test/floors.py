@@ -60,7 +60,6 @@ FLOOR = {
     'kafka.producer.encoded_batches': 'machines',
     'kafka.producer.future': 'machines',
     'kafka.producer.fire_and_forget': 'machines',
-    'kafka.producer.known_topics': 'machines',
     'kafka.producer.many_records': 'machines',
     'kafka.producer.plans': 'machines',
     'kafka.producer.produce_request': 'machines',

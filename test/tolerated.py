@@ -11,7 +11,9 @@ LONG_FUNCTIONS: dict[str, str] = {
     'kafka/producer/record_accumulator.py: RecordAccumulator.append': 'as KafkaProducer.send',
     'kafka/producer/kafka.py: KafkaProducer.send': 'made for each record: each call inside costs',
 }
-MANY_METHODS: dict[str, str] = {}
+MANY_METHODS: dict[str, str] = {
+    'kafka/producer/record_accumulator.py: RecordAccumulator': 'all change tables under one lock',
+}
 LATE_IMPORTS: dict[str, str] = {
     'kafka/cli/import_hook.py: kafka.cli.old_source': 'paid for by sources that fail only',
     'kafka/cli/old_source.py: kafka.cli.python2': 'and of these by Python 2 only: it is heavy',

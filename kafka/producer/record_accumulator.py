@@ -1,19 +1,24 @@
-"""Records that wait to be sent: one open batch for each partition, closed ones behind each other.
+"""Records that wait to be sent: batches for each partition, one of them open, in limited memory.
 
-Owns when a batch is full, lingers, is ready, expires; the limit on memory; and what is not finished
-yet, for flush. Pure but for its lock: it is told the time and who leads, it calls ``wake`` when the
-sender has something new to look at and ``wait`` (for futures) blocks. Follows KIP-480 and KIP-794
-(sticky partitions) and KIP-91 (delivery time-out).
+Called by the threads that send, and by the sender in turns of the loop. Decides when a batch is
+full, lingers, is ready or expires, and knows which batches have no outcome yet, for flush(). It is
+told the time and which node leads a partition, calls ``wake`` when there is something new to send,
+and gives ``wait`` to batches, for futures to block with. Follows KIP-480 and KIP-794 (sticky
+partitions), KIP-91 (delivery time-out) and KIP-526 (idle topics are forgotten).
 
-The lock guards everything here, in the topic queues, and in open batches. It is held for some
-microseconds, never while anything is called that may block; nothing else is locked for each record.
+The lock guards everything here, in the topic queues, and in open batches. It is the only lock that
+a record costs, and it is held for some microseconds, never during a call that may block.
 
-It is a reentrant one, and ``is_changing`` says whether a change is under way. Finalizers and the
-handlers of signals may run in the middle of one, in the thread that holds the lock: what they send
-is deferred (:mod:`kafka.producer.deferred`), what they would wait for is refused. Where the lock is
-free and a change still under way, an exception has ended it: whoever gets the lock repairs the
-tables first (:mod:`kafka.producer.repair`). The record whose call was ended is there as a whole or
-not at all.
+It is reentrant, and ``is_changing`` says whether a change is under way. Finalizers and handlers of
+signals may run in the middle of a change, in the thread that holds the lock: what they send is
+deferred (:mod:`kafka.producer.deferred`), calls that would wait raise. If the lock is free while
+``is_changing`` is set, an exception has ended the change: the next thread with the lock repairs the
+tables first (:mod:`kafka.producer.repair`). The record whose call was ended is then either there as
+a whole or not at all.
+
+A topic may be forgotten between the lookup of its queue and the first record for it, while the
+thread waits for memory. ``is_forgotten`` is therefore checked under the lock: the queue returns to
+the table, or the one that has replaced it there is used.
 """
 
 from __future__ import annotations
@@ -23,20 +28,22 @@ import sys
 import threading
 from bisect import bisect_left
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Collection, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
+from kafka.partitioner.sticky import UniformSticky
 from kafka.producer.bounded_lock import LockBusyError, bounded, try_lock
 from kafka.producer.buffer import AGAIN, BufferMemory, Ticket
 from kafka.producer.deferred import DeferredRecord, DeferredRecords
-from kafka.producer.encoded_batches import EncodedBatches
-from kafka.producer.fire_and_forget import restore_box
+from kafka.producer.encoded_batches import Encoded, ManyEncoded
+from kafka.producer.fire_and_forget import FireAndForgetQueue
 from kafka.producer.future import Placed
 from kafka.producer.many_records import Group, Many, ends_of, padded, single
 from kafka.producer.plans import Limits, Plan
 from kafka.producer.producer_batch import BATCH_BYTES, RECORD_BYTES, Headers, ProducerBatch
 from kafka.producer.repair import remaining_batches, repair_queues
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
+from kafka.structs import TopicPartition
 
 __all__ = ['AGAIN', 'Limits', 'Plan', 'RecordAccumulator']
 
@@ -46,12 +53,17 @@ OBJECT_BYTES = 48
 # that cannot be deferred fails. A change takes microseconds, unless foreign code runs in there.
 _WAIT_SECONDS = 0.05
 _PATIENCE_SECONDS = 5.0
+# With more boxes than this all of them are emptied, not only that of the topic at hand: values in
+# boxes do not count as memory.
+_MOST_BOXES = 4
+# How many times batch_size a batch takes at most if it is expected to shrink by compression.
+_MOST_SHRINK = 8
 # Before Python 3.10 an exception may come between the body of a with statement and its end.
 _MAY_KEEP_LOCK = sys.version_info < (3, 10)
 
 
-class RecordAccumulator(EncodedBatches):
-    """Batches of all topics.
+class RecordAccumulator:
+    """The batches of all topics of a producer.
 
     Arguments: limits; wake: called, without the lock, when there is something new to send; wait:
     blocks until a condition holds: (condition, seconds) -> bool.
@@ -72,11 +84,11 @@ class RecordAccumulator(EncodedBatches):
         #: place when a record is deferred, so that nothing overtakes it.
         self.fast: Dict[Any, TopicQueue] = {}
         self.deferred = DeferredRecords()
-        #: What waits for the lock.
+        #: Records, boxes and calls of the sender that wait for the next thread with the lock.
         self.waiting_deferred = self.deferred.waiting
-        #: Raises while no record may come, as between transactions. Asked under the lock: who
-        #: looked before may come too late. Open batches take records meanwhile, and belong to
-        #: what ends.
+        #: Raises while no record may be sent, as between transactions. Called under the lock: a
+        #: thread that has checked before may be too late. Records that are added to open batches
+        #: meanwhile belong to the transaction that ends.
         self.check_send: Optional[Callable[[], None]] = None
         #: Bytes that a record needs besides key and value.
         self.overhead = RECORD_BYTES
@@ -93,7 +105,7 @@ class RecordAccumulator(EncodedBatches):
         self._incomplete: Dict[ProducerBatch, None] = {}
         # Those of them that the sender has, and whether they are in flight.
         self._held: Dict[ProducerBatch, bool] = {}
-        self._boxed = {}
+        self._boxes = FireAndForgetQueue(limits.buffer_memory, limits.record_size)
         self._opened = 0
         #: Whether nothing lingers, as while a transaction ends.
         self.is_urgent = False
@@ -105,8 +117,8 @@ class RecordAccumulator(EncodedBatches):
     def _make_lock(self) -> None:
         #: Guards everything; see the module's text.
         self.lock = threading.RLock()
-        #: Returns whether this thread has the lock.
-        self.is_mine: Callable[[], bool] = self.lock._is_owned
+        #: Returns True if this thread has the lock: what Condition asks too; no public name exists.
+        self.is_mine: Callable[[], bool] = self.lock._is_owned  # type: ignore[attr-defined]
         # No thread that may hold a lock of the program waits for this one without a limit: another
         # may have it and run a finalizer, say, that waits for that lock of the program.
         #: Takes it without waiting, for the quick ways.
@@ -124,6 +136,81 @@ class RecordAccumulator(EncodedBatches):
             self.memory.total,
             ', closed' if self.is_closed else '',
         )
+
+    # ------------------------------------------------------------ topics
+
+    def topic(self, name: Any) -> TopicQueue:
+        """Return the queue of a topic."""
+        found = self._topics.get(name)
+        if found is None:
+            sticky = UniformSticky(max(self.limits.batch_size, 1), self.limits.adaptive)
+            made = TopicQueue(name, sticky)
+            self._boxes.fit(made)
+            found = self._topics.setdefault(name, made)  # one step, so without the lock
+        found.is_used = True
+        return found
+
+    def topics(self) -> List[TopicQueue]:
+        """Return the queues of all topics."""
+        return list(self._topics.values())
+
+    def update(
+        self, topic: TopicQueue, partitions: Iterable[int], available: Iterable[int]
+    ) -> None:
+        """Note which partitions a topic has, and which have a leader. Raises KafkaTimeoutError."""
+        ascending, led = sorted(partitions), sorted(available)
+        with self.patiently:
+            self._begin()
+            topic.update(ascending, led)
+            self.is_changing = False
+
+    def avoid(self, nodes: Collection[int], leader_of: Callable[[Any], Optional[int]]) -> None:
+        """Choose partitions that none of these nodes leads for records without key, if possible."""
+        with self.lock:
+            self._begin()
+            for topic in list(self._topics.values()):
+                name = topic.topic
+                topic.avoid(
+                    [p for p in topic.partitions if leader_of(TopicPartition(name, p)) in nodes]
+                )
+            self.is_changing = False
+
+    def forget_idle(self, now: float, idle: float) -> List[Any]:
+        """Forget the topics that got no record for some time; return their names.
+
+        Arguments: now: monotonic seconds; idle: seconds, counted from the first call that finds
+        nothing new: call it more often than that.
+        """
+        forgotten = []
+        with self.lock:
+            self._begin()
+            for topic in list(self._topics.values()):
+                name = topic.topic
+                if topic.is_used or not _is_at_rest(topic):
+                    topic.is_used, topic.idle_since = False, now
+                elif topic.idle_since + idle <= now:
+                    topic.is_forgotten = True
+                    del self._topics[name]
+                    forgotten.append(name)
+            self.is_changing = False
+        return forgotten
+
+    def _present(self, topic: TopicQueue) -> TopicQueue:
+        """Return the queue of a topic in the table, for one that was forgotten; the lock is held.
+
+        The old queue returns to the table unless another has taken its place.
+        """
+        present = self._topics.setdefault(topic.topic, topic)
+        present.is_forgotten = False
+        if present is not topic:
+            if not present.partitions:
+                present.update(topic.partitions, topic.available)
+            # For a value that a thread was about to put into the old box when it was unwatched.
+            present.box_time = max(present.box_time, topic.box_time)
+            count = len(topic.box)  # for what is added from now on watch_box() is called
+            present.box += topic.box[:count]
+            del topic.box[:count]
+        return present
 
     # ------------------------------------------------------------ one record
 
@@ -316,6 +403,12 @@ class RecordAccumulator(EncodedBatches):
         difference, batch.reserved = needed - batch.reserved, needed
         self.memory.adjust(difference)
 
+    def batch_room(self, topic: TopicQueue) -> int:
+        """Return how many bytes of records a batch takes, before compression."""
+        if not self.limits.compressed:
+            return self.limits.batch_size
+        return int(self.limits.batch_size / max(topic.ratio, 1 / _MOST_SHRINK))
+
     # ------------------------------------------------------------ many records
 
     def prepare_many(
@@ -419,6 +512,196 @@ class RecordAccumulator(EncodedBatches):
             if start < count or batch.room <= 0:
                 self._close(topic, queue, True)
         return ticket
+
+    # ------------------------------------------------------------ encoded batches
+
+    def append_encoded(
+        self, many: ManyEncoded, now: float, ticket: Optional[Ticket] = None
+    ) -> Optional[Ticket]:
+        """Queue encoded batches, as far as there is memory.
+
+        Returns: None when all are there, else a ticket as append().
+        Raises: as append(); KafkaTimeoutError while another thread does not release the lock.
+        """
+        if self.is_inside():
+            raise IllegalStateError(
+                'rows cannot be sent from inside a call of the same producer (topic=%s), by the'
+                ' handler of a signal, a finalizer or a log handler: use send()' % many.topic.topic
+            )
+        with self.patiently:
+            if self.is_changing or self.waiting_deferred:
+                self._settle()
+            self._check_open()
+            self.is_changing = True
+            if many.topic.is_forgotten:
+                many.topic = self._present(many.topic)
+            has_room = True
+            if many.topic.box:
+                ticket = self._sweep(many.topic, now, ticket)
+                has_room = ticket is None
+            while many.parts and has_room:
+                ticket = self._queue_encoded(many, many.parts[0], now, ticket)
+                if ticket is None:
+                    many.parts.popleft()
+                has_room = ticket is None
+            looks, self.is_changing = self._looks, False
+        if looks != self._woken_at:
+            self._wake()
+            self._woken_at = looks
+        return ticket
+
+    def _queue_encoded(
+        self, many: ManyEncoded, part: Encoded, now: float, ticket: Optional[Ticket]
+    ) -> Optional[Ticket]:
+        size = BATCH_BYTES + len(part.records)
+        if ticket is None:
+            ticket = self.memory.queue_up(min(size, self.memory.total))
+        if not ticket.granted:
+            return ticket
+        topic = many.topic
+        if part.partition is None:
+            queue = self._choose(topic, len(part.records))
+        else:
+            queue = topic.queue(part.partition)
+        if queue.open is not NO_BATCH:  # it has records that came before
+            self._close(topic, queue, None)
+        self._opened += 1
+        topic.is_used = True
+        batch = ProducerBatch(queue.topic_partition, now, 0, self._wait)
+        batch.number = (self._opened,)
+        batch.reserved, batch.raw_size = ticket.size, size
+        batch.fill(part.records, part.columns(), many.timestamp)
+        if part.partition is None:
+            topic.sticky.gave(size, True)
+        self._incomplete[batch] = None
+        self.memory.spend(ticket)
+        self._busy[queue] = None
+        queue.waiting.append(batch)
+        many.placed.append(Placed(batch, 0, batch.record_count, part.numbers))
+        return None
+
+    # ------------------------------------------------------------ values without a future
+
+    def open_box(
+        self, topic: TopicQueue, wall: float, now: float, ticket: Optional[Ticket] = None
+    ) -> Optional[Ticket]:
+        """Let values without key be put into the box of a topic for the next millisecond.
+
+        The values that are in it go into batches first. Returns, raises: as append_many();
+        LockBusyError where a record has to be deferred.
+        """
+        if self.is_inside():
+            raise LockBusyError
+        with self._soon:
+            if self.is_changing or self.waiting_deferred:
+                self._settle()
+            self._check_open()
+            self.is_changing = True
+            if topic.is_forgotten:
+                topic = self._present(topic)
+            ticket = self._sweep_some(topic, now, ticket)
+            if ticket is None:
+                topic.batch = NO_BATCH  # records with a future must not overtake
+                topic.box_time = int(wall * 1000)
+                topic.box_until = now + 0.001
+                self._boxes.watch(topic)
+            looks, self.is_changing = self._looks, False
+        if looks != self._woken_at:
+            self._wake()
+            self._woken_at = looks
+        return ticket
+
+    def watch_box(self, topic: TopicQueue) -> None:
+        """Watch a box again: a value was put there after the box was unwatched.
+
+        Raises: as append_many(), in which case the value is not sent.
+        """
+        try:
+            if self.is_inside():
+                raise LockBusyError
+            with self._soon:
+                if self.is_changing or self.waiting_deferred:
+                    self._settle()
+                try:
+                    self._check_open()
+                except KafkaError:
+                    if not topic.is_watched:
+                        topic.box.clear()  # each thread that was too late gets this error
+                    raise
+                self.is_changing = True
+                if topic.is_forgotten:
+                    topic = self._present(topic)
+                if topic.box:
+                    self._boxes.watch(topic)
+                self.is_changing = False
+        except LockBusyError:
+            self.waiting_deferred.append(topic)
+        self._wake()
+
+    def sweep(self, now: float, ticket: Optional[Ticket] = None) -> Optional[Ticket]:
+        """Put the values of all boxes into batches. Returns: as append_many()."""
+        with self.patiently:
+            self._begin()
+            for topic in list(self._boxes.topics):
+                if topic.box:
+                    ticket = self._sweep(topic, now, ticket)
+                    if ticket is not None:
+                        break
+            else:
+                if ticket is not None:
+                    self.memory.leave(ticket)
+                    ticket = None
+            self.is_changing = False
+            return ticket
+
+    def _sweep_some(
+        self, topic: TopicQueue, now: float, ticket: Optional[Ticket]
+    ) -> Optional[Ticket]:
+        """Put the values of a box into batches; those of all boxes where there are many."""
+        if len(self._boxes.topics) > _MOST_BOXES:
+            for other in list(self._boxes.topics):
+                if other.box and other is not topic:
+                    ticket = self._sweep(other, now, ticket)
+                    if ticket is not None:
+                        return ticket
+        return self._sweep(topic, now, ticket)
+
+    def _sweep(
+        self, topic: TopicQueue, now: float, ticket: Optional[Ticket] = None
+    ) -> Optional[Ticket]:
+        """Put the values of a box into batches; the lock is held."""
+        if not topic.box:
+            if ticket is not None:
+                self.memory.leave(ticket)
+            return None
+        many = self._boxes.take_out(topic, self.overhead)
+        ticket = self._append_group(many, many.groups[0], now, ticket)
+        for placed in many.placed:
+            placed.batch.is_unasked = True
+        if ticket is None:
+            del topic.box[0]  # what restore() does where all values are placed
+        else:
+            self._boxes.restore(topic)
+        return ticket
+
+    def _sweep_all(self, now: float) -> None:
+        """Put the values of all boxes into batches as far as there is memory; the lock is held."""
+        for topic in list(self._boxes.topics):
+            while True:
+                ticket = self._sweep(topic, now)
+                if ticket is not None:
+                    self.memory.leave(ticket)
+                    break
+                if topic.box_until > now or self._boxes.unwatch(topic):
+                    break
+
+    def drop_boxes(self) -> List[Tuple[TopicQueue, int]]:
+        """Throw away what is in the boxes; return how many values that were for each topic."""
+        with self.lock:
+            self._begin()
+            dropped = self._boxes.drop()
+            self.is_changing = False
+        return dropped
 
     # ------------------------------------------------------------ calls in the middle of a change
 
@@ -535,7 +818,7 @@ class RecordAccumulator(EncodedBatches):
             elif isinstance(each, partial):
                 each()
             elif each.box:
-                self._watch(self._present(each))
+                self._boxes.watch(self._present(each))
             self.deferred.drop_first()
         self.is_changing = False
 
@@ -548,9 +831,9 @@ class RecordAccumulator(EncodedBatches):
     def _repair(self) -> None:
         topics = list(self._topics.values())
         for topic in topics:
-            restore_box(topic)
+            self._boxes.restore(topic)
             if topic.box:
-                self._watch(topic)
+                self._boxes.watch(topic)
         batches = self._incomplete = remaining_batches(self._incomplete, self._held)
         self._busy = repair_queues(topics, batches, self._held, self.limits.ordered)
         self.memory.recount(sum(batch.reserved for batch in batches))
@@ -578,7 +861,7 @@ class RecordAccumulator(EncodedBatches):
     @property
     def has_work(self) -> bool:
         """Whether the sender has anything to look at but batches on the wire."""
-        return bool(self._busy or self._boxed or self.waiting_deferred)
+        return bool(self._busy or self._boxes.topics or self.waiting_deferred)
 
     def ready(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> Plan:
         """Return what may be sent now; what comes from now on wakes the sender again.
@@ -608,10 +891,10 @@ class RecordAccumulator(EncodedBatches):
                 if next_at <= now:
                     return Plan(by_node, next_at, leaderless, True)
                 break
-        if self._boxed:
+        if self._boxes.topics:
             self._sweep_all(now)
             # One that is over holds what found no memory: there is news when there is some.
-            for each in self._boxed:
+            for each in self._boxes.topics:
                 if each.box_until > now and (next_at is None or each.box_until < next_at):
                     next_at = each.box_until
         at_once = self.is_urgent or self.sends_rest or self.memory.waiting
@@ -637,7 +920,7 @@ class RecordAccumulator(EncodedBatches):
 
     def alone(self) -> Optional[PartitionQueue]:
         """Return the queue of the batch that may be all there is; looked at without the lock."""
-        if len(self._incomplete) == len(self._busy) == 1 and not self._boxed:
+        if len(self._incomplete) == len(self._busy) == 1 and not self._boxes.topics:
             for queue in self._busy.copy():
                 return queue
         return None
@@ -653,7 +936,12 @@ class RecordAccumulator(EncodedBatches):
                 if self.is_changing or self.waiting_deferred:
                     self._settle()
                 batch = queue.open
-                if batch is NO_BATCH or len(self._incomplete) != 1 or self._boxed or queue.muted:
+                if (
+                    batch is NO_BATCH
+                    or len(self._incomplete) != 1
+                    or self._boxes.topics
+                    or queue.muted
+                ):
                     return None
                 if self.limits.linger or queue.waiting or not batch.values:
                     return None
@@ -828,7 +1116,7 @@ class RecordAccumulator(EncodedBatches):
         """
         with self.patiently:
             self._begin()
-            for topic in self._boxed:
+            for topic in self._boxes.topics:
                 topic.box_until = 0.0  # what comes now is not part of it
             self._sweep_all(now)
             self._flushed = (self._opened,)
@@ -848,7 +1136,7 @@ class RecordAccumulator(EncodedBatches):
         with self.patiently:
             self._begin()
             count = sum(len(batch.values) for batch in self._incomplete)  # none once it is done
-            count += sum(len(topic.box) for topic in self._boxed)
+            count += sum(len(topic.box) for topic in self._boxes.topics)
             self.is_changing = False
             return count
 
@@ -856,7 +1144,7 @@ class RecordAccumulator(EncodedBatches):
         """Tell whether everything has an outcome."""
         # In the order in which records move, which are in the next place before they leave one: no
         # lock is taken here, and another thread may move them between two of these steps.
-        if self.waiting_deferred or any(topic.box for topic in list(self._boxed)):
+        if self.waiting_deferred or any(topic.box for topic in list(self._boxes.topics)):
             return False
         return not self._incomplete
 
@@ -897,4 +1185,12 @@ def _is_stuck() -> KafkaTimeoutError:
         'another thread has been in the middle of a call of this producer for %.3g s: a finalizer'
         ' or a handler that runs there may wait for this thread%s'
         % (_PATIENCE_SECONDS, also if _MAY_KEEP_LOCK else '')
+    )
+
+
+def _is_at_rest(topic: TopicQueue) -> bool:
+    """Return True if no record of a topic waits or is in flight."""
+    return not (topic.box or topic.is_watched) and all(
+        queue.open is NO_BATCH and not queue.waiting and not queue.in_flight
+        for queue in topic.queues.values()
     )

@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from kafka.errors import IllegalStateError
+from kafka.partitioner.sticky import UniformSticky
 from kafka.producer.buffer import Ticket
+from kafka.producer.fire_and_forget import FireAndForgetQueue
 from kafka.producer.future import future_of
 from kafka.producer.kafka import KafkaProducer
-from kafka.producer.topic_queue import NO_BATCH
+from kafka.producer.topic_queue import NO_BATCH, TopicQueue
 from test.producer.test_record_accumulator import VALUE, Machine
 
 
@@ -76,12 +78,12 @@ def test_a_box_that_is_emptied_while_close_looks_is_waited_for():
     class Boxed(dict):
         def __iter__(self):
             if machine.topic.box:
-                machine.accumulator._boxed = dict(self.items())
+                machine.accumulator._boxes.topics = dict(self.items())
                 machine.plan()
                 assert not machine.topic.box
             return super().__iter__()
 
-    machine.accumulator._boxed = Boxed(machine.accumulator._boxed)
+    machine.accumulator._boxes.topics = Boxed(machine.accumulator._boxes.topics)
     assert not machine.accumulator.is_empty()
     assert machine.take().values == [b'v']
 
@@ -300,3 +302,49 @@ def test_what_is_swept_when_an_exception_comes_is_neither_lost_nor_doubled(is_ta
     assert topic.box == ([b'3'] if is_taken else [b'1', b'2', b'3'])
     accumulator.begin_flush(machine.now)
     assert list(machine.take().values) == [b'0', b'1', b'2', b'3']
+
+
+def queue_of(values, **limits):
+    """Return the queue of all boxes, and a topic whose box is watched and has these values."""
+    boxes = FireAndForgetQueue(**{'buffer_memory': 1 << 20, 'record_size': 1024, **limits})
+    topic = TopicQueue('t', UniformSticky(16384, True))
+    boxes.fit(topic)
+    boxes.watch(topic)
+    for value in values:
+        topic.put_in_box(value)
+    return boxes, topic
+
+
+def test_a_box_is_unwatched_once_it_is_empty():
+    boxes, topic = queue_of([b'v'])
+    assert not boxes.unwatch(topic)
+    assert topic.is_watched and list(boxes.topics) == [topic]
+    topic.box.clear()
+    assert boxes.unwatch(topic)
+    assert not topic.is_watched and not boxes.topics
+
+
+def test_values_that_are_in_no_batch_return_to_their_box_in_order():
+    boxes, topic = queue_of([b'1', b'2', b'3'])
+    (group,) = boxes.take_out(topic, 10).groups
+    assert group.values == [b'1', b'2', b'3'] and list(group.ends) == [11, 22, 33]
+    topic.put_in_box(b'4')
+    group.position = 1
+    boxes.restore(topic)
+    assert topic.box == [b'2', b'3', b'4']
+    boxes.restore(topic)
+    assert topic.box == [b'2', b'3', b'4']
+
+
+def test_dropped_values_are_counted_and_their_boxes_not_watched_any_more():
+    boxes, topic = queue_of([b'1', b'2'])
+    assert boxes.drop() == [(topic, 2)]
+    assert not topic.box and not topic.is_watched and not boxes.topics
+    assert boxes.drop() == []
+
+
+@pytest.mark.parametrize('memory, record, most, size', [(800, 5, 20, 5), (1, 5000, 1, 1024)])
+def test_a_box_takes_an_eighth_of_the_memory_but_at_least_one_value(memory, record, most, size):
+    boxes, topic = queue_of([], buffer_memory=memory, record_size=record)
+    assert (topic.most_boxed, topic.boxed_size) == (most, size)
+    assert repr(boxes) == '<FireAndForgetQueue of 1 topics>'

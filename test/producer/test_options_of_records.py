@@ -250,7 +250,7 @@ def test_memory(cluster, make):
 @shows('metadata_max_idle_ms')
 def test_idle_topics(make):
     assert make(metadata_max_idle_ms=7000)._engine.topic_updater._idle == 7.0
-    # That it forgets them then: test_known_topics.py.
+    # That it forgets them then: test_record_accumulator_topics.py.
 
 
 @shows('max_in_flight_requests_per_connection')

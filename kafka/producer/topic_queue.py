@@ -8,7 +8,17 @@ is read without the lock says so.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Callable, Collection, Deque, Dict, List, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Deque,
+    Dict,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from kafka.partitioner.keys import HotKeys
 from kafka.partitioner.sticky import UniformSticky
@@ -30,11 +40,11 @@ class PartitionQueue:
     """The batches of one partition, the oldest first.
 
     Attributes: waiting: closed batches; open: the one that takes records, or NO_BATCH; in_flight:
-    how many are on the wire; muted: nothing may be sent before the one in flight is answered; made:
-    the sender's, see kafka.producer.single_batch_path.
+    how many are on the wire; muted: nothing may be sent before the one in flight is answered;
+    prepared: the request of :mod:`kafka.producer.single_batch_path`, or None.
     """
 
-    __slots__ = ('in_flight', 'made', 'muted', 'open', 'topic_partition', 'waiting')
+    __slots__ = ('in_flight', 'muted', 'open', 'prepared', 'topic_partition', 'waiting')
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         self.topic_partition = topic_partition
@@ -42,7 +52,7 @@ class PartitionQueue:
         self.open = NO_BATCH
         self.in_flight = 0
         self.muted = False
-        self.made: Any = None
+        self.prepared: Any = None  # a PreparedProduce, which has a connection
 
     def __repr__(self) -> str:
         return '<PartitionQueue %s %d wait, %d in flight%s%s>' % (

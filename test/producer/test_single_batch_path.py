@@ -15,7 +15,8 @@ from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka.net.loop.threads import NAP, Driving
 from kafka.net.made_requests import MadeRequests
-from kafka.producer.single_batch_path import LoneAnswer
+from kafka.producer.in_flight_batches import InFlightBatches
+from kafka.producer.single_batch_path import SingleBatchAnswer
 from kafka.testing import Cluster
 from kafka.testing.faults import DropRequest, DropResponse, Error, Hang
 from test.stored import stored, stored_records
@@ -46,8 +47,9 @@ def ways(monkeypatch):
         monkeypatch.setattr(owner, name, note)
 
     noting(MadeRequests, 'submit_made', 'sent')
-    for name in ('take', 'wake', 'fail'):
-        noting(LoneAnswer, name, name)
+    noting(InFlightBatches, 'on_stored', 'take')
+    for name in ('wake', 'fail'):
+        noting(SingleBatchAnswer, name, name)
     return noted
 
 

@@ -17,9 +17,9 @@ import pytest
 
 from kafka.producer import sequence_numbers as sequences
 from kafka.producer import transaction_state
+from kafka.producer.in_flight_batches import InFlightBatches
 from kafka.producer.produce_errors import Action, Reaction, Verdict
 from kafka.producer.record_accumulator import RecordAccumulator
-from kafka.producer.sender import Sender
 from kafka.producer.sequence_numbers import Sequences
 from kafka.producer.transaction_errors import CallKind, Outcome
 from kafka.producer.transaction_state import TransactionState
@@ -218,7 +218,7 @@ def leaves_futures_alone(monkeypatch):
             forgotten.add(batch)
             self._state.give_up(batch, error)
 
-    monkeypatch.setattr(Sender, '_give_up', give_up)
+    monkeypatch.setattr(InFlightBatches, 'give_up', give_up)
 
 
 def repairs_nothing(monkeypatch):

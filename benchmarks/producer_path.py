@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from kafka.producer.future import FutureRecords, future_of  # noqa: E402
 from kafka.producer.kafka import KafkaProducer  # noqa: E402
-from kafka.producer.producer_batch import State  # noqa: E402
+from kafka.producer.producer_batch import BatchState  # noqa: E402
 from kafka.producer.record_accumulator import Limits, RecordAccumulator  # noqa: E402
 
 PARTITIONS = 6
@@ -79,7 +79,7 @@ class Producer(KafkaProducer):
                 assert batch is not None
                 batch.encode(2, self.codec)
                 accumulator.encoded(batch)
-                batch.move(State.IN_FLIGHT)
+                batch.move(BatchState.IN_FLIGHT)
                 records += batch.record_count
                 batch.succeed(0)
                 accumulator.finish(batch)

@@ -34,9 +34,9 @@ from kafka.errors import (
 )
 from kafka.net.link_parts import backoff_seconds
 from kafka.producer.plain_state import PlainState
-from kafka.producer.produce_errors import Action, Kind, Verdict
+from kafka.producer.produce_errors import ProduceAction, ProducerKind, ProduceVerdict
 from kafka.producer.produce_request import SenderSettings, answers_of
-from kafka.producer.producer_batch import ProducerBatch, State
+from kafka.producer.producer_batch import BatchState, ProducerBatch
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.transaction_state import TransactionState
 from kafka.protocol.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
@@ -124,7 +124,7 @@ class InFlightBatches:
                 self._accumulator.encoded(batch)
             if self._recorder is not None:
                 self._recorder.drained(batch, now)
-        batch.move(State.IN_FLIGHT)
+        batch.move(BatchState.IN_FLIGHT)
         batch.attempts += 1
         batch.last_sent_at = now
         self.batches[batch] = None
@@ -140,7 +140,7 @@ class InFlightBatches:
         try:
             if self._recorder is not None:
                 self._recorder.stored(node, now - sent_at, batch.record_count)
-            if self._state.kind is Kind.PLAIN and not batch.is_done:
+            if self._state.kind is ProducerKind.PLAIN and not batch.is_done:
                 batch.succeed(*stored)
                 self._accumulator.finish(batch)
             else:
@@ -188,7 +188,7 @@ class InFlightBatches:
         """Fail the batches of an answer after a fault of this package."""
         log.error('node=%s an answer was not understood', node, exc_info=fault)
         for batch in batches:
-            if batch.state is State.IN_FLIGHT:
+            if batch.state is BatchState.IN_FLIGHT:
                 failure = KafkaError('its answer was not understood: %r' % fault)
                 self._state.on_lost(batch, failure)  # its number may be missing in the sequence now
                 self.give_up(batch, failure)
@@ -198,7 +198,9 @@ class InFlightBatches:
         self, batches: Sequence[ProducerBatch], error: Optional[KafkaError], now: float
     ) -> None:
         for batch in batches:
-            verdict = self._state.on_lost(batch, error) if error else Verdict(Action.DONE)
+            verdict = (
+                self._state.on_lost(batch, error) if error else ProduceVerdict(ProduceAction.DONE)
+            )
             self._apply(batch, verdict, None, now)
 
     def _take_response(
@@ -244,7 +246,7 @@ class InFlightBatches:
     def _apply(
         self,
         batch: ProducerBatch,
-        verdict: Verdict,
+        verdict: ProduceVerdict,
         answer: Optional[PartitionProduceResponse],
         now: float,
     ) -> None:
@@ -253,9 +255,9 @@ class InFlightBatches:
             topic: Any = batch.topic_partition.topic  # a str: send() takes no other
             self._pool.want_topic(topic)
             self._pool.refresh()
-        if batch.is_done or verdict.action is Action.IGNORE:
+        if batch.is_done or verdict.action is ProduceAction.IGNORE:
             self._accumulator.finish(batch)
-        elif verdict.action is Action.DONE:
+        elif verdict.action is ProduceAction.DONE:
             if answer is None:
                 batch.succeed()
             else:
@@ -263,9 +265,9 @@ class InFlightBatches:
                     verdict.base_offset, answer.log_append_time_ms, answer.log_start_offset
                 )
             self._accumulator.finish(batch)
-        elif verdict.action is Action.RETRY:
+        elif verdict.action is ProduceAction.RETRY:
             self._retry(batch, verdict.error or KafkaError(), now)
-        elif verdict.action is Action.SPLIT:
+        elif verdict.action is ProduceAction.SPLIT:
             self._split(batch)
         else:
             self.fail(batch, verdict.error or KafkaError(), verdict.record_errors)
@@ -281,7 +283,7 @@ class InFlightBatches:
         base, longest = settings.retry_backoff, settings.retry_backoff_max
         part = self._chance.uniform(0.8, 1.2)
         batch.not_before = now + backoff_seconds(base, longest, batch.attempts, part)
-        batch.move(State.CLOSED)
+        batch.move(BatchState.CLOSED)
         self._accumulator.put_back(batch)
         if self._recorder is not None:
             self._recorder.retried(batch)
@@ -375,7 +377,7 @@ class InFlightBatches:
         for batch in lost:
             self.batches.pop(batch, None)
         # The others are only taken; recover() puts them back.
-        launched = [batch for batch in lost if batch.state is State.IN_FLIGHT]
+        launched = [batch for batch in lost if batch.state is BatchState.IN_FLIGHT]
         self._take_none(launched, KafkaConnectionError('a request was not sent: %r' % fault), now)
 
     def recover(self) -> None:
@@ -386,12 +388,12 @@ class InFlightBatches:
         for batch in self._accumulator.held:
             if batch in self.batches:
                 continue
-            if batch.state is State.CLOSED:
+            if batch.state is BatchState.CLOSED:
                 if batch.base_sequence >= 0:  # it has its number, and goes with that
                     self._state.on_lost(batch, KafkaConnectionError('it was not sent'))
                 self._accumulator.put_back(batch)
-            elif batch.state in (State.DONE, State.FAILED):
+            elif batch.state in (BatchState.DONE, BatchState.FAILED):
                 batch.complete()
                 self._accumulator.finish(batch)
-            elif batch.state is State.SPLIT:
+            elif batch.state is BatchState.SPLIT:
                 self._replace(batch, [piece for _, piece in batch.pieces or ()])

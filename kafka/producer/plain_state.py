@@ -10,7 +10,13 @@ from __future__ import annotations
 from typing import Optional, Sequence
 
 from kafka.errors import KafkaError
-from kafka.producer.produce_errors import Action, Kind, Verdict, lost_verdict, plain_verdict
+from kafka.producer.produce_errors import (
+    ProduceAction,
+    ProducerKind,
+    ProduceVerdict,
+    lost_verdict,
+    plain_verdict,
+)
 from kafka.producer.sequence_numbers import Batch, where
 from kafka.protocol.produce import PartitionProduceResponse
 
@@ -21,7 +27,7 @@ ALL_VERSIONS = (0, 13)
 class PlainState:
     """The state of a producer that has none."""
 
-    kind = Kind.PLAIN
+    kind = ProducerKind.PLAIN
     transactional_id: Optional[str] = None
     is_transactional = False
     is_fatal = False
@@ -47,13 +53,13 @@ class PlainState:
         """Drop nothing."""
         return False
 
-    def on_produced(self, batch: Batch, response: PartitionProduceResponse) -> Verdict:
+    def on_produced(self, batch: Batch, response: PartitionProduceResponse) -> ProduceVerdict:
         """Return what to do with a batch after an answer."""
         if not response.error_code:
-            return Verdict(Action.DONE, base_offset=response.base_offset)
+            return ProduceVerdict(ProduceAction.DONE, base_offset=response.base_offset)
         return plain_verdict(response, where(batch), batch.record_count)
 
-    def on_lost(self, batch: Batch, error: KafkaError) -> Verdict:
+    def on_lost(self, batch: Batch, error: KafkaError) -> ProduceVerdict:
         """Return what to do with a batch whose request got no answer."""
         return lost_verdict(error)
 

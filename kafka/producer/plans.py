@@ -1,4 +1,4 @@
-"""What an accumulator was told about batches, and what it tells its sender: nothing but values."""
+"""Configuration of an accumulator, and the answer to its sender which batches are ready. Pure."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Limits(NamedTuple):
     record_size: int = 1048576
 
 
-class Plan(NamedTuple):
-    """What may be sent now.
+class ReadyCheckResult(NamedTuple):
+    """Which batches may be sent now.
 
     by_node: the queues that are ready, by the node that leads; next_at: when to look again although
     nothing happened, monotonic seconds, None: not before something does; leaderless: topics some

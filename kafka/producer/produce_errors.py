@@ -22,7 +22,7 @@ from kafka.protocol.produce import PartitionProduceResponse
 MOST_SHOWN = 300  # characters of a broker's own text
 
 
-class Kind(enum.Enum):
+class ProducerKind(enum.Enum):
     """How a producer guards against duplicates."""
 
     PLAIN = 'plain'
@@ -30,7 +30,7 @@ class Kind(enum.Enum):
     TRANSACTIONAL = 'transactional'
 
 
-class Reaction(enum.Enum):
+class ProduceReaction(enum.Enum):
     """What a row of the table says."""
 
     DONE = 'done'  # stored
@@ -43,7 +43,7 @@ class Reaction(enum.Enum):
     SEQUENCE = 'sequence'  # depends on what else is under way in that partition
 
 
-class Action(enum.Enum):
+class ProduceAction(enum.Enum):
     """What the sender does with a batch."""
 
     DONE = 'done'  # resolve its futures
@@ -53,7 +53,7 @@ class Action(enum.Enum):
     IGNORE = 'ignore'  # its futures were failed before; nothing is left to do
 
 
-class Verdict(NamedTuple):
+class ProduceVerdict(NamedTuple):
     """What the sender does with one batch of a Produce response.
 
     error: why it failed or is tried again, None if it is done; refresh_metadata: ask who leads;
@@ -61,7 +61,7 @@ class Verdict(NamedTuple):
     their own (the others get ``error``).
     """
 
-    action: Action
+    action: ProduceAction
     error: Optional[KafkaError] = None
     refresh_metadata: bool = False
     base_offset: int = -1
@@ -71,18 +71,18 @@ class Verdict(NamedTuple):
 class Row(NamedTuple):
     """What each kind of producer does about a code."""
 
-    plain: Reaction
-    idempotent: Reaction
-    transactional: Reaction
+    plain: ProduceReaction
+    idempotent: ProduceReaction
+    transactional: ProduceReaction
 
 
-_DONE = Row(Reaction.DONE, Reaction.DONE, Reaction.DONE)
-_RETRY = Row(Reaction.RETRY, Reaction.RETRY, Reaction.RETRY)
-_REFRESH = Row(Reaction.REFRESH, Reaction.REFRESH, Reaction.REFRESH)
-_SPLIT = Row(Reaction.SPLIT, Reaction.SPLIT, Reaction.SPLIT)
-_FAIL = Row(Reaction.FAIL, Reaction.FAIL, Reaction.ABORTABLE)
-_FATAL = Row(Reaction.FAIL, Reaction.FATAL, Reaction.FATAL)
-_SEQUENCE = Row(Reaction.FAIL, Reaction.SEQUENCE, Reaction.SEQUENCE)
+_DONE = Row(ProduceReaction.DONE, ProduceReaction.DONE, ProduceReaction.DONE)
+_RETRY = Row(ProduceReaction.RETRY, ProduceReaction.RETRY, ProduceReaction.RETRY)
+_REFRESH = Row(ProduceReaction.REFRESH, ProduceReaction.REFRESH, ProduceReaction.REFRESH)
+_SPLIT = Row(ProduceReaction.SPLIT, ProduceReaction.SPLIT, ProduceReaction.SPLIT)
+_FAIL = Row(ProduceReaction.FAIL, ProduceReaction.FAIL, ProduceReaction.ABORTABLE)
+_FATAL = Row(ProduceReaction.FAIL, ProduceReaction.FATAL, ProduceReaction.FATAL)
+_SEQUENCE = Row(ProduceReaction.FAIL, ProduceReaction.SEQUENCE, ProduceReaction.SEQUENCE)
 
 #: The table. A code that is not here: as its class says if that is retriable, else as _FAIL.
 ROWS: Dict[int, Row] = {
@@ -163,46 +163,48 @@ def row_of(code: int) -> Row:
     return _RETRY if error.retriable else _FAIL
 
 
-def reaction_to(kind: Kind, code: int) -> Reaction:
+def reaction_to(kind: ProducerKind, code: int) -> ProduceReaction:
     """Return what a kind of producer does about a code."""
     row = row_of(code)
-    if kind is Kind.PLAIN:
+    if kind is ProducerKind.PLAIN:
         return row.plain
-    return row.idempotent if kind is Kind.IDEMPOTENT else row.transactional
+    return row.idempotent if kind is ProducerKind.IDEMPOTENT else row.transactional
 
 
 def verdict_of(
-    reaction: Reaction, response: PartitionProduceResponse, where: str, record_count: int
-) -> Verdict:
+    reaction: ProduceReaction, response: PartitionProduceResponse, where: str, record_count: int
+) -> ProduceVerdict:
     """Return the verdict of a row that depends on nothing else.
 
     Arguments: where: topic and partition, for the text of errors; record_count: of the batch.
     Raises ValueError for SEQUENCE, which no row decides by itself.
     """
-    if reaction is Reaction.DONE:
-        return Verdict(Action.DONE, base_offset=response.base_offset)
-    if reaction is Reaction.SEQUENCE:
+    if reaction is ProduceReaction.DONE:
+        return ProduceVerdict(ProduceAction.DONE, base_offset=response.base_offset)
+    if reaction is ProduceReaction.SEQUENCE:
         raise ValueError('code %d needs to be judged by sequences' % response.error_code)
-    if reaction in (Reaction.RETRY, Reaction.REFRESH):
+    if reaction in (ProduceReaction.RETRY, ProduceReaction.REFRESH):
         error = error_of(response, where)
-        return Verdict(Action.RETRY, error, reaction is Reaction.REFRESH)
-    if reaction is Reaction.SPLIT and record_count > 1:
-        return Verdict(Action.SPLIT, error_of(response, where))
+        return ProduceVerdict(ProduceAction.RETRY, error, reaction is ProduceReaction.REFRESH)
+    if reaction is ProduceReaction.SPLIT and record_count > 1:
+        return ProduceVerdict(ProduceAction.SPLIT, error_of(response, where))
     return failure(response, where)
 
 
-def plain_verdict(response: PartitionProduceResponse, where: str, record_count: int) -> Verdict:
+def plain_verdict(
+    response: PartitionProduceResponse, where: str, record_count: int
+) -> ProduceVerdict:
     """Return the verdict for a producer without producer id; arguments as verdict_of()."""
-    reaction = reaction_to(Kind.PLAIN, response.error_code)
+    reaction = reaction_to(ProducerKind.PLAIN, response.error_code)
     return verdict_of(reaction, response, where, record_count)
 
 
-def lost_verdict(error: KafkaError) -> Verdict:
+def lost_verdict(error: KafkaError) -> ProduceVerdict:
     """Return the verdict on a batch whose request got no answer: it may be stored or not."""
-    return Verdict(Action.RETRY, error, refresh_metadata=True)
+    return ProduceVerdict(ProduceAction.RETRY, error, refresh_metadata=True)
 
 
-def failure(response: PartitionProduceResponse, where: str) -> Verdict:
+def failure(response: PartitionProduceResponse, where: str) -> ProduceVerdict:
     """Return the verdict that fails a batch: guilty records and their mates are told apart."""
     own = {
         each.batch_index: errors.for_code(response.error_code)(
@@ -211,12 +213,12 @@ def failure(response: PartitionProduceResponse, where: str) -> Verdict:
         for each in response.record_errors
     }
     if not own:
-        return Verdict(Action.FAIL, error_of(response, where))
+        return ProduceVerdict(ProduceAction.FAIL, error_of(response, where))
     mates = KafkaError(
         '%s: not written, because %d other record%s of its batch broke a rule of the topic'
         % (where, len(own), '' if len(own) == 1 else 's')
     )
-    return Verdict(Action.FAIL, mates, record_errors=own)
+    return ProduceVerdict(ProduceAction.FAIL, mates, record_errors=own)
 
 
 def error_of(response: PartitionProduceResponse, where: str) -> KafkaError:

@@ -57,8 +57,8 @@ RECORD_BYTES = 10
 BATCH_BYTES = default_records.HEADER.size
 
 
-class State(enum.Enum):
-    """Where a batch is."""
+class BatchState(enum.Enum):
+    """The states of a batch."""
 
     OPEN = 'open'  # takes records
     CLOSED = 'closed'  # waits to be sent, for the first time or again
@@ -70,13 +70,13 @@ class State(enum.Enum):
     __hash__ = object.__hash__
 
 
-TRANSITIONS: Dict[State, Tuple[State, ...]] = {
-    State.OPEN: (State.CLOSED,),
-    State.CLOSED: (State.IN_FLIGHT, State.FAILED, State.SPLIT),
-    State.IN_FLIGHT: (State.CLOSED, State.DONE, State.FAILED, State.SPLIT),
-    State.DONE: (),
-    State.FAILED: (),
-    State.SPLIT: (),
+TRANSITIONS: Dict[BatchState, Tuple[BatchState, ...]] = {
+    BatchState.OPEN: (BatchState.CLOSED,),
+    BatchState.CLOSED: (BatchState.IN_FLIGHT, BatchState.FAILED, BatchState.SPLIT),
+    BatchState.IN_FLIGHT: (BatchState.CLOSED, BatchState.DONE, BatchState.FAILED, BatchState.SPLIT),
+    BatchState.DONE: (),
+    BatchState.FAILED: (),
+    BatchState.SPLIT: (),
 }
 
 
@@ -155,7 +155,7 @@ class ProducerBatch:
         self.created_at = created_at
         self.room = room
         self._wait = wait
-        self.state = State.OPEN
+        self.state = BatchState.OPEN
         self.values: List[Optional[bytes]] = []
         #: Columns that are made when a record has one; shorter ones end with None.
         self.keys: Optional[List[Optional[bytes]]] = None
@@ -204,13 +204,13 @@ class ProducerBatch:
         """Topic and partition, for texts."""
         return place_of(self.topic_partition)
 
-    def move(self, state: State) -> None:
+    def move(self, state: BatchState) -> None:
         """Go to another state; IllegalStateError names both when there is no such way."""
         if state not in TRANSITIONS[self.state]:
             raise self._no_way_to(state)
         self.state = state
 
-    def _no_way_to(self, state: State) -> IllegalStateError:
+    def _no_way_to(self, state: BatchState) -> IllegalStateError:
         return IllegalStateError(
             'a batch for %s cannot go from %s to %s' % (self.place, self.state.value, state.value)
         )
@@ -253,8 +253,8 @@ class ProducerBatch:
 
         May be called again after an exception in the middle of it: the state changes last.
         """
-        if self.state is not State.OPEN:
-            self.move(State.CLOSED)
+        if self.state is not BatchState.OPEN:
+            self.move(BatchState.CLOSED)
         count = self.record_count = len(self.values)
         if self.keys is not None:
             self.keys.extend(repeat(None, count - len(self.keys)))
@@ -263,7 +263,7 @@ class ProducerBatch:
             self.headers.extend(repeat((), count - len(self.headers)))
             del self.headers[count:]
         raw_size = self.raw_size - self.room + BATCH_BYTES
-        self.state = State.CLOSED
+        self.state = BatchState.CLOSED
         self.raw_size = raw_size
         self.room = -1
 
@@ -276,7 +276,7 @@ class ProducerBatch:
         self.records = records
         self.values, self.keys, self.headers = columns
         self.set_time(0, timestamp)
-        self.move(State.CLOSED)
+        self.move(BatchState.CLOSED)
         self.room = -1
         self.record_count = len(self.values)
 
@@ -414,12 +414,12 @@ class ProducerBatch:
             batch._calls.extend(map(self._calls.pop, repeat(0)))
 
     def _stand_aside(self, pieces: List[Tuple[int, ProducerBatch]]) -> None:
-        if State.SPLIT not in TRANSITIONS[self.state]:
-            raise self._no_way_to(State.SPLIT)
+        if BatchState.SPLIT not in TRANSITIONS[self.state]:
+            raise self._no_way_to(BatchState.SPLIT)
         self.encoded = self.records = None
         # Together, and the pieces first: whoever sees the state finds them.
         self.pieces = pieces
-        self.state = State.SPLIT
+        self.state = BatchState.SPLIT
 
     def _sizes(self) -> List[int]:
         keys = self.keys or repeat(None)
@@ -457,7 +457,7 @@ class ProducerBatch:
     @property
     def is_stored(self) -> bool:
         """Whether all of its records are stored; that of a batch that was split its pieces know."""
-        return self.state is State.DONE
+        return self.state is BatchState.DONE
 
     @property
     def has_outcome(self) -> bool:
@@ -470,9 +470,9 @@ class ProducerBatch:
         self, base_offset: int = -1, log_append_time: int = -1, log_start_offset: int = -1
     ) -> None:
         """Note that it is stored, and call what waits for that."""
-        if self.state is not State.IN_FLIGHT:
-            self.move(State.DONE)
-        self.state = State.DONE
+        if self.state is not BatchState.IN_FLIGHT:
+            self.move(BatchState.DONE)
+        self.state = BatchState.DONE
         self.base_offset = base_offset
         self.log_append_time = log_append_time
         self.log_start_offset = log_start_offset
@@ -483,8 +483,8 @@ class ProducerBatch:
 
         Arguments: error: of all records, but for those with one of their own in record_errors.
         """
-        if self.state is not State.FAILED:  # else an exception came before all knew it
-            self.move(State.FAILED)
+        if self.state is not BatchState.FAILED:  # else an exception came before all knew it
+            self.move(BatchState.FAILED)
         self._error = error
         self._record_errors = record_errors or {}
         self._finish()

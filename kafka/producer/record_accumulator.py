@@ -39,13 +39,13 @@ from kafka.producer.encoded_batches import Encoded, ManyEncoded
 from kafka.producer.fire_and_forget import FireAndForgetQueue
 from kafka.producer.future import Placed
 from kafka.producer.many_records import Group, Many, ends_of, padded, single
-from kafka.producer.plans import Limits, Plan
+from kafka.producer.plans import Limits, ReadyCheckResult
 from kafka.producer.producer_batch import BATCH_BYTES, RECORD_BYTES, Headers, ProducerBatch
 from kafka.producer.repair import remaining_batches, repair_queues
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
 from kafka.structs import TopicPartition
 
-__all__ = ['AGAIN', 'Limits', 'Plan', 'RecordAccumulator']
+__all__ = ['AGAIN', 'Limits', 'ReadyCheckResult', 'RecordAccumulator']
 
 #: What the interpreter needs for a value besides its bytes: its head and a place in a list.
 OBJECT_BYTES = 48
@@ -863,7 +863,7 @@ class RecordAccumulator:
         """Whether the sender has anything to look at but batches on the wire."""
         return bool(self._busy or self._boxes.topics or self.waiting_deferred)
 
-    def ready(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> Plan:
+    def ready(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> ReadyCheckResult:
         """Return what may be sent now; what comes from now on wakes the sender again.
 
         Arguments: leader_of: the node that leads a topic partition; None or -1 where unknown.
@@ -876,9 +876,9 @@ class RecordAccumulator:
                 self.is_changing = False
                 return plan
         except LockBusyError:
-            return Plan({}, now, [])
+            return ReadyCheckResult({}, now, [])
 
-    def _plan(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> Plan:
+    def _plan(self, now: float, leader_of: Callable[[Any], Optional[int]]) -> ReadyCheckResult:
         by_node: Dict[int, List[PartitionQueue]] = {}
         leaderless: List[Any] = []
         next_at: Optional[float] = None
@@ -889,7 +889,7 @@ class RecordAccumulator:
             if not oldest.is_done:
                 next_at = oldest.created_at + self.limits.delivery_timeout
                 if next_at <= now:
-                    return Plan(by_node, next_at, leaderless, True)
+                    return ReadyCheckResult(by_node, next_at, leaderless, True)
                 break
         if self._boxes.topics:
             self._sweep_all(now)
@@ -916,7 +916,7 @@ class RecordAccumulator:
                 by_node[leader].append(queue)
             else:
                 by_node[leader] = [queue]
-        return Plan(by_node, next_at, leaderless)
+        return ReadyCheckResult(by_node, next_at, leaderless)
 
     def alone(self) -> Optional[PartitionQueue]:
         """Return the queue of the batch that may be all there is; looked at without the lock."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Dict, Iterable, List, Mapping, Tuple
 
-from kafka.producer.producer_batch import ProducerBatch, State
+from kafka.producer.producer_batch import BatchState, ProducerBatch
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
 from kafka.structs import TopicPartition
 
@@ -31,7 +31,7 @@ def remaining_batches(
     before = list(incomplete)
     found: Dict[ProducerBatch, None] = {}
     for batch in before:
-        if batch.state is State.SPLIT:
+        if batch.state is BatchState.SPLIT:
             held.pop(batch, None)
             for _, piece in batch.pieces or ():
                 if piece in before or not piece.is_done:
@@ -66,12 +66,12 @@ def repair_queues(
         queue = queues[batch.topic_partition]
         if batch in held:
             in_flight[queue] += held[batch]
-        elif batch.state is State.OPEN and open_batches[queue] is batch:
+        elif batch.state is BatchState.OPEN and open_batches[queue] is batch:
             batch.has_columns = batch.keys is not None or batch.headers is not None
             batch.cut(len(batch.values))
             queue.open = batch
         else:
-            if batch.state is State.OPEN:
+            if batch.state is BatchState.OPEN:
                 batch.close()
             waiting[queue].append(batch)
     for queue, some in waiting.items():

@@ -35,7 +35,7 @@ from kafka.producer.produce_request import (
     produce_request,
 )
 from kafka.producer.producer_batch import ProducerBatch
-from kafka.producer.record_accumulator import Plan, RecordAccumulator
+from kafka.producer.record_accumulator import ReadyCheckResult, RecordAccumulator
 from kafka.producer.single_batch_path import SingleBatchPath
 from kafka.producer.stalls import Stalls
 from kafka.producer.topic_queue import PartitionQueue
@@ -178,7 +178,7 @@ class Sender:
         """Send what may be sent; return when to look again, None: when poked."""
         self._drop_unsent()
         cluster = self._pool.cluster
-        plan: Plan = self._accumulator.ready(now, cluster.leader_for_partition)
+        plan: ReadyCheckResult = self._accumulator.ready(now, cluster.leader_for_partition)
         if plan.is_late:
             self._in_flight.expire(now)
             plan = self._accumulator.ready(now, cluster.leader_for_partition)
@@ -192,7 +192,7 @@ class Sender:
             return plan.next_at or slow_at
         return min(plan.next_at, slow_at)
 
-    def _avoid_slow(self, plan: Plan, now: float) -> Optional[float]:
+    def _avoid_slow(self, plan: ReadyCheckResult, now: float) -> Optional[float]:
         """Avoid the partitions of slow brokers (KIP-794); return when to look again."""
         slow, ask_at = self._stalls.slow(plan.by_node, now)
         if slow or self._slow:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from kafka.errors import IllegalStateError
-from kafka.producer.produce_errors import Reaction
+from kafka.producer.produce_errors import ProduceReaction
 from kafka.protocol.produce import PartitionProduceResponse
 from kafka.structs import TopicPartition
 
@@ -414,7 +414,7 @@ class Sequences:
 
     # ------------------------------------------------------------ codes 45, 47 and 59
 
-    def judge(self, batch: Batch, response: PartitionProduceResponse) -> Reaction:
+    def judge(self, batch: Batch, response: PartitionProduceResponse) -> ProduceReaction:
         """Return what a code about sequences means now: RETRY, FAIL or ABORTABLE (E 2.3).
 
         Changes how the partition goes on; the batch itself is still to be reported by on_retry() or
@@ -423,34 +423,34 @@ class Sequences:
         numbered = self._numbered[id(batch)]
         partition = self._partitions[batch.topic_partition]
         if response.error_code == INVALID_EPOCH:
-            return self._broken() if self._is_transactional else Reaction.FAIL
+            return self._broken() if self._is_transactional else ProduceReaction.FAIL
         if numbered.moves_up or numbered is not partition.outstanding[0]:
-            return Reaction.RETRY  # because of another one
+            return ProduceReaction.RETRY  # because of another one
         if response.error_code == UNKNOWN_PRODUCER:
             return self._judge_forgotten(partition, response.log_start_offset)
         # All before it are acknowledged, or were given up and have not arrived.
         return self._judge_gap(partition)
 
-    def _judge_forgotten(self, partition: _Partition, log_start_offset: int) -> Reaction:
+    def _judge_forgotten(self, partition: _Partition, log_start_offset: int) -> ProduceReaction:
         if log_start_offset < 0:
-            return Reaction.RETRY  # this version cannot say; KIP-360 came with later ones
+            return ProduceReaction.RETRY  # this version cannot say; KIP-360 came with later ones
         if self._is_transactional and partition.last_offset < log_start_offset:
             # All that the producer wrote has been deleted, and with it the memory of its numbers.
             partition.miss(0)
             partition.last_acknowledged = -1
-            return Reaction.RETRY
+            return ProduceReaction.RETRY
         return self._judge_gap(partition)
 
-    def _judge_gap(self, partition: _Partition) -> Reaction:
+    def _judge_gap(self, partition: _Partition) -> ProduceReaction:
         if self._is_transactional:
             return self._broken()
         partition.miss(0)
         partition.raises = True
-        return Reaction.RETRY
+        return ProduceReaction.RETRY
 
-    def _broken(self) -> Reaction:
+    def _broken(self) -> ProduceReaction:
         self.needs_epoch = True
-        return Reaction.ABORTABLE
+        return ProduceReaction.ABORTABLE
 
     # ------------------------------------------------------------ inside
 

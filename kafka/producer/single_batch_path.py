@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 from kafka.errors import KafkaError
 from kafka.net.loop.tasks import Alarm
 from kafka.producer.in_flight_batches import InFlightBatches, ProducerState
-from kafka.producer.produce_errors import Kind
+from kafka.producer.produce_errors import ProducerKind
 from kafka.producer.produce_request import LAST_WITH_NAMES, ProduceVersions, SenderSettings
-from kafka.producer.producer_batch import ProducerBatch, State
+from kafka.producer.producer_batch import BatchState, ProducerBatch
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.topic_queue import PartitionQueue
 from kafka.protocol.produce import ProduceResponse
@@ -87,7 +87,7 @@ class SingleBatchPath:
         accumulator, state, settings = self._accumulator, self._state, self._settings
         in_flight = self._in_flight
         queue = accumulator.alone()
-        if queue is None or not settings.acks or state.kind is Kind.TRANSACTIONAL:
+        if queue is None or not settings.acks or state.kind is ProducerKind.TRANSACTIONAL:
             return False
         prepared: Optional[PreparedProduce] = queue.prepared
         if prepared is None or prepared.states is not self._pool.cluster.partition_states:
@@ -100,7 +100,7 @@ class SingleBatchPath:
             or not prepared.link.is_free(now)
         ):
             return False
-        is_plain = state.kind is Kind.PLAIN
+        is_plain = state.kind is ProducerKind.PLAIN
         if settings.availability_timeout or not (is_plain or state.may_send(queue.open)):
             return False
         batch = accumulator.take_alone(queue)
@@ -123,7 +123,7 @@ class SingleBatchPath:
             )
         except Exception as error:  # a fault of this package that no caller would see
             log.exception('a produce request failed')
-            if batch.state is not State.IN_FLIGHT:
+            if batch.state is not BatchState.IN_FLIGHT:
                 answer.sent()
                 answer.fail(KafkaError('sending failed: %r' % error))
         if stored is None:

@@ -8,21 +8,11 @@ is read without the lock says so.
 from __future__ import annotations
 
 from collections import deque
-from typing import (
-    Any,
-    Callable,
-    Collection,
-    Deque,
-    Dict,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Callable, Collection, Deque, Dict, List, Optional, Sequence, Tuple
 
 from kafka.partitioner.keys import HotKeys
 from kafka.partitioner.sticky import UniformSticky
-from kafka.producer.producer_batch import ProducerBatch, State
+from kafka.producer.producer_batch import BatchState, ProducerBatch
 from kafka.producer.sequence_numbers import place_of
 from kafka.structs import TopicPartition
 
@@ -33,7 +23,7 @@ def _never(condition: Callable[[], bool], timeout: Optional[float]) -> bool:
 
 #: Stands where no batch is open: it has no room, so that nobody has to ask whether there is one.
 NO_BATCH = ProducerBatch(TopicPartition('', 0), 0.0, -1, _never)
-NO_BATCH.state = State.CLOSED
+NO_BATCH.state = BatchState.CLOSED
 
 
 class PartitionQueue:

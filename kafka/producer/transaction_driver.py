@@ -31,7 +31,7 @@ from kafka.producer.sequence_numbers import MOST_IN_FLIGHT
 from kafka.producer.transaction_calls import MAY_FENCE, RAISES_EPOCH, Ask, GroupMember
 from kafka.producer.transaction_errors import CallKind
 from kafka.producer.transaction_operations import Operation, PreparedTxnState
-from kafka.producer.transaction_state import Step, TransactionState
+from kafka.producer.transaction_state import DriverStep, TransactionState
 from kafka.protocol.api import ApiKey
 
 #: What FindCoordinator calls the kinds of keys.
@@ -244,19 +244,19 @@ class TransactionDriver:
         await link.ready()
         return link
 
-    def _on_unreachable(self, ask: Ask, error: KafkaError) -> Step:
+    def _on_unreachable(self, ask: Ask, error: KafkaError) -> DriverStep:
         """Decide what follows when a call could not be made."""
         if error.retriable:
             log.debug('%s for %s has to wait: %s', ask.kind.value, ask.about, error)
-            return Step(None, refinds=True)
+            return DriverStep(None, refinds=True)
         is_answer = isinstance(error, BrokerResponseError) and error.errno is not None
         if is_answer and not isinstance(error, UnsupportedVersionError):
             return self._state.on_no_coordinator(ask, error)
         return self._state.on_call_refused(ask, error)
 
-    async def _ask(self, link: Any, ask: Ask) -> Step:
+    async def _ask(self, link: Any, ask: Ask) -> DriverStep:
         if link.versions is None:  # it was closed or lost before this was heard
-            return Step(None, refinds=True)
+            return DriverStep(None, refinds=True)
         ranges = link.versions.ranges
         lowest, highest = ranges.get(API_KEYS[ask.kind], (0, -1))
         if highest < ask.lowest or lowest > ask.highest:

@@ -23,8 +23,8 @@ class CallKind(enum.Enum):
     END = 'EndTxn'
 
 
-class Outcome(enum.Enum):
-    """What follows from an answer."""
+class CallOutcome(enum.Enum):
+    """What a producer does after an answer."""
 
     DONE = 'done'
     RETRY = 'retry'  # the same call, after back-off
@@ -34,11 +34,15 @@ class Outcome(enum.Enum):
     FATAL = 'fatal'
 
 
-_DONE, _RETRY, _REFIND = Outcome.DONE, Outcome.RETRY, Outcome.REFIND
-_ABORTABLE, _EITHER, _FATAL = Outcome.ABORTABLE, Outcome.ABORTABLE_OR_FATAL, Outcome.FATAL
+_DONE, _RETRY, _REFIND = CallOutcome.DONE, CallOutcome.RETRY, CallOutcome.REFIND
+_ABORTABLE, _EITHER, _FATAL = (
+    CallOutcome.ABORTABLE,
+    CallOutcome.ABORTABLE_OR_FATAL,
+    CallOutcome.FATAL,
+)
 
 #: Codes that mean the same in all calls.
-_ALWAYS: Dict[int, Outcome] = {
+_ALWAYS: Dict[int, CallOutcome] = {
     0: _DONE,
     # COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
     15: _REFIND,
@@ -60,7 +64,7 @@ SET_BACK = (
 
 #: By call and code; -1000 for every other code that is not retriable by its nature.
 OTHER = -1000
-TABLE: Mapping[CallKind, Mapping[int, Outcome]] = {
+TABLE: Mapping[CallKind, Mapping[int, CallOutcome]] = {
     CallKind.INIT_PRODUCER_ID: {
         # TRANSACTIONAL_ID_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED: rights may come.
         53: _ABORTABLE,
@@ -109,7 +113,7 @@ TABLE: Mapping[CallKind, Mapping[int, Outcome]] = {
 }
 
 
-def outcome_of(call: CallKind, code: int) -> Outcome:
+def outcome_of(call: CallKind, code: int) -> CallOutcome:
     """Return what follows from a code that a call was answered with."""
     found = _ALWAYS.get(code) or TABLE[call].get(code)
     if found is not None:
@@ -117,7 +121,7 @@ def outcome_of(call: CallKind, code: int) -> Outcome:
     return _RETRY if errors.error_for_code(code).retriable else TABLE[call][OTHER]
 
 
-def outcome_of_end(code: int, commits: bool) -> Outcome:
+def outcome_of_end(code: int, commits: bool) -> CallOutcome:
     """Return what follows from the answer to EndTxn: an abort that cannot be done is fatal."""
     found = outcome_of(CallKind.END, code)
     return _FATAL if found is _ABORTABLE and not commits else found

@@ -10,7 +10,7 @@ from typing import NamedTuple, Optional
 
 from kafka.errors import KafkaError
 from kafka.producer.transaction_calls import GroupMember, Offsets
-from kafka.producer.transaction_table import Event
+from kafka.producer.transaction_table import TxnEvent
 from kafka.structs import TopicPartition
 
 
@@ -37,7 +37,7 @@ class Operation:
 
     __slots__ = ('error', 'event', 'is_done', 'is_told')
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: TxnEvent) -> None:
         self.event = event
         self.is_done = False
         self.is_told = False
@@ -61,7 +61,7 @@ class OffsetsOperation(Operation):
     __slots__ = ('asked', 'left', 'member')
 
     def __init__(self, offsets: Offsets, member: GroupMember) -> None:
-        super().__init__(Event.COMMIT)
+        super().__init__(TxnEvent.COMMIT)
         self.asked = dict(offsets)
         self.left = dict(offsets)
         self.member = member

@@ -29,10 +29,10 @@ from kafka.errors import BrokerResponseError, IllegalStateError, KafkaError, Pro
 from kafka.producer import transaction_calls as calls
 from kafka.producer.produce_errors import (
     STORED_ALL_THE_SAME,
-    Action,
-    Kind,
-    Reaction,
-    Verdict,
+    ProduceAction,
+    ProduceReaction,
+    ProducerKind,
+    ProduceVerdict,
     failure,
     lost_verdict,
     reaction_to,
@@ -43,13 +43,13 @@ from kafka.producer.transaction_calls import Ask, Caller, GroupMember, Offsets, 
 from kafka.producer.transaction_errors import (
     SET_BACK,
     CallKind,
-    Outcome,
+    CallOutcome,
     error_of_call,
     outcome_of,
     outcome_of_end,
 )
 from kafka.producer.transaction_operations import OffsetsOperation, Operation, PreparedTxnState
-from kafka.producer.transaction_table import SENDING, Event, State, following
+from kafka.producer.transaction_table import SENDING, TxnEvent, TxnState, following
 from kafka.protocol.produce import PartitionProduceResponse
 from kafka.structs import TopicPartition
 
@@ -63,15 +63,15 @@ _MAY_BE_TIMED_OUT = (INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, PRODUCER_FENCED)
 #: The coordinator may still be finishing the last transaction at the first AddPartitionsToTxn.
 FIRST_BACKOFF_MS = 20
 #: The public call of each event, for error texts.
-_VERBS: Mapping[Event, str] = {
-    Event.INITIALIZE: 'init_transactions()',
-    Event.BEGIN: 'begin_transaction()',
-    Event.COMMIT: 'commit_transaction()',
-    Event.ABORT: 'abort_transaction()',
+_VERBS: Mapping[TxnEvent, str] = {
+    TxnEvent.INITIALIZE: 'init_transactions()',
+    TxnEvent.BEGIN: 'begin_transaction()',
+    TxnEvent.COMMIT: 'commit_transaction()',
+    TxnEvent.ABORT: 'abort_transaction()',
 }
 
 
-class Step(NamedTuple):
+class DriverStep(NamedTuple):
     """What the driver does after an answer.
 
     backoff_ms: how long to wait before the next call; 0: no wait, None: the usual back-off after an
@@ -82,8 +82,8 @@ class Step(NamedTuple):
     refinds: bool = False
 
 
-_GO_ON = Step()
-_NOTHING = Verdict(Action.IGNORE)
+_GO_ON = DriverStep()
+_NOTHING = ProduceVerdict(ProduceAction.IGNORE)
 
 
 class TransactionState:
@@ -99,10 +99,12 @@ class TransactionState:
     """
 
     def __init__(self, transactional_id: Optional[str] = None, timeout_ms: int = 60000) -> None:
-        self.kind = Kind.IDEMPOTENT if transactional_id is None else Kind.TRANSACTIONAL
+        self.kind = (
+            ProducerKind.IDEMPOTENT if transactional_id is None else ProducerKind.TRANSACTIONAL
+        )
         self.transactional_id = transactional_id
         self.timeout_ms = timeout_ms
-        self.state = State.UNINITIALIZED
+        self.state = TxnState.UNINITIALIZED
         self.error: Optional[KafkaError] = None
         self.sequences = Sequences(self.is_transactional)
         self.is_v2 = False
@@ -144,22 +146,22 @@ class TransactionState:
     @property
     def is_transactional(self) -> bool:
         """Whether it has a transactional id."""
-        return self.kind is Kind.TRANSACTIONAL
+        return self.kind is ProducerKind.TRANSACTIONAL
 
     @property
     def is_fatal(self) -> bool:
         """Whether nothing but closing is left."""
-        return self.state is State.FATAL_ERROR
+        return self.state is TxnState.FATAL_ERROR
 
     @property
     def is_ending(self) -> bool:
         """Whether a transaction is being committed or aborted."""
-        return self.state in (State.COMMITTING, State.ABORTING)
+        return self.state in (TxnState.COMMITTING, TxnState.ABORTING)
 
-    def _move(self, event: Event) -> None:
+    def _move(self, event: TxnEvent) -> None:
         self.state = following(self.state, event)
         self.refuses_send = (
-            self.state is not State.IN_TRANSACTION if self.is_transactional else self.is_fatal
+            self.state is not TxnState.IN_TRANSACTION if self.is_transactional else self.is_fatal
         )
         self.on_need()
 
@@ -179,7 +181,7 @@ class TransactionState:
     def _check_error(self, what: str) -> None:
         if self.is_fatal:
             raise self._again('%s is not possible any more, close the producer: %s', what)
-        if self.state is State.ABORTABLE_ERROR:
+        if self.state is TxnState.ABORTABLE_ERROR:
             raise self._again('%s is not possible, call abort_transaction(): %s', what)
 
     def _again(self, text: str, what: str) -> KafkaError:
@@ -190,7 +192,7 @@ class TransactionState:
         error.__cause__ = cause
         return error
 
-    def _resumed(self, event: Event, what: str) -> Optional[Operation]:
+    def _resumed(self, event: TxnEvent, what: str) -> Optional[Operation]:
         """Return the operation that a repeated call goes on with.
 
         Raises IllegalStateError while another one is under way, or is done and its caller does not
@@ -214,30 +216,30 @@ class TransactionState:
 
     def initialize(self) -> Operation:
         """Ask for the producer id of the transactional id; done at once if there is one."""
-        what = _VERBS[Event.INITIALIZE]
+        what = _VERBS[TxnEvent.INITIALIZE]
         self._check_transactional(what)
-        pending = self._resumed(Event.INITIALIZE, what)
+        pending = self._resumed(TxnEvent.INITIALIZE, what)
         if pending is not None:
             return pending
         if self.is_fatal:
             self._check_error(what)
-        operation = Operation(Event.INITIALIZE)
+        operation = Operation(TxnEvent.INITIALIZE)
         if self.sequences.identity != NOBODY:
             operation.finish()
             operation.is_told = True
             return operation
         self.error = None
         self._operation = operation
-        self._move(Event.INITIALIZE)
+        self._move(TxnEvent.INITIALIZE)
         return operation
 
     def begin(self) -> None:
         """Begin a transaction. Raises IllegalStateError or, after an error, KafkaError."""
-        what = _VERBS[Event.BEGIN]
+        what = _VERBS[TxnEvent.BEGIN]
         self._check_transactional(what)
-        self._resumed(Event.BEGIN, what)
+        self._resumed(TxnEvent.BEGIN, what)
         self._check_error(what)
-        self._move(Event.BEGIN)
+        self._move(TxnEvent.BEGIN)
         self.sequences.begins_at_zero = self.is_v2
 
     def prepare(self, is_flushed: bool) -> PreparedTxnState:
@@ -248,38 +250,38 @@ class TransactionState:
         """
         what = 'prepare_transaction()'
         self._check_transactional(what)
-        self._resumed(Event.PREPARE, what)
+        self._resumed(TxnEvent.PREPARE, what)
         self._check_error(what)
-        following(self.state, Event.PREPARE)
+        following(self.state, TxnEvent.PREPARE)
         is_waiting = self._wanted or self._adding or self._offsets
         if not is_flushed or is_waiting or self.sequences.has_outstanding:
             raise IllegalStateError('%s: records are being sent meanwhile, stop that first' % what)
         if not self._is_started:
             raise IllegalStateError('%s: nothing was sent, abort the transaction instead' % what)
-        self._move(Event.PREPARE)
+        self._move(TxnEvent.PREPARE)
         partition = self.sequences.any_partition()
         return PreparedTxnState(*self.sequences.identity, self.is_v2, partition)
 
     def commit(self) -> Operation:
         """Begin to commit, or go on with it. Raises as begin()."""
-        return self._end(Event.COMMIT)
+        return self._end(TxnEvent.COMMIT)
 
     def abort(self) -> Operation:
         """Begin to abort, or go on with it. Raises as begin(), but not after an abortable error."""
-        return self._end(Event.ABORT)
+        return self._end(TxnEvent.ABORT)
 
-    def _end(self, event: Event) -> Operation:
+    def _end(self, event: TxnEvent) -> Operation:
         what = _VERBS[event]
         self._check_transactional(what)
         pending = self._resumed(event, what)
         if pending is not None:
             return pending
-        if self.is_fatal or event is Event.COMMIT:
+        if self.is_fatal or event is TxnEvent.COMMIT:
             self._check_error(what)
         state = following(self.state, event)
-        assert state in (State.COMMITTING, State.ABORTING)
+        assert state in (TxnState.COMMITTING, TxnState.ABORTING)
         self._operation = Operation(event)
-        if event is Event.ABORT:
+        if event is TxnEvent.ABORT:
             self._drop_asked(errors.TransactionAbortedError('the transaction is being aborted'))
         self._move(event)
         return self._operation
@@ -292,7 +294,7 @@ class TransactionState:
         what = 'send_offsets_to_transaction()'
         self._check_transactional(what)
         self._check_error(what)
-        if self.state is not State.IN_TRANSACTION:
+        if self.state is not TxnState.IN_TRANSACTION:
             raise IllegalStateError('%s needs an open transaction' % what)
         for pending in self._offsets:
             if pending.asked == offsets and pending.member == member:
@@ -321,7 +323,7 @@ class TransactionState:
             return not self.is_fatal and self.sequences.may_send(batch)
         if self.state not in SENDING or self._end_is_asked:
             return False
-        if self.state in (State.ABORTING, State.ABORTABLE_ERROR):
+        if self.state in (TxnState.ABORTING, TxnState.ABORTABLE_ERROR):
             if not self.sequences.is_numbered(batch):
                 return False
         elif not self.is_v2 and batch.topic_partition not in self._added:
@@ -348,14 +350,14 @@ class TransactionState:
 
     def take_unsent_error(self) -> Optional[KafkaError]:
         """Return the error with which each batch that may_drop() has to fail now, None for none."""
-        if self.state is State.ABORTING:
+        if self.state is TxnState.ABORTING:
             return errors.TransactionAbortedError('its transaction was aborted before it was sent')
-        if self.state not in (State.ABORTABLE_ERROR, State.FATAL_ERROR):
+        if self.state not in (TxnState.ABORTABLE_ERROR, TxnState.FATAL_ERROR):
             return None
-        if self.state is State.ABORTABLE_ERROR and not self.is_transactional:
+        if self.state is TxnState.ABORTABLE_ERROR and not self.is_transactional:
             error, self.error = self.error, None
             self._wants_identity = False
-            self._move(Event.START_OVER)
+            self._move(TxnEvent.START_OVER)
             return error
         return self.error
 
@@ -368,12 +370,12 @@ class TransactionState:
             return True
         if self.sequences.is_on_wire(batch):
             return False
-        is_over = self.state is State.ABORTING and self.is_v2
+        is_over = self.state is TxnState.ABORTING and self.is_v2
         return is_over or self.sequences.is_missing(batch)
 
     # ------------------------------------------------------------ the sender, afterwards
 
-    def on_produced(self, batch: Batch, response: PartitionProduceResponse) -> Verdict:
+    def on_produced(self, batch: Batch, response: PartitionProduceResponse) -> ProduceVerdict:
         """Take the answer about a batch; return what to do with it.
 
         After SPLIT the sender reports the pieces by on_split().
@@ -381,25 +383,25 @@ class TransactionState:
         code = response.error_code
         reaction = reaction_to(self.kind, code)
         if self.sequences.was_given_up(batch):
-            if reaction is Reaction.DONE:
+            if reaction is ProduceReaction.DONE:
                 self.sequences.on_stored(batch, response.base_offset)
             else:
                 self.sequences.on_retry(batch, may_be_stored=True)
             return self._settled(_NOTHING)
-        if reaction is Reaction.SEQUENCE:
+        if reaction is ProduceReaction.SEQUENCE:
             reaction = self.sequences.judge(batch, response)
         verdict = verdict_of(reaction, response, where(batch), batch.record_count)
-        if verdict.action is Action.DONE:
+        if verdict.action is ProduceAction.DONE:
             self.sequences.on_stored(batch, response.base_offset)
-        elif verdict.action is Action.RETRY:
+        elif verdict.action is ProduceAction.RETRY:
             self.sequences.on_retry(batch, code in STORED_ALL_THE_SAME)
-        elif verdict.action is Action.SPLIT and self.sequences.may_be_stored(batch):
+        elif verdict.action is ProduceAction.SPLIT and self.sequences.may_be_stored(batch):
             # Its pieces would be other batches, which the broker could not know again.
             verdict = failure(response, where(batch))
             self.sequences.on_given_up(batch)
             self.sequences.on_retry(batch, may_be_stored=True)
             self._on_failed(reaction, verdict.error)
-        elif verdict.action is Action.FAIL:
+        elif verdict.action is ProduceAction.FAIL:
             if self.is_transactional:
                 error = _named(verdict.error, self.is_v2)
                 verdict = verdict._replace(error=error and self._told(error))
@@ -407,13 +409,13 @@ class TransactionState:
             self._on_failed(reaction, verdict.error)
         return self._settled(verdict)
 
-    def _on_failed(self, reaction: Reaction, error: Optional[KafkaError]) -> None:
-        if reaction is Reaction.FATAL:
+    def _on_failed(self, reaction: ProduceReaction, error: Optional[KafkaError]) -> None:
+        if reaction is ProduceReaction.FATAL:
             self.fail(error)
         elif self.is_transactional:
             self._make_abortable(error)
 
-    def on_lost(self, batch: Batch, error: KafkaError) -> Verdict:
+    def on_lost(self, batch: Batch, error: KafkaError) -> ProduceVerdict:
         """Take note that a request got no answer; return what to do with a batch of it."""
         is_given_up = self.sequences.was_given_up(batch)
         self.sequences.on_retry(batch, may_be_stored=True)
@@ -438,16 +440,18 @@ class TransactionState:
 
         What is committed without it would not be what the program wanted to be committed.
         """
-        is_open = self.state in (State.IN_TRANSACTION, State.COMMITTING) and not self._end_is_asked
+        is_open = (
+            self.state in (TxnState.IN_TRANSACTION, TxnState.COMMITTING) and not self._end_is_asked
+        )
         if self.is_transactional and is_open:
             self._make_abortable(error)
 
-    def _settled(self, verdict: Verdict) -> Verdict:
+    def _settled(self, verdict: ProduceVerdict) -> ProduceVerdict:
         """Draw the conclusions of what the sequences have become."""
         if self.is_transactional and self.sequences.needs_epoch and not self.is_fatal:
             if self.is_v2 or self._raises_epoch:
                 self._needs_epoch = True
-                if self.state in (State.IN_TRANSACTION, State.COMMITTING):
+                if self.state in (TxnState.IN_TRANSACTION, TxnState.COMMITTING):
                     self._make_abortable(
                         errors.OutOfOrderSequenceNumberError(
                             'nobody knows whether some records of the transaction are stored'
@@ -468,17 +472,17 @@ class TransactionState:
 
     def _make_abortable(self, error: Optional[KafkaError]) -> None:
         """Let nothing but an abort be possible; the first error is the one that is told."""
-        if self.state is State.FATAL_ERROR:
+        if self.state is TxnState.FATAL_ERROR:
             return
         self._needs_epoch = True
-        if self.state is State.ABORTING:
+        if self.state is TxnState.ABORTING:
             return
-        if self.state is not State.ABORTABLE_ERROR:
+        if self.state is not TxnState.ABORTABLE_ERROR:
             self.error = error
         self._drop_asked(self.error)
         if self._operation is not None:
             self._operation.finish(self.error)
-        self._move(Event.ABORTABLE)
+        self._move(TxnEvent.ABORTABLE)
 
     def fail(self, error: Optional[KafkaError]) -> None:
         """End the producer."""
@@ -487,7 +491,7 @@ class TransactionState:
         self._drop_asked(error)
         if self._operation is not None:
             self._operation.finish(error)
-        self._move(Event.FATAL)
+        self._move(TxnEvent.FATAL)
 
     def _drop_asked(self, error: Optional[KafkaError]) -> None:
         """Give up what was to be added to the transaction."""
@@ -518,11 +522,11 @@ class TransactionState:
 
         Arguments: is_flushed: whether no batch waits to be sent, or for its answer.
         """
-        if self.state is State.INITIALIZING:
+        if self.state is TxnState.INITIALIZING:
             return calls.init_producer_id(self._caller, self.timeout_ms, self._renews)
         if not self.is_transactional:
             return self._needs_identity()
-        if self.state in (State.IN_TRANSACTION, State.COMMITTING):
+        if self.state in (TxnState.IN_TRANSACTION, TxnState.COMMITTING):
             if not self._adding and self._wanted:
                 self._adding, self._wanted = self._wanted, set()
             if self._adding or self._offsets:
@@ -535,7 +539,7 @@ class TransactionState:
             return None
         if self._is_started or self._may_be_started:
             self._end_is_asked = True
-            return calls.end(self._caller, self.state is State.COMMITTING)
+            return calls.end(self._caller, self.state is TxnState.COMMITTING)
         self._ended(None)
         return self.needs(is_flushed)
 
@@ -577,11 +581,11 @@ class TransactionState:
         if self.is_fatal or not (self._wants_identity or is_used_up):
             return None
         if (
-            self.state not in (State.UNINITIALIZED, State.READY)
+            self.state not in (TxnState.UNINITIALIZED, TxnState.READY)
             or not self.sequences.needs_identity
         ):
             return None
-        self._move(Event.INITIALIZE)
+        self._move(TxnEvent.INITIALIZE)
         return calls.init_producer_id(self._caller, self.timeout_ms, raises=False)
 
     def _offsets_ask(self, operation: OffsetsOperation) -> Ask:
@@ -592,7 +596,7 @@ class TransactionState:
             return calls.add_offsets(self._caller, member.group_id)
         return calls.commit_offsets(self._caller, member, operation.left, self._may_fence)
 
-    def on_call_lost(self, ask: Ask) -> Step:
+    def on_call_lost(self, ask: Ask) -> DriverStep:
         """Take note that a call got no answer: it may have been carried out."""
         if ask.kind in (CallKind.ADD_PARTITIONS, CallKind.ADD_OFFSETS):
             self._may_be_started = True
@@ -600,18 +604,18 @@ class TransactionState:
             self._end_was_lost = True
         if ask.kind is not CallKind.INIT_PRODUCER_ID:
             self._needs_epoch = True
-        return Step(None, refinds=True)
+        return DriverStep(None, refinds=True)
 
-    def on_no_coordinator(self, ask: Ask, error: KafkaError) -> Step:
+    def on_no_coordinator(self, ask: Ask, error: KafkaError) -> DriverStep:
         """Take note that a broker refuses to say who answers a call (FindCoordinator)."""
         is_fatal = error.fatal or isinstance(error, errors.TransactionalIdAuthorizationFailedError)
-        return self._conclude(ask, Outcome.FATAL if is_fatal else Outcome.ABORTABLE, error)
+        return self._conclude(ask, CallOutcome.FATAL if is_fatal else CallOutcome.ABORTABLE, error)
 
-    def on_call_refused(self, ask: Ask, error: KafkaError) -> Step:
+    def on_call_refused(self, ask: Ask, error: KafkaError) -> DriverStep:
         """Take note that a call cannot be made at all, as by a broker that is too old."""
-        return self._conclude(ask, Outcome.FATAL, error)
+        return self._conclude(ask, CallOutcome.FATAL, error)
 
-    def on_answer(self, ask: Ask, response: Any) -> Step:
+    def on_answer(self, ask: Ask, response: Any) -> DriverStep:
         """Take the answer to a call; return what to do before the next."""
         if self.is_fatal:
             return _GO_ON
@@ -623,7 +627,7 @@ class TransactionState:
         if ask.kind is CallKind.END:
             return self._on_end(ask, response)
         outcome = outcome_of(ask.kind, code)
-        if outcome is not Outcome.DONE:
+        if outcome is not CallOutcome.DONE:
             error = self._told(error_of_call(ask.kind, code, ask.about))
             return self._conclude(ask, outcome, error)
         if ask.kind is CallKind.ADD_OFFSETS:
@@ -633,25 +637,25 @@ class TransactionState:
             self._on_identity(Identity(response.producer_id, response.producer_epoch))
         return _GO_ON
 
-    def _conclude(self, ask: Ask, outcome: Outcome, error: KafkaError) -> Step:
+    def _conclude(self, ask: Ask, outcome: CallOutcome, error: KafkaError) -> DriverStep:
         """Do what an error of a call demands."""
-        if outcome in (Outcome.RETRY, Outcome.REFIND):
-            return Step(None, refinds=outcome is Outcome.REFIND)
+        if outcome in (CallOutcome.RETRY, CallOutcome.REFIND):
+            return DriverStep(None, refinds=outcome is CallOutcome.REFIND)
         is_out = not (self.is_v2 or self._raises_epoch)
-        if outcome is Outcome.FATAL or outcome is Outcome.ABORTABLE_OR_FATAL and is_out:
+        if outcome is CallOutcome.FATAL or outcome is CallOutcome.ABORTABLE_OR_FATAL and is_out:
             self.fail(error)
         else:
             self._make_abortable(error)
         # An abort goes on in spite of errors, but not at once.
-        return Step(None) if self.state is State.ABORTING else _GO_ON
+        return DriverStep(None) if self.state is TxnState.ABORTING else _GO_ON
 
-    def _on_added(self, ask: Ask, codes: Dict[TopicPartition, int]) -> Step:
+    def _on_added(self, ask: Ask, codes: Dict[TopicPartition, int]) -> DriverStep:
         """Take the answer to AddPartitionsToTxn, which adds all partitions or none."""
         outcomes = {place: outcome_of(ask.kind, code) for place, code in codes.items()}
         missing = [place for place in self._adding if place not in codes]
         if missing and self._adding:
-            return self._conclude(ask, Outcome.ABORTABLE, _unanswered(ask, missing))
-        for outcome in (Outcome.FATAL, Outcome.ABORTABLE_OR_FATAL, Outcome.ABORTABLE):
+            return self._conclude(ask, CallOutcome.ABORTABLE, _unanswered(ask, missing))
+        for outcome in (CallOutcome.FATAL, CallOutcome.ABORTABLE_OR_FATAL, CallOutcome.ABORTABLE):
             guilty = [place for place, each in outcomes.items() if each is outcome]
             # OPERATION_NOT_ATTEMPTED: another partition failed, maybe with a retriable error.
             own = [place for place in guilty if codes[place] != OPERATION_NOT_ATTEMPTED]
@@ -659,19 +663,21 @@ class TransactionState:
                 about = '%s of %s' % (place_of(own[0]), ask.about)
                 error = self._told(error_of_call(ask.kind, codes[own[0]], about))
                 return self._conclude(ask, outcome, error)
-        if all(each is Outcome.DONE for each in outcomes.values()):
+        if all(each is CallOutcome.DONE for each in outcomes.values()):
             self._added |= self._adding
             self._adding.clear()
             self._is_started = True
             return _GO_ON
         is_first = CONCURRENT_TRANSACTIONS in codes.values() and not self._is_started
-        refinds = Outcome.REFIND in outcomes.values()
-        if not refinds and Outcome.RETRY not in outcomes.values():
+        refinds = CallOutcome.REFIND in outcomes.values()
+        if not refinds and CallOutcome.RETRY not in outcomes.values():
             code = max(codes.values())  # OPERATION_NOT_ATTEMPTED; the others are 0
-            return self._conclude(ask, Outcome.ABORTABLE, error_of_call(ask.kind, code, ask.about))
-        return Step(FIRST_BACKOFF_MS if is_first else None, refinds)
+            return self._conclude(
+                ask, CallOutcome.ABORTABLE, error_of_call(ask.kind, code, ask.about)
+            )
+        return DriverStep(FIRST_BACKOFF_MS if is_first else None, refinds)
 
-    def _on_offsets(self, ask: Ask, codes: Dict[TopicPartition, int]) -> Step:
+    def _on_offsets(self, ask: Ask, codes: Dict[TopicPartition, int]) -> DriverStep:
         """Take the answer to TxnOffsetCommit; only what failed for a while is sent again."""
         if not self._offsets:
             return _GO_ON  # given up meanwhile
@@ -679,28 +685,28 @@ class TransactionState:
         outcomes = {place: outcome_of(ask.kind, code) for place, code in codes.items()}
         missing = [place for place in operation.left if place not in codes]
         if missing:
-            return self._conclude(ask, Outcome.FATAL, _unanswered(ask, missing))
-        for outcome in (Outcome.FATAL, Outcome.ABORTABLE):
+            return self._conclude(ask, CallOutcome.FATAL, _unanswered(ask, missing))
+        for outcome in (CallOutcome.FATAL, CallOutcome.ABORTABLE):
             for place, each in outcomes.items():
                 if each is outcome:
                     about = 'group %r, %s' % (operation.member.group_id, place_of(place))
                     error = self._told(error_of_call(ask.kind, codes[place], about))
                     return self._conclude(ask, outcome, error)
         for place, each in outcomes.items():
-            if each is Outcome.DONE:
+            if each is CallOutcome.DONE:
                 operation.left.pop(place, None)
         if operation.left:
-            return Step(None, refinds=Outcome.REFIND in outcomes.values())
+            return DriverStep(None, refinds=CallOutcome.REFIND in outcomes.values())
         self._offsets.popleft()
         operation.finish()
         self.on_need()
         return _GO_ON
 
-    def _on_end(self, ask: Ask, response: Any) -> Step:
+    def _on_end(self, ask: Ask, response: Any) -> DriverStep:
         code: int = response.error_code
-        commits = self.state is State.COMMITTING
+        commits = self.state is TxnState.COMMITTING
         outcome = outcome_of_end(code, commits)
-        if outcome is Outcome.DONE:
+        if outcome is CallOutcome.DONE:
             if not self.is_v2:
                 self._ended(None)
             elif response.producer_id < 0:
@@ -711,14 +717,14 @@ class TransactionState:
         if code == INVALID_TXN_STATE and not commits and not self._is_started:
             self._ended(None)  # what nobody answered had not been carried out either
             return _GO_ON
-        if outcome is Outcome.ABORTABLE_OR_FATAL and not commits and self._raises_epoch:
+        if outcome is CallOutcome.ABORTABLE_OR_FATAL and not commits and self._raises_epoch:
             self._needs_epoch = True
             self._ended(None)  # the coordinator has forgotten it all
             return _GO_ON
         # In version 2 the coordinator knows the epochs that it has raised itself.
         is_newer = self.is_v2 and code == PRODUCER_FENCED
         error = self._told(error_of_call(ask.kind, code, ask.about), is_newer)
-        if outcome is Outcome.FATAL and commits and self._end_was_lost:
+        if outcome is CallOutcome.FATAL and commits and self._end_was_lost:
             error = _with_text(error, 'whether the transaction was committed is not known')
         elif isinstance(error, errors.UnsupportedVersionError) and self.is_v2:
             error = _with_text(error, SET_BACK)
@@ -734,7 +740,7 @@ class TransactionState:
         else:
             self.sequences.begin(identity)
         self._renews = False
-        self._move(Event.INITIALIZED)
+        self._move(TxnEvent.INITIALIZED)
         if self._operation is not None:
             self._operation.finish()
 
@@ -753,7 +759,7 @@ class TransactionState:
         self.is_v2 = self.is_v2 and self._v2_is_there
         self.error = None
         self._forget_transaction()
-        self._move(Event.RENEW if renews else Event.ENDED)
+        self._move(TxnEvent.RENEW if renews else TxnEvent.ENDED)
         if self._operation is not None and not renews:
             self._operation.finish()
 

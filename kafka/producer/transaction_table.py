@@ -12,8 +12,8 @@ from typing import Dict, Mapping
 from kafka.errors import IllegalStateError
 
 
-class State(enum.Enum):
-    """What a producer is in."""
+class TxnState(enum.Enum):
+    """The states of a transactional producer."""
 
     UNINITIALIZED = 'uninitialized'  # nobody has given it a producer id
     INITIALIZING = 'initializing'  # it asks for a producer id, or for a new epoch
@@ -26,8 +26,8 @@ class State(enum.Enum):
     FATAL_ERROR = 'fatal error'  # the producer can only be closed
 
 
-class Event(enum.Enum):
-    """What happens to it."""
+class TxnEvent(enum.Enum):
+    """What changes the state."""
 
     INITIALIZE = 'initialize'  # a producer id, or a new epoch, is to be asked for
     INITIALIZED = 'initialized'  # it was given
@@ -42,10 +42,10 @@ class Event(enum.Enum):
     FATAL = 'fatal'  # an error that costs the producer
 
 
-_S, _E = State, Event
+_S, _E = TxnState, TxnEvent
 
 #: What follows. What is not here is a mistake of the caller, or of this package.
-TRANSITIONS: Mapping[State, Mapping[Event, State]] = {
+TRANSITIONS: Mapping[TxnState, Mapping[TxnEvent, TxnState]] = {
     _S.UNINITIALIZED: {
         _E.INITIALIZE: _S.INITIALIZING,
         _E.FATAL: _S.FATAL_ERROR,
@@ -100,7 +100,7 @@ TRANSITIONS: Mapping[State, Mapping[Event, State]] = {
 #: The states in which records may still be on their way to brokers.
 SENDING = frozenset([_S.IN_TRANSACTION, _S.COMMITTING, _S.ABORTING, _S.ABORTABLE_ERROR])
 
-_ADVICE: Dict[State, str] = {
+_ADVICE: Dict[TxnState, str] = {
     _S.UNINITIALIZED: 'call init_transactions() first',
     _S.INITIALIZING: 'repeat init_transactions(), or what has to be finished, until it returns',
     _S.READY: 'call begin_transaction() first',
@@ -113,7 +113,7 @@ _ADVICE: Dict[State, str] = {
 }
 
 
-def following(state: State, event: Event) -> State:
+def following(state: TxnState, event: TxnEvent) -> TxnState:
     """Return the state after an event. Raises IllegalStateError if it cannot happen there."""
     found = TRANSITIONS[state].get(event)
     if found is None:

@@ -42,7 +42,7 @@ from kafka.producer.transaction_calls import Ask, Caller
 from kafka.producer.transaction_driver import API_KEYS, TRANSACTION
 from kafka.producer.transaction_errors import (
     CallKind,
-    Outcome,
+    CallOutcome,
     error_of_call,
     outcome_of,
     outcome_of_end,
@@ -196,7 +196,7 @@ class PreparedTransactions:
     # ------------------------------------------------------------ one request, until it is answered
 
     def _ask_all(
-        self, asks: Mapping[str, Ask], decide: Callable[[CallKind, int], Outcome]
+        self, asks: Mapping[str, Ask], decide: Callable[[CallKind, int], CallOutcome]
     ) -> Errors:
         if not asks:
             return {}
@@ -209,7 +209,7 @@ class PreparedTransactions:
         return {name: error for name, error in zip(asks, found) if error is not None}
 
     async def _ask(
-        self, network: NetworkClient, ask: Ask, decide: Callable[[CallKind, int], Outcome]
+        self, network: NetworkClient, ask: Ask, decide: Callable[[CallKind, int], CallOutcome]
     ) -> Optional[KafkaError]:
         """Repeat a request until the response is final; return its error, None for success."""
         loop = network.loop
@@ -226,12 +226,12 @@ class PreparedTransactions:
                 last = error
             else:
                 outcome = decide(ask.kind, code)
-                if outcome is Outcome.DONE:
+                if outcome is CallOutcome.DONE:
                     return None
                 last = error_of_call(ask.kind, code, ask.about)
-                if outcome not in (Outcome.RETRY, Outcome.REFIND):
+                if outcome not in (CallOutcome.RETRY, CallOutcome.REFIND):
                     return last
-                refinds = outcome is Outcome.REFIND
+                refinds = outcome is CallOutcome.REFIND
             if refinds and ask.key is not None:
                 network.pool.forget_coordinator(TRANSACTION, ask.key)
             failures += 1

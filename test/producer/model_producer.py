@@ -9,7 +9,7 @@ fails but for what it is. Who lets things happen is not owned: tests by hypothes
 from __future__ import annotations
 
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
-from kafka.producer.produce_errors import Action
+from kafka.producer.produce_errors import ProduceAction
 from kafka.producer.transaction_state import TransactionState
 from kafka.protocol.transaction import InitProducerIdResponse
 from test.producer.model_broker import Connection, Partition, Sent
@@ -128,14 +128,14 @@ class Producer:
         batch, response = answered[which % len(answered)].answers.popleft()
         self.on_wire.remove(batch)
         verdict = self.state.on_produced(batch, response)
-        if verdict.action is Action.DONE:
+        if verdict.action is ProduceAction.DONE:
             self.acknowledged.update(batch.records)
             self.finish(batch)
-        elif verdict.action is Action.RETRY:
+        elif verdict.action is ProduceAction.RETRY:
             self.requeue(batch)
-        elif verdict.action is Action.SPLIT:
+        elif verdict.action is ProduceAction.SPLIT:
             self.split(batch)
-        elif verdict.action is Action.FAIL:
+        elif verdict.action is ProduceAction.FAIL:
             assert response.error_code in ITS_OWN_FAULT, verdict.error
             self.finish(batch)
         else:
@@ -172,8 +172,8 @@ class Producer:
         for batch in left.unanswered:
             self.on_wire.remove(batch)
             verdict = self.state.on_lost(batch, KafkaConnectionError('gone'))
-            assert (verdict.action is Action.IGNORE) == batch.is_over
-            if verdict.action is Action.RETRY:
+            assert (verdict.action is ProduceAction.IGNORE) == batch.is_over
+            if verdict.action is ProduceAction.RETRY:
                 self.requeue(batch)
 
     def arrive_late(self, which):

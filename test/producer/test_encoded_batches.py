@@ -8,7 +8,7 @@ from kafka.errors import IllegalStateError
 from kafka.producer import encoded_batches
 from kafka.producer.buffer import Ticket
 from kafka.producer.encoded_batches import Encoded, LateColumn, ManyEncoded
-from kafka.producer.producer_batch import State
+from kafka.producer.producer_batch import BatchState
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.record.batch_encoder import encode_columns
 from kafka.record.default_records import DefaultRecordBatch
@@ -49,7 +49,7 @@ def test_a_batch_is_sent_as_it_is_and_nobody_looks_into_it(monkeypatch):
     many, ticket = put(accumulator, topic, part(1, b'a', b'b', keys=[b'k', None]))
     assert ticket is None and not many.parts
     (batch,) = accumulator.incomplete
-    assert (batch.state, batch.record_count, batch.room) == (State.CLOSED, 2, -1)
+    assert (batch.state, batch.record_count, batch.room) == (BatchState.CLOSED, 2, -1)
     assert [(each.batch, each.start, each.size) for each in many.placed] == [(batch, 0, 2)]
     assert accumulator.records == 2
     sent = list(DefaultRecordBatch(bytes(batch.encode(2))))
@@ -78,7 +78,7 @@ def test_what_finds_no_memory_waits_with_its_place():
     many, ticket = put(accumulator, topic, part(0, b'x' * 100), part(0, b'y' * 100))
     assert isinstance(ticket, Ticket) and len(many.parts) == 1
     batch = accumulator.take(topic.queue(0))
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     batch.succeed(0)
     accumulator.finish(batch)
     assert ticket.granted
@@ -91,7 +91,7 @@ def test_memory_is_free_when_a_batch_has_its_outcome():
     put(accumulator, topic, part(0, b'x'))
     assert accumulator.memory.used > 0
     batch = accumulator.take(topic.queue(0))
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     batch.succeed(0)
     accumulator.finish(batch)
     assert accumulator.memory.used == 0

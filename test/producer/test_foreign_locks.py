@@ -24,7 +24,7 @@ from kafka.producer.buffer import AGAIN, Ticket
 from kafka.producer.future import future_of
 from kafka.producer.kafka import KafkaProducer
 from kafka.producer.plain_state import PlainState
-from kafka.producer.producer_batch import State
+from kafka.producer.producer_batch import BatchState
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 
 LONG = 30.0
@@ -62,7 +62,7 @@ class Producer(KafkaProducer):
                 batch = accumulator.take(queue)
                 if batch is not None:
                     values += batch.values
-                    batch.move(State.IN_FLIGHT)
+                    batch.move(BatchState.IN_FLIGHT)
                     batch.succeed()
                     accumulator.finish(batch)
 
@@ -167,7 +167,7 @@ def test_the_sender_of_a_waiting_thread_does_not_wait_without_a_limit():
     for number in range(4):
         accumulator.append(topic, 0, None, b'%d' % number * 80, (), None, 1.0, 1.0)
     first, second = accumulator.take(queue), accumulator.take(queue)
-    first.move(State.IN_FLIGHT)
+    first.move(BatchState.IN_FLIGHT)
     with changing(accumulator):
         assert accumulator.ready(1.0, lambda place: 1) == ({}, 1.0, [], False)
         assert accumulator.take(queue) is accumulator.take_alone(queue) is None

@@ -18,7 +18,7 @@ from kafka.producer.future import (
     future_of,
     header_size,
 )
-from kafka.producer.producer_batch import ProducerBatch, State
+from kafka.producer.producer_batch import BatchState, ProducerBatch
 from kafka.structs import TopicPartition
 
 TP = TopicPartition('t', 0)
@@ -30,7 +30,7 @@ def batch_of(count):
         batch.put(b'v')
     batch.set_time(0, 1000)
     batch.close()
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     return batch
 
 
@@ -92,7 +92,7 @@ def test_futures_of_many_find_records_in_pieces():
     many = FutureRecords([Placed(batch, 0, 4)], [1] * 4)
     offset = 0
     for piece in batch.split(1):
-        piece.move(State.IN_FLIGHT)
+        piece.move(BatchState.IN_FLIGHT)
         piece.succeed(offset)
         offset += 100
     assert many.is_done and many.exception() is None
@@ -118,9 +118,9 @@ def test_the_first_error_of_records_whose_batch_was_split():
     records = FutureRecords([Placed(batch, 0, 2)], [1, 1])
     _, last = batch.split(1)
     assert records.exception() is None
-    batch.pieces[0][1].move(State.IN_FLIGHT)
+    batch.pieces[0][1].move(BatchState.IN_FLIGHT)
     batch.pieces[0][1].succeed(5)
-    last.move(State.IN_FLIGHT)
+    last.move(BatchState.IN_FLIGHT)
     error = KafkaError('no')
     last.fail(error)
     assert records.exception() == error
@@ -145,9 +145,9 @@ def test_a_record_whose_batch_is_split_while_somebody_asks_has_its_own_outcome(h
 
     def pieces(asked):
         found = slot.__get__(asked)
-        if asked is batch and asked.state is State.IN_FLIGHT:
+        if asked is batch and asked.state is BatchState.IN_FLIGHT:
             for piece in asked.split(1):
-                piece.move(State.IN_FLIGHT)
+                piece.move(BatchState.IN_FLIGHT)
                 piece.fail(KafkaError('no'))
         return found
 

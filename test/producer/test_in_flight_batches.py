@@ -14,7 +14,7 @@ from kafka.errors import (
 )
 from kafka.producer.in_flight_batches import InFlightBatches
 from kafka.producer.produce_request import produce_request
-from kafka.producer.producer_batch import State
+from kafka.producer.producer_batch import BatchState
 from kafka.protocol.produce import (
     PartitionProduceResponse,
     ProduceResponse,
@@ -77,7 +77,7 @@ def taken():
 
 def test_a_batch_is_on_the_wire_from_its_launch_to_its_answer(taken):
     future, batch = taken.launch()
-    assert list(taken.in_flight.batches) == [batch] and batch.state is State.IN_FLIGHT
+    assert list(taken.in_flight.batches) == [batch] and batch.state is BatchState.IN_FLIGHT
     assert repr(taken.in_flight) == '<InFlightBatches 1 batches, in 1 requests>'
     taken.respond(batch, response_with(0, 7))
     assert not taken.in_flight.batches and taken.in_flight.requests == {NODE: 0}
@@ -111,7 +111,7 @@ def test_a_batch_that_was_taken_and_not_sent_is_queued_again(taken):
 def test_what_is_on_the_wire_is_not_touched_by_a_recovery(taken):
     _, batch = taken.launch()
     taken.in_flight.recover()
-    assert batch.state is State.IN_FLIGHT and list(taken.in_flight.batches) == [batch]
+    assert batch.state is BatchState.IN_FLIGHT and list(taken.in_flight.batches) == [batch]
 
 
 def test_batches_of_a_request_that_was_not_sent_are_queued_again(taken):

@@ -15,7 +15,7 @@ import pytest
 from kafka.net.client import NetworkClient
 from kafka.producer import record_accumulator
 from kafka.producer.future import FutureRecords
-from kafka.producer.producer_batch import State
+from kafka.producer.producer_batch import BatchState
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.testing import MemoryCluster
 from test.raising import PACKAGE, Interruption, Raiser, needs_points, points
@@ -220,7 +220,7 @@ def test_a_record_that_is_placed_later_is_told_of_wherever_an_exception_came(mon
         assert not futures.is_done
         batch = accumulator.take(topic.queue(0))
         assert list(batch.values) == [b'x', b'a', b'b']
-        batch.move(State.IN_FLIGHT)
+        batch.move(BatchState.IN_FLIGHT)
         batch.succeed(5)
         accumulator.finish(batch)
         assert futures.is_done and futures.failure() is None and '2 of 2 done' in repr(futures)
@@ -237,7 +237,7 @@ def test_a_split_batch_is_queued_once_wherever_an_exception_came():
             accumulator.append(topic, 0, None, b'%d' % number * 100, (), None, 1.0, 1.0)
         batch = accumulator.take(topic.queue(0))
         batch.encode(2)
-        batch.move(State.IN_FLIGHT)
+        batch.move(BatchState.IN_FLIGHT)
         pieces = batch.split(300)
         with contextlib.suppress(Interruption), raiser:
             accumulator.replace(batch, pieces)
@@ -248,7 +248,7 @@ def test_a_split_batch_is_queued_once_wherever_an_exception_came():
             if piece is None:
                 break
             found += piece.values
-            piece.move(State.IN_FLIGHT)
+            piece.move(BatchState.IN_FLIGHT)
             piece.succeed()
             accumulator.finish(piece)
         assert found == [b'%d' % number * 100 for number in range(8)]
@@ -262,7 +262,7 @@ def test_a_split_batch_is_queued_once_where_tables_are_repaired_before():
     for number in range(8):
         accumulator.append(topic, 0, None, b'%d' % number * 100, (), None, 1.0, 1.0)
     batch = accumulator.take(topic.queue(0))
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     pieces = batch.split(300)
     accumulator.is_changing = True  # a call of another thread was ended
     accumulator.replace(batch, pieces)
@@ -276,7 +276,7 @@ def test_leaving_the_queue_for_memory_gives_it_back_wherever_an_exception_came()
         accumulator.append(topic, 0, None, b'x' * 50, (), None, 1.0, 1.0)
         ticket = accumulator.append(topic, 0, None, b'x' * 80, (), None, 1.0, 1.0)
         batch = accumulator.take(topic.queue(0))
-        batch.move(State.IN_FLIGHT)
+        batch.move(BatchState.IN_FLIGHT)
         batch.succeed()
         accumulator.finish(batch)
         assert ticket.granted

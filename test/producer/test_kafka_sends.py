@@ -11,7 +11,7 @@ from kafka.producer import kafka as face
 from kafka.producer.bounded_lock import LockBusyError
 from kafka.producer.future import FutureRecords, future_of
 from kafka.producer.kafka import KafkaProducer
-from kafka.producer.producer_batch import State
+from kafka.producer.producer_batch import BatchState
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 
 
@@ -79,7 +79,7 @@ class Producer(KafkaProducer):
                 batch = self._accumulator.take(queue)
                 if batch is None:
                     break
-                batch.move(State.IN_FLIGHT)
+                batch.move(BatchState.IN_FLIGHT)
                 keys = batch.keys or [None] * batch.record_count
                 found.setdefault(partition, []).extend(zip(keys, batch.values))
                 batch.succeed(100)

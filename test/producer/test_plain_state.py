@@ -8,7 +8,7 @@ import pytest
 
 from kafka.errors import KafkaError
 from kafka.producer.plain_state import PlainState
-from kafka.producer.produce_errors import Action
+from kafka.producer.produce_errors import ProduceAction
 from kafka.producer.transaction_state import TransactionState
 from test.producer.numbered import Batch, answer
 
@@ -40,6 +40,6 @@ def test_numbers_nothing_and_lets_everything_go():
 
 def test_verdicts_are_those_of_the_plain_column():
     state = PlainState()
-    assert state.on_produced(Batch(), answer(45)).action is Action.FAIL
+    assert state.on_produced(Batch(), answer(45)).action is ProduceAction.FAIL
     assert state.on_produced(Batch(), answer(0, offset=3)).base_offset == 3
-    assert state.on_lost(Batch(), KafkaError('gone')).action is Action.RETRY
+    assert state.on_lost(Batch(), KafkaError('gone')).action is ProduceAction.RETRY

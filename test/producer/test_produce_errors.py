@@ -8,9 +8,9 @@ from kafka import errors
 from kafka.errors import KafkaError
 from kafka.producer.produce_errors import (
     ROWS,
-    Action,
-    Kind,
-    Reaction,
+    ProduceAction,
+    ProduceReaction,
+    ProducerKind,
     lost_verdict,
     plain_verdict,
     reaction_to,
@@ -64,7 +64,7 @@ def answer(code, **fields):
 
 @pytest.mark.parametrize(('code', 'plain', 'idempotent', 'transactional'), TABLE)
 def test_row(code, plain, idempotent, transactional):
-    kinds = (Kind.PLAIN, Kind.IDEMPOTENT, Kind.TRANSACTIONAL)
+    kinds = (ProducerKind.PLAIN, ProducerKind.IDEMPOTENT, ProducerKind.TRANSACTIONAL)
     said = [reaction_to(kind, int(code)).value for kind in kinds]
     assert said == [plain, idempotent, transactional]
 
@@ -76,23 +76,23 @@ def test_table_has_no_row_that_nobody_expects():
 @pytest.mark.parametrize('code', sorted(set(errors.kafka_errors) - set(ROWS)))
 def test_other_codes_follow_their_flags(code):
     flags = errors.kafka_errors[code]
-    expected = Reaction.FAIL
+    expected = ProduceReaction.FAIL
     if flags.retriable:
-        expected = Reaction.REFRESH if flags.refresh_metadata else Reaction.RETRY
-    assert reaction_to(Kind.IDEMPOTENT, code) is expected
-    if expected is Reaction.FAIL:
-        assert reaction_to(Kind.TRANSACTIONAL, code) is Reaction.ABORTABLE
+        expected = ProduceReaction.REFRESH if flags.refresh_metadata else ProduceReaction.RETRY
+    assert reaction_to(ProducerKind.IDEMPOTENT, code) is expected
+    if expected is ProduceReaction.FAIL:
+        assert reaction_to(ProducerKind.TRANSACTIONAL, code) is ProduceReaction.ABORTABLE
 
 
 def test_code_newer_than_the_table_surfaces():
-    assert reaction_to(Kind.IDEMPOTENT, 9999) is Reaction.FAIL
+    assert reaction_to(ProducerKind.IDEMPOTENT, 9999) is ProduceReaction.FAIL
     verdict = plain_verdict(answer(9999), 't-0', 1)
-    assert verdict.action is Action.FAIL
+    assert verdict.action is ProduceAction.FAIL
     assert verdict.error.errno == 9999
 
 
 def test_done_carries_the_offset():
-    assert plain_verdict(answer(0, offset=7), 't-0', 2)[:2] == (Action.DONE, None)
+    assert plain_verdict(answer(0, offset=7), 't-0', 2)[:2] == (ProduceAction.DONE, None)
     assert plain_verdict(answer(0, offset=7), 't-0', 2).base_offset == 7
     assert plain_verdict(answer(46), 't-0', 2).base_offset == -1
 
@@ -104,13 +104,13 @@ def test_retry_says_whether_metadata_is_stale():
 
 
 def test_too_large_is_split_unless_one_record():
-    assert plain_verdict(answer(10), 't-0', 2).action is Action.SPLIT
-    assert plain_verdict(answer(10), 't-0', 1).action is Action.FAIL
+    assert plain_verdict(answer(10), 't-0', 2).action is ProduceAction.SPLIT
+    assert plain_verdict(answer(10), 't-0', 1).action is ProduceAction.FAIL
 
 
 def test_lost_is_tried_again_and_metadata_refreshed():
     error = KafkaError('gone')
-    assert lost_verdict(error)[:3] == (Action.RETRY, error, True)
+    assert lost_verdict(error)[:3] == (ProduceAction.RETRY, error, True)
 
 
 def test_error_names_the_place_and_the_brokers_reason():
@@ -127,7 +127,7 @@ def test_broker_text_is_bounded():
 def test_guilty_records_and_their_mates_are_told_apart():
     guilty = [BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message='no key')]
     verdict = plain_verdict(answer(87, record_errors=guilty), 't-0', 3)
-    assert verdict.action is Action.FAIL
+    assert verdict.action is ProduceAction.FAIL
     assert set(verdict.record_errors) == {1}
     assert type(verdict.record_errors[1]) is errors.InvalidRecordError
     assert 'no key' in str(verdict.record_errors[1])
@@ -137,4 +137,4 @@ def test_guilty_records_and_their_mates_are_told_apart():
 
 def test_row_that_needs_sequences_decides_nothing():
     with pytest.raises(ValueError, match='45'):
-        verdict_of(Reaction.SEQUENCE, answer(45), 't-0', 1)
+        verdict_of(ProduceReaction.SEQUENCE, answer(45), 't-0', 1)

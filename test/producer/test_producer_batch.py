@@ -15,9 +15,9 @@ from kafka.errors import (
 from kafka.producer.future import future_of
 from kafka.producer.producer_batch import (
     TRANSITIONS,
+    BatchState,
     FailedBatch,
     ProducerBatch,
-    State,
     compression_of,
 )
 from kafka.record.memory_records import MemoryRecords
@@ -57,7 +57,7 @@ def records(encoded):
     ]
 
 
-@pytest.mark.parametrize('start, end', list(itertools.product(State, State)))
+@pytest.mark.parametrize('start, end', list(itertools.product(BatchState, BatchState)))
 def test_states_go_where_the_table_says(start, end):
     batch = batch_of([b''])
     batch.state = start
@@ -126,7 +126,7 @@ def test_offsets_count_from_the_first():
     batch = closed([b'a', b'bb'], times=((0, 1000), (1, 1005)))
     future = future_of(batch, 1, -1, 2, -1)
     assert not future.is_done and future.value is None
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     batch.succeed(40, log_start_offset=3)
     metadata = future.get()
     assert metadata == ('t', 3, TP, 41, 1005, None, -1, 2, -1)
@@ -136,14 +136,14 @@ def test_offsets_count_from_the_first():
 
 def test_the_time_of_the_broker_counts_where_there_is_one():
     batch = closed([b'a'])
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     batch.succeed(0, log_append_time=77)
     assert future_of(batch, 0, -1, 1, -1).get().timestamp == 77
 
 
 def test_without_an_acknowledgement_the_offset_is_unknown():
     batch = closed([b'a', b'b'])
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     batch.succeed()
     assert future_of(batch, 1, -1, 1, -1).get().offset == -1
 
@@ -167,7 +167,7 @@ def test_callbacks_run_once_in_order_and_late_ones_at_once():
     future.add_callback(calls.append)
     future.add_errback(lambda error: calls.append('error'))
     future.add_callback(lambda extra, value: calls.append(extra), 'second')
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     batch.succeed(5)
     future.add_both(lambda value: calls.append('late'))
     assert [getattr(call, 'offset', call) for call in calls] == [5, 'second', 'late']
@@ -178,7 +178,7 @@ def test_a_callback_that_raises_does_not_keep_the_others(caplog):
     future, calls = future_of(batch, 0, -1, 1, -1), []
     future.add_callback(lambda value: 1 / 0)
     future.add_callback(calls.append)
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     batch.succeed(5)
     assert len(calls) == 1 and future.get().offset == 5
     assert 'a callback failed' in caplog.text
@@ -203,7 +203,7 @@ def test_pieces_have_all_records_once_and_numbers_in_order():
     keys = [None, b'k1', None, b'k3']
     batch = closed(values, keys, times=((0, 1), (3, 2), (5, 3)))
     batch.restamp(9, 1, 2**31 - 3, False)
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     pieces = batch.split(150)
     assert [piece.record_count for piece in pieces] == [3, 3, 1]
     assert [piece.base_sequence for piece in pieces] == [2**31 - 3, 0, 3]
@@ -220,15 +220,15 @@ def test_futures_follow_their_records_into_pieces():
     futures = [future_of(batch, n, -1, 100, -1) for n in range(3)]
     calls = []
     futures[2].add_callback(calls.append)
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     first, second, third = batch.split(1)
     futures[1].add_errback(calls.append)
-    third.move(State.IN_FLIGHT)
+    third.move(BatchState.IN_FLIGHT)
     third.succeed(70)
     assert futures[2].get().offset == 70 and not futures[0].is_done
     second.fail(KafkaError('gone'))
     assert not batch.is_done
-    first.move(State.IN_FLIGHT)
+    first.move(BatchState.IN_FLIGHT)
     first.succeed(9)
     assert batch.is_done
     assert [getattr(call, 'offset', str(call)) for call in calls] == [70, 'KafkaError: gone']
@@ -254,7 +254,7 @@ def test_a_callback_that_is_taken_back_while_another_batch_takes_over_is_kept_on
     batch.stand_for(other, 1)
     assert not batch._calls and len(other._calls) == 2
     other.close()
-    other.move(State.IN_FLIGHT)
+    other.move(BatchState.IN_FLIGHT)
     other.succeed(5)
     assert [metadata.offset for metadata in told] == [6, 6]
 
@@ -262,12 +262,12 @@ def test_a_callback_that_is_taken_back_while_another_batch_takes_over_is_kept_on
 def test_a_piece_can_be_split_again():
     batch = closed([b'a' * 100, b'b' * 100, b'c' * 100, b'd' * 100])
     futures = [future_of(batch, n, -1, 100, -1) for n in range(4)]
-    batch.move(State.IN_FLIGHT)
+    batch.move(BatchState.IN_FLIGHT)
     halves = batch.split(300)
     quarters = [quarter for half in halves for quarter in half.split(1)]
     assert [piece.number for piece in quarters] == sorted(piece.number for piece in quarters)
     for offset, piece in enumerate(quarters):
-        piece.move(State.IN_FLIGHT)
+        piece.move(BatchState.IN_FLIGHT)
         piece.succeed(offset * 10)
     assert [future.get().offset for future in futures] == [0, 10, 20, 30]
     assert batch.is_done

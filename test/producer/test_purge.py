@@ -17,7 +17,7 @@ from kafka.errors import (
 )
 from kafka.producer.sequence_numbers import Identity
 from kafka.producer.transaction_state import TransactionState
-from kafka.producer.transaction_table import State
+from kafka.producer.transaction_table import TxnState
 from kafka.testing import Cluster
 from kafka.testing.faults import Hang
 from test.producer.sending_by_hand import Rig
@@ -180,7 +180,7 @@ def test_nothing_is_committed_without_a_purged_record(ends):
     rig.go(b'x' * 900, b'y' * 900)
     operation = state.commit() if ends else None
     purge(rig, in_flight=False)
-    assert state.state is State.ABORTABLE_ERROR and type(state.error) is PurgedError
+    assert state.state is TxnState.ABORTABLE_ERROR and type(state.error) is PurgedError
     with pytest.raises(KafkaError, match='before they were sent'):
         (operation or state.commit()).tell()
 
@@ -201,7 +201,7 @@ def test_nothing_is_committed_without_a_purged_value_of_a_box(ends, caplog):
     if ends:
         state.commit()
     rig.sender.purge(True, False)
-    assert state.state is State.ABORTABLE_ERROR and rig.accumulator.is_empty()
+    assert state.state is TxnState.ABORTABLE_ERROR and rig.accumulator.is_empty()
     assert '1 records for t: purge() dropped them' in caplog.text and 'forgotten' not in caplog.text
 
 

@@ -9,7 +9,7 @@ import pytest
 from kafka.errors import IllegalStateError, KafkaError
 from kafka.producer import record_accumulator
 from kafka.producer.buffer import Ticket
-from kafka.producer.producer_batch import BATCH_BYTES, State
+from kafka.producer.producer_batch import BATCH_BYTES, BatchState
 from kafka.producer.record_accumulator import OBJECT_BYTES, Limits, RecordAccumulator
 
 VALUE = b'v' * 90  # 100 bytes with what a record of the new format needs
@@ -56,7 +56,7 @@ class Machine:
     def take(self, partition=0):
         batch = self.accumulator.take(self.topic.queue(partition))
         if batch is not None:
-            batch.move(State.IN_FLIGHT)
+            batch.move(BatchState.IN_FLIGHT)
         return batch
 
     def done(self, batch):
@@ -68,7 +68,7 @@ def test_a_batch_is_full_when_the_next_record_would_not_stay_below_its_size():
     machine = Machine()
     batches = [machine.append()[0] for _ in range(10)]
     assert len(set(batches[:9])) == 1 and batches[9] is not batches[0]
-    assert batches[0].state is State.CLOSED and batches[9].state is State.OPEN
+    assert batches[0].state is BatchState.CLOSED and batches[9].state is BatchState.OPEN
 
 
 def test_places_count_up_in_each_batch():
@@ -79,7 +79,7 @@ def test_places_count_up_in_each_batch():
 def test_the_first_record_always_fits_and_goes_alone():
     machine = Machine(batch_size=0)
     first, second = machine.append()[0], machine.append()[0]
-    assert first is not second and first.state is second.state is State.CLOSED
+    assert first is not second and first.state is second.state is BatchState.CLOSED
     assert machine.ready() == [0]
 
 
@@ -168,7 +168,7 @@ def test_batches_that_come_back_keep_their_order():
         machine.append()
     batches = [machine.take() for _ in range(4)]
     for batch in (batches[2], batches[0], batches[1]):
-        batch.move(State.CLOSED)
+        batch.move(BatchState.CLOSED)
         machine.accumulator.put_back(batch)
     assert [machine.take() for _ in range(3)] == batches[:3]
 
@@ -177,7 +177,7 @@ def test_a_batch_that_backs_off_is_not_ready():
     machine = Machine(linger=0.0)
     machine.append()
     batch = machine.take()
-    batch.move(State.CLOSED)
+    batch.move(BatchState.CLOSED)
     batch.not_before = 100.5
     machine.accumulator.put_back(batch)
     assert machine.ready() == [] and machine.plan().next_at == 100.5
@@ -434,7 +434,7 @@ def test_what_waits_too_long_is_taken_out():
         machine.append()
     assert machine.accumulator.expired(109.9) == []
     assert machine.accumulator.expired(110.0) == [old]
-    assert old.state is State.CLOSED
+    assert old.state is BatchState.CLOSED
     old.fail(KafkaError())
     machine.accumulator.finish(old)
     assert old not in machine.accumulator.incomplete

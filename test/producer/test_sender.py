@@ -17,7 +17,7 @@ from kafka.errors import (
     UnsupportedForMessageFormatError,
 )
 from kafka.net.loop.tasks import Waiter
-from kafka.producer.producer_batch import ProducerBatch, State
+from kafka.producer.producer_batch import BatchState, ProducerBatch
 from kafka.producer.sequence_numbers import Identity
 from kafka.producer.transaction_state import TransactionState
 from kafka.protocol.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
@@ -533,7 +533,7 @@ def test_a_mistake_of_the_sender_is_logged_and_sending_goes_on(caplog):
 def test_sent_batches_are_in_flight():
     rig = Rig()
     (future,) = rig.go(b'v')
-    assert future.batch.state is State.IN_FLIGHT and rig.sender.in_flight == 1
+    assert future.batch.state is BatchState.IN_FLIGHT and rig.sender.in_flight == 1
     assert '1 batches on the wire' in repr(rig.sender)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import IllegalStateError
-from kafka.producer.produce_errors import Reaction
+from kafka.producer.produce_errors import ProduceReaction
 from kafka.producer.sequence_numbers import (
     LAST_EPOCH,
     MOST_IN_FLIGHT,
@@ -48,7 +48,7 @@ def stored(numbers, *batches):
 def judged(numbers, batch, code, **fields):
     """Return the reaction to a code about sequences, and report the batch accordingly."""
     reaction = numbers.judge(batch, answer(code, **fields))
-    if reaction is Reaction.RETRY:
+    if reaction is ProduceReaction.RETRY:
         numbers.on_retry(batch, may_be_stored=False)
     else:
         numbers.on_refused(batch)
@@ -149,7 +149,7 @@ def test_out_of_order_because_of_an_earlier_one_is_tried_again(numbers):
     first, second = Batch(), Batch()
     numbers.stamp(first)
     numbers.stamp(second)
-    assert judged(numbers, second, 45) is Reaction.RETRY
+    assert judged(numbers, second, 45) is ProduceReaction.RETRY
     assert second.stamps == [(7, 0, 2)]
     assert numbers.identity.epoch == 0
 
@@ -159,9 +159,9 @@ def test_true_gap_raises_the_epoch_and_numbers_anew(numbers):
     first, second = Batch(2), Batch()
     numbers.stamp(first)
     numbers.stamp(second)
-    assert judged(numbers, first, 45) is Reaction.RETRY
+    assert judged(numbers, first, 45) is ProduceReaction.RETRY
     assert not numbers.may_send(first)  # the other one is still on the wire
-    assert judged(numbers, second, 45) is Reaction.RETRY
+    assert judged(numbers, second, 45) is ProduceReaction.RETRY
     assert numbers.identity == (7, 1)
     assert first.stamps[-1] == (7, 1, 0)
     assert second.stamps[-1] == (7, 1, 2)
@@ -208,7 +208,7 @@ def test_last_epoch_asks_for_a_new_producer_id(numbers):
 def test_old_epoch_fails_the_batch_and_raises_the_epoch(numbers):
     batch = Batch()
     numbers.stamp(batch)
-    assert judged(numbers, batch, 47) is Reaction.FAIL
+    assert judged(numbers, batch, 47) is ProduceReaction.FAIL
     assert numbers.identity == (7, 1)
 
 
@@ -218,7 +218,7 @@ def test_forgotten_producer(numbers, log_start, epoch):
     stored(numbers, Batch())
     batch = Batch()
     numbers.stamp(batch)
-    assert judged(numbers, batch, 59, log_start_offset=log_start) is Reaction.RETRY
+    assert judged(numbers, batch, 59, log_start_offset=log_start) is ProduceReaction.RETRY
     assert numbers.identity.epoch == epoch
 
 
@@ -226,7 +226,7 @@ def test_transaction_begins_anew_when_all_that_it_wrote_is_deleted(transactional
     stored(transactional, Batch(4))
     batch = Batch()
     transactional.stamp(batch)
-    assert judged(transactional, batch, 59, log_start_offset=100) is Reaction.RETRY
+    assert judged(transactional, batch, 59, log_start_offset=100) is ProduceReaction.RETRY
     assert batch.stamps[-1] == (7, 0, 0)
     assert not transactional.needs_epoch
 
@@ -236,7 +236,7 @@ def test_gap_in_a_transaction_needs_an_epoch_of_the_coordinator(transactional, c
     stored(transactional, Batch())
     batch = Batch()
     transactional.stamp(batch)
-    assert judged(transactional, batch, code, log_start_offset=0) is Reaction.ABORTABLE
+    assert judged(transactional, batch, code, log_start_offset=0) is ProduceReaction.ABORTABLE
     assert transactional.needs_epoch
     assert transactional.identity == (7, 0)
 
@@ -250,7 +250,7 @@ def test_transaction_moves_up_behind_a_batch_that_was_refused(transactional):
     transactional.stamp(refused)
     transactional.stamp(behind)
     transactional.on_refused(refused)
-    assert judged(transactional, behind, 45) is Reaction.RETRY
+    assert judged(transactional, behind, 45) is ProduceReaction.RETRY
     assert behind.stamps == [(7, 0, 4), (7, 0, 1)]
     assert stored(transactional, behind, Batch()).base == 3
 

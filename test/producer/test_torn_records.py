@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from kafka.producer.kafka import KafkaProducer
-from kafka.producer.producer_batch import State
+from kafka.producer.producer_batch import BatchState
 from kafka.producer.record_accumulator import Limits, RecordAccumulator
 
 HEADERS = (('h', b'1'),)
@@ -80,7 +80,7 @@ def records_of(producer):
         batch = producer._accumulator.take(queue)
         if batch is None:
             continue
-        batch.move(State.IN_FLIGHT)
+        batch.move(BatchState.IN_FLIGHT)
         assert batch.encode(2)
         count = batch.record_count
         keys, headers = batch.keys or [None] * count, batch.headers or [()] * count

@@ -17,7 +17,7 @@ from kafka.producer.record_accumulator import Limits, RecordAccumulator
 from kafka.producer.transaction_driver import GROUP, TRANSACTION, TransactionDriver
 from kafka.producer.transaction_errors import CallKind
 from kafka.producer.transaction_state import TransactionState
-from kafka.producer.transaction_table import State
+from kafka.producer.transaction_table import TxnState
 from kafka.protocol.api import ApiKey
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -147,7 +147,7 @@ def test_transaction_from_beginning_to_end(rig):
     assert rig.asked == ['EndTxnRequest']
     assert rig.pool.asked[0][1] == 5
     assert rig.pool.looked_up[-1] == (TRANSACTION, 'pay')
-    assert rig.state.state is State.READY
+    assert rig.state.state is TxnState.READY
     assert rig.pokes
 
 
@@ -244,9 +244,9 @@ def test_broker_without_transactions_is_named(rig):
 
 
 @pytest.mark.parametrize(('kind', 'state'), [
-    (errors.TransactionalIdAuthorizationFailedError, State.FATAL_ERROR),
-    (errors.SaslAuthenticationFailedError, State.FATAL_ERROR),
-    (errors.InvalidRequestError, State.ABORTABLE_ERROR),
+    (errors.TransactionalIdAuthorizationFailedError, TxnState.FATAL_ERROR),
+    (errors.SaslAuthenticationFailedError, TxnState.FATAL_ERROR),
+    (errors.InvalidRequestError, TxnState.ABORTABLE_ERROR),
 ])  # fmt: skip
 def test_refusal_to_name_a_coordinator_surfaces(rig, kind, state):
     rig.pool.unreachable = [kind('no')]

@@ -7,7 +7,7 @@ import pytest
 from kafka import errors
 from kafka.producer.transaction_errors import (
     CallKind,
-    Outcome,
+    CallOutcome,
     error_of_call,
     outcome_of,
     outcome_of_end,
@@ -51,7 +51,7 @@ EXPECTED = """
 9999 -        -         -         -         -
 """
 OTHER = ['fatal', 'abortable', 'fatal', 'fatal', 'fatal']
-WORDS = {'either': Outcome.ABORTABLE_OR_FATAL}
+WORDS = {'either': CallOutcome.ABORTABLE_OR_FATAL}
 CASES = [
     (call, int(code), word if word != '-' else other)
     for code, *words in (line.split() for line in EXPECTED.strip().splitlines())
@@ -61,13 +61,13 @@ CASES = [
 
 @pytest.mark.parametrize(('call', 'code', 'word'), CASES)
 def test_outcome(call, code, word):
-    assert outcome_of(call, code) is (WORDS.get(word) or Outcome(word))
+    assert outcome_of(call, code) is (WORDS.get(word) or CallOutcome(word))
 
 
 def test_abort_that_may_not_be_done_is_fatal():
-    assert outcome_of_end(120, commits=True) is Outcome.ABORTABLE
-    assert outcome_of_end(120, commits=False) is Outcome.FATAL
-    assert outcome_of_end(51, commits=False) is Outcome.RETRY
+    assert outcome_of_end(120, commits=True) is CallOutcome.ABORTABLE
+    assert outcome_of_end(120, commits=False) is CallOutcome.FATAL
+    assert outcome_of_end(51, commits=False) is CallOutcome.RETRY
 
 
 @pytest.mark.parametrize('code', [47, 90])

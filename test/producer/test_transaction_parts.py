@@ -8,7 +8,7 @@ from kafka import errors
 from kafka.errors import IllegalStateError
 from kafka.producer.transaction_errors import CallKind
 from kafka.producer.transaction_state import FIRST_BACKOFF_MS
-from kafka.producer.transaction_table import State
+from kafka.producer.transaction_table import TxnState
 from kafka.protocol.transaction import AddPartitionsToTxnResponse
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.producer.answered import MEMBER, OFFSETS, OTHER, old, v1, v2
@@ -21,16 +21,16 @@ __all__ = ['old', 'v1', 'v2']  # fixtures
 
 
 @pytest.mark.parametrize(('codes', 'state'), [
-    ({0: 29}, State.ABORTABLE_ERROR),
-    ({0: 29, 1: 55}, State.ABORTABLE_ERROR),
-    ({0: 55, 1: 55}, State.ABORTABLE_ERROR),
-    ({0: 3, 1: 55}, State.IN_TRANSACTION),
-    ({0: 3, 1: 3}, State.IN_TRANSACTION),
-    ({0: 3, 1: 29}, State.ABORTABLE_ERROR),
-    ({0: 16, 1: 16}, State.IN_TRANSACTION),
-    ({0: 90, 1: 90}, State.FATAL_ERROR),
-    ({0: 49, 1: 49}, State.FATAL_ERROR),
-    ({0: 59, 1: 59}, State.ABORTABLE_ERROR),
+    ({0: 29}, TxnState.ABORTABLE_ERROR),
+    ({0: 29, 1: 55}, TxnState.ABORTABLE_ERROR),
+    ({0: 55, 1: 55}, TxnState.ABORTABLE_ERROR),
+    ({0: 3, 1: 55}, TxnState.IN_TRANSACTION),
+    ({0: 3, 1: 3}, TxnState.IN_TRANSACTION),
+    ({0: 3, 1: 29}, TxnState.ABORTABLE_ERROR),
+    ({0: 16, 1: 16}, TxnState.IN_TRANSACTION),
+    ({0: 90, 1: 90}, TxnState.FATAL_ERROR),
+    ({0: 49, 1: 49}, TxnState.FATAL_ERROR),
+    ({0: 59, 1: 59}, TxnState.ABORTABLE_ERROR),
 ])  # fmt: skip
 def test_answers_to_adding_partitions(v1, codes, state):
     v1.initialized()
@@ -66,7 +66,7 @@ def test_partition_missing_in_the_answer_is_an_error(v1):
     v1.note_partition(PLACE)
     empty = AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_topic_v3_and_below=[])
     v1.on_answer(v1.ask(), empty)
-    assert v1.state is State.ABORTABLE_ERROR
+    assert v1.state is TxnState.ABORTABLE_ERROR
     assert 'says nothing about t-0' in str(v1.error)
 
 
@@ -134,7 +134,7 @@ def test_group_that_moved_on_costs_the_transaction(v2, code):
     v2.respond(code)
     with pytest.raises(errors.kafka_errors[code]):
         operation.tell()
-    assert v2.state is State.ABORTABLE_ERROR
+    assert v2.state is TxnState.ABORTABLE_ERROR
 
 
 def test_no_offsets_ask_nobody(v2):

@@ -8,10 +8,10 @@ import pytest
 
 from kafka import errors
 from kafka.errors import IllegalStateError, KafkaConnectionError, KafkaError, KafkaTimeoutError
-from kafka.producer.produce_errors import Action
+from kafka.producer.produce_errors import ProduceAction
 from kafka.producer.transaction_errors import CallKind
 from kafka.producer.transaction_state import TransactionState
-from kafka.producer.transaction_table import State
+from kafka.producer.transaction_table import TxnState
 from test.producer.answered import MEMBER, OFFSETS, OTHER, Producer, old, v1, v2
 from test.producer.numbered import PLACE, Batch, answer
 
@@ -30,7 +30,7 @@ def test_initializing_asks_for_the_producer_id(v2):
     v2.respond(producer_id=7, producer_epoch=3)
     assert operation.is_done and operation.error is None
     assert v2.sequences.identity == (7, 3)
-    assert v2.state is State.READY and v2.is_v2
+    assert v2.state is TxnState.READY and v2.is_v2
 
 
 def test_repeated_call_goes_on_with_the_same_operation(v2):
@@ -68,7 +68,7 @@ def test_no_right_to_initialize_is_told_each_time(v2):
             operation.tell()
     v2.initialize()
     v2.respond()
-    assert v2.state is State.READY  # rights have come
+    assert v2.state is TxnState.READY  # rights have come
 
 
 @pytest.mark.parametrize('code', [47, 90])
@@ -130,7 +130,7 @@ def test_v2_sends_at_once_and_gets_its_next_epoch_with_the_end(v2):
     v2.initialized()
     v2.begin()
     batch, verdict = v2.store()
-    assert verdict.action is Action.DONE
+    assert verdict.action is ProduceAction.DONE
     assert batch.stamps == [(7, 0, 0)] and batch.is_transactional
     operation = v2.commit()
     ask = v2.ask()
@@ -192,7 +192,7 @@ def test_nothing_is_sent_any_more_once_the_end_is_asked_for(v2):
     late = Batch()
     assert not v2.may_send(late)
     v2.give_up(late, KafkaTimeoutError('late'))
-    assert v2.state is State.COMMITTING  # it never belonged to this transaction
+    assert v2.state is TxnState.COMMITTING  # it never belonged to this transaction
 
 
 @pytest.mark.parametrize('verb', ['commit', 'abort'])
@@ -203,7 +203,7 @@ def test_empty_transaction_asks_nobody(v2, v1, verb):
         operation = getattr(producer, verb)()
         assert producer.ask() is None
         operation.tell()
-        assert producer.state is State.READY
+        assert producer.state is TxnState.READY
 
 
 @pytest.mark.parametrize('commits', [True, False])
@@ -236,7 +236,7 @@ def test_version_2_that_is_no_more_is_fatal_and_says_what_to_do(v2, what):
         batch = Batch()
         v2.stamp(batch)
         verdict = v2.on_produced(batch, answer(35))
-        assert verdict.action is Action.FAIL
+        assert verdict.action is ProduceAction.FAIL
         assert 'make a new producer' in str(verdict.error)
     assert v2.is_fatal
 
@@ -275,7 +275,7 @@ def test_v1_takes_a_new_epoch_after_a_call_that_was_lost(v1, what):
     if what == 'end':
         v1.lose()
     v1.respond()
-    assert not operation.is_done and v1.state is State.INITIALIZING
+    assert not operation.is_done and v1.state is TxnState.INITIALIZING
     ask = v1.ask()
     assert (ask.request.producer_id, ask.request.producer_epoch, ask.lowest) == (7, 0, 3)
     v1.respond(producer_id=7, producer_epoch=1)
@@ -289,7 +289,7 @@ def test_brokers_before_2_5_have_no_epoch_to_give(old):
     old.lose()
     old.respond()
     operation.tell()
-    assert old.state is State.READY
+    assert old.state is TxnState.READY
 
 
 def test_from_v1_to_v2_between_two_transactions(v1):
@@ -308,7 +308,7 @@ def test_from_v2_to_v1_between_two_transactions(v2):
     v2.set_brokers(v2=False)
     assert v2.is_v2
     v2.respond(producer_id=7, producer_epoch=1)
-    assert not v2.is_v2 and v2.state is State.READY
+    assert not v2.is_v2 and v2.state is TxnState.READY
 
 
 # ---------------------------------------------------------------- errors
@@ -316,7 +316,7 @@ def test_from_v2_to_v1_between_two_transactions(v2):
 
 def test_after_an_abortable_error_only_an_abort_leads_on(v2):
     _, verdict = v2.begun().store(code=29)
-    assert verdict.action is Action.FAIL
+    assert verdict.action is ProduceAction.FAIL
     for verb in (v2.commit, v2.begin, v2.check_send):
         with pytest.raises(errors.TopicAuthorizationFailedError, match='abort_transaction'):
             verb()
@@ -353,7 +353,7 @@ def test_old_epoch_at_a_leader_is_for_the_coordinator_to_decide(v2, code):
     _, verdict = v2.begun().store(code=code)
     assert isinstance(verdict.error, errors.ProducerFencedError)
     assert isinstance(verdict.error, errors.InvalidProducerEpochError)
-    assert v2.state is State.ABORTABLE_ERROR
+    assert v2.state is TxnState.ABORTABLE_ERROR
     operation = v2.abort()
     v2.respond(90)
     with pytest.raises(errors.ProducerFencedError):
@@ -363,12 +363,12 @@ def test_old_epoch_at_a_leader_is_for_the_coordinator_to_decide(v2, code):
 
 def test_gap_is_fatal_where_no_epoch_closes_it(old):
     _, verdict = old.begun().store(code=45)
-    assert verdict.action is Action.FAIL
+    assert verdict.action is ProduceAction.FAIL
     assert old.is_fatal
 
 
 def test_batch_of_unknown_fate_costs_the_transaction(v2, v1, old):
-    for producer, state in ((v2, State.ABORTABLE_ERROR), (v1, State.ABORTABLE_ERROR)):
+    for producer, state in ((v2, TxnState.ABORTABLE_ERROR), (v1, TxnState.ABORTABLE_ERROR)):
         self_given_up(producer.begun())
         assert producer.state is state
     self_given_up(old.begun())

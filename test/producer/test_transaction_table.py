@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from kafka.errors import IllegalStateError
-from kafka.producer.transaction_table import SENDING, TRANSITIONS, Event, State, following
+from kafka.producer.transaction_table import SENDING, TRANSITIONS, TxnEvent, TxnState, following
 
 LEGAL = """
 uninitialized:   initialize > initializing, fatal > fatal error
@@ -31,12 +31,12 @@ def legal_moves():
         state, _, moves = line.partition(':')
         for move in moves.split(','):
             event, _, there = move.partition('>')
-            yield State(state.strip()), Event(event.strip()), State(there.strip())
+            yield TxnState(state.strip()), TxnEvent(event.strip()), TxnState(there.strip())
 
 
 MOVES = list(legal_moves())
 ILLEGAL = sorted(
-    set(itertools.product(State, Event)) - {(state, event) for state, event, _ in MOVES},
+    set(itertools.product(TxnState, TxnEvent)) - {(state, event) for state, event, _ in MOVES},
     key=lambda pair: (pair[0].value, pair[1].value),
 )
 
@@ -55,18 +55,18 @@ def test_illegal_move_names_both(state, event):
 
 
 def test_nothing_but_closing_leaves_a_fatal_error():
-    assert set(TRANSITIONS[State.FATAL_ERROR].values()) == {State.FATAL_ERROR}
+    assert set(TRANSITIONS[TxnState.FATAL_ERROR].values()) == {TxnState.FATAL_ERROR}
 
 
 def test_a_commit_never_becomes_an_abort():
     """Only the answer of a coordinator leads there, by way of an error that was told."""
-    assert State.ABORTING not in TRANSITIONS[State.COMMITTING].values()
+    assert TxnState.ABORTING not in TRANSITIONS[TxnState.COMMITTING].values()
 
 
 def test_records_are_on_their_way_only_inside_of_a_transaction():
     assert {
-        State.READY,
-        State.INITIALIZING,
-        State.UNINITIALIZED,
-        State.FATAL_ERROR,
+        TxnState.READY,
+        TxnState.INITIALIZING,
+        TxnState.UNINITIALIZED,
+        TxnState.FATAL_ERROR,
     } & SENDING == set()

@@ -12,7 +12,7 @@ import random
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.producer.transaction_calls import GroupMember
-from kafka.producer.transaction_table import State
+from kafka.producer.transaction_table import TxnState
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka.testing import MemoryCluster
 from test.raising import Interruption
@@ -222,7 +222,7 @@ class Run:
         """
         for _ in range(2):
             try:
-                if older.state.state is not State.IN_TRANSACTION:
+                if older.state.state is not TxnState.IN_TRANSACTION:
                     older.driver.begin_transaction()
                     values = set()
                 self.send_some(older, values)

@@ -18,10 +18,10 @@ import pytest
 from kafka.producer import sequence_numbers as sequences
 from kafka.producer import transaction_state
 from kafka.producer.in_flight_batches import InFlightBatches
-from kafka.producer.produce_errors import Action, Reaction, Verdict
+from kafka.producer.produce_errors import ProduceAction, ProduceReaction, ProduceVerdict
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sequence_numbers import Sequences
-from kafka.producer.transaction_errors import CallKind, Outcome
+from kafka.producer.transaction_errors import CallKind, CallOutcome
 from kafka.producer.transaction_state import TransactionState
 from kafka.protocol.produce_template import ProduceTemplate
 from test.producer.test_sequence_numbers_by_model import walk
@@ -87,7 +87,7 @@ def test_a_seed_of_a_group_repeats_in_another_process(kind, run_one):
 
 def test_a_failure_says_how_to_repeat_it(monkeypatch, capsys):
     def broken(self, batch, response):
-        return Verdict(Action.DONE, base_offset=0)  # whatever the broker says
+        return ProduceVerdict(ProduceAction.DONE, base_offset=0)  # whatever the broker says
 
     monkeypatch.setattr(TransactionState, 'on_produced', broken)
     assert main(['--seeds', '3', '--most', '1']) == 1
@@ -129,7 +129,7 @@ def renumbers_what_is_on_the_wire(monkeypatch):
 
 def fails_for_others(monkeypatch):
     """A batch that is refused for the sake of another one fails."""
-    monkeypatch.setattr(Sequences, 'judge', lambda self, batch, response: Reaction.FAIL)
+    monkeypatch.setattr(Sequences, 'judge', lambda self, batch, response: ProduceReaction.FAIL)
 
 
 def takes_every_answer_for_good(monkeypatch):
@@ -137,7 +137,7 @@ def takes_every_answer_for_good(monkeypatch):
 
     def mutated(self, batch, error):
         self.sequences.on_stored(batch, 0)
-        return Verdict(Action.DONE, base_offset=0)
+        return ProduceVerdict(ProduceAction.DONE, base_offset=0)
 
     monkeypatch.setattr(TransactionState, 'on_lost', mutated)
 
@@ -173,7 +173,7 @@ def takes_a_fence_for_success(monkeypatch):
     outcome_of = transaction_state.outcome_of
 
     def mutated(call, code):
-        return Outcome.DONE if code in (47, 90) else outcome_of(call, code)
+        return CallOutcome.DONE if code in (47, 90) else outcome_of(call, code)
 
     def mutated_end(code, commits):
         return mutated(CallKind.END, code)
@@ -188,7 +188,7 @@ def ends_before_the_coordinator_says_so(monkeypatch):
 
     def mutated(code, commits):
         outcome = outcome_of_end(code, commits)
-        return Outcome.DONE if outcome in (Outcome.RETRY, Outcome.REFIND) else outcome
+        return CallOutcome.DONE if outcome in (CallOutcome.RETRY, CallOutcome.REFIND) else outcome
 
     monkeypatch.setattr(transaction_state, 'outcome_of_end', mutated)
 

@@ -1,7 +1,7 @@
 """Context managers that take a lock without waiting for ever.
 
-Used by :mod:`kafka.producer.record_accumulator`, whose lock a thread may have to wait for that
-holds a lock of the program.
+Used by :mod:`kafka.producer.record_accumulator`: a thread that waits for its lock may hold a lock
+of the program that the owner needs.
 
 ``lock.acquire()`` and remembering that it was taken are two steps, between which an exception can
 be raised in a thread. Entering a ``with`` statement is one step as long as no code of Python runs
@@ -25,7 +25,7 @@ def try_lock(lock: Any) -> Any:
     """Return a context manager that takes a reentrant lock if no other thread has it.
 
     ``with`` gives True if it was taken. Where it gives False, the end of the block raises
-    RuntimeError, and nothing else can be done about it without a call of Python for each record.
+    RuntimeError: to avoid that would cost a call of Python for each record.
     """
     return _context(lock, partial(lock.acquire, False))
 

@@ -1,10 +1,10 @@
-"""The memory of a producer: who may have how much of it, and who waits for some, in order.
+"""The memory of a producer (buffer_memory): bytes in use, and the calls that wait for some.
 
-Owns the count of bytes and the queue of those who wait; pure, and guarded by whoever holds it. The
-bytes themselves live in batches. SimpleBufferPool is the pool of 1.x, for programs that use it.
+Used by the accumulator, whose lock guards it. It only counts: the bytes themselves are in batches.
+SimpleBufferPool is the pool of 1.x, for programs that use it.
 
-A ticket is kept by the call that waits for it, and known here by a weak reference. A call that was
-ended by an exception, wherever that came, leaves no ticket: what was granted for it is given back.
+The call that waits keeps its ticket, and the queue has a weak reference to it. If an exception ends
+the call, at whatever step, the ticket is gone, and what was granted for it is given back.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ AGAIN = Ticket(0)
 
 
 class BufferMemory:
-    """So many bytes, given out first come, first served.
+    """A number of bytes, granted first come, first served.
 
-    What turned out to need more than it was given may exceed the total for a moment; nobody gets
-    any then. Not locked: the accumulator holds its lock.
+    A batch that turns out to need more than was granted may exceed the total for a moment; nothing
+    is granted then. Not locked: the accumulator holds its lock.
     """
 
     def __init__(self, total: int) -> None:
@@ -62,7 +62,7 @@ class BufferMemory:
         return len(self._waiting)
 
     def take(self, size: int) -> bool:
-        """Take bytes if there are so many and nobody waits; return whether it did."""
+        """Take bytes if they are free and no call waits; return whether it did."""
         if self._waiting or self.used + size > self.total:
             if not (self._waiting or self._granted):
                 return False
@@ -139,7 +139,7 @@ class BufferMemory:
         self.adjust(0)
 
     def recount(self, reserved: int) -> None:
-        """Count anew, after an exception in the middle of a change: what batches have reserved."""
+        """Count again, from what batches have reserved, after a change that was not finished."""
         for own in list(self._granted):
             ticket = own()
             if ticket is not None:

@@ -1,11 +1,11 @@
-"""Records that were sent while a change of the accumulator could not be waited for.
+"""Records that were sent while the accumulator's lock could not be waited for.
 
-The collector may run finalizers wherever an object is made, and Python runs the handlers of signals
-between any two steps of the main thread: also where this very thread holds the accumulator's lock
-and is in the middle of a change. A send() there can neither wait for the lock nor change what is
-being changed. Nor can that of another thread which holds what the finalizer waits for, such as the
-lock of a log handler. The record is kept here, its future belongs to a batch that stands in for the
-one that takes the record, and the next thread with the lock places it before anything else.
+Python may run a finalizer wherever an object is made, and the handler of a signal between any two
+steps of the main thread, even where this thread holds the accumulator's lock in the middle of a
+change. A send() in such code can neither wait for the lock nor change the tables. Neither can a
+send() of another thread that holds what the finalizer waits for, such as the lock of a log handler.
+The record is kept here, its future belongs to a stand-in for the batch that will take the record,
+and the next thread with the lock places the record before anything else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ['DeferredRecord', 'DeferredRecords']
 
 
 class DeferredRecord(NamedTuple):
-    """A record that is not placed yet.
+    """A record that is in no batch yet.
 
     Attributes: stand_in: the batch of its future; many: the record as that of a call of its own;
     partition: None to have one chosen, by the key if there is one; now: monotonic seconds.
@@ -36,11 +36,11 @@ class DeferredRecord(NamedTuple):
 
 
 class DeferredRecords:
-    """What is to be placed, in the order of the calls; not locked: each step is a single one.
+    """Deferred records in the order of the calls. No lock: each change is one step of Python.
 
-    ``waiting`` also has topics with boxes that are to be watched, and calls of the sender. ``size``
-    is the bytes of all records; where threads add some at the same time, it may be wrong until all
-    are placed.
+    ``waiting`` also has topics whose boxes are to be watched, and calls of the sender. ``size`` is
+    the bytes of all records; where threads add some at the same time, it may be wrong until all are
+    placed.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class DeferredRecords:
         return stand_in
 
     def drop_first(self) -> None:
-        """Forget the first, which is placed; the lock of the accumulator is held."""
+        """Remove the first, which is placed; the lock of the accumulator is held."""
         first = self.waiting.popleft()
         if isinstance(first, DeferredRecord):
             self.size -= first.many.groups[0].ends[0]

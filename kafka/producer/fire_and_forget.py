@@ -87,6 +87,6 @@ class FireAndForgetQueue:
             count = len(topic.box)
             if count:
                 dropped.append((topic, count))
-                del topic.box[:count]  # a thread that adds one now sees that nobody watches
+                del topic.box[:count]  # a thread that adds one now sees it unwatched
         self.topics.clear()
         return dropped

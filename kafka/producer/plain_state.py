@@ -1,7 +1,7 @@
-"""What the sender asks and tells where a producer has no producer id: nothing is tracked.
+"""The state of a producer without a producer id: nothing is tracked.
 
-Has the methods of :class:`kafka.producer.transaction_state.TransactionState` that senders use, so
-that a sender needs not know which kind of producer it sends for. A retry may store a record twice,
+It has the methods of :class:`kafka.producer.transaction_state.TransactionState` that the sender
+calls, so that the sender is the same for all kinds of producers. A retry may store a record twice,
 and order is up to the accumulator. Pure.
 """
 

@@ -1,4 +1,4 @@
-"""Configuration of an accumulator, and the answer to its sender which batches are ready. Pure."""
+"""Configuration of an accumulator, and the answer to its sender which batches are ready."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""What a producer does about each error code of a Produce response: the one table of it.
+"""The table of what a producer does about each error code of a Produce response.
 
-Owns the table and what follows from a row alone: the error a caller gets, and which records it is
-about. It does not own what follows from the order of batches: rows that say ``SEQUENCE`` are judged
-by :mod:`kafka.producer.sequence_numbers`, and what an error does to a transaction by
-:mod:`kafka.producer.transaction_state`. Follows the error codes of the protocol guide, KIP-98,
-KIP-360, KIP-467 and KIP-890; pure.
+A row decides which error the caller gets, and for which records. What depends on the order of
+batches is decided elsewhere: rows with ``SEQUENCE`` by :mod:`kafka.producer.sequence_numbers`, what
+an error does to a transaction by :mod:`kafka.producer.transaction_state`. Follows the error codes
+of the protocol guide, KIP-98, KIP-360, KIP-467 and KIP-890. Pure.
 
 A producer is one of three kinds. A *plain* one has no producer id, so that a retry may store a
 record twice. An *idempotent* one has an id, and a *transactional* one a transactional id as well.
@@ -35,7 +34,7 @@ class ProduceReaction(enum.Enum):
 
     DONE = 'done'  # stored
     RETRY = 'retry'  # the same request to the same node, after back-off
-    REFRESH = 'refresh'  # metadata, then to whoever leads now
+    REFRESH = 'refresh'  # refresh metadata, then send to the new leader
     SPLIT = 'split'  # into smaller batches; one record alone: fail
     FAIL = 'fail'  # tell the caller and go on
     ABORTABLE = 'abortable'  # fail, and the open transaction can only be aborted
@@ -93,7 +92,7 @@ ROWS: Dict[int, Row] = {
     3: _REFRESH,
     # LEADER_NOT_AVAILABLE
     5: _REFRESH,
-    # NOT_LEADER_OR_FOLLOWER: from v10 on the answer says who leads.
+    # NOT_LEADER_OR_FOLLOWER: from v10 on the answer names the leader.
     6: _REFRESH,
     # REQUEST_TIMED_OUT: the leader has written, the replicas did not follow in time.
     7: _RETRY,
@@ -142,7 +141,7 @@ ROWS: Dict[int, Row] = {
     87: _FAIL,
     # PRODUCER_FENCED: a newer producer has the transactional id.
     90: _FATAL,
-    # UNKNOWN_TOPIC_ID: the topic may have been created anew, under a new id.
+    # UNKNOWN_TOPIC_ID: the topic may have been created again, under a new id.
     100: _REFRESH,
     # TRANSACTION_ABORTABLE (KIP-890)
     120: _FAIL,

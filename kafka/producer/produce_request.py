@@ -1,13 +1,11 @@
-"""Produce requests as one broker can read them, and what its answers are about.
+"""Produce requests in the version of a broker, and which partition each part of an answer is for.
 
-Owns: which version a broker is asked in, how batches become a request, and which partition each
-part of an answer is about. Does not own: which batches go and when, what becomes of them
-(sender.py). Follows KIP-516 (topic ids). Pure.
+Used by the sender, which decides which batches go and when. Follows KIP-516 (topic ids). Pure.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from kafka.errors import UnsupportedVersionError
 from kafka.producer.producer_batch import ProducerBatch
@@ -52,15 +50,21 @@ def magic_of(version: int) -> int:
 
 
 class ProduceVersions:
-    """The version of Produce that each node is asked in, which is chosen once for what it has."""
+    """The version of Produce for each node, chosen once for the ranges that it supports."""
 
     def __init__(self) -> None:
-        self._chosen: Dict[int, Tuple[Any, int, int, int]] = {}  # by node, with what from
+        self._chosen: Dict[int, Tuple[Any, int, int, int]] = {}  # by node, with its ranges
 
     def __repr__(self) -> str:
         return '<ProduceVersions of %d nodes>' % len(self._chosen)
 
-    def choose(self, node: int, ranges: Any, wanted: Tuple[int, int], have_ids: bool) -> int:
+    def choose(
+        self,
+        node: int,
+        ranges: Mapping[int, Tuple[int, int]],
+        wanted: Tuple[int, int],
+        have_ids: bool,
+    ) -> int:
         """Return the version for a broker.
 
         Arguments: ranges: of versions that it has; wanted: the lowest and the highest that do;

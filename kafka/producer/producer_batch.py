@@ -1,13 +1,13 @@
 """A batch of records on its way to one partition: its states, its bytes, and what became of it.
 
-Owns the columns of the records, the states and the moves between them (TRANSITIONS and nothing
-else), encoding by :mod:`kafka.record` once, renumbering of encoded bytes (KIP-98), splitting, and
-the outcome that all futures of its records read. Where batches wait and how many there are is
-:mod:`kafka.producer.record_accumulator`'s.
+A batch has the records in columns, a state that moves by TRANSITIONS, the bytes that
+:mod:`kafka.record` encodes once, and the outcome that all futures of its records read. Encoded
+bytes can be renumbered (KIP-98), and a batch that is too large is split. Queued by
+:mod:`kafka.producer.record_accumulator`.
 
-What guards what: while a batch is OPEN its columns belong to the lock of the accumulator, which has
-to be held to append and to close. From CLOSED on the columns do not change, and state and bytes
-belong to the sender. ``is_done`` is set last, so that whoever sees it sees the outcome.
+Locks: while a batch is OPEN its columns are guarded by the lock of the accumulator, which has to be
+held to append and to close. From CLOSED on the columns do not change, and state and bytes belong to
+the sender. ``is_done`` is set last: a thread that sees it sees the outcome.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class ProducerBatch:
         self.tick = 0.0
         self.put = self.values.append
         self.record_count = 0
-        #: What is behind the header, not compressed, where that was encoded before.
+        #: The bytes after the header, not compressed, where the records came encoded.
         self.records: Optional[memoryview] = None
         self.reserved = 0
         self.raw_size = 0
@@ -270,7 +270,7 @@ class ProducerBatch:
     def fill(self, records: memoryview, columns: Sequence[Any], timestamp: int) -> None:
         """Take records that are encoded, all there will be, and close; as close().
 
-        Arguments: records: what is behind the header of magic 2; columns: values, keys and headers
+        Arguments: records: the bytes after the header of magic 2; columns: values, keys and headers
         of the same, sequences; timestamp: ms, of all of them.
         """
         self.records = records
@@ -388,7 +388,7 @@ class ProducerBatch:
         """Return smaller batches of its records in order, which stand for it from now on.
 
         Arguments: limit: bytes of keys and values that a piece may have, but one record at least.
-        Their sequence numbers follow each other; creation time is kept, attempts begin anew.
+        Their sequence numbers follow each other; creation time is kept, attempts begin at 0.
         """
         pieces: List[Tuple[int, ProducerBatch]] = []
         start = 0
@@ -409,7 +409,7 @@ class ProducerBatch:
         if not self.pieces:
             self._stand_aside([(-index, batch)])
             self.values = []
-        with contextlib.suppress(IndexError):  # no more, or the last was taken back by who added it
+        with contextlib.suppress(IndexError):  # no more, or add_call() took the last back
             # In one step: an exception neither loses a callback nor has it called twice.
             batch._calls.extend(map(self._calls.pop, repeat(0)))
 
@@ -417,7 +417,7 @@ class ProducerBatch:
         if BatchState.SPLIT not in TRANSITIONS[self.state]:
             raise self._no_way_to(BatchState.SPLIT)
         self.encoded = self.records = None
-        # Together, and the pieces first: whoever sees the state finds them.
+        # The pieces first: a thread that sees the state finds them.
         self.pieces = pieces
         self.state = BatchState.SPLIT
 
@@ -503,7 +503,7 @@ class ProducerBatch:
         while self._calls:
             try:
                 yield self._calls.pop(0)
-            except IndexError:  # the last was taken back by who added it
+            except IndexError:  # add_call() took the last back
                 return
 
     def complete(self) -> None:
@@ -512,7 +512,7 @@ class ProducerBatch:
             self._finish()
 
     def _tell(self, calls: Iterable[Call]) -> None:
-        """Call who waits for the outcome; the last piece of a batch does so for that."""
+        """Call the callbacks; the last piece of a split batch finishes that batch."""
         for future, wants_error, call in calls:
             future._tell(wants_error, call)
         parent = self._parent
@@ -541,7 +541,7 @@ class ProducerBatch:
         return False
 
     def abandon(self, error: KafkaError) -> None:
-        """Have failed, without a call back: whoever asked to be called is in another process."""
+        """Fail without callbacks, in the child of a fork: they belong to the parent."""
         self._calls = []
         self._error = error
         self.is_done = True

@@ -323,7 +323,7 @@ class RecordAccumulator:
     @staticmethod
     def _set_time(batch: ProducerBatch, index: int, timestamp: Optional[int], wall: float) -> None:
         if timestamp is not None:
-            batch.tick = 0.0  # first: who comes after an exception gives a time of its own
+            batch.tick = 0.0  # first: after an exception the next record sets a time
             batch.set_time(index, timestamp)
         elif wall >= batch.tick:
             milliseconds = int(wall * 1000)
@@ -762,7 +762,7 @@ class RecordAccumulator:
                 ' same producer, which cannot wait for room: raise buffer_memory' % many.topic.topic
             )
         stand_in = self.deferred.add(many, partition, now, self._wait)
-        self.fast = {}  # behind the line above, see Placing._allow_fast()
+        self.fast = {}  # after the line above, see Placing._allow_fast()
         self._wake()
         return stand_in
 
@@ -789,7 +789,8 @@ class RecordAccumulator:
     def settle(self) -> None:
         """Finish what an exception has kept from being finished, and place what was deferred.
 
-        To be called after an exception; else the next call does it, as whoever has the lock now.
+        To be called after an exception. Does nothing while another thread has the lock: the next
+        call does it then.
         """
         if (self.is_changing or _MAY_KEEP_LOCK) and self.is_inside():
             return
@@ -799,7 +800,7 @@ class RecordAccumulator:
         self._wake_if_open()
 
     def _wake_if_open(self) -> None:
-        """Wake the sender; once its loop is closed nobody waits for it."""
+        """Wake the sender, unless its loop is closed."""
         with contextlib.suppress(IllegalStateError):
             self._wake()
 
@@ -1075,9 +1076,9 @@ class RecordAccumulator:
     # ------------------------------------------------------------ ends
 
     def remove_waiting(self, which: Callable[[ProducerBatch], bool]) -> List[ProducerBatch]:
-        """Take all batches out that are not on the wire and for which `which` says so.
+        """Take out all batches that are not on the wire and for which `which` returns True.
 
-        They are closed and need no memory any more; whoever calls has to fail and finish() them.
+        They are closed and their memory is free; the caller has to fail and finish() them.
         """
         removed: List[ProducerBatch] = []
         with self.lock:
@@ -1110,9 +1111,9 @@ class RecordAccumulator:
         return self.remove_waiting(lambda batch: batch.created_at + limit <= now)
 
     def begin_flush(self, now: float) -> List[ProducerBatch]:
-        """Let what is there not linger; return the batches that have no outcome yet.
+        """Stop lingering for all batches; return those that have no outcome yet.
 
-        What finds no memory stays in the boxes; who has to have all of it calls sweep() before.
+        Values in boxes that find no memory stay there: to have all of them, call sweep() before.
         """
         with self.patiently:
             self._begin()
@@ -1149,18 +1150,18 @@ class RecordAccumulator:
         return not self._incomplete
 
     def leave(self, ticket: Ticket) -> None:
-        """Give up waiting for memory; those behind may have it then."""
+        """Give up waiting for memory, which the next in the queue may then have."""
         if (self.is_changing or _MAY_KEEP_LOCK) and self.is_inside():
-            return  # nobody has the ticket from now on, which is found out
+            return  # the caller drops the ticket, which forget_abandoned() finds
         with contextlib.suppress(LockBusyError), self._soon:  # likewise
             self._begin()
             self.memory.leave(ticket)
             self.is_changing = False
-        self._wake_if_open()  # no turn of the loop has made room, and those who wait look after one
+        self._wake_if_open()  # those who wait look after a turn of the loop
 
     def abandon(self, error: KafkaError) -> None:
-        """Be of no use any more, in the child of a fork, where no other thread goes on."""
-        self._make_lock()  # a thread that is not here may have had it
+        """Fail all records without callbacks, in the child of a fork, which has no other thread."""
+        self._make_lock()  # a thread of the parent may have had it
         self.is_closed = True
         for batch in self._incomplete:
             batch.abandon(error)
@@ -1169,10 +1170,13 @@ class RecordAccumulator:
                 each.stand_in.abandon(error)
 
     def close(self, sends_rest: bool = True) -> None:
-        """Take no more records; what is there is ready at once, if it is to be sent at all."""
+        """Refuse further records.
+
+        Arguments: sends_rest: whether those that wait are still sent, without lingering.
+        """
         self.is_closed = True
         self.sends_rest = sends_rest
-        # Who has seen it open before ends first, unless that is stuck in code of the program.
+        # Calls that have found it open end first, unless one is stuck in code of the program.
         with contextlib.suppress(KafkaTimeoutError), self.patiently:
             if self.is_changing or self.waiting_deferred:
                 self._settle()

@@ -1,10 +1,11 @@
-"""Repair of an accumulator's tables after an exception in the middle of a change. Pure.
+"""Repair of an accumulator's tables after an exception in the middle of a change.
+
+Called by the accumulator, with its lock held, after a change that was not finished.
 
 A signal's handler or ``PyThreadState_SetAsyncExc`` may raise between any two steps of a thread, and
-memory may run out in any. The changes of :mod:`kafka.producer.record_accumulator` are therefore
-made in an order in which one table always tells the truth: which batches have no outcome, which of
-them the sender has, and the state and the records of each batch. Everything else follows from these
-here. The accumulator calls it, with its lock held, where a change before was not finished.
+memory may run out in any step. :mod:`kafka.producer.record_accumulator` therefore makes its changes
+in such an order that these are right at any time: which batches have no outcome, which of them the
+sender has, and the state and the records of each batch. All else is derived from these. Pure.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ class Sender:
         self.poke()
 
     def begin(self, until: float = -math.inf) -> None:
-        """Do as look(), in a turn of a caller who waits; faster for a single outstanding batch.
+        """Do as look(), in a turn of a caller that waits; faster for a single outstanding batch.
 
         Arguments: until: when the caller stops waiting, in the time of the loop.
         """
@@ -336,7 +336,7 @@ class Sender:
                 left.append(queue)
                 continue
             taken_batch = accumulator.take(queue)
-            if taken_batch is None:  # another thread kept the lock, which wakes nobody
+            if taken_batch is None:  # another thread kept the lock, which wakes no sender
                 self.poke()
                 continue
             taken.append(taken_batch)  # before it is prepared: that may fail in the middle

@@ -1,9 +1,9 @@
 """Sequence numbers of an idempotent producer: which batch may go next, and what an answer means.
 
-Owns, for each partition, the batches that have a number and no final answer yet, the last number
-that was acknowledged, and renumbering under a new epoch (KIP-98, KIP-360). It owns no batch: it
-gives them their numbers by ``restamp()``. What an error does to a transaction is the business of
-:mod:`kafka.producer.transaction_state`; which codes come here at all says
+Keeps, for each partition, the batches that have a number and no final answer yet, and the last
+number that was acknowledged; renumbers them under a new epoch (KIP-98, KIP-360) by ``restamp()``.
+Used by :mod:`kafka.producer.transaction_state`, which decides what an error does to a transaction.
+The error codes that are judged here are the rows with ``SEQUENCE`` of
 :mod:`kafka.producer.produce_errors`. Pure.
 
 Five rules keep each record stored once and in order:
@@ -95,7 +95,7 @@ class _Numbered:
     """A batch with a number.
 
     is_on_wire: sent, and neither answered nor lost; is_retried: was sent before and has to go
-    again; may_be_stored: nobody knows what became of an earlier try; is_given_up: its futures have
+    again; may_be_stored: the outcome of an earlier try is unknown; is_given_up: its futures have
     failed, and only its fate is still of interest; moves_up: numbers before its own are missing at
     the broker, so that it is not stored and will get others; place: among the batches of its
     partition, counted.
@@ -135,7 +135,7 @@ class _Partition:
 
     identity: under which they count; outstanding: in the order of their numbers; unresolved:
     whether batches were given up whose fate is not known yet; renumbers: whether numbers are
-    missing at the broker, so that the batches behind them get others as soon as that is possible;
+    missing at the broker, so that the batches after them get others as soon as that is possible;
     raises: whether in a new epoch.
 
     There is one for each partition that was ever sent to: the broker knows what came last as long.
@@ -170,7 +170,7 @@ class _Partition:
 
     @property
     def follows(self) -> int:
-        """The number behind the last acknowledged one."""
+        """The number after the last acknowledged one."""
         return 0 if self.last_acknowledged < 0 else advance(self.last_acknowledged, 1)
 
     @property
@@ -229,7 +229,7 @@ class Sequences:
             len(self._numbered),
         )
 
-    # ------------------------------------------------------------ who the producer is
+    # ------------------------------------------------------------ the identity of the producer
 
     def begin(self, identity: Identity) -> None:
         """Go on under another identity: partitions with nothing under way at once, others later."""
@@ -251,7 +251,7 @@ class Sequences:
         self.begin(identity)
 
     def forget_identity(self) -> None:
-        """Be nobody; no batch goes until there is a new identity."""
+        """Drop the identity; no batch goes until there is a new one."""
         self.identity = NOBODY
         self.needs_identity = True
 
@@ -365,7 +365,7 @@ class Sequences:
     def on_refused(self, batch: Batch) -> None:
         """Note that the broker has refused a batch for good: its numbers are missing.
 
-        Others behind it move up: in a new epoch (KIP-360), or, in a transaction, in the same one.
+        Others after it move up: in a new epoch (KIP-360), or, in a transaction, in the same one.
         """
         partition, numbered = self._answered(batch)
         partition.miss(partition.outstanding.index(numbered))
@@ -373,7 +373,7 @@ class Sequences:
         self._remove(partition, numbered)
 
     def on_given_up(self, batch: Batch) -> None:
-        """Note that the futures of a batch have failed and nobody knows whether it is stored."""
+        """Note that the futures of a batch have failed, though it may be stored."""
         numbered = self._numbered.get(id(batch))
         if numbered is None or numbered.is_given_up:
             return  # it has never left
@@ -496,7 +496,7 @@ class Sequences:
             partition.renumber(partition.follows, self._is_transactional)
 
     def _raise_epoch(self, partition: _Partition) -> None:
-        """Begin a partition anew under a later identity, which another may have made already."""
+        """Restart a partition under a later identity, which another partition may have made."""
         if partition.identity == self.identity:
             if self.identity.epoch >= LAST_EPOCH:
                 self.needs_identity = True

@@ -1,6 +1,7 @@
-"""Which brokers do not take what is there for them, so that records go elsewhere (KIP-794).
+"""Brokers that do not take the batches that are ready for them, so that records go elsewhere.
 
-Owns since when a broker could not be sent what is ready, and when that has taken too long. Pure.
+Used by the sender. Notes since when a batch could not be sent to a broker, and tells which brokers
+have exceeded partitioner_availability_timeout_ms (KIP-794). Pure.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Collection, Dict, FrozenSet, Optional, Tuple
 
 
 class Stalls:
-    """The brokers that do not take what is ready. Arguments: limit: seconds; 0: nobody is slow."""
+    """The brokers that do not take ready batches. Arguments: limit: seconds; 0: none is slow."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -19,18 +20,18 @@ class Stalls:
         return '<Stalls of %s>' % sorted(self._since)
 
     def stuck(self, node: int, now: float) -> None:
-        """Note that something is ready for a broker and cannot be sent."""
+        """Note that a batch is ready for a broker and not sent yet."""
         if self._limit:
             self._since.setdefault(node, now)
 
     def moved(self, node: int) -> None:
-        """Note that something was sent to a broker."""
+        """Note that a batch was sent to a broker."""
         self._since.pop(node, None)
 
     def slow(self, wanted: Collection[int], now: float) -> Tuple[FrozenSet[int], Optional[float]]:
         """Return the brokers that are too slow, and when to ask again at the latest.
 
-        Arguments: wanted: the brokers for which anything is ready; the others are not waited for.
+        Arguments: wanted: the brokers that have ready batches; the others are forgotten.
         """
         if not self._since:
             return frozenset(), None

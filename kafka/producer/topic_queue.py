@@ -1,8 +1,8 @@
 """The records of one topic that wait to be sent: a queue of batches for each partition.
 
-Owns the queues, which partition a record goes to when the program does not choose itself, and the
-box of those that nobody asks about. Belongs to the accumulator, whose lock guards all of it; what
-is read without the lock says so.
+Chooses the partition of a record where the program does not, and has the box of values that are
+sent without a future. Belongs to the accumulator, whose lock guards all of it; what is read without
+the lock says so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _never(condition: Callable[[], bool], timeout: Optional[float]) -> bool:
     return condition()
 
 
-#: Stands where no batch is open: it has no room, so that nobody has to ask whether there is one.
+#: Stands in where no batch is open: it has no room, which saves a test for None.
 NO_BATCH = ProducerBatch(TopicPartition('', 0), 0.0, -1, _never)
 NO_BATCH.state = BatchState.CLOSED
 
@@ -65,7 +65,7 @@ class PartitionQueue:
 class TopicQueue:
     """The queues of the partitions of a topic.
 
-    Arguments: topic; sticky: who chooses for records without key.
+    Arguments: topic; sticky: chooses the partition of records without key.
 
     Attributes: partitions; avoided: those whose brokers are slow; ratio: compressed size of the
     last batches to that of their records;
@@ -73,9 +73,9 @@ class TopicQueue:
     sent without a future, not yet in a batch; box_until: monotonic seconds, when it has to be
     emptied (read without the lock, as is box); most_boxed, boxed_size: how many values it takes,
     and how many bytes of each; box_time: the timestamp (ms) of what is in it;
-    is_watched: whether somebody is going to empty it; by_key: the queue of each key; is_used:
-    whether there was something new since somebody looked; idle_since: when somebody first found
-    that there was not; is_forgotten: whether it is out of the accumulator's table.
+    is_watched: whether the sender is going to empty it; by_key: the queue of each key; is_used:
+    whether anything was new since the last forget_idle(); idle_since: when that first found nothing
+    new; is_forgotten: whether it is out of the accumulator's table.
     """
 
     __slots__ = (
@@ -129,12 +129,13 @@ class TopicQueue:
         return '<TopicQueue %s of %d partitions>' % (self.topic, len(self.partitions))
 
     def update(self, partitions: Sequence[int], available: Sequence[int]) -> None:
-        """Take over which partitions there are, ascending, and which have a leader."""
+        """Set the partitions, ascending, and those of them that have a leader."""
         if len(partitions) != len(self.partitions):
             self.by_key = HotKeys([self.queue(partition) for partition in partitions])
         self.available = tuple(available)
         self.avoid(self.avoided)
-        self.partitions = tuple(partitions)  # last: who sees them, without the lock, has the others
+        # Last: a thread that sees them, without the lock, sees the others too.
+        self.partitions = tuple(partitions)
 
     def avoid(self, slow: Collection[int]) -> None:
         """Choose none of these partitions for records without key, as long as there are others."""

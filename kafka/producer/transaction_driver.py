@@ -1,19 +1,19 @@
-"""The conversations of a transactional producer: makes the calls that its state needs, one by one.
+"""The driver of a transactional producer: makes the calls that its state needs, one at a time.
 
-Owns who is asked, waiting and back-off, and the blocking verbs of callers. What has to be asked,
-and what an answer means, is decided by :mod:`kafka.producer.transaction_state`; batches are the
-sender's. An idempotent producer gets its producer id here too.
+It finds the coordinator, waits and backs off, and blocks the callers of commit_transaction() and
+the like, in any thread; all else happens in turns of the loop. Which call is needed, and what an
+answer means, is decided by :mod:`kafka.producer.transaction_state`; batches are the sender's. An
+idempotent producer gets its producer id here too.
 
-A call is repeated until it is answered, for as long as the producer lives: a caller who stopped
-waiting finds the same operation under way when it calls again. Everything but the verbs happens in
-turns of the loop.
+A call is repeated until it is answered, for as long as the producer lives: a caller that has timed
+out goes on with the same operation when it calls again.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-from typing import Any, Awaitable, Callable, List, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, List, Mapping, Optional
 
 from kafka.errors import (
     BrokerResponseError,
@@ -34,6 +34,11 @@ from kafka.producer.transaction_operations import Operation, PreparedTxnState
 from kafka.producer.transaction_state import DriverStep, TransactionState
 from kafka.protocol.api import ApiKey
 
+if TYPE_CHECKING:
+    from kafka.net.broker import BrokerLink
+    from kafka.net.loop.loop import Loop
+    from kafka.net.pool import Pool
+
 #: What FindCoordinator calls the kinds of keys.
 GROUP, TRANSACTION = 0, 1
 
@@ -48,16 +53,16 @@ _REMEMBERS_FIVE = 4
 class TransactionDriver:
     """Makes the calls of one producer.
 
-    Arguments: loop, pool: of the producer; state; accumulator; poke: lets the sender look again;
-        max_block: seconds that a verb may take; request_timeout: of one call; retry_backoff,
+    Arguments: loop, pool: of the producer; state; accumulator; poke: makes the sender look again;
+        max_block: seconds that a call may block; request_timeout: of one call; retry_backoff,
         retry_backoff_max: seconds between tries; chance: of the jitter; begin: finds the cluster
         within so many seconds unless that was done, None where it was.
     """
 
     def __init__(
         self,
-        loop: Any,
-        pool: Any,
+        loop: Loop,
+        pool: Pool,
         state: TransactionState,
         accumulator: RecordAccumulator,
         poke: Callable[[], None],
@@ -102,7 +107,7 @@ class TransactionDriver:
         self._block(self._state.initialize, 'init_transactions()')
 
     def begin_transaction(self) -> None:
-        """Begin a transaction. Asks nobody. Raises as TransactionState.begin()."""
+        """Begin a transaction, without a request. Raises as TransactionState.begin()."""
         self._loop.run(self._begin(), self._max_block)
 
     async def _begin(self) -> None:
@@ -234,7 +239,7 @@ class TransactionDriver:
             self._pool.forget_coordinator(GROUP if ask.is_of_group else TRANSACTION, ask.key)
         await self._pause(step.backoff_ms)
 
-    async def _link_for(self, ask: Ask) -> Any:
+    async def _link_for(self, ask: Ask) -> BrokerLink:
         if self._begin_with is not None:
             await self._begin_with(self._request_timeout)
         if ask.key is None:
@@ -254,7 +259,7 @@ class TransactionDriver:
             return self._state.on_no_coordinator(ask, error)
         return self._state.on_call_refused(ask, error)
 
-    async def _ask(self, link: Any, ask: Ask) -> DriverStep:
+    async def _ask(self, link: BrokerLink, ask: Ask) -> DriverStep:
         if link.versions is None:  # it was closed or lost before this was heard
             return DriverStep(None, refinds=True)
         ranges = link.versions.ranges

@@ -1,7 +1,7 @@
-"""What a producer does about each error code of the calls that transactions are made of.
+"""The table of what a producer does about each error code of the calls for transactions.
 
-Owns the one table of it (KIP-98, KIP-360, KIP-447, KIP-588, KIP-890); pure. What a Produce response
-says is in :mod:`kafka.producer.produce_errors`.
+Follows KIP-98, KIP-360, KIP-447, KIP-588 and KIP-890. The error codes of Produce are in
+:mod:`kafka.producer.produce_errors`. Pure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CallOutcome(enum.Enum):
 
     DONE = 'done'
     RETRY = 'retry'  # the same call, after back-off
-    REFIND = 'refind'  # ask who coordinates, then retry
+    REFIND = 'refind'  # look up the coordinator, then retry
     ABORTABLE = 'abortable'
     ABORTABLE_OR_FATAL = 'abortable if a new epoch can be had, otherwise fatal'
     FATAL = 'fatal'
@@ -55,7 +55,7 @@ _ALWAYS: Dict[int, CallOutcome] = {
     49: _FATAL,
 }
 
-#: Says, behind UNSUPPORTED_VERSION, what became of version 2. Nobody tells a producer, and
+#: Follows UNSUPPORTED_VERSION where version 2 was disabled. A producer is not notified of that, and
 #: brokers of 4.4.0 refuse the transactional id from then on (CONCURRENT_TRANSACTIONS).
 SET_BACK = (
     'The feature transaction.version of the brokers was set back; make a new producer, best with'

@@ -1,7 +1,7 @@
-"""What callers of a transactional producer wait for.
+"""Operations that callers of a transactional producer wait for, such as a commit.
 
-Owns the outcome of one call of theirs, which outlives the wait for it; what it takes to get there
-is the business of :mod:`kafka.producer.transaction_state`. Pure.
+An operation has the outcome of one call. It goes on after the caller has timed out, and a repeated
+call finds it. Made by :mod:`kafka.producer.transaction_state`. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafka.structs import TopicPartition
 
 
 class PreparedTxnState(NamedTuple):
-    """What it takes to end a prepared transaction beside its transactional id (KIP-939).
+    """What is needed to end a prepared transaction, besides its transactional id (KIP-939).
 
     is_v2: whether it is of version 2 (KIP-890), which is ended by another version of EndTxn;
     partition: one that was written to, by which to ask whether it is still open; None where only
@@ -29,10 +29,10 @@ class PreparedTxnState(NamedTuple):
 
 
 class Operation:
-    """What a caller waits for. It goes on when the wait ends early, and a repeated call finds it.
+    """One operation of a caller.
 
     Attributes: event: what was called; is_done; error: None if it went well; is_told: whether the
-    caller has seen that it is done, so that another may begin.
+    caller has got the outcome, so that another operation may begin.
     """
 
     __slots__ = ('error', 'event', 'is_done', 'is_told')
@@ -49,10 +49,10 @@ class Operation:
             self.is_done, self.error = True, error
 
     def tell(self) -> None:
-        """Raise its error, if any, to the caller who waited."""
+        """Raise its error, if any, to the caller."""
         self.is_told = True
         if self.error is not None:
-            raise self.error.with_traceback(None)  # as it is raised to each who asks
+            raise self.error.with_traceback(None)  # it may be raised again
 
 
 class OffsetsOperation(Operation):

@@ -607,7 +607,7 @@ class TransactionState:
         return DriverStep(None, refinds=True)
 
     def on_no_coordinator(self, ask: Ask, error: KafkaError) -> DriverStep:
-        """Take note that a broker refuses to say who answers a call (FindCoordinator)."""
+        """Take note that the coordinator cannot be found: an error of FindCoordinator."""
         is_fatal = error.fatal or isinstance(error, errors.TransactionalIdAuthorizationFailedError)
         return self._conclude(ask, CallOutcome.FATAL if is_fatal else CallOutcome.ABORTABLE, error)
 
@@ -715,7 +715,7 @@ class TransactionState:
                 self._ended(Identity(response.producer_id, response.producer_epoch))
             return _GO_ON
         if code == INVALID_TXN_STATE and not commits and not self._is_started:
-            self._ended(None)  # what nobody answered had not been carried out either
+            self._ended(None)  # the call without an answer was not carried out either
             return _GO_ON
         if outcome is CallOutcome.ABORTABLE_OR_FATAL and not commits and self._raises_epoch:
             self._needs_epoch = True

@@ -1,7 +1,7 @@
-"""The states of a transactional producer and what may follow what: the table, and nothing else.
+"""The table of the states of a transactional producer and the moves between them.
 
-Follows KIP-98, KIP-360, KIP-890 and, for what is prepared, KIP-939. An idempotent
-producer without transactional id uses the first three states and the last.
+Follows KIP-98, KIP-360, KIP-890 and, for prepared transactions, KIP-939. An idempotent producer
+without transactional id uses the first three states and the last. Pure.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from kafka.errors import IllegalStateError
 class TxnState(enum.Enum):
     """The states of a transactional producer."""
 
-    UNINITIALIZED = 'uninitialized'  # nobody has given it a producer id
-    INITIALIZING = 'initializing'  # it asks for a producer id, or for a new epoch
+    UNINITIALIZED = 'uninitialized'  # without a producer id
+    INITIALIZING = 'initializing'  # InitProducerId is under way, for a producer id or a new epoch
     READY = 'ready'  # between transactions
     IN_TRANSACTION = 'in transaction'
-    PREPARED = 'prepared'  # all is stored; the end is asked for by whoever is told of it
+    PREPARED = 'prepared'  # all is stored; ended later, maybe by another process
     COMMITTING = 'committing'  # what was sent is flushed, then the end is asked for
     ABORTING = 'aborting'
     ABORTABLE_ERROR = 'abortable error'  # the transaction can only be aborted

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from kafka.producer.future import FutureRecords, future_of  # noqa: E402
 from kafka.producer.kafka import KafkaProducer  # noqa: E402
 from kafka.producer.producer_batch import BatchState  # noqa: E402
-from kafka.producer.record_accumulator import Limits, RecordAccumulator  # noqa: E402
+from kafka.producer.record_accumulator import AccumulatorConfig, RecordAccumulator  # noqa: E402
 
 PARTITIONS = 6
 KEYS = 1000
@@ -37,7 +37,9 @@ class Producer(KafkaProducer):
     """The quick ways, and the shortest slow ones."""
 
     def __init__(self, batch_size: int, codec: int) -> None:
-        limits = Limits(batch_size=batch_size, buffer_memory=1 << 40, compressed=bool(codec))
+        limits = AccumulatorConfig(
+            batch_size=batch_size, buffer_memory=1 << 40, compressed=bool(codec)
+        )
         self._accumulator = RecordAccumulator(limits, lambda: None, lambda done, timeout: done())
         self.topic = self._accumulator.topic('t')
         self._accumulator.update(self.topic, range(PARTITIONS), range(PARTITIONS))

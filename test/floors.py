@@ -61,7 +61,6 @@ FLOOR = {
     'kafka.producer.future': 'machines',
     'kafka.producer.fire_and_forget': 'machines',
     'kafka.producer.many_records': 'machines',
-    'kafka.producer.plans': 'machines',
     'kafka.producer.produce_request': 'machines',
     'kafka.producer.producer_batch': 'machines',
     'kafka.producer.record_accumulator': 'machines',

@@ -29,7 +29,7 @@ from kafka.producer.future import FutureRecordMetadata, future_of, header_size
 from kafka.producer.plain_state import PlainState
 from kafka.producer.produce_request import SenderSettings
 from kafka.producer.producer_batch import Headers, ProducerBatch, compression_of
-from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.producer.topic_queue import TopicQueue
 from kafka.producer.transaction_driver import TransactionDriver
@@ -68,7 +68,7 @@ class ProducerEngine:
         self.loop, self.pool = network.loop, network.pool
         self.max_block: float = config['max_block_ms'] / 1000
         self.largest_record: int = min(config['max_request_size'], config['buffer_memory'])
-        limits = Limits(
+        limits = AccumulatorConfig(
             batch_size=config['batch_size'],
             linger=config['linger_ms'] / 1000,
             buffer_memory=config['buffer_memory'],
@@ -383,7 +383,7 @@ def _state_of(config: Mapping[str, Any]) -> Union[PlainState, TransactionState]:
     return TransactionState(config['transactional_id'], timeout_ms)
 
 
-def _sender_settings(config: Mapping[str, Any], limits: Limits) -> SenderSettings:
+def _sender_settings(config: Mapping[str, Any], limits: AccumulatorConfig) -> SenderSettings:
     return SenderSettings(
         acks=config['acks'],
         request_timeout=config['request_timeout_ms'] / 1000,

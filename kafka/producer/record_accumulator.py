@@ -28,7 +28,19 @@ import sys
 import threading
 from bisect import bisect_left
 from functools import partial
-from typing import Any, Callable, Collection, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.partitioner.sticky import UniformSticky
@@ -39,13 +51,12 @@ from kafka.producer.encoded_batches import Encoded, ManyEncoded
 from kafka.producer.fire_and_forget import FireAndForgetQueue
 from kafka.producer.future import Placed
 from kafka.producer.many_records import Group, Many, ends_of, padded, single
-from kafka.producer.plans import Limits, ReadyCheckResult
 from kafka.producer.producer_batch import BATCH_BYTES, RECORD_BYTES, Headers, ProducerBatch
 from kafka.producer.repair import remaining_batches, repair_queues
 from kafka.producer.topic_queue import NO_BATCH, PartitionQueue, TopicQueue
 from kafka.structs import TopicPartition
 
-__all__ = ['AGAIN', 'Limits', 'ReadyCheckResult', 'RecordAccumulator']
+__all__ = ['AGAIN', 'AccumulatorConfig', 'ReadyCheckResult', 'RecordAccumulator']
 
 #: What the interpreter needs for a value besides its bytes: its head and a place in a list.
 OBJECT_BYTES = 48
@@ -62,6 +73,39 @@ _MOST_SHRINK = 8
 _MAY_KEEP_LOCK = sys.version_info < (3, 10)
 
 
+class AccumulatorConfig(NamedTuple):
+    """The options of a producer about batches.
+
+    batch_size, buffer_memory: bytes; linger, delivery_timeout: seconds; ordered: one batch of a
+    partition at a time on the wire; compressed: whether batches shrink; adaptive: KIP-794;
+    record_size: bytes of key and value that every record may have.
+    """
+
+    batch_size: int = 16384
+    linger: float = 0.0
+    buffer_memory: int = 33554432
+    delivery_timeout: float = 120.0
+    ordered: bool = False
+    compressed: bool = False
+    adaptive: bool = True
+    record_size: int = 1048576
+
+
+class ReadyCheckResult(NamedTuple):
+    """Which batches may be sent now.
+
+    by_node: the queues that are ready, by the node that leads; next_at: monotonic seconds, when to
+    look again without news; None: only after news; leaderless: topics with a ready partition that
+    has no known leader; is_late: a batch has exceeded the delivery time-out; it has to be expired
+    first, and nothing else was looked at.
+    """
+
+    by_node: Dict[int, List[PartitionQueue]]
+    next_at: Optional[float]
+    leaderless: List[Any]
+    is_late: bool = False
+
+
 class RecordAccumulator:
     """The batches of all topics of a producer.
 
@@ -71,7 +115,7 @@ class RecordAccumulator:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: AccumulatorConfig,
         wake: Callable[[], None],
         wait: Callable[[Callable[[], bool], Optional[float]], bool],
     ) -> None:

@@ -13,7 +13,7 @@ from kafka.net.link_parts import Answer
 from kafka.producer.future import future_of
 from kafka.producer.plain_state import PlainState
 from kafka.producer.produce_request import SenderSettings
-from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.protocol.negotiation import BrokerVersions
 from kafka.protocol.produce import (
@@ -187,7 +187,7 @@ class Rig:
         self.loop = ManualLoop()
         self.pool = Pool(self.loop, {0: produce})
         self.settings = SenderSettings(batch_size=batch_size, **settings)
-        limits = Limits(
+        limits = AccumulatorConfig(
             batch_size=batch_size,
             delivery_timeout=self.settings.delivery_timeout,
             ordered=self.settings.max_in_flight == 1,

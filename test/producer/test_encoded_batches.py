@@ -9,7 +9,7 @@ from kafka.producer import encoded_batches
 from kafka.producer.buffer import Ticket
 from kafka.producer.encoded_batches import Encoded, LateColumn, ManyEncoded
 from kafka.producer.producer_batch import BatchState
-from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 from kafka.record.batch_encoder import encode_columns
 from kafka.record.default_records import DefaultRecordBatch
 
@@ -20,7 +20,9 @@ def part(partition, *values, keys=None, headers=None):
 
 
 def accumulator_of(**limits):
-    accumulator = RecordAccumulator(Limits(**limits), lambda: None, lambda done, timeout: done())
+    accumulator = RecordAccumulator(
+        AccumulatorConfig(**limits), lambda: None, lambda done, timeout: done()
+    )
     topic = accumulator.topic('t')
     accumulator.update(topic, range(3), range(3))
     return accumulator, topic

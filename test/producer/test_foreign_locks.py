@@ -25,7 +25,7 @@ from kafka.producer.future import future_of
 from kafka.producer.kafka import KafkaProducer
 from kafka.producer.plain_state import PlainState
 from kafka.producer.producer_batch import BatchState
-from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 
 LONG = 30.0
 
@@ -36,7 +36,7 @@ class Producer(KafkaProducer):
     def __init__(self, **limits):
         limits = {'buffer_memory': 1 << 40, 'delivery_timeout': 1e12, **limits}
         self._accumulator = RecordAccumulator(
-            Limits(**limits), lambda: None, lambda done, timeout: done()
+            AccumulatorConfig(**limits), lambda: None, lambda done, timeout: done()
         )
         self.topic = self._accumulator.topic('t')
         self._accumulator.update(self.topic, [0, 1, 2], [0, 1, 2])

@@ -16,7 +16,7 @@ from kafka.net.client import NetworkClient
 from kafka.producer import record_accumulator
 from kafka.producer.future import FutureRecords
 from kafka.producer.producer_batch import BatchState
-from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 from kafka.testing import MemoryCluster
 from test.raising import PACKAGE, Interruption, Raiser, needs_points, points
 from test.simulation.copier import SimProducer
@@ -184,7 +184,9 @@ def test_a_ticket_of_a_call_that_was_ended_is_given_up():
 
 
 def accumulator_of(**limits):
-    accumulator = RecordAccumulator(Limits(**limits), lambda: None, lambda done, timeout: done())
+    accumulator = RecordAccumulator(
+        AccumulatorConfig(**limits), lambda: None, lambda done, timeout: done()
+    )
     accumulator.update(accumulator.topic('t'), [0], [0])
     return accumulator, accumulator.topic('t')
 

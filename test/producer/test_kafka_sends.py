@@ -12,14 +12,14 @@ from kafka.producer.bounded_lock import LockBusyError
 from kafka.producer.future import FutureRecords, future_of
 from kafka.producer.kafka import KafkaProducer
 from kafka.producer.producer_batch import BatchState
-from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 
 
 class Producer(KafkaProducer):
     """The quick ways over an accumulator whose batches a test takes; counts what is slow."""
 
     def __init__(self, partitions=3, batch_size=1000, buffer_memory=1 << 30):
-        limits = Limits(batch_size=batch_size, buffer_memory=buffer_memory)
+        limits = AccumulatorConfig(batch_size=batch_size, buffer_memory=buffer_memory)
         self._accumulator = RecordAccumulator(limits, lambda: None, lambda done, timeout: done())
         self.topic = self._accumulator.topic('t')
         self._accumulator.update(self.topic, range(partitions), range(partitions))

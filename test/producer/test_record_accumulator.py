@@ -10,7 +10,7 @@ from kafka.errors import IllegalStateError, KafkaError
 from kafka.producer import record_accumulator
 from kafka.producer.buffer import Ticket
 from kafka.producer.producer_batch import BATCH_BYTES, BatchState
-from kafka.producer.record_accumulator import OBJECT_BYTES, Limits, RecordAccumulator
+from kafka.producer.record_accumulator import OBJECT_BYTES, AccumulatorConfig, RecordAccumulator
 
 VALUE = b'v' * 90  # 100 bytes with what a record of the new format needs
 
@@ -22,7 +22,7 @@ class Machine:
         self.now = 100.0
         self.wakes = 0
         self.leaders = {}
-        self.limits = Limits(**{'batch_size': 1000, 'linger': 1.0, **limits})
+        self.limits = AccumulatorConfig(**{'batch_size': 1000, 'linger': 1.0, **limits})
         self.accumulator = RecordAccumulator(self.limits, self.woken, lambda done, timeout: done())
         self.topic = self.accumulator.topic('t')
         self.accumulator.update(self.topic, range(partitions), range(partitions))

@@ -9,7 +9,7 @@ import pytest
 
 from kafka.producer.kafka import KafkaProducer
 from kafka.producer.producer_batch import BatchState
-from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 
 HEADERS = (('h', b'1'),)
 
@@ -18,7 +18,9 @@ class Producer(KafkaProducer):
     """The quick ways over an accumulator; the slow one puts the record in like the real one."""
 
     def __init__(self):
-        self._accumulator = RecordAccumulator(Limits(), lambda: None, lambda done, timeout: done())
+        self._accumulator = RecordAccumulator(
+            AccumulatorConfig(), lambda: None, lambda done, timeout: done()
+        )
         self.topic = self._accumulator.topic('t')
         self._accumulator.update(self.topic, [0], [0])
         self._accumulator.fast['t'] = self.topic

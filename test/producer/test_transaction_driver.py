@@ -13,7 +13,7 @@ from kafka.errors import (
     NoBrokersAvailable,
     UnsupportedVersionError,
 )
-from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 from kafka.producer.transaction_driver import GROUP, TRANSACTION, TransactionDriver
 from kafka.producer.transaction_errors import CallKind
 from kafka.producer.transaction_state import TransactionState
@@ -111,7 +111,9 @@ class Rig:
         self.loop = TimedLoop()
         self.pool = Pool()
         self.pokes = 0
-        self.accumulator = RecordAccumulator(Limits(), lambda: None, lambda done, timeout: done())
+        self.accumulator = RecordAccumulator(
+            AccumulatorConfig(), lambda: None, lambda done, timeout: done()
+        )
         self.state = TransactionState(transactional_id)
         self.driver = TransactionDriver(
             self.loop, self.pool, self.state, self.accumulator, self.poke, max_block=10.0

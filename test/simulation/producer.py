@@ -18,7 +18,7 @@ from kafka.net.pool import Pool
 from kafka.net.settings import NetSettings, parse_servers
 from kafka.producer.future import future_of
 from kafka.producer.produce_request import SenderSettings
-from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_driver import TransactionDriver
 from kafka.producer.transaction_state import TransactionState
@@ -99,7 +99,7 @@ class SimulatedProducer:
             reconnect_backoff_max=0.5,
         )
         self.pool = Pool(self.loop, settings, random.Random(chance.random()))
-        limits = Limits(
+        limits = AccumulatorConfig(
             batch_size=options.batch_size,
             linger=options.linger,
             buffer_memory=options.buffer_memory,

@@ -2,7 +2,7 @@
 
 Used by :mod:`kafka.producer.record_accumulator`, which puts the values of a box into batches. Its
 lock is held for everything here. A sending thread takes no lock to put a value into a box
-(:mod:`kafka.producer.sending`), and may therefore do so just after the box was emptied for the last
+(:mod:`kafka.producer.kafka`), and may therefore do so just after the box was emptied for the last
 time. So that no value is forgotten there, the sending thread checks *after* it has put a value
 whether the box is still watched; and ``unwatch()`` marks the box as unwatched *before* it checks
 whether the box is empty. At least one of the two sees the other.

@@ -124,7 +124,7 @@ class RecordAccumulator:
         self._make_lock()
         #: Whether a change is under way, or was ended by an exception; see the module's text.
         self.is_changing = False
-        #: Topics whose records take the quick way (kafka.producer.sending). Another dict takes its
+        #: Topics whose records take the quick way (kafka.producer.kafka). Another dict takes its
         #: place when a record is deferred, so that nothing overtakes it.
         self.fast: Dict[Any, TopicQueue] = {}
         self.deferred = DeferredRecords()
@@ -806,7 +806,7 @@ class RecordAccumulator:
                 ' same producer, which cannot wait for room: raise buffer_memory' % many.topic.topic
             )
         stand_in = self.deferred.add(many, partition, now, self._wait)
-        self.fast = {}  # after the line above, see Placing._allow_fast()
+        self.fast = {}  # after the line above, see KafkaProducer._allow_fast()
         self._wake()
         return stand_in
 

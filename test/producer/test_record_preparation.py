@@ -8,7 +8,7 @@ from kafka.errors import KafkaConfigurationError, KafkaError, UnsupportedForMess
 from kafka.partitioner.default import DefaultPartitioner
 from kafka.producer.future import future_of
 from kafka.producer.producer_batch import FailedBatch
-from kafka.producer.record_accumulator import Limits, RecordAccumulator
+from kafka.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 from kafka.producer.record_checks import ProducerRecord, RecordTypeError, RecordValueError
 from kafka.producer.record_preparation import ProducerInterceptors, RecordPreparation
 from kafka.structs import TopicPartition
@@ -23,7 +23,7 @@ def preparation(key=None, value=None, partitioner=None):
 @pytest.fixture
 def queue():
     """Return a topic with partitions 0 to 3, the last without a leader."""
-    accumulator = RecordAccumulator(Limits(), lambda: None, lambda done, timeout: done())
+    accumulator = RecordAccumulator(AccumulatorConfig(), lambda: None, lambda done, timeout: done())
     made = accumulator.topic('t')
     accumulator.update(made, [0, 1, 2, 3], [0, 1, 2])
     return made

@@ -38,7 +38,7 @@ HELD_BY = {
         'producer/test_kafka.py',
         'test_a_pickled_producer_is_its_options',
     ),
-    '``commit()``': ('consumer/test_committing.py', 'test_what_was_handed_out_is_committed'),
+    '``commit()``': ('consumer/test_commits.py', 'test_what_was_handed_out_is_committed'),
     'a call while another thread is inside': (
         'consumer/test_one_thread.py',
         'test_another_thread_is_told_who_is_inside',
@@ -49,11 +49,11 @@ HELD_BY = {
         'test_a_damaged_batch_is_named_each_time_and_stepped_over',
     ),
     '``poll()`` behind iteration': (
-        'consumer/test_polling.py',
+        'consumer/test_modern_polling.py',
         'test_poll_and_iteration_lose_and_repeat_nothing',
     ),
     '``task_done()``, ``offsets()``': (
-        'consumer/test_committing.py',
+        'consumer/test_commits.py',
         'test_marks_are_what_is_committed_once_there_are_any',
     ),
     '``async`` as an option': (
@@ -105,6 +105,10 @@ HELD_BY = {
         'test_where_nothing_tells_the_environment_does_else_it_is_modern',
         'test_a_verb_that_only_0_9_5_had_settles_it_with_one_line',
         'test_a_consumer_of_0_9_5_fixes_its_position_in_the_constructor',
+    ),
+    'a method of 1.0 and later on a ``KafkaConsumer`` of 0.9.5': (
+        'consumer/test_group.py',
+        'test_modern_methods_raise_in_0_9_5',
     ),
     '``kafka.conn.collect_hosts``': (
         'test_simple_client.py',

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 import reprlib
-from typing import Any, Dict, Iterable, List
+from typing import Any, Dict, Iterable, List, Mapping
 
 from kafka.errors import IllegalStateError
 from kafka.internals.validation import (
@@ -28,6 +28,7 @@ __all__ = [
     'check_partition',
     'check_partitions',
     'check_whole',
+    'default_seconds',
     'seconds_of',
 ]
 
@@ -112,6 +113,12 @@ def seconds_of(timeout_ms: Any, default: float, name: str = 'timeout_ms') -> flo
     if not timeout_ms >= 0:
         raise ArgumentValueError('%s must be at least 0, not %r' % (name, timeout_ms))
     return min(float(timeout_ms) / 1000, _LONGEST)
+
+
+def default_seconds(options: Mapping[str, Any]) -> float:
+    """Return the option request_timeout_ms in seconds, as a program may have changed it."""
+    seconds: float = options['request_timeout_ms'] / 1000
+    return seconds
 
 
 #: Longer than any program waits; the system's clocks take no infinity.

@@ -1,10 +1,12 @@
-"""The parts of a modern consumer, put together: loop, pool, what is read, fetches, group.
+"""The parts of a consumer, put together: network, what is read, fetches, group, commits.
 
-Owns which parts there are by options and the brokers' release, their beginning and their end. Does
-not own: what the program sees and calls (group.py and the mixins it is made of); any protocol.
+Decides which parts there are, by the options and the release of the brokers, and begins and ends
+them. A face stands on it (KafkaConsumer's is kafka.consumer.modern) and adds what programs call;
+eras, deserializers and when to block are the face's. No part knows the face, so that it can be
+collected.
 
-What turns of the loop and the thread that polls both touch, the subscription and what is parked of
-fetches, is guarded by ``lock``. None of the parts knows the consumer, so that it can be collected.
+Turns of the loop and the thread of the program both touch the subscription and what is parked of
+fetches; ``lock`` guards them.
 """
 
 from __future__ import annotations
@@ -55,12 +57,19 @@ _GROUPS_SINCE, _KAFKA_SINCE, _ZOOKEEPER_SINCE = (0, 9), (0, 8, 2), (0, 8, 1)
 class Engine:
     """The parts of one consumer.
 
-    Arguments: config: its Options; make: makes a CompletedFetch of an answer of a partition;
-    client: the network.
+    Arguments:
+        config: its Options.
+        make: makes a CompletedFetch of what a fetch response has of a partition.
+        client: the network, with its loop.
 
-    Attributes: lock; client; loop and pool: its own; subscription; fetcher; positions; lookups;
-    commits: None without group, or on brokers that store no offsets; member: None without
-    membership; errors: what the next poll has to raise; figures: None without metrics.
+    Attributes:
+        lock; client; loop and pool: those of the client.
+        subscription; fetcher; positions; lookups; following: its parts, the last four once built.
+        commits: None without group, or on brokers that store no offsets.
+        member: None without membership.
+        errors: what the next poll has to raise.
+        figures: None without metrics.
+        is_woken: whether wakeup() was called and no call has ended by it; the face's.
     """
 
     def __init__(
@@ -80,6 +89,7 @@ class Engine:
         self.figures: Any = None
         self.commits: Optional[OffsetCommits] = None
         self.member: Optional[Member] = None
+        self.is_woken = False
         self._search: Optional[Task[None]] = None
         self._make = make
         self._is_built = False
@@ -90,18 +100,26 @@ class Engine:
     # ------------------------------------------------------------ beginning
 
     def begin(self, limit: Optional[float] = None) -> None:
-        """Find out what the brokers are, unless the options say it, and make the other parts.
+        """Build the parts; block until the brokers are found unless the options tell their release.
+
+        Starts the loop's thread.
 
         Arguments: limit: seconds to look for brokers; None for what the options say.
         Raises: NoBrokersAvailable when nobody answers; InvalidOptionError for options that brokers
             of that release cannot serve.
         """
-        config = self._config
         self.loop.start()
-        if config['api_version'] is None:
+        if self._config['api_version'] is None:
             self.client.connect(self._limit() if limit is None else limit)
-            options.settle_release(config, self.client.release())
-        self._build()
+        self._build_for_release()
+
+    async def begin_in_turns(self, limit: Optional[float] = None) -> None:
+        """Find the brokers and build the parts, for a face that must not block; as begin().
+
+        No thread is started: the face drives the loop.
+        """
+        await self.client.bootstrap(self._limit() if limit is None else limit)
+        self._build_for_release()
 
     def _limit(self) -> Optional[float]:
         names = ('bootstrap_timeout_ms', 'api_version_auto_timeout_ms')
@@ -114,7 +132,7 @@ class Engine:
         return self.client.is_bootstrapped
 
     def search(self) -> None:
-        """See to it, in a turn, that the cluster is being looked for until it is found."""
+        """Look for the cluster until it is found, unless that goes on already; in a turn."""
         if not self.has_begun and (self._search is None or self._search.done):
             self._search = self.loop.spawn(self._find())
 
@@ -128,6 +146,11 @@ class Engine:
                     return
                 log.warning('the cluster is not found yet: %s', error)
         self.look()
+
+    def _build_for_release(self) -> None:
+        if self._config['api_version'] is None:
+            options.settle_release(self._config, self.client.release())
+        self._build()
 
     def _build(self) -> None:
         config, loop, pool = self._config, self.loop, self.pool
@@ -220,13 +243,13 @@ class Engine:
         return await commits.fetch_each(partitions, self._request_timeout, who)
 
     def standing(self, partitions: Iterable[TopicPartition]) -> Any:
-        """Return as whom offsets of partitions are committed, as OffsetCommits.commit() has it."""
+        """Return the member that offsets of partitions are committed as; for OffsetCommits."""
         if self.member is None or not self.subscription.partitions_auto_assigned():
             return self.identity()
         return Standing(self.loop, self.member, self.subscription, self.lock, partitions)
 
     def identity(self) -> ConsumerGroupMetadata:
-        """Return who this consumer is to its group."""
+        """Return as which member of its group this consumer reads."""
         if self.member is None:
             return ConsumerGroupMetadata(self._group_id)
         return self.member.identity()
@@ -234,24 +257,24 @@ class Engine:
     # ------------------------------------------------------------ turns
 
     def look(self) -> None:
-        """See, in a turn, what positions and fetches are owed."""
+        """Look up positions and send fetches as needed, in a turn."""
         if self.has_begun and self._is_built:
             self.positions.look()
             self.fetcher.look()
 
     def nudge(self) -> None:
-        """Let the next turn look, from any thread."""
+        """Call look() in the next turn; from any thread."""
         self.loop.call_threadsafe(self.look)
 
     def nudge_if_open(self) -> None:
-        """Let the next turn look unless the loop is closed; for clean-up, which must not raise."""
+        """Call look() in the next turn unless the loop is closed; for clean-up: must not raise."""
         try:
             self.nudge()
         except IllegalStateError:  # the handler of a signal has closed the consumer
             pass
 
     def has_news(self) -> bool:
-        """Tell whether the thread that polls has something to do."""
+        """Return True if the face has something to do: records, an error, a rebalance step."""
         member = self.member
         if member is not None:
             step = member.step
@@ -269,7 +292,7 @@ class Engine:
         return error or self.positions.take_error()
 
     def _error_of_fetches(self) -> Optional[KafkaError]:
-        """Return what came up in fetching, without topics that are not to be read any more."""
+        """Return an error of fetches, without topics that are not read any more."""
         errors: Deque[KafkaError] = self.fetcher.errors
         while errors:
             error = errors.popleft()
@@ -291,22 +314,22 @@ class Engine:
         return error or member.error
 
     def _denial(self, error: KafkaError) -> Optional[KafkaError]:
-        """Return what the coordinator said of topics, None if that is about others than now."""
+        """Return the coordinator's error about topics; None if others are read by now."""
         topics = error.args[0]
         if not all(map(self.subscription.matches, topics)):
             return None
-        # It names all that it was told; metadata may know which of them it means.
+        # It names all topics that it was told of; metadata may know which of them it means.
         denied = topics & self.pool.cluster.unauthorized_topics
         return TopicAuthorizationFailedError(denied) if denied else error
 
     # ------------------------------------------------------------ blocking calls
 
     def wait(self, is_done: Callable[[], Any], seconds: float) -> bool:
-        """Let turns pass until something has happened; tell whether it has."""
+        """Block until something has happened; return False after so many seconds."""
         return bool(self.loop.wait(is_done, seconds if seconds < math.inf else None))
 
     def run(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
-        """Run a coroutine from the program's thread, once the cluster is found.
+        """Block until a coroutine has run, once the cluster is found; return its result.
 
         Arguments: seconds: for all of it. Raises: KafkaTimeoutError, and what it raises.
         """
@@ -368,9 +391,9 @@ class Engine:
 
 
 def _idle_wait(config: Any) -> float:
-    """Return for how long a broker may be let wait in vain: no longer than a program has said.
+    """Return how long a fetch may wait at the broker while idle; 0 where the program says it.
 
-    Where it waits for more bytes than one, it is what makes it send fewer.
+    A fetch that waits for more bytes than one would also delay the records that are there.
     """
     is_ours = 'fetch_max_wait_ms' not in config.given and config['fetch_min_bytes'] <= 1
     return IDLE_WAIT if is_ours else 0.0

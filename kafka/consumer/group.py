@@ -1,47 +1,61 @@
 """KafkaConsumer, one class for programs of 0.9.5 and of the releases after it.
 
-Owns which of the two a consumer is: what in a call tells, what holds where nothing does, and what
-becomes of a verb that the other one has; construction and the end. The verbs of 0.9.5 stand in
-``dialect_09``, those of 1.x and later in ``verbs``, ``polling``, ``committing`` and
-``reading_verbs``, over the parts that ``engine`` puts together. The era is read in this file alone.
+Documents all public methods and calls what does the work: a ModernConsumer, or a Consumer09. The
+arguments of the constructor decide which, and a method of 0.9.5 may replace the former by the
+latter, once, before anything was fetched. Calls of the consumer's own methods that a subclass may
+have replaced are made here, on the consumer itself. For one thread at a time, but for wakeup() and
+assignment().
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import copyreg
 import functools
 import logging
 import os
 import sys
-from types import MethodType
-from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from kafka import config
-from kafka.blocking.topic_maps import TopicDict
 from kafka.consumer.arguments_09 import DEFAULT_CONSUMER_CONFIG, DEPRECATED_CONFIG_KEYS
-from kafka.consumer.call_checks import ConsumerClosedError, seconds_of
+from kafka.consumer.call_checks import ConsumerClosedError, as_partitions, check_partition
 from kafka.consumer.deserializers import LentDeserializer, adapt_deserializer
 from kafka.consumer.engine import Engine
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
-from kafka.consumer.hand_out import KEEPS_FRAMES, has_lost
-from kafka.consumer.kafka_09 import Verbs09
-from kafka.consumer.reading_verbs import ReadingVerbs
-from kafka.consumer.rebalancing import is_of_3_0
-from kafka.consumer.shell import NOTHING, Shell
-from kafka.consumer.siblings import SiblingWatch
-from kafka.consumer.verbs import Verbs
+from kafka.consumer.hand_out import KEEPS_FRAMES, NOTHING, HandOut, Iteration, has_lost
+from kafka.consumer.kafka_09 import Consumer09
+from kafka.consumer.modern import ModernConsumer
+from kafka.consumer.one_thread import OneThread
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.coordinator.commits.schedule import AutoCommit
-from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaError, NoBrokersAvailable
-from kafka.internals.cleanup import CleanUp, clean_up
+from kafka.errors import IllegalStateError, KafkaConfigurationError, NoBrokersAvailable
+from kafka.future import Future
+from kafka.internals.cleanup import clean_up
 from kafka.internals.logging_setup import be_quiet
-from kafka.internals.program_errors import log_program_error
-from kafka.internals.running_calls import is_in_call
 from kafka.net.client import NetworkClient
 from kafka.net.settings import NetSettings
+from kafka.record.vectors import DEFAULT_COLUMNS
+from kafka.structs import (
+    ConsumerGroupMetadata,
+    ConsumerRecord,
+    KafkaMessage,
+    OffsetAndTimestamp,
+    TopicPartition,
+)
 
 log = logging.getLogger('kafka.consumer.kafka')
 
@@ -56,17 +70,6 @@ _ONLY_MODERN = (
     - DEFAULT_CONSUMER_CONFIG.keys()
     - DEPRECATED_CONFIG_KEYS.keys()
     - {'dialect'}
-)
-# What such programs call and read.
-_MODERN_VERBS = frozenset(
-    """
-    assign assignment beginning_offsets bootstrap bootstrap_connected commit_async committed
-    end_offsets enforce_rebalance group_metadata highwater incremental_assign
-    incremental_unassign lag last_stable_offset metrics
-    offsets_for_times partitions_for_topic pause paused poll position resume seek
-    seek_to_beginning seek_to_committed seek_to_end skip_corrupt subscribe subscription topics
-    unsubscribe wakeup
-    """.split()
 )
 
 #: What does the work of a verb of 0.9.5 on a modern consumer, which has offsets() and task_done().
@@ -138,7 +141,7 @@ class _NothingConfigured(KafkaConfigurationError, NoBrokersAvailable):
     """Nothing said where brokers are, and none is here: a KafkaConfigurationError up to 1.0."""
 
 
-class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
+class KafkaConsumer:
     """Consume topics: ``KafkaConsumer('topic', bootstrap_servers='host:9092', group_id='g')``.
 
     Two eras gave this name to classes with different guarantees. This one is both; the call tells
@@ -174,29 +177,33 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         RangePartitionAssignor,
         RoundRobinPartitionAssignor,
     )
+    # What does the work: one of the two, and the engine of the first.
+    _modern: Optional[ModernConsumer] = None
+    _old: Optional[Consumer09] = None
+    _engine: Optional[Engine] = None
 
     def __init__(self, *topics: Any, **configs: Any) -> None:
-        Verbs09.__init__(self)
-        Shell.__init__(self)
+        self._guard = OneThread()
+        self._iteration = Iteration()
         self._dialect = dialect_of(topics, configs)
         self._topics = topics
-        self._pid = os.getpid()
         given = {name: value for name, value in configs.items() if name != 'dialect'}
         self._given: Dict[str, Any] = config.hidden(given)
         if self._dialect.era == OLD:
-            self._open()
+            self._old = Consumer09(self._iteration)
+            self._open_09(self._old)
         else:
             configs = config.with_changed(configs, self.DEFAULT_CONFIG, _PRISTINE)
             self._open_modern(config.hidden(configs))
 
     def __repr__(self) -> str:
-        if self._dialect.era == OLD:
+        if self._old is not None:
             names = [
-                '%s-%d' % (_text(key.topic), key.partition) for key in self._table.partitions()
+                '%s-%d' % (_text(key.topic), key.partition) for key in self._old.table.partitions()
             ]
         else:
             names = [_text(topic) for topic in self._topics]
-            if self.__dict__.get('_engine') is not None:
+            if self._engine is not None:
                 subscription = self._engine.subscription
                 names = sorted(
                     subscription.subscription
@@ -207,31 +214,86 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
                 )
         return '<%s %s topics=(%s)>' % (type(self).__name__, self._dialect.era, '|'.join(names))
 
-    # ------------------------------------------------------------ one class for two eras
+    # ------------------------------------------------------------ reading
+
+    def poll(
+        self, timeout_ms: Any = 0, max_records: Any = None, update_offsets: bool = True
+    ) -> Dict[TopicPartition, List[ConsumerRecord]]:
+        """Return records that have come, by partition, as soon as there are any (1.0).
+
+        Arguments: timeout_ms: how long to wait for one, in ms; max_records: how many at most, None
+            for the option max_poll_records (1.3); update_offsets: not looked at (2.0).
+        Returns: {TopicPartition: [ConsumerRecord, ...]}, {} when the time is over.
+        Raises: WakeupError; IllegalStateError when closed, and while another thread is inside;
+            NoOffsetForPartitionError, OffsetOutOfRangeError, LogTruncationError without a policy
+            for resets; TopicAuthorizationFailedError, GroupAuthorizationFailedError, InvalidTopic-
+            Error; CorruptRecordError for what cannot be read, naming its place, again and again
+            until the program seeks or calls skip_corrupt(), and between what has come of other
+            partitions is returned; what a deserializer raises, likewise;
+            FencedInstanceIdError and other ends of a membership; ArgumentValueError,
+            ArgumentTypeError for arguments. Both of the former have an attribute ``failed_at``,
+            (TopicPartition, offset).
+        """
+        modern, hand_out = self._as_modern('poll'), HandOut()
+        records = modern.poll(timeout_ms, max_records, hand_out)
+        hand_out.is_open = False  # the last step: from here on they are the program's
+        return records
+
+    def poll_arrow(
+        self,
+        timeout_ms: Any = 0,
+        columns: Sequence[str] = DEFAULT_COLUMNS,
+        timestamp_unit: str = 'ms',
+    ) -> Any:
+        """Return records that have come as a pyarrow.RecordBatch, as soon as there are any.
+
+        They are those of one answer about one partition, up to max_partition_fetch_bytes of them:
+        max_poll_records counts nothing here, nor do interceptors. Positions move as by poll().
+
+        Arguments: timeout_ms: how long to wait for some, in ms; columns: of key, value, topic,
+            partition, offset, timestamp, timestamp_type and headers, in this order; all but the
+            headers. Keys and values are bytes; headers are null for a record without any;
+            timestamp_unit: 'ms', 'us' or 'ns', the zone is UTC.
+        Returns: None when the time is over, never a batch without rows.
+        Raises: as poll(); ProtocolError for a record whose time does not fit the unit, as poll()
+            does for one that cannot be read; KafkaConfigurationError for an unknown column or
+            unit, and where deserializers are set; MissingArrowError, an ImportError, without the
+            extra ``arrow``.
+        """
+        modern, hand_out = self._as_modern('poll_arrow'), HandOut()
+        batch = modern.poll_arrow(timeout_ms, columns, timestamp_unit, hand_out)
+        hand_out.is_open = False  # the last step, as in poll()
+        return batch
 
     def __iter__(self) -> KafkaConsumer:
         return self
 
     def __next__(self) -> Any:
-        """Return the next record, as next(). No call stands before the iterator: it costs most.
+        """Return the next record; next() is the same (0.9.5).
 
-        Nor between the iterator and the return: Python may raise after each call what came from
-        outside, and the record would be in no place.
+        Blocks until there is one, unless consumer_timeout_ms says how long to wait, from each call
+        on. In 0.9.5 the rounds are fetch_messages().
+
+        Raises: StopIteration after consumer_timeout_ms and when closed, otherwise as poll(); in
+            0.9.5 ConsumerTimeout, otherwise as fetch_messages().
         """
+        # No call stands before the iterator: it costs most. Nor between the iterator and the
+        # return: Python may raise after each call what came from outside, and the record would be
+        # in no place.
         try:
-            for record in self._messages:
+            for record in self._iteration.records:
                 return record
         except BaseException:  # a record may be gone from the iterator without being returned
-            self._messages, self._is_cut = NOTHING, True
+            self._iteration.records, self._iteration.is_cut = NOTHING, True
             raise
-        if self._dialect.era == OLD:
-            return Verbs09._await_message(self)
-        self._refill()
+        if self._old is not None:
+            return self._old.next_message(self.fetch_messages)
+        self._as_modern('__next__').refill()
         try:
-            for record in self._messages:
+            for record in self._iteration.records:
                 return record
         except BaseException:
-            self._messages, self._is_cut = NOTHING, True
+            self._iteration.records, self._iteration.is_cut = NOTHING, True
             raise
         raise IllegalStateError('iteration began with records of a partition that has none')
 
@@ -241,28 +303,232 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         So the frame is kept: the next call sees how this one has ended. A frame that referred to
         the consumer would keep it alive.
         """
-        if self._last_next is not None and has_lost(self._last_next):
-            self._messages, self._is_cut = NOTHING, True
-        messages = self._messages
-        self._last_next = sys._getframe()
-        for record in messages:  # noqa: B007 - it is returned below
+        iteration = self._iteration
+        if iteration.last_next is not None and has_lost(iteration.last_next):
+            iteration.records, iteration.is_cut = NOTHING, True
+        records = iteration.records
+        iteration.last_next = sys._getframe()
+        for record in records:  # noqa: B007 - it is returned below
             break
         else:
-            self._last_next = None
-            if self._dialect.era == OLD:
-                return Verbs09._await_message(self)
-            self._refill()
-            messages = self._messages
-            self._last_next = sys._getframe()
-            for record in messages:  # noqa: B007 - it is returned below
+            iteration.last_next = None
+            if self._old is not None:
+                return self._old.next_message(self.fetch_messages)
+            self._as_modern('__next__').refill()
+            records = iteration.records
+            iteration.last_next = sys._getframe()
+            for record in records:  # noqa: B007 - it is returned below
                 break
             else:
                 raise IllegalStateError('iteration began with records of a partition without any')
-        del self
+        del self, iteration
         return record
 
     if KEEPS_FRAMES:
         __next__ = _next_before_3_10
+    next = __next__
+
+    def wakeup(self) -> None:
+        """End the call of poll(), poll_arrow() or iteration that waits, from any thread.
+
+        That call raises WakeupError, or the next one if none is under way. Nothing is lost. Others,
+        as commit(), go on to their end or to their own time-out.
+        """
+        self._as_modern('wakeup').wakeup()
+
+    # ------------------------------------------------------------ what is read
+
+    def subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
+        """Read topics, sharing their partitions with the group if there is a group_id (1.0).
+
+        Replaces what was subscribed before: nothing more is returned of topics that are no longer
+        among them. What was returned of them is committed, if that is automatic, and the listener
+        told by the next poll() or iteration, with which joining the group begins.
+
+        Arguments:
+            topics: names; a plain str is one name.
+            pattern: instead: a regular expression, as text or compiled, matched at the start of
+                names, or a SubscriptionPattern, which brokers match (KIP-848).
+            listener: an object with on_partitions_revoked(set) and on_partitions_assigned(set),
+                and maybe on_partitions_lost(set), called inside poll() and iteration.
+        Raises: ArgumentValueError (a ValueError and AssertionError) without topics and pattern;
+            ArgumentTypeError for other names and listeners; IllegalStateError for both, and
+            after assign().
+        """
+        self._as_modern('subscribe').subscribe(topics, pattern, listener)
+
+    def subscription(self) -> Optional[Set[str]]:
+        """Return the subscribed topics, those found so far for a pattern; None without (1.0)."""
+        return self._as_modern('subscription').subscription()
+
+    def unsubscribe(self) -> None:
+        """Read nothing any more, and leave the group (1.0).
+
+        With enable_auto_commit what was returned is committed first.
+        """
+        self._as_modern('unsubscribe').unsubscribe()
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions and no others, as no member of the group (1.0).
+
+        Those that were read before keep their positions. With enable_auto_commit what was handed
+        out is committed first. No partitions mean unsubscribe().
+
+        Raises: ArgumentTypeError for anything but TopicPartitions; IllegalStateError after
+            subscribe().
+        """
+        modern = self._as_modern('assign')
+        with self._guard:
+            self._guard.check_open()
+            wanted = as_partitions(partitions)
+            if wanted:
+                modern.assign(wanted)
+            else:
+                self.unsubscribe()
+
+    def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions as well; those that are read keep their positions.
+
+        Raises: as assign().
+        """
+        self._as_modern('incremental_assign')
+        with self._guard:
+            self._guard.check_open()
+            more = as_partitions(partitions)
+            if more:
+                self.assign(sorted(self.assignment().union(more)))
+
+    def incremental_unassign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions no more; the others keep their positions.
+
+        Raises: ArgumentTypeError for anything but TopicPartitions; IllegalStateError for one
+            that is not assigned, and after subscribe().
+        """
+        modern = self._as_modern('incremental_unassign')
+        with self._guard:
+            self._guard.check_open()
+            left = modern.left_after(partitions, self.assignment())
+            if left is not None:
+                self.assign(left)
+
+    def assignment(self) -> Set[TopicPartition]:
+        """Return the partitions that are read now; may be called by other threads (1.0)."""
+        return self._as_modern('assignment').assignment()
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Return as which member of its group this consumer reads, for transactions (3.0).
+
+        As of the last poll: once its group has gone on without it, brokers refuse offsets of what
+        was returned before, and would not if they came without a generation (KIP-447).
+        """
+        return self._as_modern('group_metadata').group_metadata()
+
+    def enforce_rebalance(self, reason: str = '') -> None:
+        """Let the group share its partitions again with the next poll() (KIP-568).
+
+        Brokers do so for the member that leads the group; another one is told its share again.
+
+        Arguments: reason: for the brokers' logs. Raises: IllegalStateError without membership.
+        """
+        self._as_modern('enforce_rebalance').enforce_rebalance(reason)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Return nothing of these until resume(); they stay assigned (1.0).
+
+        A rebalance that leaves a partition with this member, or gives it back, leaves it paused;
+        one that was lost or went to another member comes back without that.
+
+        Raises: KeyError for one that is not assigned.
+        """
+        self._as_modern('pause').change_pause(partitions, True)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Return records of paused partitions again (1.0). Raises: as pause()."""
+        self._as_modern('resume').change_pause(partitions, False)
+
+    def paused(self) -> Set[TopicPartition]:
+        """Return the partitions that are paused (1.0)."""
+        return self._as_modern('paused').paused()
+
+    # ------------------------------------------------------------ positions
+
+    def position(self, partition: TopicPartition, timeout_ms: Any = None) -> Optional[int]:
+        """Return the offset of the next record to be returned (1.0).
+
+        One that is not known yet is looked up, for timeout_ms, None for request_timeout_ms.
+
+        Returns: None when that is not known in time.
+        Raises: IllegalStateError (an AssertionError) for a partition that is not assigned;
+            NoOffsetForPartitionError and others, as poll().
+        """
+        return self._as_modern('position').position(partition, timeout_ms)
+
+    def seek(self, partition: TopicPartition, offset: Any) -> None:
+        """Go on at an offset with the next poll() (1.0).
+
+        Arguments: offset: a number, or an OffsetAndMetadata, whose leader epoch then tells whether
+            the log was truncated meanwhile (KIP-320).
+        Raises: ArgumentValueError (a ValueError and AssertionError) for an invalid offset;
+            IllegalStateError (an AssertionError) for a partition that is not assigned.
+        """
+        self._as_modern('seek').seek(partition, offset)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Go on at the first offset there is, looked up when needed (1.0).
+
+        Arguments: partitions: None for all that are assigned. Raises: as seek(); IllegalStateError
+        when nothing is assigned.
+        """
+        self._as_modern('seek_to_beginning').seek_to(partitions, 'earliest')
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Go on at the end of the log, looked up when needed; else as seek_to_beginning() (1.0)."""
+        self._as_modern('seek_to_end').seek_to(partitions, 'latest')
+
+    def seek_to_committed(self, *partitions: TopicPartition) -> None:
+        """Go on at the committed offset, or as the option auto_offset_reset says; else as above."""
+        self._as_modern('seek_to_committed').seek_to_committed(partitions)
+
+    def skip_corrupt(self, partition: Optional[TopicPartition] = None) -> int:
+        """Step over the batch that poll() could not read, giving up its records.
+
+        Arguments: partition: of the batch; None for the one that was met last.
+        Returns: the offset of the next record to be returned.
+        Raises: IllegalStateError unless the last poll() or iteration raised for a batch of this
+            partition that cannot be read, and stands there still; a record that a deserializer
+            refuses is stepped over by seek().
+        """
+        modern = self._as_modern('skip_corrupt')
+        if partition is not None:
+            check_partition(partition)
+        with self._guard:
+            self._guard.check_open()
+            skipped, offset = modern.skip_corrupt(partition)
+            self.seek(skipped, offset)
+            return offset
+
+    def highwater(self, partition: TopicPartition) -> Optional[int]:
+        """Return the offset after the last record that consumers can see; None before a fetch.
+
+        As of the last fetch. Raises: IllegalStateError (an AssertionError) unless assigned (1.0).
+        """
+        return self._as_modern('highwater').queries.highwater(partition)
+
+    def last_stable_offset(self, partition: TopicPartition) -> Optional[int]:
+        """Return the first offset of the oldest open transaction, as of the last fetch.
+
+        None before a fetch, and on brokers before 0.11. Raises: as highwater().
+        """
+        return self._as_modern('last_stable_offset').queries.last_stable_offset(partition)
+
+    def lag(self, partition: TopicPartition) -> Optional[int]:
+        """Return how many offsets are after the position, as of the last fetch.
+
+        None while that or the position is not known. Raises: as highwater().
+        """
+        return self._as_modern('lag').lag(partition)
+
+    # ------------------------------------------------------------ commits
 
     def commit(self, offsets: Any = None, timeout_ms: Any = None) -> bool:
         """Commit offsets of the group, and wait for it, also for the end of a rebalance.
@@ -279,9 +545,37 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             UnknownTopicOrPartitionError and what else brokers say; in 0.9.5
             KafkaConfigurationError without a group_id.
         """
-        if self._dialect.era == OLD:
-            return Verbs09.commit(self)
-        return self._commit(offsets, timeout_ms)
+        if self._old is not None:
+            return self._old.commit()
+        return self._as_modern('commit').commit(offsets, timeout_ms)
+
+    def commit_async(
+        self, offsets: Any = None, callback: Optional[Callable[[Any, Any], Any]] = None
+    ) -> Future:
+        """Commit without waiting (1.0).
+
+        Commits are sent, and their callbacks called, in the order of the calls.
+
+        Arguments: offsets: as commit(); callback: called with the offsets and None, or the error,
+            in a later poll() or commit(), which raises what it raises; without one the option
+            default_offset_commit_callback is.
+        Returns: a Future, which is completed at the same time.
+        Raises: as commit(), but for what a broker says; ArgumentTypeError for a callback that
+            is not callable.
+        """
+        return self._as_modern('commit_async').commit_async(offsets, callback)
+
+    def committed(
+        self, partition: TopicPartition, metadata: bool = False, timeout_ms: Any = None
+    ) -> Any:
+        """Return the committed offset of the group, None for none (1.0).
+
+        Arguments: metadata: return an OffsetAndMetadata (2.0); timeout_ms: None for
+            request_timeout_ms.
+        Raises: IllegalStateError (an AssertionError) without group_id; KafkaTimeoutError; what
+            brokers report.
+        """
+        return self._as_modern('committed').queries.committed(partition, metadata, timeout_ms)
 
     def offsets(self, group: Optional[str] = None) -> Any:
         """Return what is known of each partition, as in 0.9.5; in both eras.
@@ -289,28 +583,9 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         Arguments: group: ``'fetch'``: the position; ``'commit'``, ``'task_done'``, ``'highwater'``;
             None for a dict of all four. Raises: ValueError for another group.
         """
-        if not self._is_settled_modern():
-            return Verbs09.offsets(self, group)
-        self._sync()
-        engine, columns = self._engine, dict.fromkeys(('fetch', 'highwater', 'commit', 'task_done'))
-        if group is not None and group not in columns:
-            raise ValueError('group must be one of %s, not %r' % (', '.join(columns), group))
-        with engine.lock:
-            states = dict(engine.subscription.assignment)
-            found = {
-                'fetch': {each: state.position for each, state in states.items()},
-                'highwater': {each: state.highwater for each, state in states.items()},
-                'commit': {
-                    each: None if state.committed is None else state.committed.offset
-                    for each, state in states.items()
-                },
-                'task_done': {
-                    each: self._done[each].offset - 1 if each in self._done else None
-                    for each in states
-                },
-            }
-        maps = {name: TopicDict(column.items()) for name, column in found.items()}
-        return maps if group is None else maps[group]
+        if self._is_settled_modern():
+            return self._as_modern('offsets').offsets(group)
+        return self._settle('offsets').offsets(group)
 
     def task_done(self, message: Any) -> bool:
         """Mark a record, and all before it in its partition, as done, as in 0.9.5; in both eras.
@@ -320,10 +595,190 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         Returns: True; False, with a warning, when its partition is not read here.
         Raises: TypeError for what is no record.
         """
-        if not self._is_settled_modern():
-            return Verbs09.task_done(self, message)
-        self._check_open()
-        return self._mark(message)
+        if self._is_settled_modern():
+            return self._as_modern('task_done').task_done(message)
+        return self._settle('task_done').task_done(message, self.commit)
+
+    # ------------------------------------------------------------ topics and the cluster
+
+    def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_ms: Any = None
+    ) -> Dict[TopicPartition, int]:
+        """Return the first offset of each partition, assigned or not (1.3.4).
+
+        Raises: KafkaTimeoutError, naming them, also for partitions that do not exist.
+        """
+        queries = self._as_modern('beginning_offsets').queries
+        return queries.beginning_offsets(partitions, timeout_ms)
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_ms: Any = None
+    ) -> Dict[TopicPartition, int]:
+        """Return the offset after the last record of each partition (1.3.4).
+
+        With read_committed: after the last of a transaction that has ended. Raises: as
+        beginning_offsets().
+        """
+        return self._as_modern('end_offsets').queries.end_offsets(partitions, timeout_ms)
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, float], timeout_ms: Any = None
+    ) -> Dict[TopicPartition, Optional[OffsetAndTimestamp]]:
+        """Return the first record at or after a time, for each partition (1.3.4).
+
+        Arguments: timestamps: {TopicPartition: ms since the epoch}; fractions are cut off.
+        Returns: {TopicPartition: OffsetAndTimestamp}, None where there is no such record.
+        Raises: ArgumentValueError for a negative time; UnsupportedVersionError on brokers before
+            0.10.1; KafkaTimeoutError as beginning_offsets().
+        """
+        queries = self._as_modern('offsets_for_times').queries
+        return queries.offsets_for_times(timestamps, timeout_ms)
+
+    def topics(self, timeout_ms: Any = None) -> Set[str]:
+        """Return the names of all topics that may be seen; asks the brokers (1.0).
+
+        Internal ones are among them unless exclude_internal_topics is set. Raises:
+            KafkaTimeoutError, NoBrokersAvailable.
+        """
+        return self._as_modern('topics').queries.topics(timeout_ms)
+
+    def partitions_for_topic(self, topic: str) -> Set[int]:
+        """Return the ids of a topic's partitions; asks if they are not known (1.4.7).
+
+        Returns: an empty set for a topic that does not exist.
+        Raises: TopicAuthorizationFailedError; KafkaTimeoutError, NoBrokersAvailable.
+        """
+        return self._as_modern('partitions_for_topic').queries.partitions_for_topic(topic)
+
+    def bootstrap_connected(self) -> bool:
+        """Return True if a connection to the cluster is open (1.4.7)."""
+        self._as_modern('bootstrap_connected')
+        engine = self._engine
+        return engine is not None and not self._guard.is_closed and engine.pool.is_connected
+
+    def bootstrap(self, timeout_ms: Any = None, refresh: bool = False) -> None:
+        """Wait until the cluster is found (3.0).
+
+        Arguments: timeout_ms: None for bootstrap_timeout_ms; refresh: ask for metadata again.
+        Raises: NoBrokersAvailable, which is a KafkaTimeoutError.
+        """
+        queries = self._as_modern('bootstrap').queries
+        if timeout_ms is None:
+            timeout_ms = self.config['bootstrap_timeout_ms']
+        queries.bootstrap(timeout_ms, refresh)
+
+    def metrics(self, raw: bool = False) -> Optional[Dict[Any, Any]]:
+        """Return {group: {name: number}}, or, raw, the metrics by their MetricName (1.3).
+
+        Groups begin with the option metric_group_prefix: ``consumer-metrics``, ``consumer-fetch-
+        manager-metrics``, ``consumer-coordinator-metrics``, ``consumer-node-metrics.node-<id>``.
+        None with metrics_enabled=False.
+        """
+        self._as_modern('metrics')
+        figures = None if self._engine is None else self._engine.figures
+        if figures is None:
+            return None
+        if not raw:
+            found: Dict[Any, Any] = figures.snapshot()
+            return found
+        figures.settle()
+        return dict(figures.metrics.metrics)
+
+    # ------------------------------------------------------------ methods of 0.9.5
+
+    def configure(self, **configs: Any) -> None:
+        """Set all options again and connect; those not given get their defaults (0.9.5).
+
+        What is consumed, and from where, stays. When it raises, the former options stay too.
+
+        Arguments:
+            bootstrap_servers: ``'host:port'``, or a list of them: brokers to ask for all others.
+            client_id: name for the brokers' logs.
+            group_id: the name that offsets are stored under; None stores and looks up none.
+            fetch_message_max_bytes: how much to ask for in a fetch, of each partition.
+            fetch_min_bytes: how many bytes a broker waits for before it answers a fetch.
+            fetch_wait_max_ms: how long it waits for them at most; never more than half of
+                socket_timeout_ms.
+            refresh_leader_backoff_ms: the pause, give or take 10 %, before metadata is reloaded.
+            socket_timeout_ms: the limit for connecting and for each answer.
+            auto_offset_reset: where to start without a stored offset, and where to go on when the
+                log does not hold the position: ``'smallest'``, ``'largest'``; anything else raises
+                OffsetOutOfRangeError.
+            deserializer_class: a callable that turns a message's raw value into what is returned.
+            auto_commit_enable: commit what is marked as done without being told to.
+            auto_commit_interval_ms, auto_commit_interval_messages: how often; None or 0 for never.
+            consumer_timeout_ms: after how long without a message next() raises ConsumerTimeout;
+                None or negative for never.
+
+        Those of security are taken too (docs/options.rst). The other keys of DEFAULT_CONFIG have
+        no effect; metadata_broker_list is an old name of bootstrap_servers.
+
+        Raises: KafkaConfigurationError for an unknown key, an invalid value, auto_commit_enable
+            without group_id, no bootstrap_servers; TypeError for a client_id or group_id that
+            is not text; KafkaUnavailableError when no broker answers.
+        """
+        old = self._settle('configure')
+        changed = config.with_changed({}, self.DEFAULT_CONFIG, _PRISTINE)
+        defaults = {
+            name: changed.get(name, value) for name, value in DEFAULT_CONSUMER_CONFIG.items()
+        }
+        old.configure(configs, defaults)
+        self._client = old.client
+
+    def set_topic_partitions(self, *topics: Any) -> None:
+        """Set what to consume, and optionally from where (0.9.5).
+
+        Metadata of all topics is loaded first. Each partition starts at the offset given, else at
+        the one that the group has stored, else where auto_offset_reset says; that is a number from
+        now on. Messages fetched before and not returned are dropped. When this raises, what was
+        consumed before stays.
+
+        Arguments: topics: any number of ``'topic'`` (all its partitions), ``('topic', partition)``,
+            ``('topic', partition, offset)``, ``{'topic': partition}``,
+            ``{'topic': [partition, ...]}``, ``{('topic', partition): offset}``; topics are str or
+            bytes.
+        Raises: UnknownTopicOrPartitionError for a topic or partition that does not exist;
+            KafkaConfigurationError for any other argument; OffsetOutOfRangeError when there is no
+            offset to start from; UnsupportedVersionError with a group_id on 0.8.0, which stores no
+            offsets; what the brokers report.
+        """
+        self._settle('set_topic_partitions').set_topic_partitions(topics)
+
+    def fetch_messages(self) -> Iterator[KafkaMessage]:
+        """Fetch once from all partitions; return a generator of the messages (0.9.5).
+
+        A partition's position moves behind a message after it was deserialized and before it is
+        returned. So what deserializer_class raises comes out, and the next round begins with the
+        very message that it raised for; ``set_topic_partitions((topic, partition, offset + 1))``
+        steps over it. Messages that are not taken from the generator are fetched again.
+
+        Partitions whose leader has moved or is away are left out: metadata is loaded again at the
+        end, repeatedly while no broker answers. An offset that the log does not hold becomes that
+        of auto_offset_reset, which is logged. A request that timed out is sent in the next round.
+
+        Raises: KafkaConfigurationError when nothing is consumed; ConsumerFetchSizeTooSmall for a
+            message larger than fetch_message_max_bytes; OffsetOutOfRangeError without a policy;
+            ConsumerTimeout when no broker was to be found for consumer_timeout_ms; any other error
+            that a broker reports.
+        """
+        return self._settle('fetch_messages').fetch_messages(self.commit)
+
+    def get_partition_offsets(
+        self, topic: Any, partition: int, request_time_ms: int, max_num_offsets: int
+    ) -> List[int]:
+        """Ask a partition's leader for offsets of its log, the latest first (0.9.5).
+
+        Arguments: topic: str or bytes; request_time_ms: -1 for the end of the log (the offset of
+            the next message), -2 for its start, one offset each; otherwise offsets of messages
+            before that time; max_num_offsets: how many at most.
+        Raises: TypeError naming a wrong argument; UnknownTopicOrPartitionError,
+            LeaderNotAvailableError, and what else the broker reports.
+        """
+        return self._settle('get_partition_offsets').get_partition_offsets(
+            topic, partition, request_time_ms, max_num_offsets
+        )
+
+    # ------------------------------------------------------------ the end
 
     def close(self, autocommit: bool = True, timeout_ms: Any = None) -> None:
         """Commit if that is automatic, leave the group unless static, and let go of everything.
@@ -335,74 +790,10 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
             request_timeout_ms, 30 s at most, and 5 s of leaving: a group that does not hear it
             goes on without this member after its session time-out.
         """
-        if self._dialect.era == OLD:
-            Verbs09.close(self)
-            return
-        if timeout_ms is None:
-            longest = min(self._default_timeout(), _CLOSE_SECONDS)
-            self._close_modern(autocommit, longest, _LEAVE_SECONDS)
-        else:
-            seconds = seconds_of(timeout_ms, 0.0)
-            self._close_modern(autocommit, seconds, seconds)
-
-    # ------------------------------------------------------------ the modern one
-
-    def _open_modern(self, configs: Mapping[str, Any]) -> None:
-        be_quiet()  # as releases after 0.9.5 are
-        self.config = options = config.resolve(config.CONSUMER, configs)
-        self._most = options['max_poll_records']
-        self._reads_committed = options['isolation_level'] == 'read_committed'
-        self._interceptors = [
-            each() if isinstance(each, type) else each for each in options['interceptors']
-        ]
-        names = ('key_deserializer', 'value_deserializer')
-        self._deserializers = [adapt_deserializer(name, options[name]) for name in names]
-        key, value = (each and LentDeserializer(each) for each in self._deserializers)
-        make = functools.partial(
-            CompletedFetch,
-            read_committed=self._reads_committed,
-            check_crcs=options['check_crcs'],
-            key_deserializer=key,
-            value_deserializer=value,
-        )
-        self._engine = engine = Engine(options, make, self._new_engine_client())
-        try:
-            self._begin(engine, configs)
-            self._client = engine.pool
-            self._auto = self._auto_commits()
-            self._siblings = SiblingWatch(
-                engine.member, options['group_id'], options['bootstrap_servers'], self._guard
-            )
-            if self._topics:
-                Verbs.subscribe(self, list(self._topics))
-        except BaseException:
-            self._closed = True
-            engine.close(0.5)
-            raise
-
-    def _new_engine_client(self) -> NetworkClient:
-        settings = NetSettings.from_options(self.config)
-        return self._new_client(settings, '%s-network-thread' % self.config['client_id'])
-
-    def _begin(self, engine: Engine, configs: Mapping[str, Any]) -> None:
-        is_configured = bool(self._topics or configs)
-        try:
-            engine.begin(None if is_configured else _UNASKED_SECONDS)
-        except NoBrokersAvailable as error:
-            if is_configured:
-                raise
-            text = 'the option bootstrap_servers is missing, and nobody answers here: %s' % error
-            raise _NothingConfigured(text) from error
-
-    def _auto_commits(self) -> Optional[AutoCommit]:
-        options = self.config
-        if not options['enable_auto_commit'] or self._engine.commits is None:
-            return None
-        return AutoCommit(
-            options['auto_commit_interval_ms'] / 1000,
-            options['retry_backoff_ms'] / 1000,
-            self._engine.loop.time(),
-        )
+        if self._old is not None:
+            self._old.close()
+        elif self._modern is not None:
+            self._modern.close(autocommit, timeout_ms)
 
     def __enter__(self) -> KafkaConsumer:
         return self
@@ -412,9 +803,9 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         # Python may collect it at any place of any thread: nothing here waits or takes a lock.
-        engine = self.__dict__.get('_engine')
-        if engine is not None and not self._closed:
-            self._closed = True
+        engine = self._engine
+        if engine is not None and not self._guard.is_closed:
+            self._guard.is_closed = True
             if not is_finalizing():
                 engine.retire()
 
@@ -426,159 +817,113 @@ class KafkaConsumer(Verbs, ReadingVerbs, Verbs09):
         named = {} if dialect.told_by is None else {'dialect': dialect.era}
         return _remake, (type(self), self._topics, {**self._given, **named})
 
-    def _close_modern(self, autocommit: bool, seconds: float, to_leave: float) -> None:
-        engine = self._engine
-        if self._closed:
-            if self._is_interrupted_closing():
-                with self._guard:  # not while another thread is at it
-                    self._end(0.5)
-            return
-        if os.getpid() != self._pid:  # the child of a fork: everything belongs to the parent
-            self._closed = True
-            return
-        deadline = self._now() + seconds
-        with contextlib.ExitStack() as at_last, self._guard:  # whatever a callback raises
-            if self._closing is not None and not self._is_interrupted_closing():
-                return  # a listener that is told of the end calls close() too
-            closing = self._closing = object()  # noqa: F841 - found by _is_interrupted_closing()
-            if engine.figures is not None:
-                at_last.enter_context(CleanUp(engine.figures.metrics.close))
-            for each in (self.config['value_deserializer'], self.config['key_deserializer']):
-                if hasattr(each, 'close'):
-                    at_last.enter_context(CleanUp(each.close))
-            try:
-                self._finish(autocommit, deadline, to_leave)
-            finally:
-                self._closed = True
-                self._siblings.close()
-                self._messages = iter(())
-                self._end(max(0.5, deadline - self._now()))
+    # ------------------------------------------------------------ construction
 
-    def _end(self, seconds: float) -> None:
-        """Close the connections, and tell of commits that were not answered."""
-        self._engine.close(seconds)
-        text = 'the consumer was closed before the commit was answered: it may be stored or not'
-        self._fail_commits(ConsumerClosedError(text))
-        self._closing = None
+    def _open_modern(self, configs: Mapping[str, Any]) -> None:
+        be_quiet()  # as releases after 0.9.5 are
+        self.config = options = config.resolve(config.CONSUMER, configs)
+        interceptors = [
+            each() if isinstance(each, type) else each for each in options['interceptors']
+        ]
+        names = ('key_deserializer', 'value_deserializer')
+        deserializers = [adapt_deserializer(name, options[name]) for name in names]
+        key, value = (each and LentDeserializer(each) for each in deserializers)
+        make = functools.partial(
+            CompletedFetch,
+            read_committed=options['isolation_level'] == 'read_committed',
+            check_crcs=options['check_crcs'],
+            key_deserializer=key,
+            value_deserializer=value,
+        )
+        settings = NetSettings.from_options(options)
+        client = self._new_client(settings, '%s-network-thread' % options['client_id'])
+        self._engine = engine = Engine(options, make, client)
         try:
-            self._tell_ended()
-        except Exception as error:
-            log_program_error(log, error, 'a callback of a commit failed')
+            self._begin(engine, bool(self._topics or configs))
+            self._client = engine.pool
+            self._modern = ModernConsumer(
+                engine, options, self._guard, self._iteration, deserializers, interceptors
+            )
+            if self._topics:
+                self._modern.subscribe(list(self._topics))
+        except BaseException:
+            self._guard.is_closed = True
+            engine.close(0.5)
+            raise
 
-    def _is_interrupted_closing(self) -> bool:
-        """Return True if an exception has ended a call of close() before its end."""
-        return self._closing is not None and not is_in_call('closing', self._closing)
-
-    def _finish(self, autocommit: bool, deadline: float, to_leave: float) -> None:
-        """Commit and leave the group; what brokers say against it is logged.
-
-        The commit of a member that joins has to wait for the others: leaving has its own share of
-        the time, or the group would wait for who is gone.
-        """
-        self._stop_course()
-        subscription = self._engine.subscription
-        left = deadline - self._now()
-        kept = min(max(0.1, left / 4), _LEAVE_SECONDS)
-        if autocommit:
-            self._commit_before_rebalance(left - kept)
-        owned = set(subscription.assignment) if subscription.partitions_auto_assigned() else set()
-        if owned and is_of_3_0(self._listener):
-            try:
-                self._tell_gone(owned, False)
-            except KafkaError as error:
-                log.error('%s', error)
-        self._await_commits(deadline - self._now() - kept)
+    def _begin(self, engine: Engine, is_configured: bool) -> None:
         try:
-            left = max(kept, deadline - self._now())
-            self._leave('the consumer is closed', min(left, max(0.1, to_leave)))
-        except KafkaError as error:
-            log.warning('group=%s: could not be left: %s', self.config['group_id'], error)
-        self._tell_ended()
+            engine.begin(None if is_configured else _UNASKED_SECONDS)
+        except NoBrokersAvailable as error:
+            if is_configured:
+                raise
+            text = 'the option bootstrap_servers is missing, and nobody answers here: %s' % error
+            raise _NothingConfigured(text) from error
 
-    # ------------------------------------------------------------ which era it is
-
-    def __getattr__(self, name: str) -> Any:
-        """Tell what is missing; called for attributes that are not there."""
-        if name in _MODERN_VERBS and '_dialect' in self.__dict__:
-            raise _NotOffered(_not_offered(name, self._dialect))
-        raise AttributeError('%r object has no attribute %r' % (type(self).__name__, name))
-
-    def _open(self) -> None:
+    def _open_09(self, old: Consumer09) -> None:
         """Do what the constructor of 0.9.5 did; leave no connection open when that fails."""
         try:
             self.configure(**self._given)
             self.set_topic_partitions(*self._topics)
         except BaseException:
-            Verbs09.close(self)
+            old.close()
             raise
 
-    def _is_settled_modern(self) -> bool:
-        dialect = self._dialect
-        return dialect.era != OLD and (dialect.told_by is not None or self._has_polled)
+    # ------------------------------------------------------------ which era it is
 
-    def _settle(self, verb: str) -> None:
-        """Begin a verb that only 0.9.5 had: it settles what nothing has told before.
+    def _as_modern(self, method: str) -> ModernConsumer:
+        """Return what does the work of a method of 1.0 and later.
 
-        Raises: IllegalStateError on a consumer that was said to be of another era, or has begun to
-            read as such; what opening one of 0.9.5 raises, in which case nothing is settled.
+        Raises: KafkaConfigurationError (an AttributeError) on a consumer of 0.9.5.
         """
+        modern = self._modern
+        if modern is None or self._old is not None:
+            if self._old is None:
+                raise ConsumerClosedError('the consumer could not be opened')
+            raise _NotOffered(
+                '%s: this consumer is one of 0.9.5, by %s' % (method, self._dialect.told_by)
+            )
+        return modern
+
+    def _is_settled_modern(self) -> bool:
+        if self._old is not None:
+            return False
+        return self._dialect.told_by is not None or self._as_modern('offsets').has_polled
+
+    def _settle(self, verb: str) -> Consumer09:
+        """Return what does the work of a method that only 0.9.5 had.
+
+        It decides the era where nothing has before. Raises: IllegalStateError on a consumer that
+        was said to be of another era, or has begun to read as such; what opening one of 0.9.5
+        raises, in which case nothing is decided.
+        """
+        if self._old is not None:
+            return self._old
         dialect = self._dialect
-        if dialect.era == OLD:
-            return
         if self._is_settled_modern():
             raise _OfThePast(
                 '%s() is of 0.9.5, and %s makes this a modern consumer, for which it is %s; pass %s'
                 % (verb, dialect.told_by or 'reading', _SUCCESSORS[verb], _HOW_TO_SAY_SO)
             )
         log.warning('%s() makes this a consumer of 0.9.5; say so by %s', verb, _HOW_TO_SAY_SO)
-        self._dialect = ConsumerDialect(OLD, verb + '()')
-        client, self._client = self._client, None
+        engine, client = self._engine, self._client
+        told, old = ConsumerDialect(OLD, verb + '()'), Consumer09(self._iteration)
+        self._dialect, self._old, self._client = told, old, None
         try:
-            self._open()
+            self._open_09(old)
         except BaseException:
-            self._dialect, self._client = dialect, client
+            self._dialect, self._old, self._client = dialect, None, client
             raise
-        self._engine.close(0.5)
-        del self._engine
-
-    def _defaults_09(self) -> Dict[str, Any]:
-        """Return the defaults of 0.9.5, and what a program has changed in DEFAULT_CONFIG."""
-        changed = config.with_changed({}, self.DEFAULT_CONFIG, _PRISTINE)
-        return {name: changed.get(name, value) for name, value in DEFAULT_CONSUMER_CONFIG.items()}
+        if engine is not None:
+            engine.close(0.5)
+        self._engine = self._modern = None
+        return old
 
 
 _PRISTINE = copy.deepcopy(KafkaConsumer.DEFAULT_CONFIG)
 
-#: How long a broker on this machine is looked for where nobody said where one is.
+#: How long a broker on this machine is looked for where no option names one.
 _UNASKED_SECONDS = 0.2
-#: How long close() takes at most where nobody said how long, and leaving a group of that.
-_CLOSE_SECONDS, _LEAVE_SECONDS = 30.0, 5.0
-
-
-class _Modern:
-    """A verb that a consumer of 0.9.5 has not: there it is no attribute at all."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        self.__doc__ = function.__doc__
-
-    def __get__(self, consumer: Optional[KafkaConsumer], owner: Any = None) -> Any:
-        if consumer is None:
-            return self.function
-        dialect = consumer.__dict__.get('_dialect')
-        if dialect is None or dialect.era == OLD:
-            raise _NotOffered(_not_offered(self.function.__name__, dialect))
-        return MethodType(self.function, consumer)
-
-
-for _name in _MODERN_VERBS:
-    setattr(KafkaConsumer, _name, _Modern(getattr(KafkaConsumer, _name)))
-del _name
-
-
-def _not_offered(verb: str, dialect: Optional[ConsumerDialect]) -> str:
-    told_by = None if dialect is None else dialect.told_by
-    return '%s: this consumer is one of 0.9.5, by %s' % (verb, told_by)
 
 
 def _remake(cls: Any, topics: Tuple[Any, ...], given: Dict[str, Any]) -> Any:

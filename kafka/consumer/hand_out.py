@@ -1,17 +1,17 @@
-"""One call that hands out records, and whether it was interrupted before it returned them.
+"""Detection of records that an interrupted call has taken and not returned.
 
-A consumer makes one for each call of poll() and poll_arrow() and each refill of its iterator. The
-call opens it before records leave their place and closes it by its very last step. So the next
-call, whichever it is, knows from an open one that the last was left by an exception, at whatever
-point: by what a signal handler or another thread raised, or for want of memory. No clean-up code
-has to run while the exception propagates. What was taken is then put back.
+A consumer makes a HandOut for each poll(), poll_arrow() and refill of its iterator. The call opens
+it before records leave their place and closes it by its very last step. So the next call, whichever
+it is, sees from an open one that an exception ended the last call, at whatever point: raised by a
+signal handler or another thread, or for want of memory. No clean-up code has to run while the
+exception propagates. What was taken is then put back.
 
-From CPython 3.10 on nothing is raised between the assignment of an attribute and the return behind
-it. 3.8 and 3.9 may raise there. Iteration, which is there once a record, keeps the frame of its
-last call on them: its last byte code tells whether it returned. The frame refers to those that
-called it, so poll(), for which that point is one in thousands, does without.
+From CPython 3.10 on nothing is raised between the assignment of an attribute and the return that
+follows it. 3.8 and 3.9 may raise there. Iteration, which passes that point once a record, keeps the
+frame of its last call on them: the last byte code tells whether it returned. The frame refers to
+its callers, so poll(), for which that point is one in thousands, does without.
 
-Pure; put_back() is called, and partitions added, under the consumer's lock.
+put_back() is called, and partitions are added, under the engine's lock. Pure.
 """
 
 from __future__ import annotations
@@ -19,17 +19,40 @@ from __future__ import annotations
 import sys
 from opcode import opmap
 from types import FrameType
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from kafka.consumer.partition_state import Place, TopicPartitionState
-from kafka.internals.running_calls import is_in_call
+from kafka.internals.running_calls import is_in_call, is_running
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ['KEEPS_FRAMES', 'HandOut', 'has_lost']
+__all__ = ['KEEPS_FRAMES', 'NOTHING', 'HandOut', 'Iteration', 'has_lost']
+
+#: An iterator that is used up, for iteration that has no records under way.
+NOTHING: Iterator[Any] = iter(())
 
 #: Whether the interpreter may raise right before a return. The checks of types run for later ones.
 KEEPS_FRAMES: bool = sys.version_info[:2] < (3, 10) and sys.implementation.name == 'cpython'
 _RETURN, _NOTE, _BEGIN = opmap['RETURN_VALUE'], opmap['STORE_ATTR'], opmap['GET_ITER']
+
+
+class Iteration:
+    """Where __next__() of a consumer takes records from; shared with the parts that refill it.
+
+    Attributes:
+        records: the iterator over what is under way.
+        is_cut: whether the record that was taken last was lost on its way to the program.
+        last_next: the frame of the call that took it, on the interpreters of KEEPS_FRAMES.
+    """
+
+    __slots__ = ('is_cut', 'last_next', 'records')
+
+    def __init__(self) -> None:
+        self.records = NOTHING
+        self.is_cut = False
+        self.last_next: Optional[FrameType] = None
+
+    def __repr__(self) -> str:
+        return '<Iteration%s>' % (' cut' if self.is_cut else '')
 
 
 class HandOut(List[Tuple[TopicPartition, TopicPartitionState, Place]]):
@@ -60,24 +83,16 @@ class HandOut(List[Tuple[TopicPartition, TopicPartitionState, Place]]):
     def is_running(self) -> bool:
         """Return True if this thread is inside the call, which has it as its variable hand_out.
 
-        So it is when a callback of the program, or the handler of a signal, calls the consumer.
+        That is when a callback of the program or a signal handler calls the consumer.
         """
         return is_in_call('hand_out', self)
 
 
 def has_lost(frame: FrameType) -> bool:
     """Return True if a call that noted its frame, then took a record, ended without its return."""
-    return _left_at(frame) not in (_RETURN, _NOTE, _BEGIN) and not _is_running(frame)
+    return _left_at(frame) not in (_RETURN, _NOTE, _BEGIN) and not is_running(frame)
 
 
 def _left_at(frame: FrameType) -> int:
     """Return the byte code that a call is at, or has ended with."""
     return frame.f_code.co_code[frame.f_lasti]
-
-
-def _is_running(frame: FrameType) -> bool:
-    """Return True if this thread is inside that call: a signal came, and its handler is here."""
-    inside: Optional[FrameType] = sys._getframe(1)
-    while inside is not None and inside is not frame:
-        inside = inside.f_back
-    return inside is frame

@@ -27,7 +27,8 @@ from typing import (
 from kafka.client import KafkaClient
 from kafka.consumer.arguments_09 import complete_options, security_among, wanted_partitions
 from kafka.consumer.base import EARLIEST, LATEST
-from kafka.consumer.partition_table_09 import PartitionTable, TopicPartitionState
+from kafka.consumer.hand_out import Iteration
+from kafka.consumer.partition_table_09 import PartitionRow, PartitionTable
 from kafka.errors import (
     BrokerResponseError,
     ConsumerFetchSizeTooSmall,
@@ -81,21 +82,22 @@ class OffsetsStruct(NamedTuple):
 _COLUMNS = OffsetsStruct('position', 'highwater', 'committed', 'done')._asdict()
 
 
-class Verbs09:
-    """The public methods of 0.9.5's KafkaConsumer; a base of it, of no use alone."""
+class Consumer09:
+    """What a KafkaConsumer of 0.9.5 does; its methods are those of the class, documented there.
 
-    # What the front door brings: a verb that only 0.9.5 had begins with the first, which raises on
-    # a consumer that is none of 0.9.5.
-    _settle: Callable[[str], None]
-    _defaults_09: Callable[[], Dict[str, Any]]
+    Made without a client: configure() connects.
 
-    def __init__(self) -> None:
+    Arguments: iteration: where next() takes messages from.
+    Attributes: client: the blocking client, None before configure(); table: what is consumed.
+    """
+
+    def __init__(self, iteration: Iteration) -> None:
+        self.client: Any = None
+        self.table = PartitionTable()
         self._config: Dict[str, Any] = {}
-        self._client: Any
         self._group: Optional[bytes] = None
-        self._table = PartitionTable()
-        # What the round of fetches under way still has for next().
-        self._messages: Iterator[KafkaMessage] = iter(())
+        # `records` is what the round of fetches under way still has for next().
+        self._iteration = iteration
         # How many seconds brokers may wait in the round that next() asks fetch_messages() for.
         self._wait: Optional[float] = None
         # Whether a fetch met a leader that is gone: metadata is loaded before the next round.
@@ -103,41 +105,14 @@ class Verbs09:
         self._marks = 0  # messages marked as done since the last commit
         self._committed_at = 0.0
 
+    def __repr__(self) -> str:
+        return '<Consumer09 %r>' % (self.table,)
+
     # ------------------------------------------------------------ configuration
 
-    def configure(self, **configs: Any) -> None:
-        """Set all options anew and connect; those not given get their defaults (0.9.5).
-
-        What is consumed, and from where, stays. When it raises, the former options stay too.
-
-        Arguments:
-            bootstrap_servers: ``'host:port'``, or a list of them: brokers to ask for all others.
-            client_id: name for the brokers' logs.
-            group_id: the name that offsets are stored under; None stores and looks up none.
-            fetch_message_max_bytes: how much to ask for in a fetch, of each partition.
-            fetch_min_bytes: how many bytes a broker waits for before it answers a fetch.
-            fetch_wait_max_ms: how long it waits for them at most; never more than half of
-                socket_timeout_ms.
-            refresh_leader_backoff_ms: the pause, give or take 10 %, before metadata is loaded anew.
-            socket_timeout_ms: the limit for connecting and for each answer.
-            auto_offset_reset: where to start without a stored offset, and where to go on when the
-                log does not hold the position: ``'smallest'``, ``'largest'``; anything else raises
-                OffsetOutOfRangeError.
-            deserializer_class: a callable that turns a message's raw value into what is handed out.
-            auto_commit_enable: commit what is marked as done without being told to.
-            auto_commit_interval_ms, auto_commit_interval_messages: how often; None or 0 for never.
-            consumer_timeout_ms: after how long without a message next() raises ConsumerTimeout;
-                None or negative for never.
-
-        Those of security are taken too (docs/options.rst). The other keys of DEFAULT_CONFIG have
-        no effect; metadata_broker_list is an old name of bootstrap_servers.
-
-        Raises: KafkaConfigurationError for an unknown key, a value that is none, auto_commit_enable
-            without group_id, no bootstrap_servers; TypeError for a client_id or group_id that is no
-            text; KafkaUnavailableError when no broker answers.
-        """
-        self._settle('configure')
-        options = complete_options(configs, self._defaults_09())
+    def configure(self, configs: Dict[str, Any], defaults: Dict[str, Any]) -> None:
+        """Set all options again and connect; what is consumed stays."""
+        options = complete_options(configs, defaults)
         group = name_bytes(options['group_id'], 'group_id') if options['group_id'] else None
         client = _client_class()(
             options['bootstrap_servers'],
@@ -145,34 +120,18 @@ class Verbs09:
             timeout=float(options['socket_timeout_ms']) / 1000,
             **security_among(configs),
         )
-        Verbs09.close(self)  # a subclass's own is for its users, and may commit
-        self._client = client
+        self.close()
+        self.client = client
         self._config = options
         if group != self._group:
             self._group = group
-            self._table.forget_committed()
+            self.table.forget_committed()
         self._restart_interval()
 
-    def set_topic_partitions(self, *topics: Any) -> None:
-        """Set what to consume, and optionally from where (0.9.5).
-
-        Metadata of all topics is loaded first. Each partition starts at the offset given, else at
-        the one that the group has stored, else where auto_offset_reset says; that is a number from
-        now on. Messages fetched before and not handed out are dropped. When this raises, what was
-        consumed before stays.
-
-        Arguments: topics: any number of ``'topic'`` (all its partitions), ``('topic', partition)``,
-            ``('topic', partition, offset)``, ``{'topic': partition}``,
-            ``{'topic': [partition, ...]}``, ``{('topic', partition): offset}``; topics are str or
-            bytes.
-        Raises: UnknownTopicOrPartitionError for a topic or partition that does not exist;
-            KafkaConfigurationError for any other argument; OffsetOutOfRangeError when there is no
-            offset to start from; UnsupportedVersionError with a group_id on 0.8.0, which stores no
-            offsets; what the brokers report.
-        """
-        self._settle('set_topic_partitions')
-        self._client.load_metadata_for_topics()
-        wanted = wanted_partitions(topics, self._client.get_partition_ids_for_topic)
+    def set_topic_partitions(self, topics: Iterable[Any]) -> None:
+        """Set what to consume, and optionally from where."""
+        self.client.load_metadata_for_topics()
+        wanted = wanted_partitions(topics, self.client.get_partition_ids_for_topic)
         stored = self._stored_offsets(list(wanted))
         positions: Dict[TopicAndPartition, int] = {}
         nowhere = []
@@ -182,7 +141,7 @@ class Verbs09:
                 nowhere.append(key)
             positions[key] = start or 0
         positions.update(self._offsets_by_policy(nowhere))
-        self._table = PartitionTable(positions, stored)
+        self.table = PartitionTable(positions, stored)
         self._stale = False
         self._marks = 0
 
@@ -192,7 +151,7 @@ class Verbs09:
             return {}
         requests = [OffsetFetchRequest(*key) for key in keys]
         try:
-            answers = self._client.send_offset_fetch_request(
+            answers = self.client.send_offset_fetch_request(
                 self._group, requests, fail_on_error=False
             )
         except UnsupportedVersionError as error:
@@ -220,7 +179,7 @@ class Verbs09:
                 'no offset to read %s from: auto_offset_reset is %r, not smallest or largest'
                 % (_listed(keys), policy)
             )
-        answers = self._client.send_offset_request([OffsetRequest(*key, moment, 1) for key in keys])
+        answers = self.client.send_offset_request([OffsetRequest(*key, moment, 1) for key in keys])
         found: Dict[TopicAndPartition, int] = {}
         for answer in answers:
             check_error(answer)
@@ -231,28 +190,20 @@ class Verbs09:
         return found
 
     def close(self) -> None:
-        """Close the connections (0.9.5). Commits nothing; the next verb connects again."""
-        self._messages = iter(())
-        client = vars(self).get('_client')
-        if client is not None:
-            client.close()
+        """Close the connections; the next verb connects again."""
+        self._iteration.records = iter(())
+        self._iteration.last_next = None  # whose frame may refer to the consumer
+        if self.client is not None:
+            self.client.close()
 
     # ------------------------------------------------------------ fetching
 
-    def next(self) -> KafkaMessage:
-        """Return the next message (0.9.5); iteration calls this.
+    def next_message(self, fetch_messages: Callable[[], Iterable[Any]]) -> Any:
+        """Fetch round after round until there is a message, or the time is over; return it.
 
-        Blocks until there is one, through times without brokers too, unless consumer_timeout_ms
-        says how long to wait; it is counted anew in each call. The rounds are fetch_messages().
-
-        Raises: ConsumerTimeout; otherwise as fetch_messages.
+        Arguments: fetch_messages: a round; the method of the consumer, which a subclass may have
+            replaced.
         """
-        for message in self._messages:
-            return message
-        return self._await_message()
-
-    def _await_message(self) -> KafkaMessage:
-        """Fetch round after round until there is a message, or the time is over."""
         deadline = self._deadline()
         while True:
             # Here, not after the round: when the time is over, what a broker that hangs adds to it
@@ -263,8 +214,8 @@ class Verbs09:
             if deadline is not None:
                 wait = min(wait, max(0.0, deadline - started))
             self._wait = wait
-            self._messages = iter(self.fetch_messages())
-            for message in self._messages:
+            self._iteration.records = iter(fetch_messages())
+            for message in self._iteration.records:
                 return message
             now = time.monotonic()
             if deadline is not None and now >= deadline:
@@ -274,41 +225,28 @@ class Verbs09:
             if not self._stale and now - started < min(wait, PAUSE_SECONDS):
                 time.sleep(PAUSE_SECONDS)
 
-    def fetch_messages(self) -> Iterator[KafkaMessage]:
-        """Fetch once from all partitions; return a generator of the messages (0.9.5).
+    def fetch_messages(self, commit: Callable[[], Any]) -> Iterator[KafkaMessage]:
+        """Fetch once from all partitions; return a generator of the messages.
 
-        A partition's position moves behind a message after it was deserialized and before it is
-        handed out. So what deserializer_class raises comes out, and the next round begins with the
-        very message that it raised for; ``set_topic_partitions((topic, partition, offset + 1))``
-        steps over it. Messages that are not taken from the generator are fetched again.
-
-        Partitions whose leader has moved or is away are left out: metadata is loaded anew at the
-        end, repeatedly while no broker answers. An offset that the log does not hold becomes that
-        of auto_offset_reset, which is logged. A request that timed out is sent in the next round.
-
-        Raises: KafkaConfigurationError when nothing is consumed; ConsumerFetchSizeTooSmall for a
-            message larger than fetch_message_max_bytes; OffsetOutOfRangeError without a policy;
-            ConsumerTimeout when no broker was to be found for consumer_timeout_ms; any other error
-            that a broker reports.
+        Arguments: commit: commits what is marked, when that is due.
         """
-        self._settle('fetch_messages')
         wait, self._wait = self._wait, None
         self._check_assigned()
-        return self._whole_round() if wait is None else self._round(wait)
+        return self._whole_round(commit) if wait is None else self._round(wait, commit)
 
-    def _whole_round(self) -> Iterator[KafkaMessage]:
+    def _whole_round(self, commit: Callable[[], Any]) -> Iterator[KafkaMessage]:
         self._refresh_metadata(self._deadline())
-        yield from self._round(self._longest_wait())
+        yield from self._round(self._longest_wait(), commit)
         self._refresh_metadata(self._deadline())
 
-    def _round(self, wait: float) -> Iterator[KafkaMessage]:
+    def _round(self, wait: float, commit: Callable[[], Any]) -> Iterator[KafkaMessage]:
         """Fetch once and yield the messages; errors that pass set ``_stale`` and yield nothing.
 
         Arguments: wait: how many seconds the brokers may wait for messages.
         """
         self._check_assigned()
-        self._auto_commit()
-        table = self._table
+        self._auto_commit(commit)
+        table = self.table
         max_bytes = self._config['fetch_message_max_bytes']
         requests = [FetchRequest(*key, row.position, max_bytes) for key, row in table.in_turn()]
         for answer in self._answers(requests, math.ceil(wait * 1000)):
@@ -317,14 +255,14 @@ class Verbs09:
                 row = table.get(key)
                 if row is not None:
                     yield from self._messages_of(key, row, answer)
-            if self._table is not table:
+            if self.table is not table:
                 return  # the program has chosen other positions in between
 
     def _messages_of(
-        self, key: TopicAndPartition, row: TopicPartitionState, answer: Any
+        self, key: TopicAndPartition, row: PartitionRow, answer: Any
     ) -> Iterator[KafkaMessage]:
         topic, partition = key
-        table = self._table
+        table = self.table
         deserialize = self._config['deserializer_class']
         row.highwater = answer.highwaterMark
         try:
@@ -338,7 +276,7 @@ class Verbs09:
                 made = KafkaMessage(topic, partition, offset, message.key, value)
                 row.position = offset + 1  # no call between here and the program: see __next__()
                 yield made
-                if self._table is not table:
+                if self.table is not table:
                     return
         except ConsumerFetchSizeTooSmall as error:
             raise ConsumerFetchSizeTooSmall(
@@ -350,7 +288,7 @@ class Verbs09:
     def _answers(self, requests: List[FetchRequest], wait_ms: int) -> Iterable[Any]:
         """Send fetches; where a partition has no leader, one by one, so that the others go on."""
         try:
-            answers: Iterable[Any] = self._client.send_fetch_request(
+            answers: Iterable[Any] = self.client.send_fetch_request(
                 requests,
                 max_wait_time=wait_ms,
                 min_bytes=self._config['fetch_min_bytes'],
@@ -376,7 +314,7 @@ class Verbs09:
         except RequestTimedOutError:
             log.info('the broker timed out on %s', _listed([answer]))
         except UnknownTopicOrPartitionError:
-            self._client.reset_topic_metadata(answer.topic)
+            self.client.reset_topic_metadata(answer.topic)
             raise
         except BrokerResponseError as error:
             old = (error.errno or 0) <= _LAST_OLD_CODE
@@ -391,7 +329,7 @@ class Verbs09:
     def _reset(self, answer: Any, error: OffsetOutOfRangeError) -> None:
         """Move a position that the log does not hold to where auto_offset_reset says."""
         key = _key(answer)
-        row = self._table.get(key)
+        row = self.table.get(key)
         if row is None:
             return
         try:
@@ -427,7 +365,7 @@ class Verbs09:
                 seconds = min(seconds, max(0.0, deadline - time.monotonic()))
             time.sleep(seconds)
             try:
-                self._client.load_metadata_for_topics()
+                self.client.load_metadata_for_topics()
             except KafkaUnavailableError as error:
                 tell('no metadata, trying again: %s', error)
                 tell = log.debug
@@ -439,7 +377,7 @@ class Verbs09:
                 self._stale = False
 
     def _check_assigned(self) -> None:
-        if not len(self._table):
+        if not len(self.table):
             raise KafkaConfigurationError('no topics or partitions to consume are set')
 
     def _deadline(self) -> Optional[float]:
@@ -458,15 +396,7 @@ class Verbs09:
     def get_partition_offsets(
         self, topic: Any, partition: int, request_time_ms: int, max_num_offsets: int
     ) -> List[int]:
-        """Ask a partition's leader for offsets of its log, the latest first (0.9.5).
-
-        Arguments: topic: str or bytes; request_time_ms: -1 for the end of the log (the offset of
-            the next message), -2 for its start, one offset each; otherwise offsets of messages
-            before that time; max_num_offsets: how many at most.
-        Raises: TypeError naming a wrong argument; UnknownTopicOrPartitionError,
-            LeaderNotAvailableError, and whatever else the broker reports.
-        """
-        self._settle('get_partition_offsets')
+        """Ask a partition's leader for offsets of its log, the latest first."""
         request = OffsetRequest(
             name_bytes(topic, 'topic'),
             whole_number(partition, 'partition'),
@@ -474,44 +404,30 @@ class Verbs09:
             whole_number(max_num_offsets, 'max_num_offsets'),
         )
         offsets: List[int] = []
-        for answer in self._client.send_offset_request([request]):
+        for answer in self.client.send_offset_request([request]):
             check_error(answer)
             offsets.extend(answer.offsets)
         return offsets
 
     def offsets(self, group: Optional[str] = None) -> Dict[Any, Any]:
-        """Return copies of what is known of each partition, by (topic, partition) (0.9.5).
-
-        Arguments: group: ``'fetch'``, the next offset to fetch; ``'commit'``, the stored one;
-            ``'task_done'``, that of the message marked last; ``'highwater'``, the offset after the
-            last message of the log, as of the last fetch; None for a dict of all four.
-        Raises: ValueError for another group.
-        """
-        self._settle('offsets')
+        """Return copies of what is known of each partition, by (topic, partition)."""
         if group is None:
-            return {name: self._table.column(column) for name, column in _COLUMNS.items()}
+            return {name: self.table.column(column) for name, column in _COLUMNS.items()}
         if group not in OffsetsStruct._fields:
             raise ValueError('group must be one of %s, not %r' % (', '.join(_COLUMNS), group))
-        return self._table.column(_COLUMNS[group])
+        return self.table.column(_COLUMNS[group])
 
-    def task_done(self, message: Any) -> bool:
-        """Mark a message, and thereby all before it in its partition, as consumed (0.9.5).
+    def task_done(self, message: Any, commit: Callable[[], Any]) -> bool:
+        """Mark a message, and thereby all before it in its partition, as consumed.
 
-        Only what is marked is committed. Marking may commit: see auto_commit_enable. A commit that
-        fails for want of a broker is logged, and made up for by the next one.
-
-        Arguments: message: what next() or fetch_messages() gave, or any object with the attributes
-            topic, partition and offset.
-        Returns: True; False, with a warning, when its partition is not consumed here.
-        Raises: TypeError for what is no message; what a broker says against a commit for good.
+        Arguments: commit: commits what is marked, when that is due.
         """
-        self._settle('task_done')
         try:
             key = TopicAndPartition(name_bytes(message.topic, 'message.topic'), message.partition)
             offset = whole_number(message.offset, 'message.offset')
         except AttributeError:
             raise TypeError('message must be a KafkaMessage: %r' % (type(message),)) from None
-        row = self._table.get(key)
+        row = self.table.get(key)
         if row is None:
             log.warning('%s is not consumed, its message not marked', _listed([key]))
             return False
@@ -523,25 +439,19 @@ class Verbs09:
             )
         row.done = offset
         self._marks += 1
-        self._auto_commit()
+        self._auto_commit(commit)
         return True
 
     def commit(self) -> bool:
-        """Store, for the group, the offset after the last marked message of each partition (0.9.5).
-
-        Brokers store offsets since 0.8.1.
-        Returns: True when something was stored; False when everything marked was stored before.
-        Raises: KafkaConfigurationError without a group_id; UnsupportedVersionError on 0.8.0; what
-            the brokers report, in which case all is committed again the next time.
-        """
+        """Store, for the group, the offset after the last marked message of each partition."""
         if self._group is None:
             raise KafkaConfigurationError('commit() needs the option group_id')
-        offsets = self._table.to_commit()
+        offsets = self.table.to_commit()
         if offsets:
             requests = [OffsetCommitRequest(*key, offset, b'') for key, offset in offsets.items()]
-            for answer in self._client.send_offset_commit_request(self._group, requests):
+            for answer in self.client.send_offset_commit_request(self._group, requests):
                 check_error(answer)
-            self._table.note_committed(offsets)
+            self.table.note_committed(offsets)
         self._restart_interval()
         return bool(offsets)
 
@@ -549,7 +459,7 @@ class Verbs09:
         self._marks = 0
         self._committed_at = time.monotonic()
 
-    def _auto_commit(self) -> None:
+    def _auto_commit(self, commit: Callable[[], Any]) -> None:
         """Commit if it is time to: after a mark, and between rounds if none comes.
 
         A failure that may pass is logged, and the next commit stores what this one did not. One
@@ -558,7 +468,7 @@ class Verbs09:
         if not self._is_commit_due():
             return
         try:
-            self.commit()
+            commit()
         except KafkaError as error:
             self._restart_interval()
             if not _may_pass(error):
@@ -575,7 +485,7 @@ class Verbs09:
         if interval is None or not interval > 0:
             return False
         waited = time.monotonic() - self._committed_at
-        return waited >= interval / 1000.0 and bool(self._table.to_commit())
+        return waited >= interval / 1000.0 and bool(self.table.to_commit())
 
 
 def _client_class() -> Any:

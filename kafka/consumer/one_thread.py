@@ -1,7 +1,7 @@
-"""That one thread at a time is inside a consumer: the guard, and its error.
+"""The single-thread guard of a consumer: one thread at a time may be inside, and none once closed.
 
-Owns noticing it. A consumer is not safe for several threads; wakeup(), and reading assignment(),
-are the exceptions. Calls of the same thread may nest: a listener commits while poll() goes on.
+Entered by each public call of a modern KafkaConsumer except wakeup() and assignment(). Calls of the
+same thread may nest: a listener commits while poll() goes on.
 """
 
 from __future__ import annotations
@@ -10,28 +10,41 @@ import sys
 import threading
 from typing import Any, Dict
 
+from kafka.consumer.call_checks import ConsumerClosedError
 from kafka.errors import IllegalStateError
 
 __all__ = ['OneThread']
 
 
 class OneThread:
-    """A context manager that lets one thread in, as often as it likes."""
+    """A context manager that lets one thread in, any number of times.
 
-    __slots__ = ('_depth', '_inside')
+    Its users keep it as their attribute ``_guard``, by which their frames are recognized.
+
+    Attributes: is_closed: whether the consumer is closed.
+    """
+
+    __slots__ = ('_depth', '_inside', 'is_closed')
 
     def __init__(self) -> None:
-        # The thread that is inside, by one key: who sets it first is in, atomically. An exception
-        # may come between any two lines and leave it there: who finds it looks at its stack.
+        # The thread that is inside, by one key: the thread that sets it first is in, atomically. An
+        # exception may come between any two lines and leave it set: a thread that finds it looks at
+        # the stack of the other.
         self._inside: Dict[str, int] = {}
         self._depth = 0
+        self.is_closed = False
 
     def __repr__(self) -> str:
         thread = self._inside.get('thread')
         return '<OneThread %s>' % ('free' if thread is None else 'thread %d' % thread)
 
+    def check_open(self) -> None:
+        """Raise ConsumerClosedError once the consumer is closed."""
+        if self.is_closed:
+            raise ConsumerClosedError('the consumer is closed')
+
     def __enter__(self) -> None:
-        """Come in. Raises: IllegalStateError while another thread is inside."""
+        """Enter. Raises: IllegalStateError while another thread is inside."""
         me = threading.get_ident()
         thread = self._inside.setdefault('thread', me)
         if thread != me and not self._is_inside(thread):
@@ -52,10 +65,10 @@ class OneThread:
         return thread is not None and self._is_inside(thread)
 
     def _is_inside(self, thread: int) -> bool:
-        """Return False if a thread has left, with an exception that kept it from saying so."""
+        """Return False if a thread has left by an exception that prevented __exit__()."""
         frames = sys._current_frames()
         if threading.get_ident() not in frames:
-            return True  # a greenlet's id, by gevent: nobody can tell
+            return True  # a greenlet's id, under gevent: its frames cannot be seen
         frame = frames.get(thread)
         while frame is not None:
             names = frame.f_locals

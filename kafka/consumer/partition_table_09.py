@@ -12,7 +12,7 @@ from kafka.blocking.topic_maps import TopicDict
 from kafka.structs import TopicAndPartition
 
 
-class TopicPartitionState:
+class PartitionRow:
     """One partition's row.
 
     Attributes:
@@ -34,7 +34,7 @@ class TopicPartitionState:
         self.hole: Optional[Tuple[int, int]] = None
 
     def __repr__(self) -> str:
-        return '<TopicPartitionState position=%s highwater=%s committed=%s done=%s>' % (
+        return '<PartitionRow position=%s highwater=%s committed=%s done=%s>' % (
             self.position,
             self.highwater,
             self.committed,
@@ -67,7 +67,7 @@ class PartitionTable:
     ) -> None:
         stored = committed or {}
         self._rows = {
-            key: TopicPartitionState(position, stored.get(key))
+            key: PartitionRow(position, stored.get(key))
             for key, position in (positions or {}).items()
         }
         self._turn = 0
@@ -82,11 +82,11 @@ class PartitionTable:
         """Return the partitions in their order."""
         return list(self._rows)
 
-    def get(self, key: TopicAndPartition) -> Optional[TopicPartitionState]:
+    def get(self, key: TopicAndPartition) -> Optional[PartitionRow]:
         """Return the row of a partition, or None if it is not read."""
         return self._rows.get(key)
 
-    def in_turn(self) -> List[Tuple[TopicAndPartition, TopicPartitionState]]:
+    def in_turn(self) -> List[Tuple[TopicAndPartition, PartitionRow]]:
         """Return all rows, beginning with another partition each time.
 
         A reader that stops in the middle, because of an error or by its own choice, would else

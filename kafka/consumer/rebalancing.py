@@ -1,7 +1,9 @@
-"""What the thread that polls does for a rebalance: commit, tell the listener, change what is read.
+"""The steps of a rebalance that the polling thread does: commits, listener, assignment.
 
-Owns the steps that a member puts up (coordinator/member.py) and the ways of listeners of all eras.
-Does not own: when there is a step, and what it is about.
+A member of either protocol (kafka.coordinator.member) makes one Step at a time and waits until it
+is done. Decides how listeners of all eras are called; which steps there are, and when, is the
+member's. Runs in the one thread inside the consumer; partitions are changed under the engine's
+lock.
 """
 
 from __future__ import annotations
@@ -9,11 +11,15 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from typing import Any, Optional, Set
+from typing import Any, Mapping, Optional, Set
 
-from kafka.consumer.committing import Committing
+from kafka.consumer.call_checks import default_seconds
+from kafka.consumer.commits import ConsumerCommits
+from kafka.consumer.engine import Engine
+from kafka.consumer.fetch_collector import FetchCollector
 from kafka.consumer.listener import defines_lost, is_async
-from kafka.coordinator.member import Step, StepKind
+from kafka.consumer.one_thread import OneThread
+from kafka.coordinator.member import Member, Step, StepKind
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.future import Future, drive_coroutine
 from kafka.internals.cleanup import clean_up
@@ -21,11 +27,11 @@ from kafka.internals.program_errors import log_program_error
 from kafka.internals.running_calls import is_in_call
 from kafka.structs import TopicPartition
 
-__all__ = ['ListenerError', 'Rebalancing']
+__all__ = ['ListenerError', 'RebalanceSteps']
 
 log = logging.getLogger(__name__)
 
-#: For so long a poll waits for the commit before partitions go, whatever its own time.
+#: How long a poll waits for the commit before partitions go, whatever its own time.
 COMMIT_SECONDS = 0.1
 
 
@@ -33,25 +39,51 @@ class ListenerError(KafkaError):
     """A rebalance listener raised; the cause has what. The rebalance went on all the same."""
 
 
-class Rebalancing(Committing):
-    """A base of the modern KafkaConsumer, of no use alone."""
+class RebalanceSteps:
+    """The steps of the rebalances of one consumer.
 
-    #: Of rebalances. Not kept by the engine: it often refers to the consumer.
-    _listener: Any = None
+    Arguments:
+        engine: its parts.
+        guard: the single-thread guard, which knows whether the consumer is closed.
+        collector: of its records.
+        commits: its commits.
+        options: of the consumer.
 
-    def _do_steps(self) -> None:
+    Attributes: listener: of the subscription; None without. It is kept here and not by the engine,
+        as it often refers to the consumer.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        guard: OneThread,
+        collector: FetchCollector,
+        commits: ConsumerCommits,
+        options: Mapping[str, Any],
+    ) -> None:
+        self._engine = engine
+        self._guard = guard
+        self._collector = collector
+        self._commits = commits
+        self._options = options
+        self.listener: Any = None
+
+    def __repr__(self) -> str:
+        return '<RebalanceSteps member=%r>' % (self._engine.member,)
+
+    def run(self) -> None:
         """Do what the member waits for. Raises: ListenerError from listeners of 3.0."""
         member = self._engine.member
         while member is not None:
             step = member.step  # looked at once: a turn in the background may take it away
             if step is None:
                 return
-            self._stop_course()
+            self._collector.stop_iterating()
             if not step.begin():
                 if member.step is not step:
                     continue  # withdrawn, and another one, if any, has taken its place
                 if step.is_withdrawn or step.is_finished or is_in_call('begun', step):
-                    return  # done before, or by whoever called a listener that polls
+                    return  # done before, or by the call that called a listener that polls
                 # An exception has ended the call that began it, and kept it from finishing.
             begun = step
             if not self._is_ready_for(step):
@@ -65,9 +97,17 @@ class Rebalancing(Committing):
             # a listener that was never called may be the one that seeks.
             self._finish_step(member, step)
 
-    def _finish_step(self, member: Any, step: Step) -> None:
+    def tell_closed(self, owned: Set[TopicPartition]) -> None:
+        """Call the listener for the partitions of a consumer that closes, if it is one of 3.0.
+
+        Raises: ListenerError, as run().
+        """
+        if owned and _is_of_3_0(self.listener):
+            self._tell('on_partitions_revoked', owned)
+
+    def _finish_step(self, member: Member, step: Step) -> None:
         """Tell the member that the step is done, and wait up to 50 ms until it has moved on."""
-        if self._closed:  # by the listener, or by the handler of a signal
+        if self._guard.is_closed:  # by the listener, or by the handler of a signal
             return
         step.finish()
         if member.step is step:
@@ -87,16 +127,16 @@ class Rebalancing(Committing):
         return not step.commits or step.kind is StepKind.LOSE or self._has_committed(step)
 
     def _has_committed(self, step: Step) -> bool:
-        """Commit what was handed out, if that is automatic; return True once that is over."""
-        if self._auto is None:
+        """Commit what was returned, if that is automatic; return True once that is over."""
+        if not self._commits.is_automatic:
             return True
         while True:
-            if self._ended or self._telling is not None:
-                self._tell_ended()
+            if self._commits.is_telling():
+                self._commits.tell_ended()
             commit = step.commit
             if commit is not None and (not commit.is_done or commit.failed()):
                 return commit.is_done
-            offsets, left = self._changed(), step.deadline - self._engine.loop.time()
+            offsets, left = self._commits.changed(), step.deadline - self._engine.loop.time()
             if commit is not None:
                 # What stays is read meanwhile; what goes may have been marked or sought.
                 offsets = {each: offsets[each] for each in step.partitions & offsets.keys()}
@@ -104,11 +144,11 @@ class Rebalancing(Committing):
                     return True
             if not offsets:
                 return True
-            step.commit = self._commit_for_rebalance(offsets, left)
+            step.commit = self._commits.commit_for_rebalance(offsets, left)
             self._engine.wait(self._has_ended, COMMIT_SECONDS)
 
     def _has_ended(self) -> bool:
-        return self._wakes or bool(self._ended)
+        return self._engine.is_woken or bool(self._commits.ended)
 
     def _do(self, step: Step) -> None:
         if step.kind is StepKind.ASSIGN:
@@ -132,9 +172,8 @@ class Rebalancing(Committing):
                 subscription.revoke(step.partitions)
             else:
                 subscription.give_back(step.partitions)
-        for partition in step.partitions:
-            self._held.pop(partition, None)
-            self._done.pop(partition, None)
+        self._collector.forget_held(step.partitions)
+        self._commits.forget_marks(step.partitions)
 
     def _assign(self, step: Step) -> None:
         """Begin with partitions: they are held until the listener was told."""
@@ -165,11 +204,8 @@ class Rebalancing(Committing):
             step.has_told = True
         return error
 
-    def _tell_gone(self, partitions: Set[TopicPartition], is_lost: bool) -> None:
-        self._tell('on_partitions_lost' if is_lost else 'on_partitions_revoked', partitions)
-
     def _tell(self, what: str, partitions: Set[TopicPartition]) -> None:
-        listener = self._listener
+        listener = self.listener
         if listener is None:
             return
         try:
@@ -177,7 +213,7 @@ class Rebalancing(Committing):
             if inspect.iscoroutine(outcome):
                 drive_coroutine(outcome, self._await)
         except Exception as error:
-            if not is_of_3_0(listener):
+            if not _is_of_3_0(listener):
                 log_program_error(log, error, '%s() of a rebalance listener failed', what)
                 return
             text = '%s() of a rebalance listener failed: %r' % (what, error)
@@ -185,23 +221,23 @@ class Rebalancing(Committing):
 
     def _await(self, future: Future) -> None:
         """Return when a future that a listener awaits is done. Raises: KafkaTimeoutError."""
-        seconds = self._default_timeout()
-        deadline = self._now() + seconds
+        seconds = default_seconds(self._options)
+        deadline = self._engine.loop.time() + seconds
         while not future.is_done:
-            left = deadline - self._now()
+            left = deadline - self._engine.loop.time()
             if left <= 0:
                 raise KafkaTimeoutError('what a listener awaits took longer than %g s' % seconds)
             # Of a commit in the background this thread tells the outcome.
-            self._engine.wait(lambda: future.is_done or self._ended, min(left, 0.05))
-            self._tell_ended()
+            self._engine.wait(lambda: future.is_done or self._commits.ended, min(left, 0.05))
+            self._commits.tell_ended()
 
 
-def _is_over(member: Any, step: Step) -> bool:
+def _is_over(member: Member, step: Step) -> bool:
     return member.step is not step
 
 
-def is_of_3_0(listener: Any) -> bool:
-    """Tell whether a listener is told of close() and of its errors, as 3.0 did.
+def _is_of_3_0(listener: Any) -> bool:
+    """Return True if a listener hears of close() and its errors are raised, as in 3.0.
 
     Those of earlier releases are not: 3.0's are asynchronous, or know lost partitions.
     """

@@ -12,9 +12,10 @@ import logging
 import math
 import os
 import weakref
-from typing import Any, Dict, Set, Tuple
+from typing import Any, Dict, Iterator, Optional, Set, Tuple
 
 from kafka.consumer.one_thread import OneThread
+from kafka.coordinator.member import Member
 
 __all__ = ['SiblingWatch']
 
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 #: How often it is checked, in seconds, and for how long after subscribe().
 _CHECK_SECONDS, _WATCH_SECONDS = 3.0, 60.0
 #: How long another consumer may go without a poll while this one waits for partitions, and while it
-#: has some: a program that takes its time for a batch of records does nothing wrong.
+#: has some: a program may take its time for a batch of records.
 _IDLE_SECONDS, _IDLE_SECONDS_OF_SHARE = 3.0, 30.0
 
 _Group = Tuple[str, str]
@@ -34,37 +35,40 @@ _told: Set[_Group] = set()
 
 
 class SiblingWatch:
-    """What one consumer shows to the others of its process, and its look at them.
+    """What one consumer shows to the others of its process, and its check of them.
 
     Arguments: member: of the engine, None without membership; group_id; servers: the option
-    bootstrap_servers; guard: the OneThread of the consumer.
+    bootstrap_servers; guard: the single-thread guard of the consumer.
 
     Attributes: next_at: when check() is due, in seconds of the loop, infinite for never; polled_at:
-    when this consumer was polled last.
+    when this consumer was polled last; guard; member; group: its id and servers; pid: of the
+    process that made it.
     """
 
-    def __init__(self, member: Any, group_id: Any, servers: Any, guard: OneThread) -> None:
+    def __init__(
+        self, member: Optional[Member], group_id: Any, servers: Any, guard: OneThread
+    ) -> None:
         self.next_at = math.inf
         self.polled_at = -math.inf
-        self._member = member
-        self._inside = guard
-        self._group: _Group = (str(group_id), repr(servers))
-        self._pid = os.getpid()
+        self.member = member
+        self.guard = guard
+        self.group: _Group = (str(group_id), repr(servers))
+        self.pid = os.getpid()
         self._ends_at = -math.inf
         if member is not None:
             key = id(self)
             _watches[key] = weakref.ref(self, lambda _: _watches.pop(key, None))
 
     def __repr__(self) -> str:
-        return '<SiblingWatch group=%s>' % self._group[0]
+        return '<SiblingWatch group=%s>' % self.group[0]
 
     def close(self) -> None:
-        """Be no sibling of others any more."""
+        """Hide from the other consumers."""
         _watches.pop(id(self), None)
 
     def begin(self, now: float) -> None:
-        """Let checks be due for a while from now on: this consumer joins its group."""
-        if self._member is not None:
+        """Make checks due for a while from now on: this consumer joins its group."""
+        if self.member is not None:
             self.next_at, self._ends_at = now + _CHECK_SECONDS, now + _WATCH_SECONDS
 
     def check(self, now: float, has_share: bool) -> None:
@@ -78,10 +82,10 @@ class SiblingWatch:
             other.polled_at
             for other in self._siblings()
             # A consumer inside poll() is not idle, however long that waits.
-            if now - other.polled_at > patience and not other._inside.is_used()
+            if now - other.polled_at > patience and not other.guard.is_used()
         ]
-        if idle and self._group not in _told:
-            _told.add(self._group)
+        if idle and self.group not in _told:
+            _told.add(self.group)
             log.warning(
                 'group=%s: another KafkaConsumer of this process is a member of this group, is not'
                 ' closed, and has not polled for %.0f s. Members share the partitions: until that'
@@ -89,18 +93,19 @@ class SiblingWatch:
                 ' part of the records, or none. Call close() on consumers that are not used any'
                 ' more; a notebook cell that is run again leaves one behind while anything refers'
                 ' to it',
-                self._group[0],
+                self.group[0],
                 now - min(idle),
             )
 
-    def _siblings(self) -> Any:
+    def _siblings(self) -> Iterator[SiblingWatch]:
         for reference in list(_watches.values()):
             other = reference()
             if (
                 other is not None
                 and other is not self
-                and other._group == self._group
-                and other._pid == self._pid
-                and other._member.identity().generation_id >= 0
+                and other.group == self.group
+                and other.pid == self.pid
+                and other.member is not None
+                and other.member.identity().generation_id >= 0
             ):
                 yield other

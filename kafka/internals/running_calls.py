@@ -1,9 +1,9 @@
-"""Whether a call that was begun is still running in this thread, or was left by an exception.
+"""Whether a call that began earlier is still running in a thread, or was ended by an exception.
 
-A call that must not be left half done keeps a mark where the next call finds it, and a variable
-that holds the mark. The next call either is made inside of the first one, by a callback or by the
-handler of a signal, or the first one has ended without taking its mark back: it was interrupted.
-Used by consumers and by the blocking connections. Pure.
+A call that must not be left half done keeps a mark where the next call finds it, and a local
+variable that holds the mark. The next call is either made from inside the first one, by a callback
+or a signal handler, or the first one has ended without removing its mark: it was interrupted. Used
+by consumers and by the blocking connections. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from types import FrameType
 from typing import Any, Optional
 
-__all__ = ['is_in_call']
+__all__ = ['is_in_call', 'is_running']
 
 
 def is_in_call(variable: str, mark: Any, thread: Optional[int] = None) -> bool:
@@ -28,3 +28,11 @@ def is_in_call(variable: str, mark: Any, thread: Optional[int] = None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def is_running(frame: FrameType) -> bool:
+    """Return True if this thread is inside the call of a frame, as a signal handler may be."""
+    inside: Optional[FrameType] = sys._getframe(1)
+    while inside is not None and inside is not frame:
+        inside = inside.f_back
+    return inside is frame

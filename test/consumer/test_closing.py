@@ -241,3 +241,15 @@ def test_a_deserializer_that_cannot_be_closed_does_not_hide_the_error_of_a_block
         sys.exit(3)
     assert closed == ['value']
     assert 'ZeroDivisionError: value' in caplog.text
+
+
+def test_a_closed_consumer_refers_to_no_frame_of_its_last_next():
+    """On Python 3.8 and 3.9 that frame is kept, and refers to the callers of next()."""
+    with MemoryCluster(version='4.4', seed=1, topics={'t': 1}) as cluster:
+        write(cluster.state.topics['t'].partitions[0].log, b'a', b'b')
+        made = SimConsumer.of(cluster, [], 't', auto_offset_reset='earliest')
+        assert next(made).offset == 0
+        made.close()
+        assert made._iteration.last_next is None
+        with pytest.raises(StopIteration):
+            next(made)

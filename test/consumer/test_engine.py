@@ -12,17 +12,25 @@ import warnings
 
 import pytest
 
-from kafka import KafkaConsumer, OffsetAndMetadata
+from kafka import KafkaConsumer, OffsetAndMetadata, config
+from kafka.consumer.engine import Engine
+from kafka.consumer.fetch.completed_fetch import CompletedFetch
+from kafka.consumer.fetch_collector import FetchCollector
+from kafka.consumer.hand_out import HandOut, Iteration
 from kafka.errors import (
     IllegalStateError,
+    KafkaError,
     NoBrokersAvailable,
     UnsupportedVersionError,
 )
+from kafka.net.client import NetworkClient
+from kafka.net.settings import NetSettings
 from kafka.testing import Cluster, MemoryCluster
 from kafka.testing.errors import LEADER_NOT_AVAILABLE
-from kafka.testing.faults import Error
+from kafka.testing.faults import Error, Hang
 from test.consumer.modern import FIRST, consumer_of, poll_until, write
 from test.consumer.written_logs import write as write_to
+from test.simulation.loop import SimLoop
 from test.simulation.reader import SimConsumer
 
 pytestmark = pytest.mark.once
@@ -170,4 +178,64 @@ def test_a_topic_whose_leaders_are_not_elected_yet_is_asked_about_until_they_are
         for _ in range(20):
             found = found or made.poll(timeout_ms=500)
         assert list(found) == [FIRST] and fault.hits == 4
+        made.close()
+
+
+class CallbackConsumer:
+    """A second face: records go to a callback, nothing waits, and there is no thread."""
+
+    def __init__(self, cluster, partitions, on_record, **options):
+        given = {'bootstrap_servers': cluster.bootstrap, 'auto_offset_reset': 'earliest'}
+        options = config.resolve(config.CONSUMER, {**given, **options})
+        client = NetworkClient(NetSettings.from_options(options), loop=SimLoop(cluster, []))
+        self.engine = Engine(options, CompletedFetch, client)
+        self.error = None
+        self._collector = FetchCollector(self.engine, Iteration())
+        self._on_record = on_record
+        self.engine.loop.spawn(self._run(partitions))
+
+    async def _run(self, partitions):
+        engine = self.engine
+        try:
+            await engine.begin_in_turns()
+            with engine.lock:
+                engine.subscription.assign_from_user(partitions)
+            engine.following.subscribed()
+            while self.error is None:
+                self._collector.hand_out = HandOut()
+                for records in self._collector.collect(100).values():
+                    for record in records:
+                        self._on_record(record)
+                self.error = engine.next_error()
+                await engine.loop.sleep(0.01)
+        except KafkaError as error:
+            self.error = error
+
+    def close(self):
+        self.engine.close(1.0)
+
+
+def test_a_second_face_gives_records_to_a_callback():
+    threads, found = threading.active_count(), []
+    with MemoryCluster(version='4.4', seed=1, topics={'t': 1}) as cluster:
+        log = cluster.state.topics['t'].partitions[0].log
+        write_to(log, b'a', b'b')
+        made = CallbackConsumer(cluster, [FIRST], lambda record: found.append(record.value))
+        assert found == []  # nothing has happened before the loop is driven
+        assert made.engine.loop.wait(lambda: len(found) == 2, 5)
+        write_to(log, b'c')
+        assert made.engine.loop.wait(lambda: len(found) == 3, 5)
+        with made.engine.lock:
+            assert made.engine.subscription.state(FIRST).position == 3
+        made.close()
+    assert (found, made.error, threading.active_count()) == ([b'a', b'b', b'c'], None, threads)
+
+
+def test_a_second_face_hears_of_brokers_that_are_not_there():
+    with MemoryCluster(version='4.4', seed=1, topics={'t': 1}) as cluster:
+        cluster.faults.add(Hang(), 'ApiVersions', times=None)
+        cluster.faults.add(Hang(), 'Metadata', times=None)
+        made = CallbackConsumer(cluster, [FIRST], print, bootstrap_timeout_ms=500)
+        assert made.engine.loop.wait(lambda: made.error, 60)
+        assert isinstance(made.error, NoBrokersAvailable)
         made.close()

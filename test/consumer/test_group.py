@@ -6,6 +6,7 @@ What the modern one does is told by the tests of its parts; here its engine is a
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 import pickle
 import threading
@@ -317,7 +318,7 @@ def test_an_object_without_its_attributes_can_be_looked_at():
     """Tools that copy or pickle ask a bare object for methods."""
     bare = KafkaConsumer.__new__(KafkaConsumer)
     assert not hasattr(bare, '__deepcopy__')
-    assert not hasattr(bare, 'poll')
+    assert not hasattr(bare, 'nothing')
     assert copy.copy(bare) is not bare
     assert pickle.loads(pickle.dumps(bare)) is not bare
 
@@ -370,7 +371,7 @@ SUCCESSORS = {
 def test_a_consumer_that_was_said_to_be_modern_is_not_settled(install, verb, use, position):
     factory = install()
     begun = undecided()
-    begun._has_polled = True
+    begun._modern.has_polled = True
     for made in (undecided(enable_auto_commit=True), undecided(dialect='modern'), begun):
         with pytest.raises(IllegalStateError, match=verb) as caught:
             use(made)
@@ -418,12 +419,28 @@ def test_settling_that_fails_leaves_no_connection(serve):
     assert client.closed == 1
 
 
-def test_modern_verbs_are_not_there_in_0_9_5(serve):
+OF_BOTH = {'close', 'commit', 'next', 'offsets', 'task_done'}
+OF_0_9_5 = {'configure', 'fetch_messages', 'get_partition_offsets', 'set_topic_partitions'}
+MODERN = [
+    name
+    for name in vars(KafkaConsumer)
+    if not name.startswith('_') and name != 'DEFAULT_CONFIG' and name not in OF_BOTH | OF_0_9_5
+]
+
+
+@pytest.mark.parametrize('name', MODERN)
+def test_modern_methods_raise_in_0_9_5(serve, name):
     serve((0, 5))
     made = KafkaConsumer('topic', bootstrap_servers=SERVERS, auto_commit_enable=False)
-    assert not hasattr(made, 'poll')
-    with pytest.raises(KafkaConfigurationError, match='poll: .* the option auto_commit_enable'):
-        made.poll()
+    call = getattr(made, name)
+    needed = [
+        each
+        for each in inspect.signature(call).parameters.values()
+        if each.kind is each.POSITIONAL_OR_KEYWORD and each.default is each.empty
+    ]
+    with pytest.raises(KafkaConfigurationError, match=name + ': .* auto_commit_enable') as caught:
+        call(*[None for _ in needed])
+    assert isinstance(caught.value, AttributeError)  # what it was while the methods were absent
 
 
 # ---------------------------------------------------------------- repr
@@ -456,4 +473,3 @@ def test_every_modern_name_is_foreign_to_0_9_5():
     """A name in both lists would make a call mean two things."""
     assert not group._ONLY_MODERN & (group._ONLY_OLD | group.DEFAULT_CONSUMER_CONFIG.keys())
     assert {'enable_auto_commit', 'session_timeout_ms', 'ssl_cafile'} <= group._ONLY_MODERN
-    assert not [name for name in group._MODERN_VERBS if hasattr(group.Verbs09, name)]

@@ -69,12 +69,12 @@ class Program:
             if len(offsets) > RECORDS - 50:  # once more from the beginning
                 consumer.seek(partition, 0)
                 offsets.clear()
-        if not consumer._held:
+        if not consumer._modern._collector.held:
             assert engine.wait(engine.fetcher.has_news, SECONDS)
 
     def check(self, where):
         """Nothing is missing, nothing came twice, and what would be committed was returned."""
-        for partition, behind in self.consumer._to_commit().items():
+        for partition, behind in self.consumer._modern._commits.to_commit().items():
             assert behind.offset <= len(self.given[partition]), where
         for partition, offsets in self.given.items():
             assert offsets == list(range(len(offsets))), where

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from kafka import KafkaClient, KafkaProducer, SimpleConsumer
-from kafka.consumer import arrow_polling
+from kafka.consumer import fetch_collector
 from kafka.consumer.bounded.reader import BoundedReader
 from kafka.structs import TopicPartition
 from kafka.testing import Cluster
@@ -61,7 +61,7 @@ def arrow(request, monkeypatch):
     """Arrow batches with numpy, and without it."""
     pytest.importorskip('pyarrow')
     if request.param == 'objects':
-        monkeypatch.setattr(arrow_polling, 'has_numpy', lambda: False)
+        monkeypatch.setattr(fetch_collector, 'has_numpy', lambda: False)
         monkeypatch.setattr('kafka.consumer.arrow_batches.has_numpy', lambda: False)
     else:
         pytest.importorskip('numpy')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.consumer.partition_table_09 import PartitionTable, TopicPartitionState
+from kafka.consumer.partition_table_09 import PartitionRow, PartitionTable
 from kafka.structs import TopicAndPartition
 
 ZERO, ONE, TWO = (TopicAndPartition(b'topic', number) for number in range(3))
@@ -76,7 +76,7 @@ def test_what_another_group_stored_is_forgotten(table):
     ],
 )
 def test_a_gap_is_a_jump_over_messages_or_back(done, hole, offset, gap):
-    row = TopicPartitionState(0)
+    row = PartitionRow(0)
     row.done, row.hole = done, hole
     assert row.leaves_gap(offset) is gap
 
@@ -84,5 +84,5 @@ def test_a_gap_is_a_jump_over_messages_or_back(done, hole, offset, gap):
 def test_repr_shows_the_state(table):
     assert 'position=10' in repr(table)
     assert repr(table.get(ONE)) == (
-        '<TopicPartitionState position=20 highwater=None committed=20 done=None>'
+        '<PartitionRow position=20 highwater=None committed=20 done=None>'
     )

@@ -235,7 +235,7 @@ def test_a_step_may_be_taken_back_at_any_moment(cluster):
         assert step.withdraw()
         made._engine.member = Going(step)
         try:
-            made._do_steps()
+            made._modern._steps.run()
         finally:
             made._engine.member = None
 
@@ -251,7 +251,7 @@ class Going:
         return self._steps.pop() if self._steps else None
 
 
-@pytest.mark.parametrize('what', ['_has_committed', '_stop_course'])
+@pytest.mark.parametrize('what', ['_has_committed', 'stop_iterating'])
 def test_ctrl_c_in_a_rebalance_leaves_nothing_half_done(cluster, protocol, what, monkeypatch):
     """The next poll does the step, commit included, and no step stays begun for ever."""
 
@@ -263,8 +263,10 @@ def test_ctrl_c_in_a_rebalance_leaves_nothing_half_done(cluster, protocol, what,
 
     with member(cluster, protocol) as first:
         share(first)
-        usual = getattr(first, what)
-        monkeypatch.setattr(first, what, interrupted)
+        steps = first._modern._steps
+        part = steps if what == '_has_committed' else steps._collector
+        usual = getattr(part, what)
+        monkeypatch.setattr(part, what, interrupted)
         with member(cluster, protocol) as second:
             with pytest.raises(KeyboardInterrupt):
                 poll_together(first, second)
@@ -305,8 +307,9 @@ def test_a_listener_that_an_exception_kept_from_being_told_is_told_first(
         usual(what, *arguments)
 
     with member(cluster, protocol, listener) as made:
-        usual = made._tell
-        monkeypatch.setattr(made, '_tell', interrupted)
+        steps = made._modern._steps
+        usual = steps._tell
+        monkeypatch.setattr(steps, '_tell', interrupted)
         with pytest.raises(error):
             poll_together(made)
         assert 'assigned' not in dict(listener.seen)

@@ -116,5 +116,5 @@ def test_one_that_waits_in_a_long_poll_is_not_idle(cluster, caplog):
 def test_waiting_for_the_next_check_costs_an_idle_consumer_nothing_afterwards(cluster):
     made = new(cluster)
     made.poll(timeout_ms=70000)
-    assert made._siblings.next_at == float('inf')
+    assert made._modern._siblings.next_at == float('inf')
     made.close()

@@ -11,12 +11,12 @@ import sys
 from kafka.consumer.fetch.completed_fetch import CompletedFetch
 from kafka.consumer.fetch.manager import Fetching
 from kafka.consumer.fetch.session import FetchSession, Outcome, Plan
+from kafka.consumer.fetch_collector import FetchCollector
 from kafka.consumer.hand_out import HandOut
+from kafka.consumer.modern import ModernConsumer
 from kafka.consumer.partition_state import TopicPartitionState
 from kafka.consumer.partition_state import Verdict as Judgement
-from kafka.consumer.polling import Polling
-from kafka.consumer.rebalancing import Rebalancing
-from kafka.consumer.shell import Shell
+from kafka.consumer.rebalancing import RebalanceSteps
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors import adapt, cooperative_sticky
 from kafka.coordinator.classic.state_machine import Membership
@@ -49,9 +49,9 @@ def commit_what_was_fetched_only(patch):
 
 def forget_what_an_interrupted_poll_took(patch):
     def put_back(self):
-        self._hand_out = HandOut()
+        self.hand_out = HandOut()
 
-    patch.setattr(Shell, '_put_back', put_back)
+    patch.setattr(FetchCollector, 'put_back', put_back)
 
 
 def keep_fetches_after_a_seek(patch):
@@ -127,25 +127,25 @@ def join_without_revoking(patch):
 
 
 def keep_what_was_lost(patch):
-    real = Rebalancing._revoke
+    real = RebalanceSteps._revoke
 
     def revoke(self, step):
         if step.kind is StepKind.LOSE:
-            self._tell_gone(set(step.partitions), True)
+            self._tell('on_partitions_lost', set(step.partitions))
         else:
             real(self, step)
 
-    patch.setattr(Rebalancing, '_revoke', revoke)
+    patch.setattr(RebalanceSteps, '_revoke', revoke)
 
 
 def tell_nobody_of_what_was_lost(patch):
-    real = Rebalancing._tell
+    real = RebalanceSteps._tell
 
     def tell(self, what, partitions):
         if what != 'on_partitions_lost':
             real(self, what, partitions)
 
-    patch.setattr(Rebalancing, '_tell', tell)
+    patch.setattr(RebalanceSteps, '_tell', tell)
 
 
 def assign_before_it_is_given_back(patch):
@@ -262,8 +262,12 @@ def match_inside_of_names(patch):
 
 
 def poll_longer_than_allowed(patch):
-    real = Polling._poll
-    patch.setattr(Polling, '_poll', lambda self, deadline, most: real(self, deadline + 0.5, most))
+    real = ModernConsumer._poll
+
+    def poll(self, deadline, most, hand_out):
+        return real(self, deadline + 0.5, most, hand_out)
+
+    patch.setattr(ModernConsumer, '_poll', poll)
 
 
 #: So many seeds a mistake has, beside the one that found it when this was written.

@@ -6,6 +6,9 @@ when is group_runs.py's, what must hold ledger.py's.
 
 from __future__ import annotations
 
+import functools
+import weakref
+
 from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import (
     CommitFailedError,
@@ -37,18 +40,30 @@ _COMMITS_FAIL = (
 )
 
 
+def _count_and_do(taken, do, steps, step):
+    taken.append(step.kind)
+    do(steps, step)
+
+
 class SimConsumer(KafkaConsumer):
     """KafkaConsumer in a loop of a simulation."""
 
     _world = None  # of the run: cluster, and the loops of all
-    steps = 0  # of rebalances, that it has taken
 
     def _new_client(self, settings, *arguments):
         return NetworkClient(settings, loop=SimLoop(*self._world))
 
-    def _do(self, step):
-        self.steps += 1
-        super()._do(step)
+    def _open_modern(self, configs):
+        super()._open_modern(configs)
+        self._taken, steps = [], self._modern._steps  # no cycle: consumers are collected here, too
+        steps._do = functools.partial(
+            _count_and_do, self._taken, type(steps)._do, weakref.proxy(steps)
+        )
+
+    @property
+    def steps(self):
+        """How many steps of rebalances it has taken."""
+        return len(self._taken)
 
     @classmethod
     def of(cls, cluster, loops, *topics, **options):
@@ -229,7 +244,7 @@ class Reader(ConsumerRebalanceListener):
         """End it as kill -9 does."""
         self.run.note('%r dies', self)
         self.consumer._engine.loop.die()
-        self.consumer._closed = True
+        self.consumer._guard.is_closed = True
         self.ledger.ended(self)
 
 

@@ -64,8 +64,8 @@ def test_a_poll_without_anything_ends_in_time(cluster):
 def test_a_poll_without_anything_looks_once_for_what_is_owed(cluster, monkeypatch):
     with consumer_of(cluster, 'empty') as made:
         made.poll(timeout_ms=100)
-        looks, attend = [], made._attend
-        monkeypatch.setattr(made, '_attend', lambda: (looks.append(1), attend()))
+        looks, attend = [], made._modern._attend
+        monkeypatch.setattr(made._modern, '_attend', lambda: (looks.append(1), attend()))
         for _ in range(10):
             made.poll(timeout_ms=10)
         assert 10 <= len(looks) <= 13
@@ -111,7 +111,7 @@ def test_iteration_takes_no_more_at_once_than_max_poll_records_where_it_is_set(c
         made.assign([FIRST])
         for _ in range(99):
             next(made)
-            assert made._course_size <= 7
+            assert made._modern._iterated_size <= 7
 
 
 def test_who_has_nothing_to_read_is_told_instead_of_waiting_for_ever(cluster):
@@ -330,7 +330,7 @@ def test_what_an_interceptor_fails_at_is_not_consumed_and_comes_again(
             assert made.position(FIRST) == len(found)
             found += poll_until(made, 1, max_records=10)
             assert made.position(FIRST) == len(found)
-        made._interceptors[0].calls = 0
+        made._modern._interceptors[0].calls = 0
         with pytest.raises(error, match=text):
             next(made)
         assert made.position(FIRST) == len(found)
@@ -345,7 +345,8 @@ def test_ctrl_c_at_the_end_of_a_poll_loses_no_record(consumer, monkeypatch, way,
     figures = consumer._engine.figures
 
     def torn(*arguments):
-        if consumer._course is not None or figure == 'consumed' or consumer._hand_out.is_open:
+        collector = consumer._modern._collector
+        if collector.iterated is not None or figure == 'consumed' or collector.hand_out.is_open:
             raise KeyboardInterrupt
         return whole(*arguments)
 
@@ -360,7 +361,7 @@ def test_ctrl_c_at_the_end_of_a_poll_loses_no_record(consumer, monkeypatch, way,
 
 
 class Torn:
-    """Records of a course; Ctrl-C comes when somebody has got what is left of them."""
+    """Records of iteration; Ctrl-C comes when all that is left of them was taken."""
 
     def __init__(self, records):
         self.left, self.last = records.left, records.last
@@ -373,7 +374,9 @@ class Torn:
 
 def test_ctrl_c_while_iteration_is_interrupted_loses_no_record(consumer):
     found = [next(consumer) for _ in range(5)]
-    consumer._course = consumer._course._replace(records=Torn(consumer._course.records))
+    collector = consumer._modern._collector
+    torn = Torn(collector.iterated.records)
+    collector.iterated = collector.iterated._replace(records=torn)
     with pytest.raises(KeyboardInterrupt):
         consumer.pause(FIRST)
     assert consumer.position(FIRST) == 5
@@ -384,13 +387,13 @@ def test_ctrl_c_while_a_position_is_validated_loses_no_record(consumer, monkeypa
     """What was fetched ahead is dropped, and has to be asked for once more."""
     found = poll_until(consumer, 5, max_records=5)
     state = consumer._engine.subscription.state(FIRST)
-    monkeypatch.setattr(consumer, '_attend', lambda: None)
+    monkeypatch.setattr(consumer._modern, '_attend', lambda: None)
 
     def torn(most):
         assert state.doubt()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(consumer, '_take', torn)
+    monkeypatch.setattr(consumer._modern._collector, 'collect', torn)
     with pytest.raises(KeyboardInterrupt):
         consumer.poll()
     monkeypatch.undo()

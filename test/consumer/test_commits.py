@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-import kafka.consumer.committing
+import kafka.consumer.commits
 from kafka import OffsetAndMetadata, TopicPartition
-from kafka.consumer.committing import _is_stored
+from kafka.consumer.commits import _is_stored
 from kafka.errors import CommitFailedError, UnknownTopicOrPartitionError
 from kafka.internals.validation import ArgumentTypeError
 from kafka.testing import Cluster, MemoryCluster
@@ -189,7 +189,7 @@ def test_what_a_callback_raises_changes_no_outcome_and_keeps_none_from_being_tol
         poll_until(made, 10)
         futures = [made.commit_async(callback=fails)]
         futures.append(made.commit_async(callback=lambda *args: told.append(args)))
-        wait_for(lambda: len(made._ended) == 2)
+        wait_for(lambda: len(made._modern._commits.ended) == 2)
         with pytest.raises(ZeroDivisionError):
             made.poll()
         assert told == ['first', ({FIRST: OffsetAndMetadata(10, '', 0)}, None)]
@@ -253,7 +253,7 @@ def test_any_number_of_callbacks_may_fail(cluster):
     with member(cluster, enable_auto_commit=False) as made:
         poll_until(made, 10)
         futures = [made.commit_async(callback=fails) for _ in range(1200)]
-        wait_for(lambda: len(made._ended) == len(futures))
+        wait_for(lambda: len(made._modern._commits.ended) == len(futures))
         with pytest.raises(LookupError, match='^0$'):
             made.poll()
         assert len(told) == len(futures)
@@ -289,7 +289,7 @@ class InTell(Raiser):
     """Raises once, at the first point of tell()."""
 
     def __init__(self):
-        super().__init__(0, within=[kafka.consumer.committing.__file__])
+        super().__init__(0, within=[kafka.consumer.commits.__file__])
 
     def _meet(self, frame):
         if frame.f_code.co_name == 'tell':

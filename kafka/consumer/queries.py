@@ -1,18 +1,22 @@
-"""What a program can ask a modern consumer about topics, offsets, and itself.
+"""What a program can ask a modern consumer about topics, offsets and the cluster.
 
-Owns these calls. None of them changes what is read.
+Called by the one thread inside the consumer; requests go out in turns of the loop. None of the
+calls changes what is read.
 """
 
 from __future__ import annotations
 
-from typing import Any, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional, Set
+from typing import Any, Callable, Coroutine, Dict, Iterable, List, Mapping, Optional, Set, TypeVar
 
+from kafka.cluster import ClusterMetadata
 from kafka.consumer.call_checks import (
     check_partition,
     check_partitions,
+    default_seconds,
     seconds_of,
 )
-from kafka.consumer.shell import Shell
+from kafka.consumer.engine import Engine
+from kafka.consumer.one_thread import OneThread
 from kafka.errors import (
     IllegalStateError,
     KafkaConnectionError,
@@ -22,35 +26,45 @@ from kafka.errors import (
 from kafka.internals.validation import ArgumentTypeError, ArgumentValueError, as_milliseconds, where
 from kafka.structs import OffsetAndTimestamp, TopicPartition
 
-__all__ = ['ReadingVerbs']
+__all__ = ['ConsumerQueries']
+
+T = TypeVar('T')
 
 #: What ListOffsets calls the end and the start of a log.
 _LATEST, _EARLIEST = -1, -2
 
 
-class ReadingVerbs(Shell):
-    """A base of the modern KafkaConsumer, of no use alone."""
+class ConsumerQueries:
+    """The questions of one consumer; arguments, results and errors are those of KafkaConsumer's.
 
-    def _run(self, make: Callable[[float], Awaitable[Any]], timeout_ms: Any) -> Any:
-        seconds = seconds_of(timeout_ms, self._default_timeout())
+    Arguments:
+        engine: its parts.
+        guard: the single-thread guard.
+        options: of the consumer.
+    """
+
+    def __init__(self, engine: Engine, guard: OneThread, options: Mapping[str, Any]) -> None:
+        self._engine = engine
+        self._guard = guard
+        self._options = options
+
+    def __repr__(self) -> str:
+        return '<ConsumerQueries %r>' % (self._engine,)
+
+    def _run(self, make: Callable[[float], Coroutine[Any, Any, T]], timeout_ms: Any) -> T:
+        seconds = seconds_of(timeout_ms, default_seconds(self._options))
         with self._guard:
-            self._check_open()
-            return self._engine.run(make(seconds), seconds)  # type: ignore[arg-type]
+            self._guard.check_open()
+            return self._engine.run(make(seconds), seconds)
 
     # ------------------------------------------------------------ offsets
 
     def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: Any = None
     ) -> Any:
-        """Return the committed offset of the group, None for none (1.0).
-
-        Arguments: metadata: return an OffsetAndMetadata (2.0); timeout_ms: None for
-            request_timeout_ms.
-        Raises: IllegalStateError (an AssertionError) without group_id; KafkaTimeoutError; what
-            brokers say.
-        """
+        """Return the committed offset of the group."""
         check_partition(partition)
-        self._check_open()
+        self._guard.check_open()
         commits = self._engine.commits
         if commits is None:
             raise IllegalStateError('committed() needs the option group_id')
@@ -63,20 +77,13 @@ class ReadingVerbs(Shell):
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: Any = None
     ) -> Dict[TopicPartition, int]:
-        """Return the first offset of each partition, assigned or not (1.3.4).
-
-        Raises: KafkaTimeoutError, naming them, also for partitions that do not exist.
-        """
+        """Return the first offset of each partition."""
         return self._ends(partitions, _EARLIEST, timeout_ms)
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: Any = None
     ) -> Dict[TopicPartition, int]:
-        """Return the offset behind the last record of each partition (1.3.4).
-
-        With read_committed: behind the last of a transaction that has ended. Raises: as
-        beginning_offsets().
-        """
+        """Return the offset after the last record of each partition."""
         return self._ends(partitions, _LATEST, timeout_ms)
 
     def _ends(
@@ -85,19 +92,15 @@ class ReadingVerbs(Shell):
         wanted = dict.fromkeys(check_partitions(partitions), moment)
         if not wanted:
             return {}
-        found = self._run(lambda seconds: self._engine.lookups.look_up(wanted, seconds), timeout_ms)
+        found: Dict[TopicPartition, Any] = self._run(
+            lambda seconds: self._engine.lookups.look_up(wanted, seconds), timeout_ms
+        )
         return {partition: offset.offset for partition, offset in found.items()}
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, float], timeout_ms: Any = None
     ) -> Dict[TopicPartition, Optional[OffsetAndTimestamp]]:
-        """Return the first record at or after a time, for each partition (1.3.4).
-
-        Arguments: timestamps: {TopicPartition: ms since the epoch}; fractions are cut off.
-        Returns: {TopicPartition: OffsetAndTimestamp}, None where there is no such record.
-        Raises: ArgumentValueError for a negative time; UnsupportedVersionError on brokers before
-            0.10.1; KafkaTimeoutError as beginning_offsets().
-        """
+        """Return the first record at or after a time, for each partition."""
         if not isinstance(timestamps, Mapping):
             raise ArgumentTypeError('timestamps must be a dict of TopicPartition to milliseconds')
         wanted = {}
@@ -118,35 +121,16 @@ class ReadingVerbs(Shell):
         return found
 
     def highwater(self, partition: TopicPartition) -> Optional[int]:
-        """Return the offset behind the last record that consumers can see; None before a fetch.
-
-        As of the last fetch. Raises: IllegalStateError (an AssertionError) unless assigned (1.0).
-        """
+        """Return the high watermark of a partition, as of the last fetch."""
         return self._of(partition, 'highwater')
 
     def last_stable_offset(self, partition: TopicPartition) -> Optional[int]:
-        """Return the first offset of the oldest open transaction, as of the last fetch.
-
-        None before a fetch, and on brokers before 0.11. Raises: as highwater().
-        """
+        """Return the last stable offset of a partition, as of the last fetch."""
         return self._of(partition, 'last_stable_offset')
-
-    def lag(self, partition: TopicPartition) -> Optional[int]:
-        """Return how many offsets are behind the position, as of the last fetch.
-
-        None while that or the position is not known. Raises: as highwater().
-        """
-        check_partition(partition)
-        self._check_open()
-        self._sync()
-        engine, is_committed = self._engine, self.config['isolation_level'] == 'read_committed'
-        with engine.lock:
-            lag: Optional[int] = engine.subscription.state(partition).lag(is_committed)
-        return lag
 
     def _of(self, partition: TopicPartition, name: str) -> Optional[int]:
         check_partition(partition)
-        self._check_open()
+        self._guard.check_open()
         engine = self._engine
         with engine.lock:
             value: Optional[int] = getattr(engine.subscription.state(partition), name)
@@ -155,24 +139,16 @@ class ReadingVerbs(Shell):
     # ------------------------------------------------------------ topics
 
     def topics(self, timeout_ms: Any = None) -> Set[str]:
-        """Return the names of all topics that may be seen; asks the brokers (1.0).
-
-        Internal ones are among them unless exclude_internal_topics is set. Raises:
-            KafkaTimeoutError, NoBrokersAvailable.
-        """
+        """Return the names of all topics that may be seen."""
         cluster = self._run(lambda seconds: self._metadata(None, seconds), timeout_ms)
         names: Set[str] = cluster.topics(
-            exclude_internal_topics=self.config['exclude_internal_topics']
+            exclude_internal_topics=self._options['exclude_internal_topics']
         )
         return names
 
     def partitions_for_topic(self, topic: str) -> Set[int]:
-        """Return the ids of a topic's partitions; asks if they are not known (1.4.7).
-
-        Returns: an empty set for a topic that does not exist.
-        Raises: TopicAuthorizationFailedError; KafkaTimeoutError, NoBrokersAvailable.
-        """
-        self._check_open()
+        """Return the ids of a topic's partitions."""
+        self._guard.check_open()
         if not isinstance(topic, str):
             raise ArgumentTypeError('a topic is named by a str, not by %r' % (topic,))
         cluster = self._engine.pool.cluster
@@ -184,8 +160,8 @@ class ReadingVerbs(Shell):
             raise cluster.topic_errors[topic]({topic})
         return set(known or ())
 
-    async def _metadata(self, topics: Optional[List[str]], seconds: float) -> Any:
-        """Ask brokers about topics, None for all, until one answers."""
+    async def _metadata(self, topics: Optional[List[str]], seconds: float) -> ClusterMetadata:
+        """Request metadata of topics, None for all, until a broker responds."""
         engine = self._engine
         deadline, failures = engine.loop.time() + seconds, 0
         while True:
@@ -207,37 +183,11 @@ class ReadingVerbs(Shell):
 
     # ------------------------------------------------------------ the client
 
-    def bootstrap_connected(self) -> bool:
-        """Tell whether a connection to the cluster is open (1.4.7)."""
-        return not self._closed and self._engine.pool.is_connected
-
-    def bootstrap(self, timeout_ms: Any = None, refresh: bool = False) -> None:
-        """Wait until the cluster is found (3.0).
-
-        Arguments: timeout_ms: None for bootstrap_timeout_ms; refresh: ask for metadata anew.
-        Raises: NoBrokersAvailable, which is a KafkaTimeoutError.
-        """
-        if timeout_ms is None:
-            timeout_ms = self.config['bootstrap_timeout_ms']
+    def bootstrap(self, timeout_ms: Any, refresh: bool = False) -> None:
+        """Wait until the cluster is found; then ask for metadata, with `refresh`."""
 
         async def begun() -> None:
             if refresh:
                 await self._metadata(None, seconds_of(timeout_ms, 0.0))
 
         self._run(lambda seconds: begun(), timeout_ms)
-
-    def metrics(self, raw: bool = False) -> Optional[Dict[Any, Any]]:
-        """Return {group: {name: number}}, or, raw, the metrics by their MetricName (1.3).
-
-        Groups begin with the option metric_group_prefix: ``consumer-metrics``, ``consumer-fetch-
-        manager-metrics``, ``consumer-coordinator-metrics``, ``consumer-node-metrics.node-<id>``.
-        None with metrics_enabled=False.
-        """
-        figures = self._engine.figures
-        if figures is None:
-            return None
-        if not raw:
-            found: Dict[Any, Any] = figures.snapshot()
-            return found
-        figures.settle()
-        return dict(figures.metrics.metrics)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.consumer import arrow_polling
+from kafka.consumer import fetch_collector
 from kafka.errors import (
     CorruptRecordError,
     IllegalStateError,
@@ -46,7 +46,7 @@ def make(cluster):
 def way(request, monkeypatch):
     """With numpy, and without."""
     if request.param == 'objects':
-        monkeypatch.setattr(arrow_polling, 'has_numpy', lambda: False)
+        monkeypatch.setattr(fetch_collector, 'has_numpy', lambda: False)
     else:
         pytest.importorskip('numpy')
 
@@ -165,30 +165,30 @@ def test_a_closed_consumer_has_none(make):
 
 def test_ctrl_c_in_the_middle_of_a_poll_loses_no_record(cluster, make, way, monkeypatch):
     write(log(cluster), *numbered(20))
-    consumer, whole = make(), arrow_polling.take_arrow
+    consumer, whole = make(), fetch_collector.take_arrow
 
     def torn(fetch, maker):
         whole(fetch, maker)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(arrow_polling, 'take_arrow', torn)
+    monkeypatch.setattr(fetch_collector, 'take_arrow', torn)
     with pytest.raises(KeyboardInterrupt):
         polled(consumer, 20)
-    monkeypatch.setattr(arrow_polling, 'take_arrow', whole)
+    monkeypatch.setattr(fetch_collector, 'take_arrow', whole)
     assert polled(consumer, 20)[0] == list(range(20))
 
 
 def test_what_was_moved_while_it_was_taken_is_not_handed_out(cluster, make, way, monkeypatch):
     """A reset in a turn of the loop counts more than what was fetched before it."""
     write(log(cluster), *numbered(20))
-    consumer, whole = make(), arrow_polling.take_arrow
+    consumer, whole = make(), fetch_collector.take_arrow
 
     def moved(fetch, maker):
         batch = whole(fetch, maker)
-        monkeypatch.setattr(arrow_polling, 'take_arrow', whole)
+        monkeypatch.setattr(fetch_collector, 'take_arrow', whole)
         with consumer._engine.lock:
             consumer._engine.subscription.seek(T0, 15)
         return batch
 
-    monkeypatch.setattr(arrow_polling, 'take_arrow', moved)
+    monkeypatch.setattr(fetch_collector, 'take_arrow', moved)
     assert polled(consumer, 5)[0] == list(range(15, 20))

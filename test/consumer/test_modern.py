@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-import kafka.consumer.verbs
+import kafka.consumer.modern
 from kafka import OffsetAndMetadata, TopicPartition
 from kafka.consumer.subscription_state import SubscriptionPattern
 from kafka.errors import (
@@ -159,7 +159,7 @@ def test_an_interrupted_unsubscribe_skips_no_record(consumer):
         consumer.assign([FIRST])
         consumer.seek(FIRST, 0)
         assert next(consumer).offset == 0
-        raiser = Raiser(at, within=[kafka.consumer.verbs.__file__])
+        raiser = Raiser(at, within=[kafka.consumer.modern.__file__])
         try:
             with raiser:
                 consumer.unsubscribe()

@@ -1,7 +1,6 @@
-"""What the KafkaConsumer of 0.9.5 can be told: its options, and the forms that name partitions.
+"""The arguments of the KafkaConsumer of 0.9.5: its options, and the forms that name partitions.
 
-Owns what is accepted and what is refused, by name. What the options lead to stands in
-``dialect_09``.
+Checked here for kafka.consumer.kafka_09, which acts on them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What may be passed to the calls of a modern KafkaConsumer, and the errors for what may not.
+"""Checks of the arguments of a modern KafkaConsumer.
 
-Owns checks of single arguments. 1.x raised an AssertionError for most of them, later releases
-something more telling; what is raised here is both.
+1.x raised an AssertionError for most wrong arguments, later releases a more precise error; what is
+raised here is both.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def check_partition(partition: Any) -> TopicPartition:
 
 
 def check_partitions(partitions: Iterable[Any]) -> List[TopicPartition]:
-    """Return TopicPartitions as a list. Raises as check_partition(), and for what is no list."""
+    """Return TopicPartitions as a list. Raises as check_partition(), also for other types."""
     return [check_partition(each) for each in _several(partitions)]
 
 
 def as_partitions(partitions: Iterable[Any]) -> List[TopicPartition]:
     """Return what assign() takes, TopicPartitions or plain tuples, as a list of the former.
 
-    Raises: as as_partition(), and ArgumentTypeError for what is no list.
+    Raises: as as_partition(), and ArgumentTypeError for anything but a list.
     """
     return [as_partition(each) for each in _several(partitions)]
 
@@ -102,7 +102,7 @@ _NUMBERS: Any = (int, float, numbers.Real)
 def seconds_of(timeout_ms: Any, default: float, name: str = 'timeout_ms') -> float:
     """Return a time in seconds; None means `default`, which is in seconds.
 
-    Raises: ArgumentTypeError for no number; ArgumentValueError for a negative one or NaN.
+    Raises: ArgumentTypeError for anything but a number; ArgumentValueError if negative or NaN.
     """
     if timeout_ms is None:
         return default

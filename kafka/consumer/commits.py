@@ -189,8 +189,8 @@ class ConsumerCommits:
             if not self.done:
                 return consumed
             return {
-                partition: behind
-                for partition, behind in self.done.items()
+                partition: offset
+                for partition, offset in self.done.items()
                 if partition in engine.subscription.assignment
             }
 
@@ -260,7 +260,7 @@ class ConsumerCommits:
         """Wait for the commits that were asked for: a member that has left commits nothing."""
         if self._asked or self._under_way:
             begun: List[bool] = []
-            self._engine.loop.call_threadsafe(begun.append, True)  # behind the begin() of each
+            self._engine.loop.call_threadsafe(begun.append, True)  # after the begin of each
             self._engine.wait(lambda: begun and not self._under_way, max(0.0, seconds))
 
     def fail_pending(self, error: KafkaError) -> None:
@@ -430,7 +430,7 @@ class ConsumerCommits:
             if partition not in self._engine.subscription.assignment:
                 log.warning('%s is not assigned: its record is not marked', where(partition))
                 return False
-        # With the epoch whoever begins there finds out whether the log was cut below it (KIP-320).
+        # A consumer that begins there sees by the epoch whether the log was cut below it (KIP-320).
         epoch = getattr(message, 'leader_epoch', None)
         self.done[partition] = OffsetAndMetadata(
             message.offset + 1, '', -1 if epoch is None else epoch
@@ -455,5 +455,5 @@ def _tell_uncommitted(group: Optional[str], error: Optional[KafkaError]) -> None
 def _is_stored(state: Optional[TopicPartitionState], offset: OffsetAndMetadata) -> bool:
     if state is None or state.committed is None:
         return False
-    # Behind a record of another epoch the log was cut and written anew.
+    # After a record of another epoch the log was cut and written again.
     return bool(state.committed._replace(metadata=offset.metadata) == offset)

@@ -1,7 +1,8 @@
-"""The deserializers of all eras behind one call.
+"""Adapts the deserializers of all eras to one call.
 
-Owns telling them apart. Callables get (data), in all eras; objects have a method ``deserialize``
-that takes (topic, data) up to 2.3, (topic, headers, data) in 3.0.
+Made by the constructor of KafkaConsumer, called where records are made. Callables get (data);
+objects have a method ``deserialize`` that takes (topic, data) up to 2.3, (topic, headers, data) in
+3.0.
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ class LentDeserializer:
 
 def adapt_deserializer(name: str, deserializer: Any) -> Any:
     """
-    Return a deserializer of any era behind one call; None for none.
+    Return a Deserializer over one of any era; None for None.
 
     ``name`` is that of the option it was given as. Raises ``KafkaConfigurationError`` for what is
-    no deserializer.
+    not a deserializer.
     """
     if deserializer is None or isinstance(deserializer, (Deserializer, LentDeserializer)):
         return deserializer

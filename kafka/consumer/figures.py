@@ -1,7 +1,7 @@
-"""What a KafkaConsumer records into, from its options.
+"""Makes the metrics of a consumer, from its options.
 
-Owns which options matter; the figures are those of :mod:`kafka.metrics.consumer_metrics`, the
-registry and its reporters are made by :mod:`kafka.metrics.reporting`.
+Called by the engine. The metrics are those of :mod:`kafka.metrics.consumer_metrics`, the registry
+and its reporters are made by :mod:`kafka.metrics.reporting`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def figures_of(
     assigned: Callable[[], float],
     metadata_age: Callable[[], float],
 ) -> ConsumerMetrics:
-    """Return what a consumer records into; arguments: its options, the rest as ConsumerMetrics.
+    """Return the metrics of a consumer; arguments: its options, the rest as ConsumerMetrics.
 
     A DictReporter is among the reporters, as in 1.x.
     """

@@ -83,17 +83,19 @@ _HOW_TO_SAY_SO = "dialect='0.9.5' or the environment variable %s=0.9.5" % ENVIRO
 
 
 class _NotOffered(KafkaConfigurationError, AttributeError):
-    """An attribute that this consumer has not, because of its era; absent also for hasattr()."""
+    """A method of 1.0 and later was called on a consumer of 0.9.5; AttributeError is what 0.9.5
+    itself raises."""
 
 
 class _OfThePast(IllegalStateError, NotImplementedError):
-    """A verb of 0.9.5 was called on a modern consumer; NotImplementedError is what 1.x raised."""
+    """A method of 0.9.5 was called on a modern consumer; NotImplementedError is what 1.x raised."""
 
 
 class ConsumerDialect(NamedTuple):
-    """Which era a consumer is of, ``'0.9.5'`` or ``'modern'``, and what said so.
+    """The era of a consumer, ``'0.9.5'`` or ``'modern'``, and what decided it.
 
-    told_by is None where nothing did: the era is assumed, and a verb of 0.9.5 may still change it.
+    told_by is None where nothing did: the era is assumed, and a method of 0.9.5 may still change
+    it.
     """
 
     era: str
@@ -101,14 +103,14 @@ class ConsumerDialect(NamedTuple):
 
 
 def dialect_of(topics: Iterable[Any], configs: Mapping[str, Any]) -> ConsumerDialect:
-    """Tell the era that the arguments of KafkaConsumer mean.
+    """Return the era that the arguments of KafkaConsumer mean.
 
     The option ``dialect`` decides. Without it: an option that only one era had, 0.9.5 if both have
-    one; a topic that is no str, which only 0.9.5 took; the words ``'earliest'`` and ``'latest'``,
+    one; a topic other than a str, which only 0.9.5 took; the words ``'earliest'`` and ``'latest'``,
     which it did not know. Where nothing in the call tells, the environment variable
     ``KAFKA_LEGACY_DIALECT`` does; else it is assumed to be modern.
 
-    Raises: KafkaConfigurationError when the option or the variable names no dialect.
+    Raises: KafkaConfigurationError when the option or the variable names an unknown dialect.
     """
     if configs.get('dialect') is not None:
         return ConsumerDialect(_era(configs['dialect'], 'the option dialect'), 'the option dialect')
@@ -138,7 +140,7 @@ def _era(name: Any, what: str) -> str:
 
 
 class _NothingConfigured(KafkaConfigurationError, NoBrokersAvailable):
-    """Nothing said where brokers are, and none is here: a KafkaConfigurationError up to 1.0."""
+    """No option names a broker, and none answers here: a KafkaConfigurationError up to 1.0."""
 
 
 class KafkaConsumer:
@@ -152,8 +154,8 @@ class KafkaConsumer:
     auto_offset_reset says. Iterate over it, or call poll().
 
     That of 0.9.5 does ``configure(**configs)`` and then ``set_topic_partitions(*topics)``, so after
-    the constructor its positions are numbers. Where nothing told the era, a verb that only 0.9.5
-    had settles it, with a warning in the log, until the consumer has begun to read; positions are
+    the constructor its positions are numbers. Where nothing told the era, a method that only 0.9.5
+    had decides it, with a warning in the log, until the consumer has begun to read; positions are
     those of that moment.
 
     Arguments:
@@ -593,7 +595,7 @@ class KafkaConsumer:
         From the first mark on only what is marked is committed, automatically too.
 
         Returns: True; False, with a warning, when its partition is not read here.
-        Raises: TypeError for what is no record.
+        Raises: TypeError for anything but a record.
         """
         if self._is_settled_modern():
             return self._as_modern('task_done').task_done(message)
@@ -747,7 +749,7 @@ class KafkaConsumer:
     def fetch_messages(self) -> Iterator[KafkaMessage]:
         """Fetch once from all partitions; return a generator of the messages (0.9.5).
 
-        A partition's position moves behind a message after it was deserialized and before it is
+        A partition's position moves past a message after it was deserialized and before it is
         returned. So what deserializer_class raises comes out, and the next round begins with the
         very message that it raised for; ``set_topic_partitions((topic, partition, offset + 1))``
         steps over it. Messages that are not taken from the generator are fetched again.

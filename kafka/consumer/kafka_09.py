@@ -1,9 +1,8 @@
-"""The verbs of the KafkaConsumer of 0.9.5, over the blocking client and a table of partitions.
+"""The consumer of 0.9.5, over the blocking client and a table of partitions.
 
-Owns rounds of fetches, what each error in one leads to, where reading starts, and when marks become
-commits. What may be passed stands in ``arguments_09``, positions and marks in the table of
-``partition_table_09``. Which consumer has these verbs, and which call means them, is the business
-of ``group``; how brokers are asked, and who stores offsets, that of the client.
+Called by the KafkaConsumer of ``group``, in the thread of the program. Rounds of fetches, what each
+error in one leads to, where reading starts, and when marks become commits. Arguments are checked in
+``arguments_09``, positions and marks are in ``partition_table_09``; the client blocks.
 """
 
 from __future__ import annotations
@@ -303,7 +302,7 @@ class Consumer09:
         return answers
 
     def _is_good(self, answer: Any) -> bool:
-        """Tell whether an answer brings messages; act upon its error otherwise, or raise it."""
+        """Return True if a response has messages; otherwise handle its error, or raise it."""
         try:
             check_error(answer)
         except FailedPayloadsError as error:
@@ -489,7 +488,7 @@ class Consumer09:
 
 
 def _client_class() -> Any:
-    # Looked up where programs of 0.9.5 replace it.
+    # Looked up in the module where programs of 0.9.5 replace it.
     return getattr(sys.modules.get('kafka.consumer.kafka'), 'KafkaClient', KafkaClient)
 
 

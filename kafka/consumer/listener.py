@@ -1,7 +1,6 @@
-"""What a program is told of rebalances, and the pattern that brokers match themselves.
+"""The rebalance listeners that programs derive from, and the pattern that brokers match.
 
-Owns the classes that programs derive from, and what is taken for one. Who calls them, in which
-thread and in which order, is the business of the consumer.
+Called by kafka.consumer.rebalancing, in the thread that polls. Pure.
 """
 
 from __future__ import annotations
@@ -84,12 +83,12 @@ def check_listener(listener: Any) -> None:
 
 
 def is_async(listener: Any) -> bool:
-    """Tell whether the calls of a listener are coroutines."""
+    """Return True if the methods of a listener are coroutines."""
     return isinstance(listener, AsyncConsumerRebalanceListener)
 
 
 def defines_lost(listener: Any) -> bool:
-    """Tell whether a program has its own on_partitions_lost(), and so means the ways of 3.0."""
+    """Return True if a listener has its own on_partitions_lost(), as those of 3.0 do."""
     defaults = (
         ConsumerRebalanceListener.on_partitions_lost,
         AsyncConsumerRebalanceListener.on_partitions_lost,

@@ -1,7 +1,6 @@
-"""What a consumer knows of each partition it reads: where it reads, what is done, what is stored.
+"""The partitions of a KafkaConsumer of 0.9.5: positions, high watermarks, marks, stored offsets.
 
-Owns the table and its arithmetic; nothing here asks a broker or a clock. The four columns are those
-that the KafkaConsumer of 0.9.5 shows in ``offsets()``.
+Used by kafka.consumer.kafka_09. The four columns are those of its ``offsets()``. Pure.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class PartitionRow:
         )
 
     def leaves_gap(self, offset: int) -> bool:
-        """Tell whether marking a message as done skips, or repeats, messages marked before it."""
+        """Return True if marking a message skips messages, or repeats some marked before."""
         if self.done is None or offset == self.done + 1:
             return False
         return self.hole is None or self.hole != (self.done + 1, offset)

@@ -286,7 +286,7 @@ MUTATIONS = {
     say_nothing_of_changes_to_a_session: 1,
     go_on_with_a_session_that_is_lost: 23,
     join_without_revoking: 1,
-    keep_what_was_lost: 7,
+    keep_what_was_lost: 9,
     tell_nobody_of_what_was_lost: 7,
     assign_before_it_is_given_back: 2,
     do_not_hear_that_the_generation_is_over: 7,
